@@ -3,10 +3,10 @@ import PCast
 
 // Subscribes to a stream, shows it in a window where a display is available, and saves its last frame.
 //
-// Usage: WatchExample URI AUTHENTICATION-TOKEN STREAM-TOKEN [STREAM-ID [SECONDS [PICTURE.png]]]
+// Usage: WatchExample URI AUTHENTICATION-TOKEN STREAM-TOKEN [STREAM-ID [SECONDS [SCREENSHOT.png]]]
 let values = Array(CommandLine.arguments.dropFirst())
 guard values.count >= 3 else {
-    fatalError("usage: WatchExample URI AUTH-TOKEN STREAM-TOKEN [STREAM-ID [SECONDS [PICTURE.png]]]")
+    fatalError("usage: WatchExample URI AUTH-TOKEN STREAM-TOKEN [STREAM-ID [SECONDS [SCREENSHOT.png]]]")
 }
 
 /// Prints a line and flushes the output, which would otherwise be buffered if it is a pipe.
@@ -35,7 +35,7 @@ do {
         say("\(statistics.framesRendered) frames, \(statistics.bitrate / 1_000) kbit/s")
     }
     say("ended:", await stream.ended.reasonDescription)
-    if values.count > 5 { say("picture", try await renderer.screenshot(to: values[5])) }
+    if values.count > 5 { say("screenshot:", try await renderer.screenshot(to: values[5])) }
 } catch {
     say("failed:", error)
 }

@@ -6,7 +6,7 @@ enum ExitStatus: Int32, CaseIterable {
     case unusableArguments = 2
     case notAuthorized = 3
     case nothingToPlay = 4
-    case deviceTrouble = 5
+    case deviceFailure = 5
     case platformUnreachable = 6
     /// The platform ended the stream. The event `ended` contains the reason.
     case endedByPlatform = 7

@@ -78,19 +78,19 @@ struct JSONReader {
         var members: [JSONObject.Member] = []
         if take("}") { return JSONObject(members) }
         // The dictionary avoids a linear search for each name, which would take quadratic time for thousands of names.
-        var places: [String: Int] = [:]
+        var indices: [String: Int] = [:]
         repeat {
             guard skipSpace() == UInt8(ascii: "\"") else { throw broken }
             let start = position
             let name = try readString()
             guard take(":") else { throw broken }
             let value = try readValue(depth: depth + 1)
-            if let place = places[name] {
+            if let index = indices[name] {
                 if limits.refusesAmbiguity { throw .malformed(at: start) }
-                members[place] = JSONObject.Member(name: name, value: value)
+                members[index] = JSONObject.Member(name: name, value: value)
             } else {
                 guard members.count < limits.members else { throw .tooManyMembers(limit: limits.members) }
-                places[name] = members.count
+                indices[name] = members.count
                 members.append(JSONObject.Member(name: name, value: value))
             }
         } while take(",")

@@ -76,7 +76,7 @@ public struct NetworkLink<Packet> {
 
     /// Returns whether the queue accepts a packet of this size in bytes. A reliable sender waits until it does, like
     /// TCP.
-    public func hasRoom(for size: Int) -> Bool {
+    public func hasSpace(for size: Int) -> Bool {
         guard queue.count - first < Self.maximumPackets, line.count < Self.maximumPackets else { return false }
         // A queue accepts at least one packet of any size.
         guard queuedBytes > 0, let limit = current.queue.bytes(at: current.rate) else { return true }
@@ -94,7 +94,7 @@ public struct NetworkLink<Packet> {
         if !isReliable {
             if let limit = current.maximumPacketSize, size > limit { return statistics.oversized += 1 }
             if current.isDown { return statistics.cutOff += 1 }
-            guard hasRoom(for: size) else { return statistics.overflowed += 1 }
+            guard hasSpace(for: size) else { return statistics.overflowed += 1 }
         }
         queue.append(Entry(packet: packet, size: size, arrival: now, isReliable: isReliable))
         queuedBytes += size
@@ -173,7 +173,7 @@ public struct NetworkLink<Packet> {
             return line.insert((entry.packet, entry.size), at: latestReliableArrival)
         }
         if isLost() { return statistics.lost += 1 }
-        let copies = generator.chance(current.duplication) ? 2 : 1
+        let copies = generator.happens(current.duplication) ? 2 : 1
         statistics.duplicated += copies - 1
         for _ in 0..<copies { line.insert((entry.packet, entry.size), at: arrival(instant + delay())) }
     }
@@ -181,10 +181,10 @@ public struct NetworkLink<Packet> {
     private mutating func isLost() -> Bool {
         switch current.loss {
         case .none: return false
-        case .random(let share): return generator.chance(share)
+        case .random(let share): return generator.happens(share)
         case .bursts(let model):
-            isBad = isBad ? !generator.chance(model.toGood) : generator.chance(model.toBad)
-            return generator.chance(isBad ? model.lossInBad : model.lossInGood)
+            isBad = isBad ? !generator.happens(model.toGood) : generator.happens(model.toBad)
+            return generator.happens(isBad ? model.lossInBad : model.lossInGood)
         }
     }
 

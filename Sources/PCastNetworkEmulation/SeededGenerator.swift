@@ -16,7 +16,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     }
 
     /// Returns true with the probability `share`. It consumes a random number only if `share` is between 0 and 1.
-    public mutating func chance(_ share: Double) -> Bool {
+    public mutating func happens(_ share: Double) -> Bool {
         share > 0 && (share >= 1 || Double.random(in: 0..<1, using: &self) < share)
     }
 

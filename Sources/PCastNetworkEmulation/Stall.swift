@@ -15,7 +15,7 @@ public struct Stall: Hashable, Sendable {
 
     /// Returns the time until the end of the stall at an age of the link; nil between stalls.
     func remainder(at age: TimeSpan) -> TimeSpan? {
-        let place = age.nanoseconds % period.nanoseconds
-        return place >= (period - span).nanoseconds ? period - .nanoseconds(place) : nil
+        let phase = age.nanoseconds % period.nanoseconds
+        return phase >= (period - span).nanoseconds ? period - .nanoseconds(phase) : nil
     }
 }

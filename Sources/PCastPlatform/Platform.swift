@@ -41,49 +41,50 @@ public struct Platform: Sendable {
             configuration.records, configuration.applications, statistics, logger)
         let router = try await openRouter(address)
         let authenticator = TokenAuthenticator(kept.applications, allowsAnonymousLoopback: configuration.isLoopback)
-        let admission = Admission(
+        let limiter = RequestLimiter(
             limits: configuration.limits, trustedProxies: configuration.trustedProxies,
             forwardedHeader: configuration.forwardedHeader)
         let directory = StreamDirectory(
             router: router, authenticator: authenticator, writeQueue: kept.writeQueue,
             reconnectGrace: configuration.reconnectGrace,
-            reasonTimeout: configuration.reasonTimeout, admission: admission, statistics: statistics, logger: logger)
+            reasonTimeout: configuration.reasonTimeout, limiter: limiter, statistics: statistics, logger: logger)
         let registry = SessionRegistry(writeQueue: kept.writeQueue, absence: configuration.sessionTimeout)
         await restore(kept, registry, directory)
-        let relay = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }
+        let turnCredentials = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }
         let workers = JobSupervisor(
             configuration.workers.map { JobPolicy(configuration: $0, listen: address) }, authenticator: authenticator,
             directory: directory, registry: registry, logger: logger)
         await directory.endsWaiting { [weak workers] id, application, reason, description in
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
-        let histories = StreamHistories()
+        let histories = StreamHistoryStore()
         let credentials = CredentialCheck(authenticator: authenticator)
         let timelines = TimelineService(directory: configuration.records.directory, logger: logger)
         let feed = TimelineFeed(
             service: timelines, access: TimelineAccess(authenticator: authenticator, credentials: credentials),
-            admission: admission, logger: logger)
+            limiter: limiter, logger: logger)
         let routes = routes(
-            router, authenticator, directory, registry, relay, kept, admission, histories, statistics, timelines,
+            router, authenticator, directory, registry, turnCredentials, kept, limiter, histories, statistics,
+            timelines,
             credentials)
         let clock = SessionClock()
-        let talk = talk(authenticator, directory, registry, workers, relay, admission, clock, feed)
-        let secure = secureServer(routes, router, address, relay, admission, certificate, talk)
-        var opened: SecureServing?
+        let talk = talk(authenticator, directory, registry, workers, turnCredentials, limiter, clock, feed)
+        let secure = secureServer(routes, router, address, turnCredentials, limiter, certificate, talk)
+        var opened: TLSListener?
         if let secure {
             do {
-                opened = try await SecureServing.begin(secure)
+                opened = try await TLSListener.begin(secure)
             } catch {
                 router.stop()
                 throw error
             }
         }
         let tls = opened
-        if let tls { relay?.listens(at: tls.port) }
+        if let tls { turnCredentials?.listens(at: tls.port) }
         defer { tls?.stop() }
         let server = WebServer(
             binding: .init(host: configuration.bindingHost, port: configuration.port),
-            gate: PlatformGate(admission: admission), router: routes, webSocketPath: Self.webSocketPath,
+            gate: PlatformConnectionFilter(limiter: limiter), router: routes, webSocketPath: Self.webSocketPath,
             opensWebSocket: TimelineFeed.isOpen, logger: logger, webSocket: talk)
         let onOpen: @Sendable (Int) async -> Void = { port in
             await workers.listens(at: configuration.uriForWorkers(port: port))
@@ -94,7 +95,8 @@ public struct Platform: Sendable {
         kept.change(configuration.records, drainTime: configuration.drainTime)
         await control.begin(
             .init(
-                authenticator: authenticator, admission: admission, kept: kept, relay: relay, certificate: certificate,
+                authenticator: authenticator, limiter: limiter, kept: kept, turnCredentials: turnCredentials,
+                certificate: certificate,
                 directory: directory, workers: workers, listen: address))
         let watching = Task { await certificate?.watch() }
         defer { watching.cancel() }
@@ -107,8 +109,8 @@ public struct Platform: Sendable {
         defer { interfaces.cancel() }
         let history = Task { await histories.run(of: router) }
         defer { history.cancel() }
-        let care = Task { await timelines.run() }
-        defer { care.cancel() }
+        let maintenance = Task { await timelines.run() }
+        defer { maintenance.cancel() }
         let following = Task { await directory.follow(router.events) }
         let absences = Task { await Self.endAbsent(registry, directory, clock) }
         let serving = Task { try await server.run(onListening: onOpen) }
@@ -116,7 +118,7 @@ public struct Platform: Sendable {
             await serving.result
         } onCancel: {
             Task {
-                admission.drain()
+                limiter.drain()
                 await directory.endAll(reason: .maintenance)
                 await workers.stop(reason: .maintenance)
                 router.stop()
@@ -158,7 +160,7 @@ public struct Platform: Sendable {
     private static func endAbsent(
         _ registry: SessionRegistry, _ directory: StreamDirectory, _ clock: SessionClock
     ) async {
-        var tide = HeapTrimPolicy()
+        var heapTrim = HeapTrimPolicy()
         // Without sessions, nothing pending is urgent.
         while (try? await Task.sleep(for: clock.isIdle ? .seconds(1) : .milliseconds(250))) != nil {
             let now = MonotonicClock.now()
@@ -169,7 +171,7 @@ public struct Platform: Sendable {
             await directory.endAbsent(at: now)
             let counts = await directory.counts
             let here = await registry.counts.all + counts.streams + counts.viewers
-            if tide.isTime(with: here, at: now) { MallocTuning.trim() }
+            if heapTrim.isTime(with: here, at: now) { MallocTuning.trim() }
         }
     }
 
@@ -205,62 +207,65 @@ public struct Platform: Sendable {
 
     private func talk(
         _ authenticator: TokenAuthenticator, _ directory: StreamDirectory, _ registry: SessionRegistry,
-        _ workers: JobSupervisor, _ relay: TURNCredentialProvider?, _ admission: Admission, _ clock: SessionClock,
+        _ workers: JobSupervisor, _ turnCredentials: TURNCredentialProvider?, _ limiter: RequestLimiter,
+        _ clock: SessionClock,
         _ feed: TimelineFeed
     ) -> @Sendable (WebSocketConnection) async throws -> Void {
         let logger = logger
         return { connection in
             let path = connection.request.map { String($0.uri.prefix { $0 != "?" }) } ?? Self.webSocketPath
             guard path == Self.webSocketPath else { return try await feed.run(connection) }
-            guard let place = await admission.place(for: connection) else { return }
+            guard let reservation = await limiter.reserve(for: connection) else { return }
             await SignalingSession(
                 connection, authenticator: authenticator, directory: directory, registry: registry, workers: workers,
-                relay: relay, admission: admission, clock: clock, logger: logger
+                turnCredentials: turnCredentials, limiter: limiter, clock: clock, logger: logger
             ).run()
-            withExtendedLifetime(place) {}
+            withExtendedLifetime(reservation) {}
         }
     }
 
     /// Returns the server of the TLS port; nil if there is none.
     private func secureServer(
         _ routes: Router<WebRequestContext>, _ router: MediaRouter, _ address: IPAddress,
-        _ relay: TURNCredentialProvider?,
-        _ admission: Admission, _ certificate: CertificateFiles?,
+        _ turnCredentials: TURNCredentialProvider?,
+        _ limiter: RequestLimiter, _ certificate: CertificateFiles?,
         _ talk: @escaping @Sendable (WebSocketConnection) async throws -> Void
     ) -> WebServer? {
-        guard let port = configuration.tlsPort, let relay, let certificate else { return nil }
+        guard let port = configuration.tlsPort, let turnCredentials, let certificate else { return nil }
         let service = TURNService(
-            advertised: router.advertised, listen: address, rtcPort: router.rtcPort, secret: relay.secret,
+            advertised: router.advertised, listen: address, rtcPort: router.rtcPort, secret: turnCredentials.secret,
             clock: MonotonicClock.reference())
         return WebServer(
             binding: .init(host: configuration.bindingHost, port: port),
             security: .init(
                 certificate.certificate, tunnels: TunnelServer(service, clock: { MonotonicClock.now() })),
-            gate: PlatformGate(admission: admission), router: routes, webSocketPath: Self.webSocketPath,
+            gate: PlatformConnectionFilter(limiter: limiter), router: routes, webSocketPath: Self.webSocketPath,
             opensWebSocket: TimelineFeed.isOpen, logger: logger, webSocket: talk)
     }
 
     private func routes(
         _ router: MediaRouter, _ authenticator: TokenAuthenticator, _ directory: StreamDirectory,
         _ registry: SessionRegistry,
-        _ relay: TURNCredentialProvider?, _ kept: PlatformRecords, _ admission: Admission, _ histories: StreamHistories,
+        _ turnCredentials: TURNCredentialProvider?, _ kept: PlatformRecords, _ limiter: RequestLimiter,
+        _ histories: StreamHistoryStore,
         _ statistics: PlatformStatistics, _ timelines: TimelineService, _ credentials: CredentialCheck
     ) -> Router<WebRequestContext> {
         let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
         routes.add(middleware: AccessLogMiddleware(logger: logger))
         routes.add(middleware: HeadRequestMiddleware())
         routes.add(middleware: CrossOriginMiddleware())
-        routes.add(middleware: AdmissionMiddleware(admission: admission, logger: logger))
+        routes.add(middleware: RequestLimitMiddleware(limiter: limiter, logger: logger))
         let dashboard = DashboardAccess(authenticator: authenticator, credentials: credentials)
         for kind in [WebRTCHTTPController.Kind.whip, .whep] {
             WebRTCHTTPController(
-                kind, authenticator: authenticator, directory: directory, relay: relay, dashboard: dashboard,
+                kind, authenticator: authenticator, directory: directory, turnCredentials: turnCredentials,
+                dashboard: dashboard,
                 logger: logger
             ).addRoutes(to: routes)
         }
         StaticPages(frameAncestors: configuration.frameAncestors).addRoutes(to: routes)
         HealthRoutes(
-            directory: directory, registry: registry, router: router, kept: kept, admission: admission,
+            directory: directory, registry: registry, router: router, kept: kept, limiter: limiter,
             statistics: statistics, authenticator: authenticator, timelines: timelines, attempts: credentials,
             metricsToken: configuration.metricsToken, cache: MetricsCache(lifetime: configuration.metricsCacheTime)
         ).addRoutes(to: routes)
@@ -268,13 +273,13 @@ public struct Platform: Sendable {
             service: timelines, access: TimelineAccess(authenticator: authenticator, credentials: credentials),
             logger: logger
         ).addRoutes(to: routes)
-        DashboardRoutes(access: dashboard, relay: relay, logger: logger).addRoutes(to: routes)
+        DashboardRoutes(access: dashboard, turnCredentials: turnCredentials, logger: logger).addRoutes(to: routes)
         TelemetryRoutes().addRoutes(to: routes)
         ManagementAPI(
             authenticator: authenticator, credentials: credentials, directory: directory, kept: kept,
             histories: histories,
             dashboard: dashboard,
-            relay: relay, logger: logger
+            turnCredentials: turnCredentials, logger: logger
         ).addRoutes(to: routes)
         return routes
     }

@@ -31,7 +31,7 @@ public struct PlatformConfiguration: Sendable {
     /// The maximum number of publishers and subscribers. Further ones are rejected and may retry later.
     public var maximumPeers: Int
     /// The configuration of ingest and egress jobs; nil to disable them.
-    public var workers: WorkerConfiguration?
+    public var workers: JobConfiguration?
     /// The quotas and rate limits.
     public var limits = PlatformLimits()
     /// The proxies whose forwarding header is trusted. That of all other peers is ignored.

@@ -10,7 +10,7 @@ struct DownlinkQuality {
     /// The number of control packets received from the viewer.
     var reports = 0
     private var lastReports = 0
-    private var heard: Instant?
+    private var lastReport: Instant?
     /// Without control packets for this time the state of the path is unknown, because the estimate is out of date.
     private static let staleness = TimeSpan.milliseconds(1_200)
     private var video = ReportedLoss()
@@ -21,20 +21,20 @@ struct DownlinkQuality {
     private var watchedSince: Instant?
     /// The time before which losses say nothing about the path. Media that arrive before the end of the handshake are
     /// discarded, and the frames since the last key frame are sent in one burst.
-    private static let settling = TimeSpan.milliseconds(1_500)
+    private static let ignoredStart = TimeSpan.milliseconds(1_500)
 
     /// Whether losses from now on are losses of the path.
     mutating func isSettled(at now: Instant) -> Bool {
         let since = watchedSince ?? now
         watchedSince = since
-        return now - since >= Self.settling
+        return now - since >= Self.ignoredStart
     }
 
     /// Whether the viewer's reports are recent.
     mutating func isFresh(at now: Instant) -> Bool {
-        if reports != lastReports { heard = now }
+        if reports != lastReports { lastReport = now }
         lastReports = reports
-        return heard.map { now - $0 < Self.staleness } ?? false
+        return lastReport.map { now - $0 < Self.staleness } ?? false
     }
 
     /// Returns the measurements by which a limitation of the viewer's link is detected.
@@ -44,10 +44,10 @@ struct DownlinkQuality {
     ///   - hasLayers: Whether the stream has layers. If so, the layer that the viewer receives shows whether its link
     ///     is limited.
     ///   - wanted: The stream's current bit rate; nil while it is unknown.
-    ///   - wantedInFull: The bit rate that the stream would have; nil unless it is lowered.
+    ///   - desiredBitrateInFull: The bit rate that the stream would have; nil unless it is lowered.
     /// - Returns: The estimated and wanted bit rates, and the loss.
     mutating func evidence(
-        _ sender: inout MediaSender, hasLayers: Bool, wanted: Bitrate?, wantedInFull: Bitrate?
+        _ sender: inout MediaSender, hasLayers: Bool, wanted: Bitrate?, desiredBitrateInFull: Bitrate?
     ) -> LinkLimitation.Evidence {
         video.observe(sender.video?.pointee.receiverReport, sent: Int(sender.video?.pointee.stream.packetsSent ?? 0))
         audio.observe(sender.audio?.pointee.receiverReport, sent: Int(sender.audio?.pointee.stream.packetsSent ?? 0))
@@ -56,10 +56,11 @@ struct DownlinkQuality {
         // acknowledged.
         let estimate = sender.estimate
         let target = max(estimate.target, estimate.acknowledged ?? estimate.target)
-        let whole = wanted.map { max($0, wantedInFull ?? $0) }
-        let carried = estimate.isLimited ? target : max(target, whole ?? target)
+        let whole = wanted.map { max($0, desiredBitrateInFull ?? $0) }
+        let deliverable = estimate.isLimited ? target : max(target, whole ?? target)
         return LinkLimitation.Evidence(
-            estimate: hasLayers ? nil : carried, wanted: whole, loss: sender.video == nil ? audio.share : video.share)
+            estimate: hasLayers ? nil : deliverable, wanted: whole,
+            loss: sender.video == nil ? audio.share : video.share)
     }
 }
 

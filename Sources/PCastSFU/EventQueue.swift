@@ -4,19 +4,19 @@
 /// few events in its life, and the driver of the SFU takes them after each iteration.
 struct EventQueue {
     private var events: [SFUEvent] = []
-    private var taken = 0
+    private var readCount = 0
 
     mutating func append(_ event: SFUEvent) { events.append(event) }
 
     mutating func popFirst() -> SFUEvent? {
-        guard taken < events.count else { return nil }
+        guard readCount < events.count else { return nil }
         defer {
-            taken += 1
-            if taken == events.count {
+            readCount += 1
+            if readCount == events.count {
                 events.removeAll(keepingCapacity: true)
-                taken = 0
+                readCount = 0
             }
         }
-        return events[taken]
+        return events[readCount]
     }
 }

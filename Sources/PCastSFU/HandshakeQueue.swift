@@ -9,7 +9,7 @@ struct HandshakeQueue: Sendable {
     struct Entry: Sendable {
         let bytes: [UInt8]
         let path: NetworkPath
-        let place: PeerIndex
+        let peerIndex: PeerIndex
     }
 
     /// The number of datagrams in a slice, about one millisecond of work. A handshake has two or three datagrams and
@@ -31,12 +31,12 @@ struct HandshakeQueue: Sendable {
     private var order: [PeerIndex] = []
     private var first = 0
     /// The next peer that is examined for eviction.
-    private var victim = 0
+    private var evictionCursor = 0
     private(set) var count = 0
     /// The number of datagrams without a valid record header, which are dropped.
     private(set) var malformed = 0
     private var sliceStart = Instant(nanoseconds: 0)
-    private var taken = 0
+    private var readCount = 0
 
     /// The time of the next slice; nil if the queue is empty.
     var deadline: Instant? { count == 0 ? nil : sliceStart + Self.interval }
@@ -49,23 +49,23 @@ struct HandshakeQueue: Sendable {
 
     mutating func noteMalformed() { malformed += 1 }
 
-    mutating func append(_ entry: @autoclosure () -> Entry, of place: PeerIndex) {
-        let own = waiting[place]?.count ?? 0
+    mutating func append(_ entry: @autoclosure () -> Entry, of peerIndex: PeerIndex) {
+        let own = waiting[peerIndex]?.count ?? 0
         guard own < Self.capacityOfPeer else { return }
         guard count < Self.capacity || (own == 0 && evict()) else { return }
-        if own == 0 { order.append(place) }
-        waiting[place, default: []].append(entry())
+        if own == 0 { order.append(peerIndex) }
+        waiting[peerIndex, default: []].append(entry())
         count += 1
     }
 
     /// Removes a datagram of a peer that has several. Each call continues where the last call stopped.
     private mutating func evict() -> Bool {
         for _ in 0..<Self.evictionDepth {
-            victim = victim < order.count && victim >= first ? victim : first
-            let place = order[victim]
-            victim += 1
-            guard let entries = waiting[place], entries.count > 1 else { continue }
-            waiting[place]?.removeLast()
+            evictionCursor = evictionCursor < order.count && evictionCursor >= first ? evictionCursor : first
+            let peerIndex = order[evictionCursor]
+            evictionCursor += 1
+            guard let entries = waiting[peerIndex], entries.count > 1 else { continue }
+            waiting[peerIndex]?.removeLast()
             count -= 1
             return true
         }
@@ -76,16 +76,16 @@ struct HandshakeQueue: Sendable {
     /// ago.
     mutating func next(at now: Instant) -> Entry? {
         guard count > 0, take(at: now) else { return nil }
-        let place = order[first]
+        let peerIndex = order[first]
         first += 1
-        guard var entries = waiting.removeValue(forKey: place), !entries.isEmpty else {
+        guard var entries = waiting.removeValue(forKey: peerIndex), !entries.isEmpty else {
             preconditionFailure("a queued peer must have a message")
         }
         let entry = entries.removeFirst()
         count -= 1
         if !entries.isEmpty {
-            waiting[place] = entries
-            order.append(place)
+            waiting[peerIndex] = entries
+            order.append(peerIndex)
         }
         if first == order.count || first >= 256 {
             order.removeFirst(first)
@@ -97,10 +97,10 @@ struct HandshakeQueue: Sendable {
     private mutating func take(at now: Instant) -> Bool {
         if now - sliceStart >= Self.interval {
             sliceStart = now
-            taken = 0
+            readCount = 0
         }
-        guard taken < Self.slice else { return false }
-        taken += 1
+        guard readCount < Self.slice else { return false }
+        readCount += 1
         return true
     }
 

@@ -14,7 +14,7 @@ struct KeyFrameShare: Hashable, Sendable {
     private var cost = TimeSpan.zero
 
     /// Accounts for a key frame that arrived. Its cost is the time in which a key frame of its size uses the share.
-    mutating func spend(_ cost: TimeSpan, at now: Instant) {
+    mutating func charge(_ cost: TimeSpan, at now: Instant) {
         // A source that makes more key frames by itself delays new viewers by no more than a burst.
         whole = min(max(whole ?? now, now) + cost, now + cost * Self.burst)
         self.cost = cost

@@ -24,8 +24,8 @@ struct LayerLadder: Hashable, Sendable {
 
     /// Inserts a layer by the size of its frames if both sizes are known, otherwise by bit rate, otherwise at the end.
     mutating func insert(_ rung: Rung) {
-        let place = rungs.firstIndex { Self.isLower(rung, than: $0) } ?? rungs.count
-        rungs.insert(rung, at: place)
+        let position = rungs.firstIndex { Self.isLower(rung, than: $0) } ?? rungs.count
+        rungs.insert(rung, at: position)
     }
 
     /// Marks all layers as available if none arrives, because then none is worse than another.

@@ -42,32 +42,32 @@ public struct LayerSelection: Hashable, Sendable {
 
     private var shortSince: Instant?
     private var clearlyShortSince: Instant?
-    private var roomSince: Instant?
-    private var deafSince: Instant?
+    private var headroomSince: Instant?
+    private var audioLossSince: Instant?
     private var lastUp: Instant?
-    private var timeout = Self.shortestPatience
+    private var timeout = Self.minimumTimeout
 
     /// The shortest time for which bandwidth must be available before a better layer is chosen.
-    static let shortestPatience = TimeSpan.seconds(1 as Int64)
+    static let minimumTimeout = TimeSpan.seconds(1 as Int64)
     /// The longest time for which bandwidth must be available before a better layer is chosen.
-    static let longestPatience = TimeSpan.seconds(30 as Int64)
+    static let maximumTimeout = TimeSpan.seconds(30 as Int64)
     /// A fall within this time after a raise means that the raise was too early.
-    static let trial = TimeSpan.seconds(10 as Int64)
+    static let audioTrial = TimeSpan.seconds(10 as Int64)
     /// The time for which a link may carry a little less than a layer needs, because its encoder may reduce its bit
     /// rate.
-    static let shortPatience = TimeSpan.seconds(1 as Int64)
+    static let shortTimeout = TimeSpan.seconds(1 as Int64)
     /// The time for which a link may carry much less than the lowest layer needs.
-    static let lowestPatience = TimeSpan.seconds(3 as Int64)
+    static let lowestLayerTimeout = TimeSpan.seconds(3 as Int64)
     /// The time for which audio is sent although too little of it arrives.
-    static let deafPatience = TimeSpan.seconds(2 as Int64)
+    static let audioTrialDuration = TimeSpan.seconds(2 as Int64)
     /// The time for which bandwidth must be available before video resumes.
-    static let returnPatience = TimeSpan.milliseconds(300)
+    static let videoReturnTimeout = TimeSpan.milliseconds(300)
     /// A link that carries less than this in addition to audio carries no video.
-    static let leastVideo = Bitrate.kilobits(60)
+    static let minimumVideo = Bitrate.kilobits(60)
     /// Margins for the variation of a layer, in percent of its bit rate. This one is needed to raise the layer.
-    private static let roomToRise: Int64 = 115
+    private static let risePercent: Int64 = 115
     /// The percentage of a layer's bit rate that is needed to resume video.
-    private static let roomToReturn: Int64 = 105
+    private static let returnPercent: Int64 = 105
     /// The percentage of a layer's bit rate below which the link clearly carries too little.
     private static let clearlyShort: Int64 = 85
 
@@ -95,10 +95,10 @@ public struct LayerSelection: Hashable, Sendable {
         let ceiling = ceiling(ladder)
         let budget = allowance.map { Bitrate(bitsPerSecond: max($0.bitsPerSecond - audio.bitsPerSecond, 0)) }
         if case .layer(let layer) = choice, let rank = ladder.rank(of: layer) {
-            stayOrMove(from: rank, ladder, ceiling, budget, at: now)
+            selectLayer(from: rank, ladder, ceiling, budget, at: now)
         } else {
             comeBack(ladder, ceiling, budget, at: now)
-            hear(audio: audio, allowance: allowance, at: now)
+            updateAudio(audio: audio, allowance: allowance, at: now)
         }
         return before != (choice, cause)
     }
@@ -133,7 +133,7 @@ public struct LayerSelection: Hashable, Sendable {
         cause = rank < ceiling.rank ? .link : ceiling.cause
     }
 
-    private mutating func stayOrMove(
+    private mutating func selectLayer(
         from rank: Int, _ ladder: LayerLadder, _ ceiling: (rank: Int, cause: Cause), _ budget: Bitrate?,
         at now: Instant
     ) {
@@ -148,19 +148,19 @@ public struct LayerSelection: Hashable, Sendable {
             clearlyShortSince = nil
             return rise(from: rank, ladder, ceiling, budget, at: now)
         }
-        roomSince = nil
+        headroomSince = nil
         let since = shortSince ?? now
         shortSince = since
         let isClear = budget.bitsPerSecond * 100 < rung.bitrate.bitsPerSecond * Self.clearlyShort
         clearlyShortSince = isClear ? clearlyShortSince ?? now : nil
         if rank > ladder.lowest {
-            guard isClear || now - since >= Self.shortPatience else { return }
+            guard isClear || now - since >= Self.shortTimeout else { return }
             noteFall(at: now)
             shortSince = nil
             let best = Self.best(ladder, upTo: rank - 1, percent: 100, of: budget)
             choose(best ?? ladder.lowest, ladder, ceiling)
-        } else if budget < Self.leastVideo
-            || clearlyShortSince.map({ now - $0 >= Self.lowestPatience }) ?? false
+        } else if budget < Self.minimumVideo
+            || clearlyShortSince.map({ now - $0 >= Self.lowestLayerTimeout }) ?? false
         {
             noteFall(at: now)
             shortSince = nil
@@ -174,55 +174,55 @@ public struct LayerSelection: Hashable, Sendable {
         from rank: Int, _ ladder: LayerLadder, _ ceiling: (rank: Int, cause: Cause), _ budget: Bitrate?,
         at now: Instant
     ) {
-        let best = Self.best(ladder, upTo: ceiling.rank, percent: Self.roomToRise, of: budget)
+        let best = Self.best(ladder, upTo: ceiling.rank, percent: Self.risePercent, of: budget)
         guard let best, best > rank else {
-            roomSince = nil
+            headroomSince = nil
             return
         }
-        let since = roomSince ?? now
-        roomSince = since
+        let since = headroomSince ?? now
+        headroomSince = since
         guard now - since >= timeout else { return }
-        roomSince = nil
+        headroomSince = nil
         lastUp = now
         choose(best, ladder, ceiling)
     }
 
     /// Doubles the time before the next raise if the last raise was too early, and resets it otherwise.
     private mutating func noteFall(at now: Instant) {
-        if let lastUp, now - lastUp < Self.trial {
-            timeout = min(timeout * 2, Self.longestPatience)
+        if let lastUp, now - lastUp < Self.audioTrial {
+            timeout = min(timeout * 2, Self.maximumTimeout)
         } else {
-            timeout = Self.shortestPatience
+            timeout = Self.minimumTimeout
         }
     }
 
     private mutating func comeBack(
         _ ladder: LayerLadder, _ ceiling: (rank: Int, cause: Cause), _ budget: Bitrate?, at now: Instant
     ) {
-        let best = Self.best(ladder, upTo: ceiling.rank, percent: Self.roomToReturn, of: budget)
-        guard let best, budget.map({ $0 >= Self.leastVideo }) ?? true else {
-            roomSince = nil
+        let best = Self.best(ladder, upTo: ceiling.rank, percent: Self.returnPercent, of: budget)
+        guard let best, budget.map({ $0 >= Self.minimumVideo }) ?? true else {
+            headroomSince = nil
             return
         }
-        let since = roomSince ?? now
-        roomSince = since
-        guard now - since >= Self.returnPatience else { return }
-        roomSince = nil
+        let since = headroomSince ?? now
+        headroomSince = since
+        guard now - since >= Self.videoReturnTimeout else { return }
+        headroomSince = nil
         lastUp = now
         choose(best, ladder, ceiling)
     }
 
     /// Stops audio if at least half of it would be lost for too long, and resumes it when the link carries most of it.
-    private mutating func hear(audio: Bitrate, allowance: Bitrate?, at now: Instant) {
-        if case .layer = choice { return deafSince = nil }
+    private mutating func updateAudio(audio: Bitrate, allowance: Bitrate?, at now: Instant) {
+        if case .layer = choice { return audioLossSince = nil }
         cause = .link
         guard let allowance, allowance.bitsPerSecond * 2 < audio.bitsPerSecond else {
-            deafSince = nil
+            audioLossSince = nil
             if allowance.map({ $0.bitsPerSecond * 5 >= audio.bitsPerSecond * 4 }) ?? true { choice = .audioOnly }
             return
         }
-        let since = deafSince ?? now
-        deafSince = since
-        if now - since >= Self.deafPatience { choice = .nothing }
+        let since = audioLossSince ?? now
+        audioLossSince = since
+        if now - since >= Self.audioTrialDuration { choice = .nothing }
     }
 }

@@ -80,11 +80,11 @@ struct LayerSwitch: Hashable, Sendable {
     /// back.
     static let changeAge = TimeSpan.milliseconds(150)
     /// The maximum time that a switch waits for the sender reports of a layer.
-    static let reportPatience = TimeSpan.milliseconds(300)
+    static let reportTimeout = TimeSpan.milliseconds(300)
     /// The maximum time that a switch waits for the end of a frame, of which a packet may have been lost upstream.
-    static let framePatience = TimeSpan.milliseconds(60)
+    static let frameTimeout = TimeSpan.milliseconds(60)
     /// The maximum time that a layer above the link's rate is still sent while a lower one is awaited.
-    static let urgentPatience = TimeSpan.milliseconds(400)
+    static let urgentTimeout = TimeSpan.milliseconds(400)
 
     /// The layer that the viewer sees or waits for.
     var shown: Int? { current ?? wanted }
@@ -101,10 +101,10 @@ struct LayerSwitch: Hashable, Sendable {
     }
 
     /// The layers whose packets are needed, as bits.
-    var taken: UInt8 { (current.map { 1 << UInt8($0) } ?? 0) | (wanted.map { 1 << UInt8($0) } ?? 0) }
+    var neededLayers: UInt8 { (current.map { 1 << UInt8($0) } ?? 0) | (wanted.map { 1 << UInt8($0) } ?? 0) }
 
     /// Sets the wanted layer. `urgent` means that the current layer exceeds what the link carries.
-    mutating func want(_ layer: Int?, urgent: Bool = false, at now: Instant) {
+    mutating func select(_ layer: Int?, urgent: Bool = false, at now: Instant) {
         isUrgent = urgent
         guard layer != wanted else { return }
         replay = nil
@@ -118,7 +118,7 @@ struct LayerSwitch: Hashable, Sendable {
 
     /// Stops the current layer until a key frame arrives. The viewer's decoder lost its reference, or the source
     /// restarted.
-    mutating func lose(at now: Instant) {
+    mutating func restart(at now: Instant) {
         current = nil
         replay = nil
         mustAsk = wanted != nil
@@ -150,12 +150,12 @@ struct LayerSwitch: Hashable, Sendable {
         }
         guard isChanging else { return .stay }
         guard let wanted else {
-            guard isBetweenFrames || now - wantedSince >= Self.framePatience else { return .stay }
+            guard isBetweenFrames || now - wantedSince >= Self.frameTimeout else { return .stay }
             current = nil
             return .stop
         }
         if let keyFrame, isUsable(keyFrame, acceptsAnyAge: acceptsAnyAge, at: now) {
-            guard current == nil || isBetweenFrames || now - keyFrame.arrival >= Self.framePatience else {
+            guard current == nil || isBetweenFrames || now - keyFrame.arrival >= Self.frameTimeout else {
                 return .stay
             }
             return begin(with: keyFrame, of: wanted, at: now)
@@ -170,7 +170,7 @@ struct LayerSwitch: Hashable, Sendable {
             askedAt = askedAt ?? now
             return .ask(layer: wanted)
         }
-        if isUrgent, current != nil, isBetweenFrames, now - wantedSince >= Self.urgentPatience {
+        if isUrgent, current != nil, isBetweenFrames, now - wantedSince >= Self.urgentTimeout {
             current = nil
             mustAdvance = true
             return .stop
@@ -225,6 +225,6 @@ struct LayerSwitch: Hashable, Sendable {
             return acceptsAnyAge || askedAt.map { now - $0 >= keyFrame.answerTime } ?? false
         }
         guard age < Self.changeAge else { return false }
-        return keyFrame.isAligned || now - wantedSince >= Self.reportPatience
+        return keyFrame.isAligned || now - wantedSince >= Self.reportTimeout
     }
 }

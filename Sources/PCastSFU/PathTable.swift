@@ -9,7 +9,7 @@ import PCastWebRTC
 struct PathTable {
     struct Entry: Hashable {
         let path: NetworkPath
-        var place: PeerIndex
+        var peerIndex: PeerIndex
     }
 
     private struct Slot {
@@ -21,72 +21,72 @@ struct PathTable {
         /// The index of the entry.
         var position: UInt32
 
-        var isTaken: Bool { position != .max }
+        var isOccupied: Bool { position != .max }
     }
 
-    private static let leastSlots = 16
+    private static let minimumSlots = 16
 
     /// The entries, in no meaningful order.
     private(set) var entries: [Entry] = []
     /// The slots. Their number is a power of two, or zero without entries.
     private var slots: [Slot] = []
     /// The paths of the current lookup: each has its tag, and then the index of its possible entry.
-    private var sought: [Slot] = []
+    private var lookups: [Slot] = []
 
     subscript(path: NetworkPath) -> PeerIndex? {
-        get { slot(of: path).map { entries[Int(slots[$0].position)].place } }
+        get { slot(of: path).map { entries[Int(slots[$0].position)].peerIndex } }
         set {
             if let newValue { note(newValue, of: path) } else { _ = removeValue(forKey: path) }
         }
     }
 
-    private mutating func note(_ place: PeerIndex, of path: NetworkPath) {
-        if let slot = slot(of: path) { return entries[Int(slots[slot].position)].place = place }
+    private mutating func note(_ peerIndex: PeerIndex, of path: NetworkPath) {
+        if let slot = slot(of: path) { return entries[Int(slots[slot].position)].peerIndex = peerIndex }
         if 2 * (entries.count + 1) > slots.count { grow() }
         take(Slot(tag: Self.tag(of: path), position: UInt32(entries.count)))
-        entries.append(Entry(path: path, place: place))
+        entries.append(Entry(path: path, peerIndex: peerIndex))
     }
 
     mutating func removeValue(forKey path: NetworkPath) -> PeerIndex? {
         guard let slot = slot(of: path) else { return nil }
         let position = Int(slots[slot].position)
-        let place = entries[position].place
+        let peerIndex = entries[position].peerIndex
         leave(slot)
         let last = entries.removeLast()
         guard !entries.isEmpty else {
             slots = []
-            return place
+            return peerIndex
         }
         if position < entries.count {
             entries[position] = last
             slots[self.slot(at: entries.count, from: Self.tag(of: last.path))].position = UInt32(position)
         }
-        return place
+        return peerIndex
     }
 
     /// Looks up several paths at once. `found` is called for each known path, in their order.
     mutating func look(up paths: Span<NetworkPath>, found: (NetworkPath, PeerIndex) -> Void) {
         guard !entries.isEmpty else { return }
-        sought.removeAll(keepingCapacity: true)
-        for index in paths.indices { sought.append(Slot(tag: Self.tag(of: paths[index]), position: .max)) }
+        lookups.removeAll(keepingCapacity: true)
+        for index in paths.indices { lookups.append(Slot(tag: Self.tag(of: paths[index]), position: .max)) }
         slots.withUnsafeBufferPointer { slots in
-            for one in sought {
+            for one in lookups {
                 Prefetch.bring(slots.baseAddress! + home(of: one.tag), MemoryLayout<Slot>.size)
             }
         }
         entries.withUnsafeBufferPointer { entries in
-            for index in sought.indices {
-                sought[index].position = slots[firstSlot(of: sought[index].tag)].position
-                guard sought[index].isTaken else { continue }
-                Prefetch.bring(entries.baseAddress! + Int(sought[index].position), MemoryLayout<Entry>.size)
+            for index in lookups.indices {
+                lookups[index].position = slots[firstSlot(of: lookups[index].tag)].position
+                guard lookups[index].isOccupied else { continue }
+                Prefetch.bring(entries.baseAddress! + Int(lookups[index].position), MemoryLayout<Entry>.size)
             }
         }
-        for index in paths.indices where sought[index].isTaken {
+        for index in paths.indices where lookups[index].isOccupied {
             let path = paths[index]
-            let entry = entries[Int(sought[index].position)]
+            let entry = entries[Int(lookups[index].position)]
             // Two paths rarely have the same tag.
-            guard let place = entry.path == path ? entry.place : self[path] else { continue }
-            found(path, place)
+            guard let peerIndex = entry.path == path ? entry.peerIndex : self[path] else { continue }
+            found(path, peerIndex)
         }
     }
 
@@ -103,7 +103,7 @@ struct PathTable {
         guard !entries.isEmpty else { return nil }
         let tag = Self.tag(of: path)
         var slot = firstSlot(of: tag)
-        while slots[slot].isTaken {
+        while slots[slot].isOccupied {
             if slots[slot].tag == tag, entries[Int(slots[slot].position)].path == path { return slot }
             slot = self.slot(after: slot)
         }
@@ -113,7 +113,7 @@ struct PathTable {
     /// Returns the first slot from the tag's home slot on that has the tag or is free.
     private func firstSlot(of tag: UInt32) -> Int {
         var slot = home(of: tag)
-        while slots[slot].isTaken, slots[slot].tag != tag { slot = self.slot(after: slot) }
+        while slots[slot].isOccupied, slots[slot].tag != tag { slot = self.slot(after: slot) }
         return slot
     }
 
@@ -121,7 +121,7 @@ struct PathTable {
     private func slot(at position: Int, from tag: UInt32) -> Int {
         var slot = home(of: tag)
         while slots[slot].position != UInt32(position) {
-            precondition(slots[slot].isTaken)
+            precondition(slots[slot].isOccupied)
             slot = self.slot(after: slot)
         }
         return slot
@@ -129,7 +129,7 @@ struct PathTable {
 
     private mutating func take(_ new: Slot) {
         var slot = home(of: new.tag)
-        while slots[slot].isTaken { slot = self.slot(after: slot) }
+        while slots[slot].isOccupied { slot = self.slot(after: slot) }
         slots[slot] = new
     }
 
@@ -138,7 +138,7 @@ struct PathTable {
     private mutating func leave(_ slot: Int) {
         var hole = slot
         var next = self.slot(after: hole)
-        while slots[next].isTaken {
+        while slots[next].isOccupied {
             if distance(from: home(of: slots[next].tag), to: next) >= distance(from: hole, to: next) {
                 slots[hole] = slots[next]
                 hole = next
@@ -149,8 +149,8 @@ struct PathTable {
     }
 
     private mutating func grow() {
-        let taken = slots.filter(\.isTaken)
-        slots = Array(repeating: .free, count: max(Self.leastSlots, 2 * slots.count))
-        for slot in taken { take(slot) }
+        let occupied = slots.filter(\.isOccupied)
+        slots = Array(repeating: .free, count: max(Self.minimumSlots, 2 * slots.count))
+        for slot in occupied { take(slot) }
     }
 }

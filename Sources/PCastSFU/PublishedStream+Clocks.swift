@@ -77,7 +77,7 @@ extension PublishedTrack {
     }
 
     fileprivate mutating func followArrivals(_ clock: WallClockReference, at now: Instant) {
-        guard !followsReports, let rate = carried?.codec.clockRate, arrivalClock.isSettled(at: now) else { return }
+        guard !followsReports, let rate = sourceFormat?.codec.clockRate, arrivalClock.isSettled(at: now) else { return }
         captureClock = arrivalClock.captureClock(rate: rate, clock)
     }
 }

@@ -23,7 +23,7 @@ extension PublishedStream {
         ladder.removeAll()
         for layer in layers.indices {
             if let bitrate = layers[layer].activity.bitrate(at: now) { layers[layer].bitrate = bitrate }
-            layers[layer].keepsKeyFrame = receiver.leavesRequestsUnanswered(layer: layer, at: now)
+            layers[layer].keepsKeyFrame = receiver.ignoresKeyFrameRequests(layer: layer, at: now)
             let isAvailable = comes(layer, at: now)
             ladder.insert(
                 LayerLadder.Rung(
@@ -41,7 +41,7 @@ extension PublishedStream {
             layers[layer].missingUntil = nil
             return true
         }
-        if layers[layer].takers > 0 {
+        if layers[layer].subscribers > 0 {
             let since = layers[layer].missedSince ?? now
             layers[layer].missedSince = since
             if now - since >= Self.timeout { layers[layer].missingUntil = now + Self.missingTime }
@@ -49,7 +49,7 @@ extension PublishedStream {
             layers[layer].missedSince = nil
         }
         if let until = layers[layer].missingUntil, now < until { return false }
-        return receiver.isResting(.video, layer: layer)
+        return receiver.isPaused(.video, layer: layer)
     }
 
     /// Returns the name of a layer: its RID, or its index if it has none.
@@ -85,7 +85,7 @@ extension PublishedStream {
     /// The wait is zero if the publisher is so far away that the viewer catches up sooner without the key frame.
     private func newerKeyFrameWait(_ layer: Int, at now: Instant) -> TimeSpan? {
         guard receiver.canRequestKeyFrames, layers[layer].keyFrameShare.allowsRequest(at: now) else { return nil }
-        let isUnanswered = receiver.leavesRequestsUnanswered(layer: layer, at: now)
+        let isUnanswered = receiver.ignoresKeyFrameRequests(layer: layer, at: now)
         return isUnanswered || (receiver.roundTrip ?? .zero) > Self.nearPublisher ? .zero : Self.longestKeyFrameWait
     }
 

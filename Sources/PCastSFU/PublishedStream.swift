@@ -13,7 +13,7 @@ struct PublishedStream: ~Copyable {
     /// The replicas of the stream on other shards.
     var replicas: [StreamReplica] = []
     /// For a replica, the time of the last message from the home shard.
-    var lastNews: Instant?
+    var lastUpdate: Instant?
     var routes: PeerKeys
     /// The media as negotiated with the publisher.
     let media: [NegotiatedMedia]
@@ -88,7 +88,7 @@ struct PublishedStream: ~Copyable {
             id: snapshot.id, peer: snapshot.publisher, transport: nil, home: home, routes: PeerKeys(),
             media: snapshot.media, playout: snapshot.playout, deadlines: PeerDeadlines(PeerOptions(), began: now),
             receiver: snapshot.receiver)
-        receiver.follow(snapshot.receiver.resting)
+        receiver.follow(snapshot.receiver.pausedTracks)
         clock = snapshot.clock
         ladder = snapshot.ladder
         quality = snapshot.quality
@@ -99,16 +99,16 @@ struct PublishedStream: ~Copyable {
         audio.begin(as: snapshot.audio)
         // The home shard has connected the publisher and reported its first packet.
         hasMedia = true
-        lastNews = now
+        lastUpdate = now
     }
 
     /// The snapshot from which another shard creates a replica.
     var snapshot: StreamSnapshot {
         var layers: [TrackSnapshot] = []
-        for index in self.layers.indices { layers.append(self.layers[index].outline) }
+        for index in self.layers.indices { layers.append(self.layers[index].snapshot) }
         return StreamSnapshot(
             id: id, publisher: peer, media: media, playout: playout, receiver: receiver, clock: clock, ladder: ladder,
-            quality: quality, layers: layers, audio: audio.outline)
+            quality: quality, layers: layers, audio: audio.snapshot)
     }
 
     /// Adds a path and returns the paths that are no longer valid.
@@ -121,18 +121,18 @@ struct PublishedStream: ~Copyable {
     }
 
     /// The maximum bit rate that is sent to a viewer, with a margin for variations.
-    var wantedBitrate: Bitrate {
+    var desiredBitrate: Bitrate {
         mutating get {
             let video = ladder.rungs.reduce(0) { max($0, $1.bitrate.bitsPerSecond) }
             let measured = video + (audio.bitrate?.bitsPerSecond ?? 0)
             guard measured > 0 else { return MediaSender.assumedBitrate }
             // A stream that was lowered for its viewers would otherwise have a higher bit rate.
-            let full = max(measured, quality.sharedLimit.wantedInFull?.bitsPerSecond ?? 0)
-            return max(Bitrate(bitsPerSecond: full * 5 / 4), Self.leastWanted)
+            let full = max(measured, quality.sharedLimit.desiredBitrateInFull?.bitsPerSecond ?? 0)
+            return max(Bitrate(bitsPerSecond: full * 5 / 4), Self.minimumDesiredBitrate)
         }
     }
 
-    private static let leastWanted = Bitrate.kilobits(600)
+    private static let minimumDesiredBitrate = Bitrate.kilobits(600)
 
     var deadline: Instant? {
         mutating get {
@@ -152,8 +152,8 @@ struct PublishedStream: ~Copyable {
     }
 
     /// Removes a viewer. The current round restarts, so that no viewer is left out.
-    mutating func removeViewer(_ place: Int) {
-        viewers.removeAll { $0 == place }
+    mutating func removeViewer(_ viewerIndex: Int) {
+        viewers.removeAll { $0 == viewerIndex }
         nextViewer = 0
     }
 }

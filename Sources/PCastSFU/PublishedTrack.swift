@@ -11,7 +11,7 @@ struct PublishedTrack: ~Copyable {
 
     let type: MediaType
     /// The track's format. Nil if the publisher has no such track; then the log stays empty.
-    let carried: SourceFormat?
+    let sourceFormat: SourceFormat?
     var log: PacketLog
     /// The capture times of frames, by sender reports or, without usable reports, by arrivals.
     var captureClock: CaptureClock?
@@ -23,28 +23,28 @@ struct PublishedTrack: ~Copyable {
     private var keyFrames: KeyFrameFinder
     private var waitingSets = WaitingParameterSets()
     /// The state of the track that another shard needs.
-    var outline: TrackSnapshot {
+    var snapshot: TrackSnapshot {
         TrackSnapshot(
             captureClock: captureClock, followsReports: followsReports, arrivalClock: arrivalClock, activity: activity,
             dimensions: dimensions, bitrate: bitrate, keyFrame: keyFrame, parameterSets: keyFrames.parameterSets)
     }
 
     /// Continues with the state from another shard.
-    mutating func begin(as outline: TrackSnapshot) {
-        captureClock = outline.captureClock
-        followsReports = outline.followsReports
-        arrivalClock = outline.arrivalClock
-        keyFrames.begin(with: outline.parameterSets)
-        activity = outline.activity
-        dimensions = outline.dimensions
-        bitrate = outline.bitrate
-        keyFrame = outline.keyFrame
+    mutating func begin(as snapshot: TrackSnapshot) {
+        captureClock = snapshot.captureClock
+        followsReports = snapshot.followsReports
+        arrivalClock = snapshot.arrivalClock
+        keyFrames.begin(with: snapshot.parameterSets)
+        activity = snapshot.activity
+        dimensions = snapshot.dimensions
+        bitrate = snapshot.bitrate
+        keyFrame = snapshot.keyFrame
     }
 
     /// Whether the log grows rather than lose its newest key frame, because the source makes none on request.
     var keepsKeyFrame = false
     /// The number of viewers that receive the track or wait for it.
-    var takers = 0
+    var subscribers = 0
     /// The arrivals of its packets.
     private(set) var activity = TrackActivity()
     /// The dimensions of its frames according to the last key frame; nil while they are unknown.
@@ -62,13 +62,13 @@ struct PublishedTrack: ~Copyable {
 
     init(_ type: MediaType, _ media: NegotiatedMedia?) {
         self.type = type
-        carried = media.map { SourceFormat(codec: $0.codec, h264: $0.format.h264) }
+        sourceFormat = media.map { SourceFormat(codec: $0.codec, h264: $0.format.h264) }
         log = PacketLog(capacity: media == nil ? 1 : Self.capacity(type))
         keyFrames = KeyFrameFinder(
             parameterSets: media?.format.parameterSets ?? [], aggregates: media?.packetizationMode != 0)
     }
 
-    var exists: Bool { carried != nil }
+    var exists: Bool { sourceFormat != nil }
 
     /// The maximum share of the bit rate for key frames that are made only for new viewers.
     private static let shareOfKeyFrames = 0.08
@@ -90,13 +90,13 @@ struct PublishedTrack: ~Copyable {
         lastReport = nil
         arrivalClock = ArrivalClock()
         waitingSets.removeAll()
-        forgetKeyFrame()
+        discardKeyFrame()
     }
 
     /// Forgets the newest key frame, so that no viewer begins with it.
-    mutating func forgetKeyFrame() {
-        log.forgetKeyFrame()
-        keyFrames.forgetKeyFrame()
+    mutating func discardKeyFrame() {
+        log.discardKeyFrame()
+        keyFrames.discardKeyFrame()
     }
 
     /// The result of appending a packet.
@@ -135,7 +135,7 @@ struct PublishedTrack: ~Copyable {
         if let keyFrame = keyFrames.appended(packet.codec, to: &log) { found = keyFrame }
         guard let found, found.position >= log.start else { return .appended }
         dimensions = found.dimensions ?? dimensions
-        keyFrameShare.spend(replayAge, at: now)
+        keyFrameShare.charge(replayAge, at: now)
         keyFrame = (log[found.position].timestamp, log.payloadSize(from: found.position))
         return .keyFrame(sequence: log[found.position].sequence)
     }

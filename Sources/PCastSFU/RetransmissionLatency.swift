@@ -15,10 +15,10 @@ struct RetransmissionLatency {
     /// The weight of the newest value in the mean, which covers about five seconds.
     private static let weight = 0.1
     private static let fewestLooks = 4
-    /// With fewer values the mean may be wrong by up to `doubt`. For example, 2 % of a few hundred packets may appear
+    /// With fewer values the mean may be wrong by up to `uncertainty`. For example, 2 % of a few hundred packets may appear
     /// as 5 %.
-    private static let unsureLooks = 16
-    private static let doubt = 0.03
+    private static let minimumSamples = 16
+    private static let uncertainty = 0.03
     /// The time that the first answer may be late. A browser repeats a request every 100 ms, whatever the round-trip time
     /// is. With less, a packet that is lost three times at 2 % freezes the video in about every other minute.
     private static let firstGrace = TimeSpan.milliseconds(35)
@@ -35,10 +35,10 @@ struct RetransmissionLatency {
         looks = min(looks + 1, 1_000)
         mean += (loss - mean) * max(Self.weight, 1 / Double(looks))
         guard looks >= Self.fewestLooks else { return }
-        let missing = Double(max(Self.unsureLooks - looks, 0)) / Double(Self.unsureLooks - Self.fewestLooks)
-        let needed: Int64 = mean >= Self.twice + Self.doubt * missing ? 2 : mean >= Self.once ? 1 : 0
+        let missing = Double(max(Self.minimumSamples - looks, 0)) / Double(Self.minimumSamples - Self.fewestLooks)
+        let needed: Int64 = mean >= Self.twice + Self.uncertainty * missing ? 2 : mean >= Self.once ? 1 : 0
         // A high value that was based on few values is dropped as soon as enough values contradict it.
-        let isCorrected = looks == Self.unsureLooks && needed < requests
+        let isCorrected = looks == Self.minimumSamples && needed < requests
         if needed >= requests, needed > 0 {
             requests = needed
             until = now + Self.memory

@@ -9,7 +9,7 @@ extension SFU {
     ///
     /// - Returns: The mapping; nil if the viewer is gone, receives no video, or has not received any packet of it yet.
     public func videoClock(viewedBy peer: PeerID, at now: Instant) -> CaptureClock? {
-        guard case .viewer(let index) = places[peer], let video = viewers[index].sender.video else { return nil }
+        guard case .viewer(let index) = peerIndices[peer], let video = viewers[index].sender.video else { return nil }
         let wallTime = configuration.clock.wallTime(at: now)
         guard let report = video.pointee.report.report(at: wallTime) else { return nil }
         let delay = (streams[viewers[index].stream].receiver.roundTrip ?? .zero) / 2

@@ -7,24 +7,24 @@ extension SFU {
     /// Queues a datagram that belongs to a handshake while others are waiting. Returns true if it was queued or
     /// dropped.
     mutating func defersHandshake(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, of place: PeerIndex, at now: Instant
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, of peerIndex: PeerIndex, at now: Instant
     ) -> Bool {
         guard DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))) == .dtls,
-            isShakingHands(place, by: path)
+            isHandshaking(peerIndex, by: path)
         else { return false }
         guard HandshakeQueue.isMadeOfRecords(UnsafeRawBufferPointer(datagram)) else {
             handshakes.noteMalformed()
             return true
         }
         guard !handshakes.mayPass(at: now) else { return false }
-        handshakes.append(HandshakeQueue.Entry(bytes: Array(datagram), path: path, place: place), of: place)
+        handshakes.append(HandshakeQueue.Entry(bytes: Array(datagram), path: path, peerIndex: peerIndex), of: peerIndex)
         return true
     }
 
     /// Whether a peer's handshake is in progress on a path. The path must have passed a check, so unknown sources
     /// cannot fill the queue.
-    private func isShakingHands(_ place: PeerIndex, by path: NetworkPath) -> Bool {
-        switch place {
+    private func isHandshaking(_ peerIndex: PeerIndex, by path: NetworkPath) -> Bool {
+        switch peerIndex {
         case .publisher(let index):
             streams.contains(index) && !streams[index].isConnected
                 && streams[index].isValidated(path)
@@ -39,7 +39,7 @@ extension SFU {
         while let entry = handshakes.next(at: now) {
             var bytes = entry.bytes
             bytes.withUnsafeMutableBytes { datagram in
-                _ = handle(datagram, from: entry.path, to: entry.place, at: now)
+                _ = handle(datagram, from: entry.path, to: entry.peerIndex, at: now)
             }
         }
     }

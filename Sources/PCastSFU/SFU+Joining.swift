@@ -16,8 +16,8 @@ extension SFU {
     public mutating func publish(
         _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerOptions = PeerOptions(), at now: Instant
     ) throws(SFUError) -> SessionDescription {
-        guard hasRoom else { throw .full }
-        guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
+        guard hasSpace else { throw .full }
+        guard streamIndices[stream] == nil else { throw .streamExists(stream) }
         try Self.require(offer, that: \.sends)
         var capabilities = Self.publishing
         // Codecs that are not offered follow the others, so that the problem of an unusable section names the usable
@@ -40,17 +40,17 @@ extension SFU {
         _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
         _ terms: PeerOptions, _ began: Instant, at now: Instant
     ) throws(SFUError) {
-        guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
+        guard streamIndices[stream] == nil else { throw .streamExists(stream) }
         guard session.media.contains(where: { $0.direction.receives }) else { throw .noCommonCodec }
         let transport = try transport(session, credentials: credentials, began: began)
         let index = streams.insert(
             PublishedStream(
                 id: stream, peer: peer, transport: transport, routes: PeerKeys(fragment: credentials.ufrag),
                 session: session, terms: terms, began: began, reporterSSRC: newSSRC(), cname: cname))
-        streamPlaces[stream] = index
-        streams[index].receiver.setWanted(.audio, false, at: now)
+        streamIndices[stream] = index
+        streams[index].receiver.setDemanded(.audio, false, at: now)
         for layer in streams[index].layers.indices {
-            streams[index].receiver.setWanted(.video, layer: layer, false, at: now)
+            streams[index].receiver.setDemanded(.video, layer: layer, false, at: now)
         }
         enter(peer, .publisher(index), fragment: credentials.ufrag)
         schedule(publisher: index)
@@ -69,12 +69,14 @@ extension SFU {
     public mutating func view(
         _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerOptions = PeerOptions(), at now: Instant
     ) throws(SFUError) -> SessionDescription {
-        guard hasRoom else { throw .full }
-        guard let place = streamPlaces[stream], !streams[place].isEnding else { throw .unknownStream(stream) }
+        guard hasSpace else { throw .full }
+        guard let streamIndex = streamIndices[stream], !streams[streamIndex].isEnding else {
+            throw .unknownStream(stream)
+        }
         try Self.require(offer, that: \.receives)
         let credentials = newCredentials()
-        let videoFormat = streams[place].layers[0].carried
-        let audioFormat = streams[place].audio.carried
+        let videoFormat = streams[streamIndex].layers[0].sourceFormat
+        let audioFormat = streams[streamIndex].audio.sourceFormat
         if terms.media.contains(.video), let videoFormat, !terms.admits(videoFormat.codec) { throw .noCommonCodec }
         let video = newSource(stream, "video", hasRTX: true)
         let audio = newSource(stream, "audio", hasRTX: true)
@@ -100,23 +102,25 @@ extension SFU {
         _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
         _ terms: PeerOptions, _ began: Instant, at now: Instant
     ) throws(SFUError) {
-        guard let place = streamPlaces[stream], !streams[place].isEnding else { throw .unknownStream(stream) }
+        guard let streamIndex = streamIndices[stream], !streams[streamIndex].isEnding else {
+            throw .unknownStream(stream)
+        }
         guard session.media.contains(where: { $0.direction.sends }) else { throw .noCommonCodec }
         let transport = try transport(session, credentials: credentials, began: began)
         let sender = MediaSender(
             session.media, cname: cname,
-            playoutDelay: playoutDelay(stream: place, least: terms.playout ?? .zero, isLowJitter: true),
-            startBitrate: max(MediaSender.assumedBitrate, streams[place].wantedBitrate),
-            wantedBitrate: streams[place].wantedBitrate, evensSizes: true, using: &generator)
+            playoutDelay: playoutDelay(stream: streamIndex, least: terms.playout ?? .zero, isLowJitter: true),
+            startBitrate: max(MediaSender.assumedBitrate, streams[streamIndex].desiredBitrate),
+            desiredBitrate: streams[streamIndex].desiredBitrate, evensSizes: true, using: &generator)
         let index = viewers.insert(
             Viewer(
-                peer: peer, stream: place, transport: transport,
+                peer: peer, stream: streamIndex, transport: transport,
                 routes: PeerKeys(fragment: credentials.ufrag), sender: sender, terms: terms, began: began))
-        streams[place].viewers.append(index)
-        if terms.isCounted { streams[place].countedViewers += 1 }
+        streams[streamIndex].viewers.append(index)
+        if terms.isCounted { streams[streamIndex].countedViewers += 1 }
         enter(peer, .viewer(index), fragment: credentials.ufrag)
         schedule(viewer: index)
-        beginTaking(viewer: index, at: now)
+        beginSubscription(viewer: index, at: now)
     }
 
     /// Restarts a peer's ICE with its new credentials (RFC 9725, section 4.3.2). Both pairs of credentials remain valid
@@ -131,13 +135,13 @@ extension SFU {
     public mutating func restart(
         _ peer: PeerID, remote: ICECredentials, at now: Instant
     ) throws(SFUError) -> TrickleFragment {
-        guard let place = places[peer] else { throw .unknownPeer }
+        guard let peerIndex = peerIndices[peer] else { throw .unknownPeer }
         let credentials = newCredentials()
-        switch place {
+        switch peerIndex {
         case .publisher(let index): streams[index].transport?.restart(local: credentials, remote: remote, at: now)
         case .viewer(let index): viewers[index].transport.restart(local: credentials, remote: remote, at: now)
         }
-        remember(fragment: credentials.ufrag, place)
+        remember(fragment: credentials.ufrag, peerIndex)
         return TrickleFragment(
             iceUfrag: credentials.ufrag, icePwd: credentials.password,
             isICELite: true, iceOptions: transportDescription(credentials).iceOptions,
@@ -146,7 +150,7 @@ extension SFU {
 
     /// Returns the counters of a peer; nil if the peer has left.
     public func statistics(of peer: PeerID) -> PeerStatistics? {
-        switch places[peer] {
+        switch peerIndices[peer] {
         case .publisher(let index):
             let tracks = streams[index].receiver.layers + [streams[index].receiver.audio].compactMap { $0 }
             return PeerStatistics(
@@ -276,10 +280,10 @@ extension SFU {
         return SecureTransport(lite: agent, handshake: handshake, seed: generator.next())
     }
 
-    private mutating func enter(_ peer: PeerID, _ place: PeerIndex, fragment: String) {
-        precondition(places[peer] == nil, "a peer ID must be unique")
-        places[peer] = place
-        ufrags[fragment] = place
+    private mutating func enter(_ peer: PeerID, _ peerIndex: PeerIndex, fragment: String) {
+        precondition(peerIndices[peer] == nil, "a peer ID must be unique")
+        peerIndices[peer] = peerIndex
+        ufrags[fragment] = peerIndex
     }
 }
 

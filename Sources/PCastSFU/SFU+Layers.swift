@@ -21,34 +21,34 @@ extension SFU {
         if case .layer(let layer) = selection.choice { wanted = layer }
         guard isChanged || wanted != viewer.pointee.layers.wanted else { return }
         let isLower = stream.pointee.ladder.isLower(wanted, than: viewer.pointee.layers.current)
-        viewer.pointee.layers.want(wanted, urgent: selection.cause == .link && isLower, at: now)
-        let hears = selection.choice != .nothing
-        if hears, !viewer.pointee.hears, stream.pointee.audio.exists {
+        viewer.pointee.layers.select(wanted, urgent: selection.cause == .link && isLower, at: now)
+        let receivesAudio = selection.choice != .nothing
+        if receivesAudio, !viewer.pointee.receivesAudio, stream.pointee.audio.exists {
             viewer.pointee.sender.audio?.pointee.stream.beginAtEnd(of: stream.pointee.audio.log)
         }
-        viewer.pointee.hears = hears
-        take(layers: viewer.pointee.layers.taken, viewer: index, at: now)
-        if viewer.pointee.isWatching { giveTurn(viewer: index) }
+        viewer.pointee.receivesAudio = receivesAudio
+        take(layers: viewer.pointee.layers.neededLayers, viewer: index, at: now)
+        if viewer.pointee.isWatching { sendScheduled(viewer: index) }
     }
 
     /// Sends the video that a viewer does not have yet. Returns true if the batch is full.
-    mutating func forwardVideo(to place: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
-        let viewer = viewers.address(place)
+    mutating func forwardVideo(to viewerIndex: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        let viewer = viewers.address(viewerIndex)
         let stream = streams.address(viewer.pointee.stream)
         guard stream.pointee.layers.exist, let video = viewer.pointee.sender.video else { return false }
         if let layer = viewer.pointee.layers.current,
-            video.pointee.stream.hasFallenBehind(stream.pointee.layers.address(layer).pointee.log)
+            video.pointee.stream.isBehindLog(stream.pointee.layers.address(layer).pointee.log)
         {
-            viewer.pointee.loseVideo(at: now)
-            take(layers: viewer.pointee.layers.taken, viewer: place, at: now)
+            viewer.pointee.videoLost(at: now)
+            take(layers: viewer.pointee.layers.neededLayers, viewer: viewerIndex, at: now)
         }
-        if let drain = viewer.pointee.drain, isOver(drain, of: place, at: now) { viewer.pointee.drain = nil }
+        if let drain = viewer.pointee.drain, isOver(drain, of: viewerIndex, at: now) { viewer.pointee.drain = nil }
         if let layer = viewer.pointee.layers.current {
             viewer.pointee.repeatUnreported(stream.pointee.layers.address(layer).pointee.log, at: now)
         }
         while true {
             if viewer.pointee.layers.needsSteps, viewer.pointee.drain == nil,
-                followLayers(viewer: place, at: now) == .hold
+                followLayers(viewer: viewerIndex, at: now) == .hold
             {
                 return false
             }
@@ -60,27 +60,27 @@ extension SFU {
             case .endedFrame: continue
             case .full: return true
             case .idle where viewer.pointee.isSendQueueStale(stream.pointee.layers.address(layer).pointee.log, at: now):
-                viewer.pointee.leaveOutVideo(at: now)
-                take(layers: viewer.pointee.layers.taken, viewer: place, at: now)
+                viewer.pointee.dropQueuedVideo(at: now)
+                take(layers: viewer.pointee.layers.neededLayers, viewer: viewerIndex, at: now)
                 return false
-            case .idle: return resendFormer(to: place, into: &batch, at: now)
+            case .idle: return resendFormer(to: viewerIndex, into: &batch, at: now)
             }
         }
     }
 
     /// Pauses the video of a viewer that lost packets on a full link, unless a key frame is being sent.
-    mutating func leaveOutVideo(viewer index: Int, at now: Instant) {
+    mutating func dropQueuedVideo(viewer index: Int, at now: Instant) {
         let viewer = viewers.address(index)
         if let layer = viewer.pointee.layers.current {
             let log = streams.address(viewer.pointee.stream).pointee.layers.address(layer)
             guard !CongestionPause.hasFreshKeyFrame(log.pointee.log, at: now) else { return }
         }
-        viewer.pointee.leaveOutVideo(at: now)
-        take(layers: viewer.pointee.layers.taken, viewer: index, at: now)
+        viewer.pointee.dropQueuedVideo(at: now)
+        take(layers: viewer.pointee.layers.neededLayers, viewer: index, at: now)
     }
 
-    private func isOver(_ drain: CongestionPause, of place: Int, at now: Instant) -> Bool {
-        let viewer = viewers.address(place)
+    private func isOver(_ drain: CongestionPause, of viewerIndex: Int, at now: Instant) -> Bool {
+        let viewer = viewers.address(viewerIndex)
         let stream = streams.address(viewer.pointee.stream)
         let wanted = viewer.pointee.layers.wanted
         return drain.isOver(
@@ -90,8 +90,8 @@ extension SFU {
     }
 
     /// Retransmits packets of the layer that a viewer received before. Returns true if the batch is full.
-    private mutating func resendFormer(to place: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
-        let viewer = viewers.address(place)
+    private mutating func resendFormer(to viewerIndex: Int, into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        let viewer = viewers.address(viewerIndex)
         guard let former = viewer.pointee.formerLayer, viewer.pointee.sender.video!.pointee.stream.hasFormerResends
         else {
             return false
@@ -121,7 +121,7 @@ extension SFU {
                 of: viewer.pointee.layers.wanted, following: former, after: video.pointee.stream.lastArrival, at: now),
             isBetweenFrames: video.pointee.stream.isBetweenFrames, position: video.pointee.stream.position,
             isAtEnd: video.pointee.stream.position == end,
-            acceptsAnyAge: stream.pointee.receiver.leavesRequestsUnanswered(
+            acceptsAnyAge: stream.pointee.receiver.ignoresKeyFrameRequests(
                 layer: viewer.pointee.layers.wanted ?? 0, at: now), at: now)
         switch step {
         case .stay, .hold: return step
@@ -135,7 +135,7 @@ extension SFU {
             let isLong = viewer.pointee.layers.backlog != .live
             requestKeyFrame(stream: viewer.pointee.stream, layer: layer, isTentative: isLong)
         }
-        take(layers: viewer.pointee.layers.taken, viewer: index, at: now)
+        take(layers: viewer.pointee.layers.neededLayers, viewer: index, at: now)
         return step
     }
 
@@ -164,15 +164,15 @@ extension SFU {
     }
 
     /// Repeats the requests for key frames of a publisher that was unreachable and did not receive them.
-    mutating func askAnew(stream index: Int, at now: Instant) {
+    mutating func renewRequests(stream index: Int, at now: Instant) {
         askForKeyFrames(stream: index, whereWaited: .zero..<TimeSpan(nanoseconds: .max), at: now)
     }
 
     private mutating func askForKeyFrames(stream index: Int, whereWaited times: Range<TimeSpan>, at now: Instant) {
         let stream = streams.address(index)
         var waiting: UInt8 = 0
-        for place in stream.pointee.viewers {
-            let viewer = viewers.address(place)
+        for viewerIndex in stream.pointee.viewers {
+            let viewer = viewers.address(viewerIndex)
             guard viewer.pointee.isWatching, !viewer.pointee.isEnding, viewer.pointee.drain == nil,
                 viewer.pointee.layers.isChanging, let layer = viewer.pointee.layers.wanted,
                 times.contains(viewer.pointee.layers.waited(at: now))

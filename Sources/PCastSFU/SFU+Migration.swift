@@ -40,44 +40,44 @@ extension SFU {
     }
 
     /// Records the SSRCs that a peer has started to send with.
-    mutating func rememberSources(_ place: PeerIndex) {
-        switch place {
+    mutating func rememberSources(_ peerIndex: PeerIndex) {
+        switch peerIndex {
         case .publisher(let index):
             while let source = streams[index].transport?.takeNewSource() {
-                if streams[index].routes.add(source: source) { _ = sources.add(source, place) }
+                if streams[index].routes.add(source: source) { _ = sources.add(source, peerIndex) }
             }
         case .viewer(let index):
             while let source = viewers[index].transport.takeNewSource() {
-                if viewers[index].routes.add(source: source) { _ = sources.add(source, place) }
+                if viewers[index].routes.add(source: source) { _ = sources.add(source, peerIndex) }
             }
         }
     }
 
     /// Records the path of a check, because its answer will come from there.
-    mutating func rememberProbe(_ place: PeerIndex) {
-        noteControl(place)
-        switch place {
+    mutating func rememberProbe(_ peerIndex: PeerIndex) {
+        noteControl(peerIndex)
+        switch peerIndex {
         case .publisher(let index):
             guard let path = streams[index].probedPath else { return }
-            remember(probe: path, instead: streams[index].routes.probedPath, of: place)
+            remember(probe: path, instead: streams[index].routes.probedPath, of: peerIndex)
             streams[index].routes.probedPath = path
         case .viewer(let index):
             guard let path = viewers[index].transport.probedPath else { return }
-            remember(probe: path, instead: viewers[index].routes.probedPath, of: place)
+            remember(probe: path, instead: viewers[index].routes.probedPath, of: peerIndex)
             viewers[index].routes.probedPath = path
         }
     }
 
-    private mutating func remember(probe path: NetworkPath, instead last: NetworkPath?, of place: PeerIndex) {
+    private mutating func remember(probe path: NetworkPath, instead last: NetworkPath?, of peerIndex: PeerIndex) {
         guard path != last else { return }
-        forget(probe: last, of: place)
-        probedPaths[path] = place
-        tellNeighbours(path, .asked)
+        discard(probe: last, of: peerIndex)
+        probedPaths[path] = peerIndex
+        notifyPeerShards(path, .asked)
     }
 
-    mutating func forget(probe path: NetworkPath?, of place: PeerIndex) {
-        guard let path, probedPaths[path] == place else { return }
+    mutating func discard(probe path: NetworkPath?, of peerIndex: PeerIndex) {
+        guard let path, probedPaths[path] == peerIndex else { return }
         probedPaths[path] = nil
-        if paths[path] == nil { tellNeighbours(path, .left) }
+        if paths[path] == nil { notifyPeerShards(path, .left) }
     }
 }

@@ -17,8 +17,8 @@ extension SFU {
     public mutating func offerToPublisher(
         _ peer: PeerID, of stream: StreamID, terms: PeerOptions = PeerOptions(), at now: Instant
     ) throws(SFUError) -> SessionDescription {
-        guard hasRoom else { throw .full }
-        guard streamPlaces[stream] == nil else { throw .streamExists(stream) }
+        guard hasSpace else { throw .full }
+        guard streamIndices[stream] == nil else { throw .streamExists(stream) }
         var capabilities = Self.publishing
         let video = Self.preferred(capabilities.codecs.filter { $0.mediaType == .video }, by: terms)
         let audio = capabilities.codecs.filter { $0.mediaType == .audio }
@@ -50,10 +50,14 @@ extension SFU {
     public mutating func offerToViewer(
         _ peer: PeerID, of stream: StreamID, terms: PeerOptions = PeerOptions(), at now: Instant
     ) throws(SFUError) -> SessionDescription {
-        guard hasRoom else { throw .full }
-        guard let place = streamPlaces[stream], !streams[place].isEnding else { throw .unknownStream(stream) }
+        guard hasSpace else { throw .full }
+        guard let streamIndex = streamIndices[stream], !streams[streamIndex].isEnding else {
+            throw .unknownStream(stream)
+        }
         var sections: [OfferSection] = []
-        for format in [streams[place].audio.carried, streams[place].layers[0].carried].compactMap({ $0 }) {
+        for format in [streams[streamIndex].audio.sourceFormat, streams[streamIndex].layers[0].sourceFormat].compactMap(
+            { $0 })
+        {
             let type = format.codec.mediaType
             guard terms.media.contains(type) else { continue }
             guard terms.admits(format.codec) else { throw .noCommonCodec }
@@ -70,7 +74,7 @@ extension SFU {
         _ sections: [OfferSection], _ capabilities: MediaCapabilities, to peer: PeerID,
         as role: OutstandingOffer.Role, _ terms: PeerOptions, at now: Instant
     ) -> SessionDescription {
-        precondition(places[peer] == nil && offers[peer] == nil, "a peer ID must be unique")
+        precondition(peerIndices[peer] == nil && offers[peer] == nil, "a peer ID must be unique")
         let credentials = newCredentials()
         let offer = Offer(
             sections: sections, originSessionID: generator.next() >> 1,
@@ -93,7 +97,7 @@ extension SFU {
     public mutating func accept(
         _ answer: SessionDescription, from peer: PeerID, at now: Instant
     ) throws(SFUError) -> NegotiatedSession {
-        guard let outstanding = offers[peer] else { throw places[peer] == nil ? .unknownPeer : .noOffer }
+        guard let outstanding = offers[peer] else { throw peerIndices[peer] == nil ? .unknownPeer : .noOffer }
         switch outstanding.role {
         case .publisher: try Self.require(answer, that: \.sends)
         case .viewer: try Self.require(answer, that: \.receives)
@@ -124,19 +128,19 @@ extension SFU {
     // MARK: Ending
 
     /// Removes the offers that were not answered in time.
-    mutating func forgetOffers(until now: Instant) {
+    mutating func removeExpiredOffers(until now: Instant) {
         guard let deadline = offersDeadline, deadline <= now else { return }
-        for (peer, offer) in offers where offer.deadline <= now { withdraw(peer, .failed) }
+        for (peer, offer) in offers where offer.deadline <= now { cancel(peer, .failed) }
         offersDeadline = offers.values.reduce(nil) { Instant.earlier($0, $1.deadline) }
     }
 
     /// Withdraws the offers of a stream that has ended.
-    mutating func withdrawOffers(of stream: StreamID, reason: StreamEndedReason) {
-        for (peer, offer) in offers where offer.role == .viewer(of: stream) { withdraw(peer, reason) }
+    mutating func cancelOffers(of stream: StreamID, reason: StreamEndedReason) {
+        for (peer, offer) in offers where offer.role == .viewer(of: stream) { cancel(peer, reason) }
     }
 
     /// Withdraws an offer, if there is one.
-    mutating func withdraw(_ peer: PeerID, _ reason: StreamEndedReason) {
+    mutating func cancel(_ peer: PeerID, _ reason: StreamEndedReason) {
         if offers.removeValue(forKey: peer) != nil { events.append(.ended(peer, reason)) }
     }
 }

@@ -6,7 +6,7 @@ extension SFU {
     /// Returns the layers of a viewer's stream and the one that it receives; nil if the viewer has left or has no
     /// video.
     public func layers(viewedBy peer: PeerID) -> ViewedLayers? {
-        guard case .viewer(let index) = places[peer], viewers[index].sender.video != nil else { return nil }
+        guard case .viewer(let index) = peerIndices[peer], viewers[index].sender.video != nil else { return nil }
         let stream = streams.address(viewers[index].stream)
         guard stream.pointee.layers.exist else { return nil }
         let viewer = viewers.address(index)
@@ -29,7 +29,7 @@ extension SFU {
     ///   - now: The current time.
     /// - Throws: `SFUError.unknownPeer` or `SFUError.unknownLayer`.
     public mutating func pin(_ peer: PeerID, layer: String?, at now: Instant) throws(SFUError) {
-        guard case .viewer(let index) = places[peer] else { throw .unknownPeer }
+        guard case .viewer(let index) = peerIndices[peer] else { throw .unknownPeer }
         let stream = streams.address(viewers[index].stream)
         var pin: Int?
         if let layer {
@@ -43,7 +43,7 @@ extension SFU {
     /// Limits the bit rate of a publisher, regardless of what its viewers could receive. A publisher that ignores the
     /// limit is ended with `capacity`. The bit rate is that on the wire; nil removes the limit.
     public mutating func limit(_ peer: PeerID, to bitrate: Bitrate?) {
-        guard case .publisher(let index) = places[peer] else { return }
+        guard case .publisher(let index) = peerIndices[peer] else { return }
         streams[index].quality.ceiling.change(to: bitrate)
     }
 }

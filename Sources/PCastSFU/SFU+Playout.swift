@@ -9,14 +9,14 @@ extension SFU {
     /// Minimum and maximum are equal if all viewers show the same frame; a browser then uses a buffer of that length.
     /// Both are zero on a low-jitter path.
     func playoutDelay(stream index: Int, least: TimeSpan, isLowJitter: Bool) -> PlayoutDelay {
-        if let together = streams[index].playout { return PlayoutDelay(minimum: together, maximum: together) }
+        if let isJoint = streams[index].playout { return PlayoutDelay(minimum: isJoint, maximum: isJoint) }
         if isLowJitter, least == .zero { return PlayoutDelay(minimum: .zero, maximum: .zero) }
         return PlayoutDelay(minimum: least, maximum: max(least, .seconds(10)))
     }
 
     /// Asks a viewer to hold frames for as long as retransmissions take on its hop and on the publisher's hop.
-    mutating func followLosses(viewer place: Int, at now: Instant) {
-        let viewer = viewers.address(place)
+    mutating func followLosses(viewer viewerIndex: Int, at now: Instant) {
+        let viewer = viewers.address(viewerIndex)
         guard viewer.pointee.isWatching else { return }
         let stream = streams.address(viewer.pointee.stream)
         let estimate = viewer.pointee.sender.estimate

@@ -5,12 +5,12 @@ import PCastWebRTC
 /// loaded while other viewers are served.
 extension SFU {
     /// The number of viewers whose state stays in the caches.
-    private static let nearViewers = 16
+    private static let prefetchedViewers = 16
 
     /// Prefetches the state of the next viewers, one step further for each of them.
     @inline(__always)
     mutating func prefetch(viewersOf stream: UnsafeMutablePointer<PublishedStream>, count: Int) {
-        guard count > Self.nearViewers else { return }
+        guard count > Self.prefetchedViewers else { return }
         var turn = stream.pointee.firstViewer + stream.pointee.nextViewer
         for step in Prefetch.allCases.reversed() {
             turn += 1
@@ -21,25 +21,25 @@ extension SFU {
     /// Prefetches the state of the viewers whose reports arrived in a batch. Their state is scattered and has not been
     /// used since the last frame, so the loads of several viewers overlap.
     public mutating func expect(from paths: Span<NetworkPath>) {
-        guard viewers.count > Self.nearViewers else { return }
+        guard viewers.count > Self.prefetchedViewers else { return }
         var expected = [Int]()
         swap(&expected, &expectedViewers)
         expected.removeAll(keepingCapacity: true)
-        self.paths.expect(from: paths) { place in
-            guard case .viewer(let place) = place, viewers.contains(place) else { return }
-            Prefetch.bring(viewers.address(place), MemoryLayout<Viewer>.size)
-            expected.append(place)
+        self.paths.expect(from: paths) { peerIndex in
+            guard case .viewer(let index) = peerIndex, viewers.contains(index) else { return }
+            Prefetch.bring(viewers.address(index), MemoryLayout<Viewer>.size)
+            expected.append(index)
         }
         swap(&expected, &expectedViewers)
-        bringExpectedNear(.objects)
-        bringExpectedNear(.tables)
-        bringExpectedNear(.keys)
+        prefetchExpected(.objects)
+        prefetchExpected(.tables)
+        prefetchExpected(.keys)
     }
 
-    private mutating func bringExpectedNear(_ step: Prefetch) {
-        for place in expectedViewers {
-            viewers.address(place).pointee.transport.bringReceivingNear(step)
-            viewers.address(place).pointee.sender.bringReportingNear(step)
+    private mutating func prefetchExpected(_ step: Prefetch) {
+        for viewerIndex in expectedViewers {
+            viewers.address(viewerIndex).pointee.transport.prefetchReceiving(step)
+            viewers.address(viewerIndex).pointee.sender.prefetchReporting(step)
         }
     }
 }

@@ -32,21 +32,21 @@ extension SFU {
         guard let due = streams[index].quality.nextLinksLook, now >= due, !streams[index].isEnding else { return }
         streams[index].quality.nextLinksLook = now + StreamQuality.linksInterval
         let stream = streams.address(index)
-        let full = stream.pointee.quality.wantedInFull(stream.pointee.receiver)
+        let full = stream.pointee.quality.desiredBitrateInFull(stream.pointee.receiver)
         var links = ViewersLinks(full: full)
         swap(&links.estimates, &stream.pointee.quality.links)
         links.estimates.removeAll(keepingCapacity: true)
-        for place in stream.pointee.viewers {
-            let viewer = viewers.address(place)
+        for viewerIndex in stream.pointee.viewers {
+            let viewer = viewers.address(viewerIndex)
             guard viewer.pointee.isWatching, viewer.pointee.isCounted, !viewer.pointee.isEnding, !viewer.pointee.isAway
             else { continue }
             links.add(
                 viewer.pointee.sender.estimate, selection: viewer.pointee.selection,
-                takesVideo: viewer.pointee.sender.video != nil && stream.pointee.layers.exist,
+                requestsVideo: viewer.pointee.sender.video != nil && stream.pointee.layers.exist,
                 isKnown: viewer.pointee.quality.isFresh(at: now))
         }
         if let home = stream.pointee.home {
-            tellLinks(links, stream: index, to: home)
+            reportLinks(links, stream: index, to: home)
             swap(&links.estimates, &stream.pointee.quality.links)
             return
         }
@@ -58,8 +58,8 @@ extension SFU {
         swap(&links.estimates, &stream.pointee.quality.links)
         stream.pointee.quality.noteLimit(at: now)
         stream.pointee.receiver.setBitrateLimit(stream.pointee.quality.request, at: now)
-        stream.pointee.quality.isPictureLeftOut = links.takers > 0 && links.blind == links.takers
-        tellReplicas(of: index, at: now)
+        stream.pointee.quality.isVideoDropped = links.subscribers > 0 && links.blind == links.subscribers
+        updateReplicas(of: index, at: now)
     }
 
     private mutating func lookAtQuality(viewer index: Int, at now: Instant) {
@@ -70,10 +70,10 @@ extension SFU {
         let sharedLimit = stream.pointee.quality.sharedLimit
         let evidence = viewer.pointee.quality.evidence(
             &viewer.pointee.sender, hasLayers: stream.pointee.layers.count > 1, wanted: stream.pointee.quality.bitrate,
-            wantedInFull: sharedLimit.wantedInFull)
+            desiredBitrateInFull: sharedLimit.desiredBitrateInFull)
         let observation = ViewerQuality.Observation(
             publisher: publisher.quality, hasVideo: publisher.hasVideo, hasAudio: publisher.hasAudio,
-            takesVideo: viewer.pointee.sender.video != nil, takesAudio: viewer.pointee.sender.audio != nil,
+            requestsVideo: viewer.pointee.sender.video != nil, requestsAudio: viewer.pointee.sender.audio != nil,
             selection: viewer.pointee.qualitySelection, downlink: evidence, reports: viewer.pointee.quality.reports,
             isAway: viewer.pointee.isAway)
         if let row = viewer.pointee.quality.machine.observe(observation, at: now) {

@@ -18,27 +18,27 @@ extension SFU {
     public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {
-        if let place = place(of: datagram, from: path) {
-            receive(datagram, from: path, of: place, at: now)
-        } else if !handOver(datagram, from: path, at: now), !handleMigration(datagram, from: path, at: now) {
-            askNeighbours(datagram, from: path, at: now)
+        if let peerIndex = findPeer(of: datagram, from: path) {
+            receive(datagram, from: path, of: peerIndex, at: now)
+        } else if !transfer(datagram, from: path, at: now), !handleMigration(datagram, from: path, at: now) {
+            askPeerShards(datagram, from: path, at: now)
             unknownSourceDatagrams += 1
         }
     }
 
     mutating func receive(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, of place: PeerIndex, at now: Instant
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, of peerIndex: PeerIndex, at now: Instant
     ) {
-        if defersHandshake(datagram, from: path, of: place, at: now) { return }
-        handle(datagram, from: path, to: place, at: now)
+        if defersHandshake(datagram, from: path, of: peerIndex, at: now) { return }
+        handle(datagram, from: path, to: peerIndex, at: now)
     }
 
     /// Passes a datagram to a peer. Returns true if it was authentic media or control.
     @discardableResult
     mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, to place: PeerIndex, at now: Instant
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, to peerIndex: PeerIndex, at now: Instant
     ) -> Bool {
-        switch place {
+        switch peerIndex {
         case .publisher(let index): streams.contains(index) && receive(datagram, from: path, publisher: index, at: now)
         case .viewer(let index): viewers.contains(index) && receive(datagram, from: path, viewer: index, at: now)
         }
@@ -46,22 +46,22 @@ extension SFU {
 
     /// Returns the peer of a datagram, by its path. A connectivity check is assigned by its ufrag, because another peer
     /// may now use the path. A path is recorded after a check has found and authenticated its peer.
-    mutating func place(of datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) -> PeerIndex? {
+    mutating func findPeer(of datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) -> PeerIndex? {
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
         guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes),
             message.messageClass == .request
-        else { return paths.place(of: path) ?? probedPaths[path] }
+        else { return paths.findPeer(of: path) ?? probedPaths[path] }
         guard let range = message.recipientRange(in: bytes) else { return nil }
         let fragment = String(decoding: datagram[range], as: UTF8.self)
         return ufrags[fragment]
     }
 
     /// Processes a packet that had to wait for the keys.
-    mutating func replay(_ bytes: [UInt8], from path: NetworkPath, to place: PeerIndex, at now: Instant) {
+    mutating func replay(_ bytes: [UInt8], from path: NetworkPath, to peerIndex: PeerIndex, at now: Instant) {
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
         defer { copy.deallocate() }
         copy.copyBytes(from: bytes)
-        handle(copy, from: path, to: place, at: now)
+        handle(copy, from: path, to: peerIndex, at: now)
     }
 
     // MARK: Publishers
@@ -146,8 +146,8 @@ extension SFU {
         for viewer in streams[index].viewers {
             if type == .video {
                 guard viewers[viewer].layers.current == layer else { continue }
-                viewers[viewer].loseVideo(at: now)
-                take(layers: viewers[viewer].layers.taken, viewer: viewer, at: now)
+                viewers[viewer].videoLost(at: now)
+                take(layers: viewers[viewer].layers.neededLayers, viewer: viewer, at: now)
             } else if streams[index].audio.exists {
                 viewers[viewer].sender.audio?.pointee.stream.beginAtEnd(of: streams[index].audio.log)
             }
@@ -194,13 +194,13 @@ extension SFU {
     private mutating func requestKeyFrame(viewer index: Int, at now: Instant) {
         guard viewers[index].drain == nil else { return }
         // A key frame would only add to the queue of a full link.
-        if viewers[index].sender.isCongested { return leaveOutVideo(viewer: index, at: now) }
+        if viewers[index].sender.isCongested { return dropQueuedVideo(viewer: index, at: now) }
         let stream = viewers[index].stream
         guard let layer = viewers[index].layers.shown, streams[stream].receiver.layers.indices.contains(layer) else {
             return
         }
         let isWaitedFor = streams[stream].receiver.layers[layer].keyFrame.isWanted
-        let isAlone = streams.address(stream).pointee.isHereAlone && streams[stream].layers[layer].takers <= 1
+        let isAlone = streams.address(stream).pointee.isHereAlone && streams[stream].layers[layer].subscribers <= 1
         guard isWaitedFor || isAlone || viewers[index].keyFrames.take(at: now) else { return }
         requestKeyFrame(stream: stream, layer: layer)
     }
@@ -219,8 +219,8 @@ extension SFU {
             if requests.keyFrame { requestKeyFrame(viewer: index, at: now) }
         }
         let viewer = viewers.address(index)
-        viewer.pointee.sender.wantedBitrate = streams[stream].wantedBitrate
-        noteTurn(viewer: index, at: now)
+        viewer.pointee.sender.desiredBitrate = streams[stream].desiredBitrate
+        noteScheduledSend(viewer: index, at: now)
         selectLayer(viewer: index, at: now)
         let layer = viewer.pointee.layers.last ?? 0
         if streams[stream].layers.exist {
@@ -232,7 +232,7 @@ extension SFU {
         if viewer.pointee.sender.video?.pointee.stream.waitsToResend == true
             || viewer.pointee.sender.audio?.pointee.stream.waitsToResend == true
         {
-            giveTurn(viewer: index)
+            sendScheduled(viewer: index)
         }
     }
 }

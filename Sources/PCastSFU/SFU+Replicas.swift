@@ -10,7 +10,7 @@ import PCastWebRTC
 extension SFU {
     /// The time without a message from the home shard after which a replica ends. The message about the end may be
     /// lost.
-    static let replicaPatience = TimeSpan.seconds(5 as Int64)
+    static let replicaTimeout = TimeSpan.seconds(5 as Int64)
 
     // MARK: Making one
 
@@ -25,7 +25,7 @@ extension SFU {
     public mutating func replicate(
         _ stream: StreamID, to shard: Int, at now: Instant
     ) throws(SFUError) -> StreamSnapshot {
-        guard let index = streamPlaces[stream], streams[index].home == nil, !streams[index].isEnding else {
+        guard let index = streamIndices[stream], streams[index].home == nil, !streams[index].isEnding else {
             throw .unknownStream(stream)
         }
         if !streams[index].replicas.contains(where: { $0.shard == shard }) {
@@ -43,14 +43,14 @@ extension SFU {
         guard replicas[snapshot.publisher] == nil else { return }
         let index = streams.insert(PublishedStream(snapshot, home: home, at: now))
         replicas[snapshot.publisher] = index
-        streamPlaces[snapshot.id] = index
+        streamIndices[snapshot.id] = index
         schedule(publisher: index)
     }
 
     /// Whether a stream exists on this shard with that publisher and has not ended. The creator of a replica asks the
     /// home shard again, because a stream that ended meanwhile could not notify the replica.
-    public func goesOn(_ snapshot: StreamSnapshot) -> Bool {
-        guard let index = streamPlaces[snapshot.id] else { return false }
+    public func continuesHere(_ snapshot: StreamSnapshot) -> Bool {
+        guard let index = streamIndices[snapshot.id] else { return false }
         return streams[index].peer == snapshot.publisher && !streams[index].isEnding
     }
 
@@ -74,19 +74,19 @@ extension SFU {
         }
     }
 
-    func news(of index: Int, at now: Instant) -> ReplicaUpdate {
+    func update(of index: Int, at now: Instant) -> ReplicaUpdate {
         let stream = streams.address(index)
         return ReplicaUpdate(
-            isAway: stream.pointee.isAway, resting: stream.pointee.receiver.resting,
-            limit: stream.pointee.quality.sharedLimit, isPictureLeftOut: stream.pointee.quality.isPictureLeftOut,
+            isAway: stream.pointee.isAway, pausedTracks: stream.pointee.receiver.pausedTracks,
+            limit: stream.pointee.quality.sharedLimit, isVideoDropped: stream.pointee.quality.isVideoDropped,
             unansweredLayers: stream.pointee.receiver.unansweredLayers(at: now))
     }
 
-    mutating func tellReplicas(of index: Int, at now: Instant) {
+    mutating func updateReplicas(of index: Int, at now: Instant) {
         guard !streams[index].replicas.isEmpty else { return }
-        let news = news(of: index, at: now)
+        let update = update(of: index, at: now)
         for replica in streams[index].replicas {
-            shardLinks.give(.news(streams[index].peer, news), to: replica.shard)
+            shardLinks.give(.update(streams[index].peer, update), to: replica.shard)
         }
     }
 
@@ -101,15 +101,15 @@ extension SFU {
         case .control(let peer, let range):
             guard let index = replicas[peer], !streams[index].isEnding else { return }
             receiveControl(UnsafeRawBufferPointer(batch.bytes(range)), publisher: index, at: now)
-        case .news(let peer, let news):
+        case .update(let peer, let update):
             guard let index = replicas[peer], !streams[index].isEnding else { return }
-            streams[index].lastNews = now
-            streams[index].isAway = news.isAway
-            streams[index].receiver.follow(news.resting)
-            streams[index].receiver.follow(unansweredLayers: news.unansweredLayers)
-            streams[index].quality.sharedLimit = news.limit
+            streams[index].lastUpdate = now
+            streams[index].isAway = update.isAway
+            streams[index].receiver.follow(update.pausedTracks)
+            streams[index].receiver.follow(unansweredLayers: update.unansweredLayers)
+            streams[index].quality.sharedLimit = update.limit
             streams[index].quality.noteLimit(at: now)
-            streams[index].quality.isPictureLeftOut = news.isPictureLeftOut
+            streams[index].quality.isVideoDropped = update.isVideoDropped
         case .ended(let peer, let reason):
             if let index = replicas[peer] { end(publisher: index, reason: reason, at: now) }
         default: preconditionFailure("a home shard must not send this message")
@@ -120,13 +120,13 @@ extension SFU {
 
     /// Sends a summary of the viewers' links. It repeats the subscriptions, because a message about a change may be
     /// lost.
-    mutating func tellLinks(_ links: ViewersLinks, stream index: Int, to home: Int) {
+    mutating func reportLinks(_ links: ViewersLinks, stream index: Int, to home: Int) {
         let stream = streams.address(index)
-        shardLinks.give(.takers(stream.pointee.peer, stream.pointee.takers), to: home)
+        shardLinks.give(.subscribers(stream.pointee.peer, stream.pointee.subscribers), to: home)
         var summary = StreamReplica.Links()
         summary.count = links.count
         summary.limited = links.limited
-        summary.takers = links.takers
+        summary.subscribers = links.subscribers
         summary.blind = links.blind
         summary.counted = stream.pointee.countedViewers
         let estimates = links.estimates.prefix(ShardMessageBatch.byteCapacity / MemoryLayout<Bitrate>.stride)
@@ -140,11 +140,11 @@ extension SFU {
     ) {
         switch shardMessage {
         case .keyFrameWanted(let peer, let layer, let isTentative):
-            guard case .publisher(let index) = places[peer], !streams[index].isEnding,
+            guard case .publisher(let index) = peerIndices[peer], !streams[index].isEnding,
                 streams[index].layers.indices.contains(layer)
             else { return }
             requestKeyFrame(stream: index, layer: layer, isTentative: isTentative)
-        case .takers(let peer, let takers): note(takers, of: peer, at: shard, at: now)
+        case .subscribers(let peer, let subscribers): note(subscribers, of: peer, at: shard, at: now)
         case .links(let peer, let links, let range):
             guard let (index, replica) = replica(of: peer, at: shard) else { return }
             streams[index].replicas[replica].links = links
@@ -157,29 +157,31 @@ extension SFU {
     }
 
     private func replica(of peer: PeerID, at shard: Int) -> (stream: Int, replica: Int)? {
-        guard case .publisher(let index) = places[peer], !streams[index].isEnding,
+        guard case .publisher(let index) = peerIndices[peer], !streams[index].isEnding,
             let replica = streams[index].replicas.firstIndex(where: { $0.shard == shard })
         else { return nil }
         return (index, replica)
     }
 
     /// Updates a replica's subscriptions. A replica counts as one subscriber of each track that has subscribers there.
-    private mutating func note(_ takers: StreamReplica.Takers, of peer: PeerID, at shard: Int, at now: Instant) {
+    private mutating func note(
+        _ subscribers: StreamReplica.SubscribedTracks, of peer: PeerID, at shard: Int, at now: Instant
+    ) {
         guard let (index, replica) = replica(of: peer, at: shard) else { return }
-        let before = streams[index].replicas[replica].takers
-        guard takers != before else { return }
-        streams[index].replicas[replica].takers = takers
-        if takers.audio != before.audio {
-            addTakers(takers.audio ? 1 : -1, of: .audio, stream: index, at: now)
+        let before = streams[index].replicas[replica].subscribers
+        guard subscribers != before else { return }
+        streams[index].replicas[replica].subscribers = subscribers
+        if subscribers.audio != before.audio {
+            addSubscribers(subscribers.audio ? 1 : -1, of: .audio, stream: index, at: now)
         }
         for layer in streams[index].layers.indices {
             let bit: UInt8 = 1 << UInt8(layer)
-            guard takers.layers & bit != before.layers & bit else { continue }
-            let begins = takers.layers & bit != 0
-            addTakers(begins ? 1 : -1, of: .video, layer: layer, stream: index, at: now)
-            if begins, streams[index].receiver.isResting(.video, layer: layer) {
+            guard subscribers.layers & bit != before.layers & bit else { continue }
+            let begins = subscribers.layers & bit != 0
+            addSubscribers(begins ? 1 : -1, of: .video, layer: layer, stream: index, at: now)
+            if begins, streams[index].receiver.isPaused(.video, layer: layer) {
                 // No viewer receives a key frame from before the pause.
-                streams[index].layers[layer].forgetKeyFrame()
+                streams[index].layers[layer].discardKeyFrame()
                 requestKeyFrame(stream: index, layer: layer)
             }
         }
@@ -188,11 +190,11 @@ extension SFU {
 
 extension PublishedStream {
     /// The tracks that have subscribers on this shard.
-    var takers: StreamReplica.Takers {
-        var takers = StreamReplica.Takers()
-        for layer in layers.indices where layers[layer].takers > 0 { takers.layers |= 1 << UInt8(layer) }
-        takers.audio = audio.takers > 0
-        return takers
+    var subscribers: StreamReplica.SubscribedTracks {
+        var subscribers = StreamReplica.SubscribedTracks()
+        for layer in layers.indices where layers[layer].subscribers > 0 { subscribers.layers |= 1 << UInt8(layer) }
+        subscribers.audio = audio.subscribers > 0
+        return subscribers
     }
 
     /// Whether all viewers are on this shard.

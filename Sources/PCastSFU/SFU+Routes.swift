@@ -4,10 +4,10 @@ import PCastWebRTC
 /// The assignment of datagrams to peers.
 extension SFU {
     /// Records a path after its peer has passed a check on it.
-    mutating func remember(_ path: NetworkPath, _ place: PeerIndex) {
-        guard paths[path] != place else { return }
+    mutating func remember(_ path: NetworkPath, _ peerIndex: PeerIndex) {
+        guard paths[path] != peerIndex else { return }
         let stale: [NetworkPath]
-        switch place {
+        switch peerIndex {
         case .publisher(let index):
             guard streams[index].isValidated(path) else { return }
             stale = streams[index].rememberPath(path)
@@ -15,15 +15,15 @@ extension SFU {
             guard viewers[index].transport.isValidated(path) else { return }
             stale = viewers[index].rememberPath(path)
         }
-        paths[path] = place
-        tellNeighbours(path, .taken)
-        for path in stale { forget(path, of: place) }
+        paths[path] = peerIndex
+        notifyPeerShards(path, .validated)
+        for path in stale { discard(path, of: peerIndex) }
     }
 
-    mutating func remember(fragment: String, _ place: PeerIndex) {
-        ufrags[fragment] = place
+    mutating func remember(fragment: String, _ peerIndex: PeerIndex) {
+        ufrags[fragment] = peerIndex
         let stale =
-            switch place {
+            switch peerIndex {
             case .publisher(let index): streams[index].routes.add(fragment: fragment)
             case .viewer(let index): viewers[index].routes.add(fragment: fragment)
             }
@@ -31,19 +31,19 @@ extension SFU {
     }
 
     /// Removes all keys of a peer.
-    mutating func forget(_ routes: PeerKeys, of place: PeerIndex) {
+    mutating func discard(_ routes: PeerKeys, of peerIndex: PeerIndex) {
         for fragment in routes.ufrags { ufrags[fragment] = nil }
-        for source in routes.sources { sources.remove(source, place) }
-        forget(probe: routes.probedPath, of: place)
-        for path in routes.paths { forget(path, of: place) }
+        for source in routes.sources { sources.remove(source, peerIndex) }
+        discard(probe: routes.probedPath, of: peerIndex)
+        for path in routes.paths { discard(path, of: peerIndex) }
     }
 
     /// Removes a path unless another peer has taken it over. A connection that no peer uses any more is closed, because
     /// its peer may have disappeared without closing it.
-    private mutating func forget(_ path: NetworkPath, of place: PeerIndex) {
-        guard paths[path] == place else { return }
+    private mutating func discard(_ path: NetworkPath, of peerIndex: PeerIndex) {
+        guard paths[path] == peerIndex else { return }
         paths[path] = nil
-        tellNeighbours(path, .left)
+        notifyPeerShards(path, .left)
         if path.transport != .udp { events.append(.closeConnection(path)) }
     }
 
@@ -52,8 +52,8 @@ extension SFU {
 
     /// Handles the end of a connection, for example over TCP.
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
-        guard let place = paths.removeValue(forKey: path) else { return }
-        switch place {
+        guard let peerIndex = paths.removeValue(forKey: path) else { return }
+        switch peerIndex {
         case .publisher(let index):
             streams[index].routes.remove(path: path)
             streams[index].transport?.pathClosed(path, at: now)

@@ -14,10 +14,10 @@ extension SFU {
     }
 
     private mutating func pollControl(into batch: inout DatagramBatch, at now: Instant) -> Bool {
-        while let place = busyPeers.last {
-            if pollControl(place, into: &batch, at: now) { return true }
+        while let peerIndex = busyPeers.last {
+            if pollControl(peerIndex, into: &batch, at: now) { return true }
             busyPeers.removeLast()
-            finishControl(place)
+            finishControl(peerIndex)
         }
         return false
     }
@@ -31,13 +31,13 @@ extension SFU {
         return false
     }
 
-    /// Continues with the viewers that have scheduled sends of their own; see `giveTurn`.
+    /// Continues with the viewers that have scheduled sends of their own; see `sendScheduled`.
     private mutating func resume(into batch: inout DatagramBatch, at now: Instant) -> Bool {
-        while let place = busyViewers.last {
-            if forward(stream: viewers[place].stream, to: place, into: &batch, at: now) { return true }
+        while let viewerIndex = busyViewers.last {
+            if forward(stream: viewers[viewerIndex].stream, to: viewerIndex, into: &batch, at: now) { return true }
             busyViewers.removeLast()
-            viewers[place].hasTurn = false
-            schedule(viewer: place)
+            viewers[viewerIndex].hasScheduledSend = false
+            schedule(viewer: viewerIndex)
         }
         return false
     }
@@ -46,23 +46,23 @@ extension SFU {
 
     /// Writes checks, handshakes and reports of one peer. Returns true if the batch is full.
     private mutating func pollControl(
-        _ place: PeerIndex, into batch: inout DatagramBatch, at now: Instant
+        _ peerIndex: PeerIndex, into batch: inout DatagramBatch, at now: Instant
     ) -> Bool {
         let wallTime = configuration.clock.wallTime(at: now)
-        switch place {
+        switch peerIndex {
         case .publisher(let index): return streams[index].poll(into: &batch, wallTime: wallTime, at: now)
         case .viewer(let index): return viewers[index].poll(into: &batch, wallTime: wallTime, at: now)
         }
     }
 
-    private mutating func finishControl(_ place: PeerIndex) {
-        switch place {
+    private mutating func finishControl(_ peerIndex: PeerIndex) {
+        switch peerIndex {
         case .publisher(let index):
             streams[index].hasControl = false
-            if streams[index].isEnding { remove(place) } else { schedule(publisher: index) }
+            if streams[index].isEnding { remove(peerIndex) } else { schedule(publisher: index) }
         case .viewer(let index):
             viewers[index].hasControl = false
-            if viewers[index].isEnding { remove(place) } else { schedule(viewer: index) }
+            if viewers[index].isEnding { remove(peerIndex) } else { schedule(viewer: index) }
         }
     }
 
@@ -87,25 +87,25 @@ extension SFU {
     }
 
     private mutating func forward(
-        stream index: Int, to place: Int, into batch: inout DatagramBatch, at now: Instant
+        stream index: Int, to viewerIndex: Int, into batch: inout DatagramBatch, at now: Instant
     ) -> Bool {
         let stream = streams.address(index)
-        let viewer = viewers.address(place)
+        let viewer = viewers.address(viewerIndex)
         guard viewer.pointee.isWatching, !viewer.pointee.isEnding else { return false }
-        if viewer.pointee.hears {
-            viewer.pointee.catchUpSound(stream.pointee.audio.log)
-            if viewer.pointee.sendSound(&stream.pointee.audio, into: &batch, count: &packetsForwarded, at: now) {
+        if viewer.pointee.receivesAudio {
+            viewer.pointee.catchUpAudio(stream.pointee.audio.log)
+            if viewer.pointee.sendAudio(&stream.pointee.audio, into: &batch, count: &packetsForwarded, at: now) {
                 return true
             }
         }
-        if forwardVideo(to: place, into: &batch, at: now) { return true }
+        if forwardVideo(to: viewerIndex, into: &batch, at: now) { return true }
         // A report that is due follows the packets. The first report of a track follows its first packets (RFC 3550,
         // section 6.4.1), because it needs their timestamps.
         if viewer.pointee.sender.isReportDue(at: now) {
             let wallTime = configuration.clock.wallTime(at: now)
             if viewer.pointee.poll(into: &batch, wallTime: wallTime, at: now) { return true }
         }
-        if viewer.pointee.sender.pacingDeadline != nil { schedule(viewer: place) }
+        if viewer.pointee.sender.pacingDeadline != nil { schedule(viewer: viewerIndex) }
         return false
     }
 }

@@ -13,40 +13,42 @@ extension SFU {
 
     /// Returns the next batch for another shard; nil if there is none. The driver delivers batches complete and in
     /// order, and asks after each iteration.
-    public mutating func pollParcels() -> (shard: Int, batch: ShardMessageBatch)? { shardLinks.poll() }
+    public mutating func pollMessages() -> (shard: Int, batch: ShardMessageBatch)? { shardLinks.poll() }
 
     /// Whether batches are held for a shard that has not returned earlier ones. The driver polls again when a batch is
     /// returned.
-    public var isHoldingParcels: Bool { shardLinks.isHolding }
+    public var hasPendingMessages: Bool { shardLinks.isHolding }
 
     /// The number of messages that are prefetched together.
-    private static var foresight: Int { 8 }
+    private static var prefetchDistance: Int { 8 }
 
     /// Processes a batch from another shard. The driver then returns the batch to that shard (`takeBack`).
     public mutating func take(_ batch: ShardMessageBatch, from peerShard: Int, at now: Instant) {
         for (index, shardMessage) in batch.shardMessages.enumerated() {
-            if index % Self.foresight == 0 { expect(batch.shardMessages[index...].prefix(Self.foresight)) }
+            if index % Self.prefetchDistance == 0 {
+                expect(batch.shardMessages[index...].prefix(Self.prefetchDistance))
+            }
             switch shardMessage {
             case .datagram(let range, let path, let arrival):
                 let datagram = batch.bytes(range)
-                guard let place = place(of: datagram, from: path) else {
+                guard let peerIndex = findPeer(of: datagram, from: path) else {
                     unknownSourceDatagrams += 1
                     continue
                 }
                 waited = max(now - arrival, .zero)
-                receive(datagram, from: path, of: place, at: now)
+                receive(datagram, from: path, of: peerIndex, at: now)
                 waited = .zero
             case .unknownSource(let range, let path): _ = handleMigration(batch.bytes(range), from: path, at: now)
             case .path(let path, let claim): note(claim, of: peerShard, to: path)
-            case .media, .control, .news, .ended: takeFromHome(shardMessage, of: batch, at: now)
-            case .keyFrameWanted, .takers, .links: takeFromReplica(shardMessage, of: batch, at: peerShard, at: now)
+            case .media, .control, .update, .ended: takeFromHome(shardMessage, of: batch, at: now)
+            case .keyFrameWanted, .subscribers, .links: takeFromReplica(shardMessage, of: batch, at: peerShard, at: now)
             }
         }
     }
 
     /// Prefetches the state of viewers, as the loop does for datagrams from a socket.
     private mutating func expect(_ shardMessages: ArraySlice<ShardMessageBatch.ShardMessage>) {
-        withUnsafeTemporaryAllocation(of: NetworkPath.self, capacity: Self.foresight) { paths in
+        withUnsafeTemporaryAllocation(of: NetworkPath.self, capacity: Self.prefetchDistance) { paths in
             var count = 0
             for case .datagram(_, let path, _) in shardMessages {
                 paths.initializeElement(at: count, to: path)
@@ -80,7 +82,7 @@ extension SFU {
 
     /// Forwards a datagram to the shard of its peer. Returns true if another shard has the peer. Such datagrams have a
     /// queue of their own, because they are not authenticated yet.
-    mutating func handOver(
+    mutating func transfer(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Bool {
         guard let owner = peerShard(of: datagram) ?? shardLinks.paths[path] else { return false }
@@ -92,7 +94,7 @@ extension SFU {
 
     /// Asks the other shards whether a datagram belongs to a peer of theirs that has migrated. The rate is limited,
     /// because anybody can send such datagrams.
-    mutating func askNeighbours(
+    mutating func askPeerShards(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {
         guard shardLinks.exist, path.transport == .udp, Self.source(of: datagram) != nil,
@@ -103,23 +105,23 @@ extension SFU {
         }
     }
 
-    private mutating func note(_ claim: ShardMessageBatch.PathClaim, of peerShard: Int, to path: NetworkPath) {
+    private mutating func note(_ claim: ShardMessageBatch.PathOwnership, of peerShard: Int, to path: NetworkPath) {
         switch claim {
-        case .taken:
+        case .validated:
             // Another peer uses the path now.
             paths[path] = nil
             probedPaths[path] = nil
             shardLinks.note(path, of: peerShard)
         case .asked:
             if paths[path] == nil, shardLinks.paths[path] == nil { shardLinks.note(path, of: peerShard) }
-        case .left: shardLinks.forget(path, of: peerShard)
+        case .left: shardLinks.discard(path, of: peerShard)
         }
     }
 
     /// Notifies the other shards of the state of a path of this shard.
-    mutating func tellNeighbours(_ path: NetworkPath, _ claim: ShardMessageBatch.PathClaim) {
+    mutating func notifyPeerShards(_ path: NetworkPath, _ claim: ShardMessageBatch.PathOwnership) {
         guard shardLinks.exist, path.transport == .udp else { return }
-        if claim == .taken, let former = shardLinks.paths[path] { shardLinks.forget(path, of: former) }
+        if claim == .validated, let former = shardLinks.paths[path] { shardLinks.discard(path, of: former) }
         for peerShard in shardLinks.others { shardLinks.give(.path(path, claim), to: peerShard) }
     }
 }

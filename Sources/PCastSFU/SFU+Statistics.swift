@@ -29,8 +29,8 @@ extension SFU {
         figures.viewers = stream.pointee.countedViewers
         if stream.pointee.layers.exist { figures.dimensions = stream.pointee.ladder.rungs.last?.dimensions }
         guard ofViewers else { return figures }
-        for place in stream.pointee.viewers {
-            let viewer = viewers.address(place)
+        for viewerIndex in stream.pointee.viewers {
+            let viewer = viewers.address(viewerIndex)
             figures.sent += Self.counts(viewer.pointee.sender)
             guard viewer.pointee.isCounted else { continue }
             figures.viewerQualities[viewer.pointee.quality.machine.quality, default: 0] += 1
@@ -59,8 +59,8 @@ extension SFU {
 
     static func counts(_ sender: borrowing MediaSender) -> StreamMetrics.Counts {
         var counts = StreamMetrics.Counts()
-        for place in sender.tracks {
-            let track = place.pointee
+        for trackPointer in sender.tracks {
+            let track = trackPointer.pointee
             counts.packets += Int(track.stream.packetsSent)
             counts.bytes += Int(track.stream.octetsSent)
             counts.packetsLost += Int(max(track.receiverReport?.cumulativeLost ?? 0, 0))

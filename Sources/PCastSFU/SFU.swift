@@ -13,10 +13,10 @@ public struct SFU: ~Copyable, DatagramMachine {
 
     var streams = Slab<PublishedStream>()
     var viewers = Slab<Viewer>()
-    var streamPlaces: [StreamID: Int] = [:]
+    var streamIndices: [StreamID: Int] = [:]
     /// The streams of other shards, by the numbers of their publishers.
     var replicas: [PeerID: Int] = [:]
-    var places: [PeerID: PeerIndex] = [:]
+    var peerIndices: [PeerID: PeerIndex] = [:]
     /// The peers by the ufrag that they name in checks. Each peer has at most `PeerKeys.maximumUfrags`.
     var ufrags: [String: PeerIndex] = [:]
     /// The peers by the paths on which they passed checks. Each peer has at most `ICELiteAgent.maximumPaths`.
@@ -76,7 +76,7 @@ public struct SFU: ~Copyable, DatagramMachine {
     public var peerCount: Int { streams.count - replicas.count + viewers.count }
 
     /// Whether another peer can be admitted. Unanswered offers count as peers.
-    var hasRoom: Bool { peerCount + offers.count < configuration.maximumPeers }
+    var hasSpace: Bool { peerCount + offers.count < configuration.maximumPeers }
 
     /// Removes and returns the next event; nil if there is none.
     public mutating func pollEvent() -> SFUEvent? { events.popFirst() }
@@ -100,11 +100,11 @@ public struct SFU: ~Copyable, DatagramMachine {
     /// Performs the work that is due: handshakes, timeouts, reviews and paced sends.
     public mutating func advance(to now: Instant) {
         processHandshakes(at: now)
-        forgetOffers(until: now)
-        while let (instant, place) = deadlines.pop(until: now)
+        removeExpiredOffers(until: now)
+        while let (instant, peerIndex) = deadlines.pop(until: now)
             ?? deferrableDeadlines.pop(until: now + Viewer.timerSlack)
         {
-            switch place {
+            switch peerIndex {
             case .publisher(let index):
                 guard streams.contains(index), streams[index].scheduled == instant else { continue }
                 streams[index].scheduled = nil
@@ -129,7 +129,7 @@ public struct SFU: ~Copyable, DatagramMachine {
                     viewers[index].transport.advance(to: now)
                     viewers[index].sender.advance(to: now)
                 }
-                noteTurn(viewer: index, at: now)
+                noteScheduledSend(viewer: index, at: now)
                 if isDue { follow(viewer: index, at: now) } else { schedule(viewer: index) }
             }
         }
@@ -138,8 +138,8 @@ public struct SFU: ~Copyable, DatagramMachine {
     }
 
     private func withoutOld(_ heap: consuming DeadlineHeap) -> DeadlineHeap {
-        heap.filter { instant, place in
-            switch place {
+        heap.filter { instant, peerIndex in
+            switch peerIndex {
             case .publisher(let index): streams.contains(index) && streams[index].scheduled == instant
             case .viewer(let index): viewers.contains(index) && viewers[index].scheduled == instant
             }
@@ -157,7 +157,7 @@ public struct SFU: ~Copyable, DatagramMachine {
     }
 
     mutating func schedule(viewer index: Int) {
-        guard !viewers[index].hasControl, !viewers[index].hasTurn else { return }
+        guard !viewers[index].hasControl, !viewers[index].hasScheduledSend else { return }
         let (timerSlack, paced) = (viewers[index].deferrableDeadline, viewers[index].pacingDeadline)
         guard let deadline = Instant.earlier(timerSlack, paced) else { return }
         if let scheduled = viewers[index].scheduled, scheduled <= deadline { return }
@@ -169,8 +169,8 @@ public struct SFU: ~Copyable, DatagramMachine {
         }
     }
 
-    mutating func noteControl(_ place: PeerIndex) {
-        switch place {
+    mutating func noteControl(_ peerIndex: PeerIndex) {
+        switch peerIndex {
         case .publisher(let index):
             guard !streams[index].hasControl else { return }
             streams[index].hasControl = true
@@ -178,20 +178,20 @@ public struct SFU: ~Copyable, DatagramMachine {
             guard !viewers[index].hasControl else { return }
             viewers[index].hasControl = true
         }
-        busyPeers.append(place)
+        busyPeers.append(peerIndex)
     }
 
     /// Schedules a viewer that the pacer held back, if it may send now.
-    mutating func noteTurn(viewer index: Int, at now: Instant) {
+    mutating func noteScheduledSend(viewer index: Int, at now: Instant) {
         guard let held = viewers[index].sender.pacingDeadline, held <= now else { return }
-        giveTurn(viewer: index)
+        sendScheduled(viewer: index)
     }
 
     /// Schedules one viewer alone. The others are not served with it: among thousands of viewers one always lacks a
     /// packet, and to serve them all takes as long as a frame.
-    mutating func giveTurn(viewer index: Int) {
-        guard !viewers[index].hasTurn else { return }
-        viewers[index].hasTurn = true
+    mutating func sendScheduled(viewer index: Int) {
+        guard !viewers[index].hasScheduledSend else { return }
+        viewers[index].hasScheduledSend = true
         busyViewers.append(index)
     }
 
@@ -222,7 +222,7 @@ public struct SFU: ~Copyable, DatagramMachine {
             case .back:
                 streams[index].isAway = false
                 events.append(.back(peer))
-                askAnew(stream: index, at: now)
+                renewRequests(stream: index, at: now)
             case .closed:
                 end(publisher: index, reason: .ended, at: now)
                 return
@@ -262,7 +262,7 @@ public struct SFU: ~Copyable, DatagramMachine {
             case .openConnection: break
             }
         }
-        if viewers[index].wantsToSpeak(at: now) { noteControl(.viewer(index)) }
+        if viewers[index].hasControlPackets(at: now) { noteControl(.viewer(index)) }
         schedule(viewer: index)
     }
 
@@ -275,7 +275,7 @@ public struct SFU: ~Copyable, DatagramMachine {
         }
         selectLayer(viewer: index, at: now)
         followLayers(viewer: index, at: now)
-        giveTurn(viewer: index)
+        sendScheduled(viewer: index)
     }
 
     /// Requests a key frame from the publisher or the home shard. A nil layer requests none. A tentative request is one
@@ -295,10 +295,10 @@ public struct SFU: ~Copyable, DatagramMachine {
 
     /// Ends a peer. If it is a publisher, its stream ends for all viewers. An unanswered offer is withdrawn.
     public mutating func end(_ peer: PeerID, reason: StreamEndedReason, at now: Instant) {
-        switch places[peer] {
+        switch peerIndices[peer] {
         case .publisher(let index): end(publisher: index, reason: reason, at: now)
         case .viewer(let index): end(viewer: index, reason: reason, at: now)
-        case nil: withdraw(peer, reason)
+        case nil: cancel(peer, reason)
         }
     }
 
@@ -308,13 +308,13 @@ public struct SFU: ~Copyable, DatagramMachine {
         streams[index].transport?.close(at: now)
         noteControl(.publisher(index))
         for viewer in streams[index].viewers { end(viewer: viewer, reason: reason, at: now) }
-        withdrawOffers(of: streams[index].id, reason: reason)
+        cancelOffers(of: streams[index].id, reason: reason)
         for replica in streams[index].replicas {
             shardLinks.give(.ended(streams[index].peer, reason), to: replica.shard)
         }
         if let home = streams[index].home {
             // The stream may continue elsewhere, but this shard has no subscribers any more.
-            shardLinks.give(.takers(streams[index].peer, StreamReplica.Takers()), to: home)
+            shardLinks.give(.subscribers(streams[index].peer, StreamReplica.SubscribedTracks()), to: home)
             shardLinks.give(.links(streams[index].peer, StreamReplica.Links(), 0..<0), to: home)
         } else {
             events.append(.ended(streams[index].peer, reason))
@@ -324,27 +324,27 @@ public struct SFU: ~Copyable, DatagramMachine {
     mutating func end(viewer index: Int, reason: StreamEndedReason, at now: Instant) {
         guard !viewers[index].isEnding else { return }
         viewers[index].isEnding = true
-        endTaking(viewer: index, at: now)
+        endSubscription(viewer: index, at: now)
         viewers[index].transport.close(at: now)
         noteControl(.viewer(index))
         events.append(.ended(viewers[index].peer, reason))
     }
 
     /// Removes a peer after its last packets were sent.
-    mutating func remove(_ place: PeerIndex) {
-        switch place {
+    mutating func remove(_ peerIndex: PeerIndex) {
+        switch peerIndex {
         case .publisher(let index):
             guard streams[index].viewers.isEmpty else { return }
-            if streamPlaces[streams[index].id] == index { streamPlaces[streams[index].id] = nil }
+            if streamIndices[streams[index].id] == index { streamIndices[streams[index].id] = nil }
             busyStreams.removeAll { $0 == index }
             let stream = streams.remove(index)
-            if stream.home == nil { places[stream.peer] = nil } else { replicas[stream.peer] = nil }
-            forget(stream.routes, of: place)
+            if stream.home == nil { peerIndices[stream.peer] = nil } else { replicas[stream.peer] = nil }
+            discard(stream.routes, of: peerIndex)
         case .viewer(let index):
             busyViewers.removeAll { $0 == index }
             let viewer = viewers.remove(index)
-            places[viewer.peer] = nil
-            forget(viewer.routes, of: place)
+            peerIndices[viewer.peer] = nil
+            discard(viewer.routes, of: peerIndex)
             streams[viewer.stream].quality.departed += Self.counts(viewer.sender)
             streams[viewer.stream].removeViewer(index)
             if viewer.isCounted { streams[viewer.stream].countedViewers -= 1 }

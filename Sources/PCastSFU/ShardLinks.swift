@@ -5,7 +5,7 @@ struct ShardLinks {
     /// The maximum number of batches for the only other shard. Messages beyond it are dropped and counted.
     static let maximumBatches = 64
     /// The minimum number of batches for each of many shards. A shard that does not read has no effect on the others.
-    private static let leastBatches = 4
+    private static let minimumBatches = 4
     /// The number of unread batches from which a shard receives only full batches. Otherwise it would receive a nearly
     /// empty batch in each iteration, and its capacity would be used up within a second.
     private static let unreadLimit = 2
@@ -13,16 +13,16 @@ struct ShardLinks {
     /// The maximum number of batches of unauthenticated datagrams for one shard. A flood of them never uses the
     /// capacity of media.
     static let maximumDatagramBatches = 32
-    private static let leastDatagramBatches = 2
+    private static let minimumDatagramBatches = 2
 
     /// The batches for one shard.
     private struct ShardQueue {
         var open: ShardMessageBatch?
         var full: [ShardMessageBatch] = []
         /// The number of batches that were delivered and not returned.
-        var unread = 0
+        var outstanding = 0
 
-        var count: Int { unread + full.count + (open == nil ? 0 : 1) }
+        var count: Int { outstanding + full.count + (open == nil ? 0 : 1) }
     }
 
     /// The questions about unknown sources for one shard. They are separate, so that they never use the capacity of
@@ -53,8 +53,8 @@ struct ShardLinks {
     /// The time at which a whole burst of questions is available again.
     private var questionsRestored = Instant(nanoseconds: 0)
     /// The number of questions that were not asked because of the limits.
-    private(set) var unasked = 0
-    private var spare: [ShardMessageBatch] = []
+    private(set) var droppedQueries = 0
+    private var freeBatches: [ShardMessageBatch] = []
     /// The number of messages that were dropped.
     private(set) var lost = 0
     /// The number of forwarded datagrams that were dropped.
@@ -68,8 +68,8 @@ struct ShardLinks {
         datagramLanes = lanes
         questions = Array(repeating: Questions(), count: shard.count)
         let others = max(shard.count - 1, 1)
-        laneCapacity = max(Self.maximumBatches / others, Self.leastBatches)
-        datagramCapacity = max(Self.maximumDatagramBatches / others, Self.leastDatagramBatches)
+        laneCapacity = max(Self.maximumBatches / others, Self.minimumBatches)
+        datagramCapacity = max(Self.maximumDatagramBatches / others, Self.minimumDatagramBatches)
     }
 
     var exist: Bool { !shard.isAlone }
@@ -83,7 +83,7 @@ struct ShardLinks {
         paths[path] = peerShard
     }
 
-    mutating func forget(_ path: NetworkPath, of peerShard: Int) {
+    mutating func discard(_ path: NetworkPath, of peerShard: Int) {
         if paths[path] == peerShard { paths[path] = nil }
     }
 
@@ -93,15 +93,15 @@ struct ShardLinks {
     private static func batch(
         in lane: inout ShardQueue, of capacity: Int, _ byteCount: Int, _ content: ShardMessageBatch.Content,
         for peerShard: Int,
-        _ spare: inout [ShardMessageBatch]
+        _ freeBatches: inout [ShardMessageBatch]
     ) -> ShardMessageBatch? {
         if let batch = lane.open {
-            if batch.hasRoom(for: byteCount) { return batch }
+            if batch.hasSpace(for: byteCount) { return batch }
             lane.full.append(batch)
             lane.open = nil
         }
         guard lane.count < capacity else { return nil }
-        let batch = spare.popLast() ?? ShardMessageBatch()
+        let batch = freeBatches.popLast() ?? ShardMessageBatch()
         batch.reader = peerShard
         batch.content = content
         lane.open = batch
@@ -110,7 +110,7 @@ struct ShardLinks {
 
     private mutating func batch(for peerShard: Int, _ byteCount: Int) -> ShardMessageBatch? {
         let batch = Self.batch(
-            in: &lanes[peerShard], of: laneCapacity, byteCount, .exchange, for: peerShard, &spare)
+            in: &lanes[peerShard], of: laneCapacity, byteCount, .exchange, for: peerShard, &freeBatches)
         if batch == nil { lost += 1 }
         return batch
     }
@@ -125,7 +125,7 @@ struct ShardLinks {
         as shardMessage: (Range<Int>) -> ShardMessageBatch.ShardMessage
     ) {
         let batch = Self.batch(
-            in: &datagramLanes[peerShard], of: datagramCapacity, bytes.count, .datagrams, for: peerShard, &spare)
+            in: &datagramLanes[peerShard], of: datagramCapacity, bytes.count, .datagrams, for: peerShard, &freeBatches)
         guard let batch else {
             datagramsLost += 1
             return
@@ -148,7 +148,7 @@ struct ShardLinks {
         let interval = TimeSpan.seconds(1) / Self.questionsPerSecond
         let restored = max(questionsRestored, now) + interval
         guard restored - now <= interval * Self.questionBurst else {
-            unasked += 1
+            droppedQueries += 1
             return false
         }
         questionsRestored = restored
@@ -160,13 +160,13 @@ struct ShardLinks {
         as shardMessage: (Range<Int>) -> ShardMessageBatch.ShardMessage
     ) {
         if questions[peerShard].open == nil {
-            let batch = spare.popLast() ?? ShardMessageBatch()
+            let batch = freeBatches.popLast() ?? ShardMessageBatch()
             batch.reader = peerShard
             batch.content = .questions
             questions[peerShard].open = batch
         }
-        guard let batch = questions[peerShard].open, batch.hasRoom(for: bytes.count) else {
-            unasked += 1
+        guard let batch = questions[peerShard].open, batch.hasSpace(for: bytes.count) else {
+            droppedQueries += 1
             return
         }
         batch.append(shardMessage(batch.copy(bytes)))
@@ -193,12 +193,12 @@ struct ShardLinks {
 
     private static func poll(_ lane: inout ShardQueue) -> ShardMessageBatch? {
         if !lane.full.isEmpty {
-            lane.unread += 1
+            lane.outstanding += 1
             return lane.full.removeFirst()
         }
-        guard lane.unread < unreadLimit, let batch = lane.open, !batch.isEmpty else { return nil }
+        guard lane.outstanding < unreadLimit, let batch = lane.open, !batch.isEmpty else { return nil }
         lane.open = nil
-        lane.unread += 1
+        lane.outstanding += 1
         return batch
     }
 
@@ -211,11 +211,11 @@ struct ShardLinks {
     /// Returns a batch of this shard that another shard has read.
     mutating func takeBack(_ batch: ShardMessageBatch) {
         switch batch.content {
-        case .exchange: lanes[batch.reader].unread -= 1
-        case .datagrams: datagramLanes[batch.reader].unread -= 1
+        case .exchange: lanes[batch.reader].outstanding -= 1
+        case .datagrams: datagramLanes[batch.reader].outstanding -= 1
         case .questions: questions[batch.reader].isUnread = false
         }
         batch.removeAll()
-        spare.append(batch)
+        freeBatches.append(batch)
     }
 }

@@ -12,27 +12,27 @@ public final class ShardMessageBatch: @unchecked Sendable {
         case datagram(Range<Int>, from: NetworkPath, at: Instant)
         /// A datagram from an unknown source, which may be a peer of the other shard that has migrated.
         case unknownSource(Range<Int>, from: NetworkPath)
-        case path(NetworkPath, PathClaim)
+        case path(NetworkPath, PathOwnership)
 
         // The following messages concern a stream, given by its publisher's number, and go from its home to a
         // replica.
         /// A decrypted packet of the publisher.
         case media(PeerID, Range<Int>)
         case control(PeerID, Range<Int>)
-        case news(PeerID, ReplicaUpdate)
+        case update(PeerID, ReplicaUpdate)
         case ended(PeerID, StreamEndedReason)
 
         // The following messages go from a replica to the home of the stream.
         case keyFrameWanted(PeerID, layer: Int, isTentative: Bool)
-        case takers(PeerID, StreamReplica.Takers)
+        case subscribers(PeerID, StreamReplica.SubscribedTracks)
         /// A summary of the viewers' links. The bytes are bandwidth estimates.
         case links(PeerID, StreamReplica.Links, Range<Int>)
     }
 
     /// The state of a path for a peer of the sending shard.
-    enum PathClaim {
+    enum PathOwnership {
         /// The peer has passed a check on the path.
-        case taken
+        case validated
         /// The peer is being checked on the path, because it seems to have sent from there.
         case asked
         /// The path has no peer any more.
@@ -50,7 +50,7 @@ public final class ShardMessageBatch: @unchecked Sendable {
     }
 
     static let byteCapacity = 64 * 1024
-    static let parcelCapacity = 512
+    static let messageCapacity = 512
 
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCapacity, alignment: 64)
     private var byteCount = 0
@@ -60,14 +60,14 @@ public final class ShardMessageBatch: @unchecked Sendable {
     var content = Content.exchange
     private(set) var shardMessages: [ShardMessage] = []
 
-    init() { shardMessages.reserveCapacity(Self.parcelCapacity) }
+    init() { shardMessages.reserveCapacity(Self.messageCapacity) }
 
     deinit { memory.deallocate() }
 
     var isEmpty: Bool { shardMessages.isEmpty }
 
-    func hasRoom(for count: Int) -> Bool {
-        shardMessages.count < Self.parcelCapacity && count <= Self.byteCapacity - byteCount
+    func hasSpace(for count: Int) -> Bool {
+        shardMessages.count < Self.messageCapacity && count <= Self.byteCapacity - byteCount
     }
 
     /// The alignment of copied bytes, so that numbers can be read in place.

@@ -5,21 +5,21 @@
 struct SourceIndex: Equatable {
     /// The maximum number of peers for one SSRC, because each candidate costs one attempt to authenticate. Further
     /// peers are found by their next check.
-    static let maximumPlaces = 8
+    static let maximumEntries = 8
 
-    private var places: [UInt32: [PeerIndex]] = [:]
+    private var peers: [UInt32: [PeerIndex]] = [:]
 
-    func candidates(_ source: UInt32) -> [PeerIndex] { places[source] ?? [] }
+    func candidates(_ source: UInt32) -> [PeerIndex] { peers[source] ?? [] }
 
     /// Adds a peer. Returns false if the SSRC has too many.
-    mutating func add(_ source: UInt32, _ place: PeerIndex) -> Bool {
-        guard places[source, default: []].count < Self.maximumPlaces else { return false }
-        places[source, default: []].append(place)
+    mutating func add(_ source: UInt32, _ peerIndex: PeerIndex) -> Bool {
+        guard peers[source, default: []].count < Self.maximumEntries else { return false }
+        peers[source, default: []].append(peerIndex)
         return true
     }
 
-    mutating func remove(_ source: UInt32, _ place: PeerIndex) {
-        places[source]?.removeAll { $0 == place }
-        if places[source]?.isEmpty == true { places[source] = nil }
+    mutating func remove(_ source: UInt32, _ peerIndex: PeerIndex) {
+        peers[source]?.removeAll { $0 == peerIndex }
+        if peers[source]?.isEmpty == true { peers[source] = nil }
     }
 }

@@ -15,7 +15,7 @@ struct StreamQuality {
     /// Reused memory for the viewers' estimates, which avoids allocations.
     var links: [Bitrate] = []
     /// Whether viewers subscribe to video but no link can carry it.
-    var isPictureLeftOut = false
+    var isVideoDropped = false
     var machine = PublisherQuality()
     /// The limit of a single layer because of its viewers' links.
     var sharedLimit = SharedLimit()
@@ -61,8 +61,8 @@ struct StreamQuality {
     }
 
     /// The bit rate of the stream without any limit; nil while it is unknown.
-    func wantedInFull(_ receiver: MediaReceiver) -> Bitrate? {
-        receiver.publisherReport?.wanted ?? sharedLimit.wantedInFull ?? bitrate
+    func desiredBitrateInFull(_ receiver: MediaReceiver) -> Bitrate? {
+        receiver.publisherReport?.wanted ?? sharedLimit.desiredBitrateInFull ?? bitrate
     }
 
     /// The time since which the publisher has been asked for a lower bit rate; nil if it is not.
@@ -86,27 +86,27 @@ struct StreamQuality {
         of receiver: MediaReceiver, isAway: Bool, at now: Instant
     ) -> PublisherQuality.Observation {
         let report = receiver.publisherReport
-        let pictures = receiver.layers.reduce(0) { $0 + $1.packetsReceived }
-        let sounds = receiver.audio?.packetsReceived ?? 0
+        let videoPackets = receiver.layers.reduce(0) { $0 + $1.packetsReceived }
+        let audioPackets = receiver.audio?.packetsReceived ?? 0
         // Some of several layers are paused, so their sender reports do not show whether packets are lost.
-        if receiver.layers.count == 1 { video.observe(receiver.layers[0].senderReport, packets: pictures) }
-        audio.observe(receiver.audio?.senderReport, packets: sounds)
-        let isPicturePaused = receiver.layers.indices.allSatisfy { receiver.isResting(.video, layer: $0) }
+        if receiver.layers.count == 1 { video.observe(receiver.layers[0].senderReport, packets: videoPackets) }
+        audio.observe(receiver.audio?.senderReport, packets: audioPackets)
+        let isVideoPaused = receiver.layers.indices.allSatisfy { receiver.isPaused(.video, layer: $0) }
         return PublisherQuality.Observation(
             video: receiver.layers.isEmpty
                 ? nil
                 : .init(
-                    packets: pictures,
-                    isWithheld: report.map { $0.isVideoWithheld } ?? (video.isIdle && !isPicturePaused),
-                    isPaused: isPicturePaused),
+                    packets: videoPackets,
+                    isWithheld: report.map { $0.isVideoWithheld } ?? (video.isIdle && !isVideoPaused),
+                    isPaused: isVideoPaused),
             audio: receiver.audio == nil
                 ? nil
                 : .init(
-                    packets: sounds,
-                    isWithheld: report.map { $0.isAudioWithheld } ?? (audio.isIdle && !receiver.isResting(.audio)),
-                    isPaused: receiver.isResting(.audio)),
+                    packets: audioPackets,
+                    isWithheld: report.map { $0.isAudioWithheld } ?? (audio.isIdle && !receiver.isPaused(.audio)),
+                    isPaused: receiver.isPaused(.audio)),
             uplink: evidence(receiver, report, at: now), isVideoCut: report?.isVideoCut ?? false, isAway: isAway,
-            isLowered: sharedLimit.bitrate != nil, isPictureLeftOut: isPictureLeftOut)
+            isLowered: sharedLimit.bitrate != nil, isVideoDropped: isVideoDropped)
     }
 
     /// The lowest jitter of all layers. The first packets of a layer after a pause arrive in a burst.

@@ -10,7 +10,7 @@ struct Viewer: ~Copyable {
     var isWatching = false
     var isEnding = false
     /// Whether the viewer is sent audio.
-    var hears = true
+    var receivesAudio = true
     /// The layer that the viewer is sent, and the layer that it should receive.
     var layers = LayerSwitch()
     /// The previous layer, whose packets the viewer may still request.
@@ -27,12 +27,12 @@ struct Viewer: ~Copyable {
     let peer: PeerID
     var isAway = false
     var hasControl = false
-    /// Whether the viewer is scheduled on its own; see `SFU.giveTurn`.
-    var hasTurn = false
+    /// Whether the viewer is scheduled on its own; see `SFU.sendScheduled`.
+    var hasScheduledSend = false
     /// Whether the viewer counts in statistics; see ``PeerOptions/isCounted``.
     let isCounted: Bool
     /// The layers that the viewer subscribes to, as bits.
-    var takenLayers: UInt8 = 0
+    var subscribedLayers: UInt8 = 0
     var scheduled: Instant?
     var selection = LayerSelection()
     /// The minimum time that the viewer holds frames; nil if it sets none.
@@ -101,7 +101,7 @@ struct Viewer: ~Copyable {
     }
 
     /// Whether `poll` has anything to write that does not wait for media.
-    mutating func wantsToSpeak(at now: Instant) -> Bool {
+    mutating func hasControlPackets(at now: Instant) -> Bool {
         if transport.hasOutput { return true }
         guard let deadline = sender.reportDeadline else { return false }
         return deadline <= now
@@ -113,21 +113,21 @@ struct Viewer: ~Copyable {
     var allowance: Bitrate { mutating get { sender.targetBitrate } }
 
     /// Sends the available audio, and adds the number of packets to `count`. Returns true if the batch is full.
-    mutating func sendSound(
+    mutating func sendAudio(
         _ track: inout PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
     ) -> Bool {
-        let turn = sender.sendAll(
+        let result = sender.sendAll(
             .audio, from: track.log, through: &transport, into: &batch, capture: track.captureClock,
             at: now)
-        note(turn, count: &count, at: now)
-        if case .full = turn.end { return true }
+        note(result, count: &count, at: now)
+        if case .full = result.end { return true }
         return false
     }
 
     /// Updates counters after sending. Probes do not count as data.
-    private mutating func note(_ turn: MediaSender.Turn, count: inout Int, at now: Instant) {
-        count += turn.packets
-        if turn.data > 0 { deadlines.noteData(at: now) }
+    private mutating func note(_ result: MediaSender.SendResult, count: inout Int, at now: Instant) {
+        count += result.packets
+        if result.data > 0 { deadlines.noteData(at: now) }
     }
 
     /// The result of sending video.
@@ -144,11 +144,11 @@ struct Viewer: ~Copyable {
     mutating func sendVideo(
         _ track: inout PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
     ) -> VideoSending {
-        let turn = sender.sendAll(
+        let result = sender.sendAll(
             .video, from: track.log, through: &transport, into: &batch, capture: track.captureClock,
             stopsAfterFrame: layers.needsSteps, backlog: layers.backlog, at: now)
-        note(turn, count: &count, at: now)
-        return switch turn.end {
+        note(result, count: &count, at: now)
+        return switch result.end {
         case .sent: .endedFrame
         case .idle, .paced: .idle
         case .full: .full
@@ -172,15 +172,15 @@ struct Viewer: ~Copyable {
     }
 
     /// Skips to the end of the log if the next audio packet is no longer in it.
-    mutating func catchUpSound(_ log: borrowing PacketLog) {
-        guard let audio = sender.audio, audio.pointee.stream.hasFallenBehind(log) else { return }
+    mutating func catchUpAudio(_ log: borrowing PacketLog) {
+        guard let audio = sender.audio, audio.pointee.stream.isBehindLog(log) else { return }
         audio.pointee.stream.beginAtEnd(of: log)
     }
 
     /// Stops video until a key frame arrives.
-    mutating func loseVideo(at now: Instant) {
+    mutating func videoLost(at now: Instant) {
         sender.video?.pointee.stream.pause()
-        layers.lose(at: now)
+        layers.restart(at: now)
     }
 
     /// Whether the link is full and the next packet has waited too long.
@@ -192,8 +192,8 @@ struct Viewer: ~Copyable {
     }
 
     /// Stops video until the link is empty and a key frame has arrived after that.
-    mutating func leaveOutVideo(at now: Instant) {
-        loseVideo(at: now)
+    mutating func dropQueuedVideo(at now: Instant) {
+        videoLost(at: now)
         drain = CongestionPause(since: now)
     }
 }

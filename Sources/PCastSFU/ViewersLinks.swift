@@ -15,7 +15,7 @@ struct ViewersLinks {
     private(set) var count = 0
     private(set) var limited = 0
     /// The number of viewers that subscribe to video.
-    private(set) var takers = 0
+    private(set) var subscribers = 0
     /// The number of these viewers whose links cannot carry any video.
     private(set) var blind = 0
 
@@ -25,23 +25,23 @@ struct ViewersLinks {
     mutating func add(_ replica: StreamReplica) {
         count += replica.links.count
         limited += replica.links.limited
-        takers += replica.links.takers
+        subscribers += replica.links.subscribers
         blind += replica.links.blind
         estimates.append(contentsOf: replica.estimates)
     }
 
     /// Adds a viewer. `isKnown` is whether the viewer's reports are recent.
-    mutating func add(_ estimate: BandwidthEstimate, selection: LayerSelection, takesVideo: Bool, isKnown: Bool) {
+    mutating func add(_ estimate: BandwidthEstimate, selection: LayerSelection, requestsVideo: Bool, isKnown: Bool) {
         count += 1
         if let full, isKnown {
             // Retransmissions and variations need a part of the bandwidth.
-            let room = Bitrate(bitsPerSecond: estimate.target.bitsPerSecond * Self.usable / 100)
-            let carried = estimate.isLimited ? min(room, full) : full
-            estimates.append(carried)
-            if carried.bitsPerSecond * 100 < full.bitsPerSecond * Self.tooSmall { limited += 1 }
+            let available = Bitrate(bitsPerSecond: estimate.target.bitsPerSecond * Self.usable / 100)
+            let deliverable = estimate.isLimited ? min(available, full) : full
+            estimates.append(deliverable)
+            if deliverable.bitsPerSecond * 100 < full.bitsPerSecond * Self.tooSmall { limited += 1 }
         }
-        guard takesVideo, isKnown else { return }
-        takers += 1
+        guard requestsVideo, isKnown else { return }
+        subscribers += 1
         switch selection.choice {
         case .layer: break
         case .audioOnly, .nothing: if selection.cause == .link { blind += 1 }

@@ -4,7 +4,7 @@ import PCastRTP
 /// H.264 parameter sets that wait for the next packet and are sent with its timestamp.
 ///
 /// They belong to the next frame (ITU-T H.264, section 7.4.1.2.3). Some senders give them the timestamp of the frame
-/// before, or one of their own. Receivers take this for a frame without a picture, and Chromium then requests a key
+/// before, or one of their own. Receivers take this for a frame without a frame, and Chromium then requests a key
 /// frame. The next packet usually follows at once. Without it, the parameter sets are of no use to a viewer.
 struct WaitingParameterSets {
     /// A packet that waits. Its payload is in the log, in an entry that is not sent.
@@ -29,7 +29,7 @@ struct WaitingParameterSets {
 
     /// Keeps a packet if it has to wait. Returns true if it was kept.
     mutating func keep(_ entry: PacketLog.Entry, payload: UnsafeRawBufferPointer, in log: inout PacketLog) -> Bool {
-        guard KeyFrameDetector.precedesPicture(payload), packets.count < Self.maximumCount,
+        guard KeyFrameDetector.precedesSlice(payload), packets.count < Self.maximumCount,
             let position = log.appendUnnumbered(timestamp: entry.timestamp, arrival: entry.arrival, payload: payload)
         else { return false }
         if packets.capacity == 0 { packets.reserveCapacity(Self.maximumCount) }

@@ -69,8 +69,8 @@ final class ConnectionPersistenceHandler: ChannelDuplexHandler {
     private func finalHead(_ response: HTTPResponseHead) -> HTTPResponseHead {
         var head = response
         var exchange = exchanges[exchanges.startIndex]
-        let saysClose = head.headers[canonicalForm: "Connection"].contains { $0.lowercased() == "close" }
-        if exchange.expectsContinue || saysClose {
+        let requestsClose = head.headers[canonicalForm: "Connection"].contains { $0.lowercased() == "close" }
+        if exchange.expectsContinue || requestsClose {
             exchange.isLast = true
         }
         if exchange.version.isBeforeHTTP11 {

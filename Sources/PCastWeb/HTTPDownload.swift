@@ -128,14 +128,14 @@ public struct HTTPDownload: Sendable {
         return .failure(.redirections)
     }
 
-    private enum Answer {
+    private enum TransferResult {
         case head(Head)
         case redirection(String)
     }
 
     private static func receive(
         _ uri: String, _ exchange: Exchange, _ activity: Activity
-    ) async -> Result<Answer, Failure> {
+    ) async -> Result<TransferResult, Failure> {
         let credentials = Credentials(uri)
         guard let address = try? WebAddress(credentials.address) else { return .failure(.redirections) }
         let range = exchange.range
@@ -202,7 +202,7 @@ public struct HTTPDownload: Sendable {
                 .undecodable(reason: "the content coding \(codings.joined(separator: ", ")) is not supported"))
         }
         if head.status != 206, let range, range.offset > limit { return .failure(.tooLarge) }
-        let intake = Intake(head, exchange)
+        let intake = ContentForwarder(head, exchange)
         do {
             for try await piece in response.body {
                 activity.note()
@@ -230,7 +230,7 @@ public struct HTTPDownload: Sendable {
 
     /// Forwards the wanted part of decoded content. If the server ignored the range, the content before and after it is
     /// skipped. It must be used by one task.
-    private final class Intake: @unchecked Sendable {  // used by one task
+    private final class ContentForwarder: @unchecked Sendable {  // used by one task
         private let head: Head
         private let exchange: Exchange
         private var skipped: Int64

@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOSSL
 
 /// The response of an HTTP server.
-public struct HTTPAnswer: Sendable {
+public struct HTTPResult: Sendable {
     /// The status code (RFC 9110, section 15).
     public let status: Int
 
@@ -28,7 +28,7 @@ public enum HTTPRequests {
     public static func send(
         _ method: String, _ uri: String, at address: String, headers: [(name: String, value: String)], body: [UInt8],
         within limit: Duration
-    ) async throws -> HTTPAnswer {
+    ) async throws -> HTTPResult {
         let parts = try WebAddress(uri)
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -36,7 +36,7 @@ public enum HTTPRequests {
         configuration.tlsConfiguration = TLSConfiguration.client
         // Each request needs its own client, because the address is a property of the client.
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-        let result: Result<HTTPAnswer, any Error>
+        let result: Result<HTTPResult, any Error>
         do {
             result = .success(
                 try await send(
@@ -62,14 +62,14 @@ public enum HTTPRequests {
     /// - Throws: ``WebError``, or `CancellationError`.
     public static func send(
         _ method: String, _ uri: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil
-    ) async throws -> HTTPAnswer {
+    ) async throws -> HTTPResult {
         try await send(method, uri, headers, body, by: client, timeout: .seconds(15), readsBody: true)
     }
 
     private static func send(
         _ method: String, _ uri: String, _ headers: [(name: String, value: String)], _ body: [UInt8]?,
         by client: HTTPClient, timeout: TimeAmount, readsBody: Bool
-    ) async throws -> HTTPAnswer {
+    ) async throws -> HTTPResult {
         let address = try WebAddress(uri)
         var request = HTTPClientRequest(url: address.origin + address.path)
         request.method = HTTPMethod(rawValue: method)
@@ -85,10 +85,10 @@ public enum HTTPRequests {
         }
         let status = Int(response.status.code)
         let retryAfter = response.headers.first(name: "Retry-After").flatMap(Int.init)
-        guard readsBody else { return HTTPAnswer(status: status, body: [], retryAfter: retryAfter) }
+        guard readsBody else { return HTTPResult(status: status, body: [], retryAfter: retryAfter) }
         do {
             let bytes = try await response.body.collect(upTo: maximumAnswerSize)
-            return HTTPAnswer(status: status, body: Array(bytes.readableBytesView), retryAfter: retryAfter)
+            return HTTPResult(status: status, body: Array(bytes.readableBytesView), retryAfter: retryAfter)
         } catch {
             let reason = ConnectionFailure.reason(of: error)
             throw WebError.protocolViolation("the response of \(uri) is incomplete or too large (\(reason))")

@@ -39,7 +39,7 @@ public struct WebServer: Sendable {
 
     private let binding: Binding
     private let security: Security?
-    private let gate: (any ConnectionGate)?
+    private let gate: (any ConnectionFilter)?
     private let responder: ExpectationResponder<RouterResponder<WebRequestContext>>
     private let webSocketPath: String
     private let opensWebSocket: @Sendable (String) -> Bool
@@ -53,7 +53,7 @@ public struct WebServer: Sendable {
     /// ``WebSocketConnection/Request/uri`` contains the actual path. `webSocket` runs for the duration of a connection,
     /// which is closed when it returns.
     public init(
-        binding: Binding, security: Security? = nil, gate: (any ConnectionGate)? = nil,
+        binding: Binding, security: Security? = nil, gate: (any ConnectionFilter)? = nil,
         router: Router<WebRequestContext>, webSocketPath: String,
         opensWebSocket: @escaping @Sendable (String) -> Bool = { _ in false }, logger: Logger,
         webSocket: @escaping @Sendable (WebSocketConnection) async throws -> Void

@@ -25,7 +25,7 @@ public struct WebSite: Sendable {
     }
 
     /// A response.
-    public struct Answer: Sendable {
+    public struct SiteResponse: Sendable {
         /// The HTTP status.
         public var status: Int
         /// The media type of the content; nil if there is none.
@@ -41,8 +41,8 @@ public struct WebSite: Sendable {
         }
 
         /// Returns a response with plain text.
-        public static func text(_ status: Int, _ text: String) -> Answer {
-            Answer(status, type: "text/plain; charset=utf-8", body: Array(text.utf8))
+        public static func text(_ status: Int, _ text: String) -> SiteResponse {
+            SiteResponse(status, type: "text/plain; charset=utf-8", body: Array(text.utf8))
         }
     }
 
@@ -55,7 +55,7 @@ public struct WebSite: Sendable {
     /// closed when it returns.
     public init(
         binding: WebServer.Binding, webSocketPath: String, label: String,
-        answer: @escaping @Sendable (Request) async -> Answer,
+        answer: @escaping @Sendable (Request) async -> SiteResponse,
         webSocket: @escaping @Sendable (WebSocketConnection) async throws -> Void
     ) {
         let router = Router(context: WebRequestContext.self)
@@ -76,7 +76,7 @@ public struct WebSite: Sendable {
 
 /// Responds at all paths.
 private struct WholeSite: RouterMiddleware {
-    let answer: @Sendable (WebSite.Request) async -> WebSite.Answer
+    let answer: @Sendable (WebSite.Request) async -> WebSite.SiteResponse
 
     func handle(
         _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response

@@ -22,15 +22,15 @@ public struct WebSocketConnection: Sendable {
     private let outbound: NIOAsyncChannelOutboundWriter<WebSocketFrame>
     let channel: any Channel
     private let masksFrames: Bool
-    private let goodbye = Goodbye()
+    private let closing = CloseOnce()
 
     /// A flag that ensures that only one close frame is sent, because browsers report a second one as an error (RFC
     /// 6455, section 5.5.1).
-    private final class Goodbye: Sendable {
-        private let isSaid = Atomic(false)
+    private final class CloseOnce: Sendable {
+        private let wasSent = Atomic(false)
 
         /// Returns true for the first call only.
-        func begin() -> Bool { !isSaid.exchange(true, ordering: .relaxed) }
+        func begin() -> Bool { !wasSent.exchange(true, ordering: .relaxed) }
     }
 
     /// The HTTP request that opened the WebSocket.
@@ -110,7 +110,7 @@ public struct WebSocketConnection: Sendable {
                 await onActivity()
             case .pong: await onActivity()
             case .connectionClose:
-                if goodbye.begin() { try? await outbound.write(frame(.connectionClose, received.unmaskedData)) }
+                if closing.begin() { try? await outbound.write(frame(.connectionClose, received.unmaskedData)) }
                 return
             default: continue
             }
@@ -136,7 +136,7 @@ public struct WebSocketConnection: Sendable {
     /// Sends a close frame; the peer then closes the connection. `status` is 1000 for normal closure or 1001 if this
     /// endpoint stops (RFC 6455, section 7.4.1). `reason` has at most 123 bytes.
     public func close(status: UInt16 = 1_000, reason: String = "") async {
-        guard goodbye.begin() else { return }
+        guard closing.begin() else { return }
         var data = ByteBuffer(integer: status)
         data.writeString(reason)
         try? await outbound.write(frame(.connectionClose, data))

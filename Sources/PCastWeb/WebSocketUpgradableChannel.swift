@@ -30,11 +30,11 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
     let path: String
     /// Returns whether a WebSocket may be opened at another path.
     var isOpen: @Sendable (String) -> Bool = { _ in false }
-    let gate: (any ConnectionGate)?
+    let gate: (any ConnectionFilter)?
     let handler: @Sendable (WebSocketConnection) async throws -> Void
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        if let refused = turnAway(channel) { return refused }
+        if let refused = resultOfRejection(channel) { return refused }
         return channel.eventLoop.makeCompletedFuture {
             // The receive buffer remains for the WebSocket that the connection may become. Most requests are shorter
             // than this.
@@ -46,7 +46,7 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
 
     /// Returns the result for a connection that the gate rejects; nil if it is accepted. It must be called on the
     /// channel's event loop.
-    func turnAway(_ channel: any Channel) -> EventLoopFuture<Value>? {
+    func resultOfRejection(_ channel: any Channel) -> EventLoopFuture<Value>? {
         guard let gate else { return nil }
         let address = TransportAddress(channel.remoteAddress)?.ip
         guard gate.admits(address) else {

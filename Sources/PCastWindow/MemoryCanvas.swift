@@ -9,7 +9,7 @@ struct MemoryCanvas: WindowCanvas {
     private let window: UnsafeMutableRawPointer
     private let painter = FramePainter()
     /// The placement of the previous frame, around which the memory is already black.
-    private var drawn: (place: FrameArrangement.Place, pixels: UnsafeMutableRawPointer)?
+    private var drawn: (place: FrameArrangement.Placement, pixels: UnsafeMutableRawPointer)?
 
     /// Returns nil if the display's pixel format is not supported.
     init?(_ sdl: SDLLibrary, window: UnsafeMutableRawPointer) {
@@ -31,18 +31,18 @@ struct MemoryCanvas: WindowCanvas {
         else { return false }
         let size = Dimensions(width: Int(surface.pointee.w), height: Int(surface.pointee.h))
         let stride = Int(surface.pointee.pitch)
-        let place =
-            frame.map { arrangement.place($0.dimensions, on: size) }
+        let placement =
+            frame.map { arrangement.placement($0.dimensions, on: size) }
             ?? .init(part: FrameRectangle(size), target: FrameRectangle(Dimensions(width: 0, height: 0)))
-        if drawn?.place.target != place.target || drawn?.pixels != pixels {
+        if drawn?.place.target != placement.target || drawn?.pixels != pixels {
             memset(pixels, 0, stride * size.height)
         }
         if let frame {
             painter.paint(
-                frame, part: place.part, mirrored: arrangement.mirroring, turned: arrangement.rotation,
-                at: place.target, of: pixels.assumingMemoryBound(to: UInt8.self), stride: stride)
+                frame, part: placement.part, mirrored: arrangement.mirroring, turned: arrangement.rotation,
+                at: placement.target, of: pixels.assumingMemoryBound(to: UInt8.self), stride: stride)
         }
-        drawn = (place, pixels)
+        drawn = (placement, pixels)
         return sdl.calls.UpdateWindowSurface(window) == 0
     }
 

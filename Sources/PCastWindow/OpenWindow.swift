@@ -26,7 +26,7 @@ struct OpenWindow {
     private let system: String
     private let mayWaitForDisplay: Bool
     private var canvas: (any WindowCanvas)?
-    private var pace: DisplayPace
+    private var pace: DisplayRateLimiter
     /// Whether the window is hidden until its first frame, which sets its size.
     private var isHidden: Bool
     private var failures = 0
@@ -52,7 +52,7 @@ struct OpenWindow {
         pace = Self.pace(sdl, pointer)
     }
 
-    func tellOpened() { state.opened(dimensions) }
+    func reportOpened() { state.opened(dimensions) }
 
     func close() {
         canvas?.close()
@@ -60,7 +60,7 @@ struct OpenWindow {
     }
 
     /// Discards the canvas. It is created again for the next frame.
-    mutating func forgetCanvas() {
+    mutating func discardCanvas() {
         canvas?.close()
         canvas = nil
         state.expose()
@@ -72,7 +72,7 @@ struct OpenWindow {
         case UInt8(CSDL_WINDOW_EXPOSED): state.expose()
         case UInt8(CSDL_WINDOW_SIZE_CHANGED):
             state.expose()
-            state.events.tell(.resized(dimensions))
+            state.events.notify(.resized(dimensions))
         case UInt8(CSDL_WINDOW_DISPLAY_CHANGED): pace = Self.pace(sdl, pointer)
         default: break
         }
@@ -84,7 +84,7 @@ struct OpenWindow {
     mutating func draw() -> Outcome {
         if let options = state.takeChanges() { apply(options) }
         let needs = state.needs
-        guard needs.picture || needs.redraw else { return .idle }
+        guard needs.frame || needs.redraw else { return .idle }
         if isHidden {
             guard let size = state.firstDimensions else { return .idle }
             appear(in: size)
@@ -99,7 +99,7 @@ struct OpenWindow {
         guard canvas!.draw(work.frame, work.arrangement) else {
             failures += 1
             if failures > 2 { return .failed(sdl.reason) }
-            forgetCanvas()
+            discardCanvas()
             return .waits(until: now + .milliseconds(10))
         }
         failures = 0
@@ -128,11 +128,11 @@ struct OpenWindow {
     private static let hasGraphicsProcessor = ["/dev/dri", "/dev/nvidia0", "/dev/mali0"]
         .contains { (path: String) in access(path, F_OK) == 0 }
 
-    private static func pace(_ sdl: SDLLibrary, _ window: UnsafeMutableRawPointer) -> DisplayPace {
+    private static func pace(_ sdl: SDLLibrary, _ window: UnsafeMutableRawPointer) -> DisplayRateLimiter {
         var mode = csdl_display_mode()
         let display = sdl.calls.GetWindowDisplayIndex(window)
         let isKnown = display >= 0 && sdl.calls.GetCurrentDisplayMode(display, &mode) == 0
-        return DisplayPace(refreshRate: isKnown ? Int(mode.refresh_rate) : 0)
+        return DisplayRateLimiter(refreshRate: isKnown ? Int(mode.refresh_rate) : 0)
     }
 
     // MARK: Window
@@ -151,16 +151,18 @@ struct OpenWindow {
     }
 
     /// Shows the window with the size of its first frame, or as large as the display allows.
-    private mutating func appear(in picture: Dimensions) {
+    private mutating func appear(in frame: Dimensions) {
         isHidden = false
         let size =
             state.arrangement.rotation.exchangesSides
-            ? Dimensions(width: picture.height, height: picture.width) : picture
-        var room = csdl_rect()
+            ? Dimensions(width: frame.height, height: frame.width) : frame
+        var usableBounds = csdl_rect()
         let display = sdl.calls.GetWindowDisplayIndex(pointer)
         var scale = 1.0
-        if display >= 0, sdl.calls.GetDisplayUsableBounds(display, &room) == 0, room.w > 0, room.h > 0 {
-            scale = min(1, Double(room.w) / Double(size.width), Double(room.h) / Double(size.height))
+        if display >= 0, sdl.calls.GetDisplayUsableBounds(display, &usableBounds) == 0, usableBounds.w > 0,
+            usableBounds.h > 0
+        {
+            scale = min(1, Double(usableBounds.w) / Double(size.width), Double(usableBounds.h) / Double(size.height))
         }
         let position = Int32(CSDL_POSITION_CENTERED)
         sdl.calls.SetWindowSize(

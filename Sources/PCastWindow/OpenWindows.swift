@@ -26,7 +26,7 @@ struct OpenWindows {
             let window = try OpenWindow(sdl, state, system: system, mayWaitForDisplay: isFirst)
             findConnection(by: window)
             windows.append(window)
-            window.tellOpened()
+            window.reportOpened()
             return nil
         } catch {
             return error
@@ -86,13 +86,13 @@ struct OpenWindows {
             guard event.key.is_repeated == 0, let index = index(of: event.key.window),
                 let key = SurfaceKey(symbol: event.key.symbol)
             else { return }
-            windows[index].state.events.tell(.key(key))
+            windows[index].state.events.notify(.key(key))
         case UInt32(CSDL_EVENT_BUTTON_DOWN):
             // SDL_BUTTON_LEFT.
             guard event.button.button == 1, let index = index(of: event.button.window) else { return }
-            windows[index].state.events.tell(.clicked)
+            windows[index].state.events.notify(.clicked)
         case UInt32(CSDL_EVENT_RENDER_TARGETS_RESET), UInt32(CSDL_EVENT_RENDER_DEVICE_RESET):
-            for index in windows.indices { windows[index].forgetCanvas() }
+            for index in windows.indices { windows[index].discardCanvas() }
         default: break
         }
     }

@@ -70,10 +70,10 @@ struct TextureCanvas: WindowCanvas {
     }
 
     private func copy(_ frame: VideoFrame, _ arrangement: FrameArrangement) -> Bool {
-        let place = arrangement.place(frame.dimensions, on: dimensions)
-        var part = csdl_rect(place.part)
+        let placement = arrangement.placement(frame.dimensions, on: dimensions)
+        var part = csdl_rect(placement.part)
         // SDL rotates around the center of the target, after mirroring.
-        var target = csdl_rect(place.target)
+        var target = csdl_rect(placement.target)
         if arrangement.rotation.exchangesSides {
             (target.w, target.h) = (target.h, target.w)
             target.x += (target.h - target.w) / 2

@@ -40,10 +40,10 @@ final class WindowState: Sendable {
         return state.withLock { state in
             guard state.isOpen else {
                 state.last = frame
-                state.statistics.picturesLeftOut += 1
+                state.statistics.framesLeftOut += 1
                 return false
             }
-            if state.waiting != nil { state.statistics.picturesLeftOut += 1 }
+            if state.waiting != nil { state.statistics.framesLeftOut += 1 }
             defer { state.waiting = (frame, now) }
             return state.waiting == nil
         }
@@ -101,7 +101,7 @@ final class WindowState: Sendable {
             state.isStale = true
             state.isChanged = false
         }
-        events.tell(.ready(dimensions))
+        events.notify(.ready(dimensions))
     }
 
     /// Records that the window was `closed` or `lost`.
@@ -113,9 +113,9 @@ final class WindowState: Sendable {
             guard let waiting = state.waiting else { return }
             state.last = waiting.frame
             state.waiting = nil
-            state.statistics.picturesLeftOut += 1
+            state.statistics.framesLeftOut += 1
         }
-        events.tell(event)
+        events.notify(event)
     }
 
     func draws(with name: String) { state.withLock { $0.drawing = name } }
@@ -135,7 +135,7 @@ final class WindowState: Sendable {
     }
 
     /// Whether a frame is queued, and whether the last one must be redrawn.
-    var needs: (picture: Bool, redraw: Bool) { state.withLock { ($0.waiting != nil, $0.isStale) } }
+    var needs: (frame: Bool, redraw: Bool) { state.withLock { ($0.waiting != nil, $0.isStale) } }
 
     /// Returns the content to draw, and clears the queue.
     func take() -> Work {
@@ -151,7 +151,7 @@ final class WindowState: Sendable {
     func drawn(_ work: Work, at now: Instant) {
         guard let given = work.given else { return }
         state.withLock { state in
-            state.statistics.picturesShown += 1
+            state.statistics.framesShown += 1
             state.statistics.delay = now - given
         }
     }

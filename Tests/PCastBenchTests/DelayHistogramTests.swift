@@ -11,8 +11,8 @@ struct DelayHistogramTests {
     func single(_ microseconds: Int64) throws {
         var histogram = DelayHistogram()
         histogram.add(.microseconds(microseconds))
-        let told = try #require(histogram.percentile(0.5)) * 1_000
-        #expect(told > Double(microseconds) && told <= Double(microseconds) * 17 / 16 + 0.001)
+        let received = try #require(histogram.percentile(0.5)) * 1_000
+        #expect(received > Double(microseconds) && received <= Double(microseconds) * 17 / 16 + 0.001)
     }
 
     @Test("percentiles of many delays are reported, and those of several peers together")
@@ -23,8 +23,8 @@ struct DelayHistogramTests {
         early.add(late)
         #expect(early.count == 1_000)
         for share in [0.1, 0.5, 0.9, 0.99, 1] {
-            let told = try #require(early.percentile(share))
-            #expect(told >= share && told <= share * 17 / 16 + 0.001)
+            let received = try #require(early.percentile(share))
+            #expect(received >= share && received <= share * 17 / 16 + 0.001)
         }
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 struct RunOutcomeTests {
     private func status(
-        _ ender: StreamEndedInfo.Ender, _ reason: StreamEndedReason, _ role: RunOutcome.Role
+        _ ender: StreamEndedInfo.EndingParty, _ reason: StreamEndedReason, _ role: RunOutcome.Role
     ) -> PCastCLI.ExitStatus {
         let info = StreamEndedInfo(ender: ender, reason: reason, reasonDescription: reason.rawValue)
         return RunOutcome(.stream(info), as: role).status
@@ -25,7 +25,7 @@ struct RunOutcomeTests {
     func publisher() {
         #expect(status(.platform, .ended, .publisher) == .endedByPlatform)
         #expect(status(.source, .ended, .publisher) == .ended)
-        #expect(status(.source, .failed, .publisher) == .deviceTrouble)
+        #expect(status(.source, .failed, .publisher) == .deviceFailure)
         #expect(RunOutcome(.interrupted, as: .publisher).status == .ended)
         #expect(RunOutcome(.elapsed, as: .viewer).status == .ended)
         #expect(RunOutcome(.session(.unauthorized), as: .viewer).status == .notAuthorized)

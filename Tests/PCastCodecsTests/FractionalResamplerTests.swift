@@ -46,7 +46,7 @@ struct FractionalResamplerTests {
             var resampler = FractionalResampler(channels: 1, step: step)
             append(tone(frequency, rate: rate, count: Int(rate / 4)), to: &resampler)
             let place = Double(resampler.reach) + 0.377
-            let count = Int((resampler.lastPlace - place) / step)
+            let count = Int((resampler.lastPosition - place) / step)
             let samples = read(resampler, from: place, step: step, count: count)
             let error = error(of: samples, against: frequency, rate: rate, place: place, step: step)
             #expect(error < -75, "\(frequency) Hz at \(rate) Hz: \(error) dB")
@@ -61,7 +61,7 @@ struct FractionalResamplerTests {
             append(tone(frequency, rate: rate, count: Int(rate / 4)), to: &resampler)
             let place = Double(resampler.reach) * 2
             let samples = read(
-                resampler, from: place, step: step, count: Int((resampler.lastPlace - place) / step))
+                resampler, from: place, step: step, count: Int((resampler.lastPosition - place) / step))
             let power = samples.reduce(0) { $0 + Double($1) * Double($1) } / Double(samples.count)
             return 10 * log10(power * 2 + 1e-20)
         }
@@ -82,20 +82,20 @@ struct FractionalResamplerTests {
 
     @Test("reading in parts, without the past samples, equals reading at once")
     func pieces() {
-        let sound = tone(700, rate: 44_100, count: 20_000)
+        let audio = tone(700, rate: 44_100, count: 20_000)
         let step = 44_100.0 / 48_000
         var whole = FractionalResampler(channels: 1, step: step)
-        append(sound, to: &whole)
+        append(audio, to: &whole)
         let expected = read(whole, from: 0, step: step, count: 10_000)
         var resampler = FractionalResampler(channels: 1, step: step)
         var result: [Float] = []
         var place = 0.0
-        for start in stride(from: 0, to: sound.count, by: 441) {
-            append(Array(sound[start..<min(start + 441, sound.count)]), to: &resampler)
-            while place + step * 99 <= resampler.lastPlace {
+        for start in stride(from: 0, to: audio.count, by: 441) {
+            append(Array(audio[start..<min(start + 441, audio.count)]), to: &resampler)
+            while place + step * 99 <= resampler.lastPosition {
                 result += read(resampler, from: place, step: step, count: 100)
                 place += step * 100
-                resampler.forget(before: place)
+                resampler.discard(before: place)
             }
         }
         #expect(result.count >= 10_000)

@@ -59,7 +59,7 @@ import Testing
             for (x, y) in [(0.25, 0.25), (0.75, 0.25), (0.25, 0.75), (0.75, 0.75)] {
                 #expect(abs(Self.luma(frame, x, y) - Self.luma(wanted, x, y)) < 10)
             }
-            #expect(try MediaReader(uri: turned, passesThrough: true).passThroughObstacle == .rotated)
+            #expect(try MediaReader(uri: turned, passesThrough: true).transcodeReason == .rotated)
         }
     }
 
@@ -77,7 +77,7 @@ import Testing
             #expect(try frames(path).first?.dimensions == wanted)
             let isSquare = size == "\(width)x\(height)"
             let reader = try MediaReader(uri: path, passesThrough: true)
-            #expect(reader.passThroughObstacle == (isSquare ? nil : .anamorphic))
+            #expect(reader.transcodeReason == (isSquare ? nil : .anamorphic))
             #expect(reader.dimensions == wanted)
         }
     }
@@ -123,7 +123,7 @@ import Testing
             #expect(worst < 0.2, "a combing error of \(worst) with the \(field) field first")
             let reader = try MediaReader(uri: path, passesThrough: true)
             while try reader.nextSample() != nil {}
-            #expect(isH264 ? reader.passThroughObstacle == .interlaced : reader.passThroughObstacle != nil)
+            #expect(isH264 ? reader.transcodeReason == .interlaced : reader.transcodeReason != nil)
         }
     }
 
@@ -184,7 +184,7 @@ import Testing
                 captureTime: nil)
             #expect(try H264Decoder().decode(frame).first?.dimensions == Dimensions(width: 426, height: 240))
             var through = H264PassThrough()
-            #expect(throws: PassThroughObstacle.anamorphic) {
+            #expect(throws: TranscodeReason.anamorphic) {
                 try through.pass(first, timestamp: frame.timestamp, captureTime: nil)
             }
         }

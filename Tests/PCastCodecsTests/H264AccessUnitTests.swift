@@ -22,16 +22,16 @@ import Testing
 
     @Test("the content is derived from the headers of its units") func kinds() {
         let key = H264AccessUnit([0, 0, 0, 1, 9, 0x10] + Self.sets + Self.slice(0x65, type: 7))
-        #expect(key.isKeyFrame && key.hasSequenceParameterSet && key.hasPictureParameterSet && key.hasPicture)
+        #expect(key.isKeyFrame && key.hasSequenceParameterSet && key.hasPictureParameterSet && key.hasSlice)
         #expect(!key.hasBidirectionalSlices && !key.isDamaged && !key.hasUnspecifiedUnits)
         #expect(key.profile?.description == "constrained baseline")
         let alone = H264AccessUnit(Self.sets)
-        #expect(!alone.hasPicture && !alone.isKeyFrame && !alone.isDamaged)
+        #expect(!alone.hasSlice && !alone.isKeyFrame && !alone.isDamaged)
         for (type, isBidirectional) in [
             (0, false), (1, true), (2, false), (3, false), (5, false), (6, true), (7, false),
         ] {
             let unit = H264AccessUnit(Self.slice(0x41, type: type))
-            #expect(unit.hasPicture && !unit.isKeyFrame && !unit.isDamaged)
+            #expect(unit.hasSlice && !unit.isKeyFrame && !unit.isDamaged)
             #expect(unit.hasBidirectionalSlices == isBidirectional)
         }
         // A later slice counts as well, wherever in the frame it begins.
@@ -63,7 +63,7 @@ import Testing
             (44, 0, "profile 44", false),
         ])
     func profiles(_ number: UInt8, _ constraints: UInt8, _ name: String, _ isWidelyDecodable: Bool) {
-        let profile = H264Profile(number: number, constraints: constraints)
+        let profile = H264ProfileIDC(number: number, constraints: constraints)
         #expect(profile.description == name)
         #expect(profile.isWidelyDecodable == isWidelyDecodable)
     }
@@ -79,10 +79,10 @@ import Testing
             let path = "\(folder)/film.h264"
             let delimited = options.contains("x264-params") ? options : options + " -x264-params aud=1"
             try Program.makeMedia(path, "-f lavfi -i testsrc2=s=320x192:r=25:d=2 -c:v libx264 \(delimited)")
-            let told = try #require(
+            let received = try #require(
                 try Program.run(
                     "ffprobe", ["-v", "error", "-show_entries", "frame=pict_type", "-of", "csv=p=0", path]))
-            let types = told.split(separator: "\n").map { $0.first! }
+            let types = received.split(separator: "\n").map { $0.first! }
             let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
             // Each unit begins with its delimiter.
             var found: [H264AccessUnit] = []
@@ -96,7 +96,7 @@ import Testing
             }
             #expect(types.count == 50)
             #expect(found.count == 50)
-            #expect(found.allSatisfy { $0.hasPicture && !$0.isDamaged })
+            #expect(found.allSatisfy { $0.hasSlice && !$0.isDamaged })
             #expect(found.count { $0.hasBidirectionalSlices } == types.count { $0 == "B" })
             #expect(types.contains("B") != options.contains("-bf 0"))
             #expect(found[0].isKeyFrame)

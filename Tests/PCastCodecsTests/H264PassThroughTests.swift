@@ -104,8 +104,8 @@ import Testing
             }
         }
         // There are two B-frames between P-frames, in the order of decoding.
-        #expect(throws: PassThroughObstacle.hasReordering) { try pass([0, 3, 1, 2, 6, 4, 5, 9, 7, 8]) }
-        #expect(throws: PassThroughObstacle.hasReordering) { try pass([0, 2, 1, 4, 3, 6, 5]) }
+        #expect(throws: TranscodeReason.hasReordering) { try pass([0, 3, 1, 2, 6, 4, 5, 9, 7, 8]) }
+        #expect(throws: TranscodeReason.hasReordering) { try pass([0, 2, 1, 4, 3, 6, 5]) }
         // This is how RTSP begins, and a clock that is set.
         try pass([13] + Array(1...20))
         try pass(Array(1_000...1_010) + Array(1...10))

@@ -7,12 +7,12 @@ import Testing
 /// The trial of hardware encoders, run with libx264 in place of one, opened with good and bad parameters.
 @Suite struct HardwareEncoderTests {
     private static func model(
-        _ parameters: String = "scenecut=0", options: [String: String] = [:], obeysRate: Bool = false,
+        _ parameters: String = "scenecut=0", options: [String: String] = [:], supportsRateChange: Bool = false,
         surfaces: [HardwareEncoderModel.Surface] = [.memory(isNV12: true)]
     ) -> HardwareEncoderModel {
         let defaults = ["preset": "superfast", "tune": "zerolatency", "forced-idr": "1", "x264-params": parameters]
         return HardwareEncoderModel(
-            name: "libx264", variants: [defaults.merging(options) { $1 }], obeysRate: obeysRate
+            name: "libx264", variants: [defaults.merging(options) { $1 }], supportsRateChange: supportsRateChange
         ) { .success(surfaces) }
     }
 
@@ -51,12 +51,12 @@ import Testing
     }
 
     @Test("a missing encoder fails with what is missing") func absent() {
-        let unknown = HardwareEncoderModel(name: "h264_nothing", variants: [[:]], obeysRate: false) {
+        let unknown = HardwareEncoderModel(name: "h264_nothing", variants: [[:]], supportsRateChange: false) {
             .success([.memory(isNV12: false)])
         }
         #expect(HardwareEncoderTrial.failure(of: unknown) == "FFmpeg was built without it")
-        let without = HardwareEncoderModel(name: "libx264", variants: [[:]], obeysRate: false) {
-            .failure(HardwareEncoderModel.Absence(reason: "there is no processor"))
+        let without = HardwareEncoderModel(name: "libx264", variants: [[:]], supportsRateChange: false) {
+            .failure(HardwareEncoderModel.Unavailable(reason: "there is no processor"))
         }
         #expect(HardwareEncoderTrial.failure(of: without) == "there is no processor")
         let node = Self.model(surfaces: [.vaapi(node: "/dev/dri/none")])
@@ -64,36 +64,36 @@ import Testing
     }
 
     @Test("frames are the same after decoding, whatever the memory of the input", arguments: [false, true])
-    func pictures(_ isNV12: Bool) throws {
+    func frames(_ isNV12: Bool) throws {
         let encoder = try Self.open(Self.model(surfaces: [.memory(isNV12: isNV12)]))
         let decoder = try H264Decoder()
         for number in 0..<20 {
-            let picture = SampleFrame.moving(number)
-            let frame = try #require(try encoder.encode(picture, forceKeyFrame: number == 7).first)
+            let videoFrame = SampleFrame.moving(number)
+            let frame = try #require(try encoder.encode(videoFrame, forceKeyFrame: number == 7).first)
             #expect(frame.isKeyFrame == (number == 0 || number == 7))
-            #expect(frame.timestamp == picture.timestamp)
-            #expect(frame.captureTime == picture.captureTime)
+            #expect(frame.timestamp == videoFrame.timestamp)
+            #expect(frame.captureTime == videoFrame.captureTime)
             let shown = try #require(try decoder.decode(frame).first)
-            #expect(SampleFrame.peakSignalToNoiseRatio(picture, shown) > 30)
+            #expect(SampleFrame.peakSignalToNoiseRatio(videoFrame, shown) > 30)
         }
     }
 
     @Test(
         "a bit rate change is followed, if necessary by reopening the encoder at a key frame",
         arguments: [false, true])
-    func bitrateChangeReopensEncoder(_ obeysRate: Bool) throws {
+    func bitrateChangeReopensEncoder(_ supportsRateChange: Bool) throws {
         let size = Dimensions(width: 320, height: 180)
-        let encoder = try Self.open(Self.model(obeysRate: obeysRate), size: size, kilobits: 1_000)
-        let pictures = (0..<30).map { SampleFrame.moving($0, size: size, noise: 60) }
+        let encoder = try Self.open(Self.model(supportsRateChange: supportsRateChange), size: size, kilobits: 1_000)
+        let frames = (0..<30).map { SampleFrame.moving($0, size: size, noise: 60) }
         var number = 0
         var keyFrames = 0
         func measure(seconds: Int, forceKeyFrame: Bool = false) throws -> Double {
             var bytes = 0
             for index in 0..<seconds * 30 {
-                let picture = pictures[number % 30].retimed(
+                let videoFrame = frames[number % 30].retimed(
                     captureTime: nil, timestamp: MediaTime(ticks: Int64(number) * 3_000, rate: .video))
                 number += 1
-                for frame in try encoder.encode(picture, forceKeyFrame: forceKeyFrame && index == 0) {
+                for frame in try encoder.encode(videoFrame, forceKeyFrame: forceKeyFrame && index == 0) {
                     bytes += frame.bytes.count
                     keyFrames += frame.isKeyFrame ? 1 : 0
                 }
@@ -107,14 +107,14 @@ import Testing
         try encoder.setBitrate(.kilobits(300))
         _ = try measure(seconds: 2)
         #expect(isNear(try measure(seconds: 3), 300))
-        #expect(keyFrames == (obeysRate ? 1 : 2))
+        #expect(keyFrames == (supportsRateChange ? 1 : 2))
         // An increase can wait if necessary.
         try encoder.setBitrate(.kilobits(1_000))
         _ = try measure(seconds: 2)
-        #expect(isNear(try measure(seconds: 3), obeysRate ? 1_000 : 300))
+        #expect(isNear(try measure(seconds: 3), supportsRateChange ? 1_000 : 300))
         _ = try measure(seconds: 2, forceKeyFrame: true)
         #expect(isNear(try measure(seconds: 3), 1_000))
-        #expect(keyFrames == (obeysRate ? 2 : 3))
+        #expect(keyFrames == (supportsRateChange ? 2 : 3))
     }
 
     @Test("an encoder that fails while running is replaced, and the stream continues") func replaced() throws {
@@ -143,9 +143,9 @@ private final class FailingEncoder: VideoEncoder {
     private let encoder: any VideoEncoder
     private var left: Int
 
-    init(_ encoder: any VideoEncoder, failsAt picture: Int) {
+    init(_ encoder: any VideoEncoder, failsAt videoFrame: Int) {
         self.encoder = encoder
-        left = picture
+        left = videoFrame
     }
 
     func encode(_ frame: VideoFrame, forceKeyFrame: Bool) throws(CodecError) -> [EncodedFrame] {

@@ -108,13 +108,13 @@ import Testing
 
     @Test("thousands of mutated images throw or are images, without a crash") func mutations() throws {
         let kinds = ["yuvj422p", "yuvj420p", "yuvj444p"]
-        let pictures = try kinds.map { try make($0, Dimensions(width: 96, height: 64)).jpeg }
+        let frames = try kinds.map { try make($0, Dimensions(width: 96, height: 64)).jpeg }
         let decoder = try MJPEGDecoder()
-        let whole = try pictures.map { try decode(decoder, $0) }
+        let whole = try frames.map { try decode(decoder, $0) }
         var generator = SeededGenerator(seed: 17)
         var (shown, refused) = (0, 0)
         for round in 0..<6_000 {
-            var bytes = pictures[round % 3]
+            var bytes = frames[round % 3]
             for _ in 0..<Int.random(in: 1...6, using: &generator) {
                 // Half of the mutations are in the headers, which are short.
                 let limit = round % 2 == 0 ? bytes.count : 640
@@ -135,7 +135,7 @@ import Testing
                 refused += 1
             }
             guard round % 100 < 3 else { continue }
-            let frame = try decode(decoder, pictures[round % 3])
+            let frame = try decode(decoder, frames[round % 3])
             #expect(SampleFrame.peakSignalToNoiseRatio(frame, whole[round % 3]) == .infinity)
         }
         #expect(shown > 100)

@@ -28,7 +28,7 @@ struct MediaAccessTests {
     }
 
     @Test("AAC is returned in contiguous packets")
-    func sound() throws {
+    func audio() throws {
         let encoder = try AACEncoder()
         #expect(encoder.configuration.count >= 2)
         var samples: [Int64] = []

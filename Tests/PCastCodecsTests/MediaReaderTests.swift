@@ -7,20 +7,20 @@ import Testing
 
 @Suite(.enabled(if: Program.hasFFmpeg)) struct MediaReaderTests {
     private struct Content {
-        var pictures: [VideoFrame] = []
-        var sounds: [AudioFrame] = []
+        var frames: [VideoFrame] = []
+        var audioFrames: [AudioFrame] = []
 
-        var pictureTimes: [Int64] { pictures.map(\.timestamp.ticks) }
-        var sampleCount: Int { sounds.reduce(0) { $0 + $1.sampleCount } }
-        var isGrowing: Bool { zip(pictureTimes, pictureTimes.dropFirst()).allSatisfy { $0 < $1 } }
+        var frameTimes: [Int64] { frames.map(\.timestamp.ticks) }
+        var sampleCount: Int { audioFrames.reduce(0) { $0 + $1.sampleCount } }
+        var isGrowing: Bool { zip(frameTimes, frameTimes.dropFirst()).allSatisfy { $0 < $1 } }
     }
 
     private func read(_ reader: MediaReader) throws -> Content {
         var content = Content()
         while let item = try reader.next() {
             switch item {
-            case .video(let picture): content.pictures.append(picture)
-            case .audio(let sound): content.sounds.append(sound)
+            case .video(let frame): content.frames.append(frame)
+            case .audio(let audio): content.audioFrames.append(audio)
             }
         }
         return content
@@ -47,20 +47,20 @@ import Testing
             #expect(reader.channels == 2)
             #expect(abs(try #require(reader.duration).seconds - 2) < 0.2)
             let first = try read(reader)
-            #expect(first.pictures.count == 50)
+            #expect(first.frames.count == 50)
             #expect(first.isGrowing)
-            let steps = zip(first.pictureTimes, first.pictureTimes.dropFirst()).map { $1 - $0 }
+            let steps = zip(first.frameTimes, first.frameTimes.dropFirst()).map { $1 - $0 }
             #expect(steps.allSatisfy { abs($0 - 3_600) <= 90 })
             #expect(abs(first.sampleCount - 96_000) < 4_000)
-            for (left, right) in zip(first.sounds, first.sounds.dropFirst()) {
+            for (left, right) in zip(first.audioFrames, first.audioFrames.dropFirst()) {
                 #expect(right.timestamp.ticks == left.timestamp.ticks + Int64(left.sampleCount))
             }
             #expect(try reader.next() == nil)
             try reader.rewind()
             let second = try read(reader)
-            #expect(second.pictureTimes == first.pictureTimes)
+            #expect(second.frameTimes == first.frameTimes)
             #expect(second.sampleCount == first.sampleCount)
-            for (left, right) in zip(first.pictures, second.pictures) {
+            for (left, right) in zip(first.frames, second.frames) {
                 #expect(SampleFrame.peakSignalToNoiseRatio(left, right) == .infinity)
             }
         }
@@ -68,12 +68,12 @@ import Testing
 
     @Test("one medium alone can be requested, and can exist alone") func oneMedium() throws {
         try with("film.mp4", "\(Self.sources) -c:v libx264 -c:a aac -shortest") { path in
-            let pictures = try read(try MediaReader(uri: path, select: [.video]))
-            #expect(pictures.pictures.count == 50)
-            #expect(pictures.sounds.isEmpty)
+            let frames = try read(try MediaReader(uri: path, select: [.video]))
+            #expect(frames.frames.count == 50)
+            #expect(frames.audioFrames.isEmpty)
             let reader = try MediaReader(uri: path, select: [.audio])
             #expect(reader.dimensions == nil)
-            #expect(try read(reader).pictures.isEmpty)
+            #expect(try read(reader).frames.isEmpty)
         }
         try with("tone.wav", "-f lavfi -i sine=r=8000:d=1") { path in
             let reader = try MediaReader(uri: path)
@@ -89,7 +89,7 @@ import Testing
     func loudness(_ channels: Int) throws {
         let source = "-f lavfi -i aevalsrc=exprs=\(channels == 1 ? "0.5" : "0.5|0.5")*sin(2*PI*440*t):s=44100:d=1"
         try with("tone.wav", source.replacingOccurrences(of: "0.5|0.5*", with: "0.5*sin(2*PI*440*t)|0.5*")) { path in
-            let samples = try read(try MediaReader(uri: path)).sounds.flatMap(\.samples)
+            let samples = try read(try MediaReader(uri: path)).audioFrames.flatMap(\.samples)
             for channel in [0, 1] {
                 let loudest = stride(from: channel, to: samples.count, by: 2).map { abs(Int(samples[$0])) }.max()
                 #expect(abs(try #require(loudest) - 16_384) < 200)
@@ -103,8 +103,8 @@ import Testing
             let content = try read(try MediaReader(uri: path))
             let numbers: [Int] = (0..<60).filter { $0 % 7 == 0 || $0 % 5 == 0 }
             let expected: [Int64] = numbers.map { Int64($0) * 3_000 }
-            #expect(content.pictures.count == expected.count)
-            for (time, wanted) in zip(content.pictureTimes, expected) { #expect(abs(time - wanted) <= 90) }
+            #expect(content.frames.count == expected.count)
+            for (time, wanted) in zip(content.frameTimes, expected) { #expect(abs(time - wanted) <= 90) }
         }
     }
 
@@ -113,7 +113,7 @@ import Testing
             let reader = try MediaReader(uri: path)
             for _ in 0..<2 {
                 let content = try read(reader)
-                #expect(content.pictures.count == 25)
+                #expect(content.frames.count == 25)
                 #expect(content.isGrowing)
                 try reader.rewind()
             }
@@ -131,8 +131,8 @@ import Testing
             let reader = try MediaReader(uri: path)
             #expect(reader.dimensions == Dimensions(width: 64, height: 36))
             let content = try read(reader)
-            #expect(content.pictures.count == 5)
-            #expect(content.pictures.allSatisfy { $0.dimensions == Dimensions(width: 64, height: 36) })
+            #expect(content.frames.count == 5)
+            #expect(content.frames.allSatisfy { $0.dimensions == Dimensions(width: 64, height: 36) })
         }
     }
 
@@ -140,7 +140,7 @@ import Testing
         try with("still.png", "-f lavfi -i testsrc2=s=64x48:r=1:d=1 -frames:v 1 -pix_fmt rgba") { path in
             let reader = try MediaReader(uri: path)
             for _ in 0..<3 {
-                #expect(try read(reader).pictures.count == 1)
+                #expect(try read(reader).frames.count == 1)
                 try reader.rewind()
             }
         }
@@ -185,7 +185,7 @@ import Testing
             let reader = try MediaReader(uri: path)
             _ = try reader.next()
             reader.cancel()
-            #expect(try read(reader).pictures.count < 50)
+            #expect(try read(reader).frames.count < 50)
             #expect(throws: CodecError.self) { try MediaReader(uri: "rtsp://user:secret@127.0.0.1:9/live?token=abc") }
         }
     }
@@ -211,14 +211,14 @@ import Testing
         try with("film.mp4", "-f lavfi -i testsrc2=s=64x64:r=5:d=1 -c:v libx264") { path in
             let folder = String(path.dropLast("film.mp4".count))
             try FileManager.default.copyItem(atPath: path, toPath: folder + name)
-            #expect(try read(try MediaReader(uri: folder + name)).pictures.count == 5)
+            #expect(try read(try MediaReader(uri: folder + name)).frames.count == 5)
             let coded =
                 "file://"
                 + (folder + name).utf8.map {
                     ($0 >= 0x30 && $0 <= 0x7A && $0 != 0x3A && $0 != 0x3F) || $0 == 0x2F || $0 == 0x2E || $0 == 0x2D
                         ? String(UnicodeScalar($0)) : "%" + String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
                 }.joined()
-            #expect(try read(try MediaReader(uri: coded)).pictures.count == 5, "\(coded)")
+            #expect(try read(try MediaReader(uri: coded)).frames.count == 5, "\(coded)")
         }
     }
 
@@ -244,8 +244,8 @@ import Testing
         let channels = best == 0 ? "-ac:a:0 1 -ac:a:1 2 -b:a:1 256k" : "-ac:a:0 2 -b:a:0 256k -ac:a:1 1"
         try with("two.ts", "\(inputs) \(maps) -c:v libx264 -preset ultrafast -c:a aac \(channels)") { path in
             let content = try read(try MediaReader(uri: path))
-            let isSecond = content.pictures.first?.dimensions.width == (best == 0 ? 160 : 640)
-            let samples = content.sounds.flatMap(\.samples)
+            let isSecond = content.frames.first?.dimensions.width == (best == 0 ? 160 : 640)
+            let samples = content.audioFrames.flatMap(\.samples)
             let left = stride(from: 0, to: samples.count, by: 2).map { samples[$0] }.dropFirst(9_600).prefix(48_000)
             let crossings = zip(left, left.dropFirst()).count { $0 < 0 && $1 >= 0 }
             #expect(
@@ -275,10 +275,10 @@ import Testing
         let codecs = "-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a aac"
         try with("three.ts", "\(inputs)\(maps)\(programs) \(codecs)") { path in
             let both = try read(try MediaReader(uri: path))
-            #expect(both.pictures.first?.dimensions.width == 320 && !both.sounds.isEmpty)
-            let sound = try read(try MediaReader(uri: path, select: [.audio]))
-            for sounds in [both.sounds, sound.sounds] {
-                let samples = sounds.flatMap(\.samples)
+            #expect(both.frames.first?.dimensions.width == 320 && !both.audioFrames.isEmpty)
+            let audio = try read(try MediaReader(uri: path, select: [.audio]))
+            for audioFrames in [both.audioFrames, audio.audioFrames] {
+                let samples = audioFrames.flatMap(\.samples)
                 let left = stride(from: 0, to: samples.count, by: 2).map { samples[$0] }.dropFirst(9_600).prefix(48_000)
                 let crossings = zip(left, left.dropFirst()).count { $0 < 0 && $1 >= 0 }
                 #expect(abs(crossings - 880) < 20, "\(crossings)")

@@ -7,9 +7,9 @@ import Testing
     private static let size = Dimensions(width: 320, height: 180)
 
     /// Records two seconds of video and audio. The frame size may change in the middle.
-    private func record(_ path: String, _ codec: Codec, hasSound: Bool = true, second: Dimensions = size) throws {
-        let writer = try MediaWriter(path: path, tracks: hasSound ? [codec, .opus] : [codec])
-        let sound = try OpusEncoder(channels: 2, bitrate: .kilobits(64))
+    private func record(_ path: String, _ codec: Codec, hasAudio: Bool = true, second: Dimensions = size) throws {
+        let writer = try MediaWriter(path: path, tracks: hasAudio ? [codec, .opus] : [codec])
+        let audio = try OpusEncoder(channels: 2, bitrate: .kilobits(64))
         var encoder = try VideoCodecTests.encoder(codec, size: Self.size)
         // Frames before a key frame are useless.
         _ = try encoder.encode(SampleFrame.moving(0, size: Self.size), forceKeyFrame: false)
@@ -18,14 +18,16 @@ import Testing
         }
         for number in 0..<60 {
             if number == 30, second != Self.size { encoder = try VideoCodecTests.encoder(codec, size: second) }
-            let picture = SampleFrame.moving(number + 2, size: number < 30 ? Self.size : second)
+            let videoFrame = SampleFrame.moving(number + 2, size: number < 30 ? Self.size : second)
             let time = ClockRate.video.span(ofTicks: Int64(number) * 3_000)
-            for frame in try encoder.encode(picture, forceKeyFrame: number == 0) { try writer.write(frame, at: time) }
+            for frame in try encoder.encode(videoFrame, forceKeyFrame: number == 0) {
+                try writer.write(frame, at: time)
+            }
             let samples = (0..<3_200).map { Int16(4_000 * sin(Double($0) / 20)) }
             let piece = AudioFrame(
                 samples: samples, channels: 2, captureTime: nil,
                 timestamp: MediaTime(ticks: Int64(number) * 1_600, rate: .opus))
-            for packet in try sound.encode(piece) where hasSound { try writer.write(packet, at: packet.timestamp.span) }
+            for packet in try audio.encode(piece) where hasAudio { try writer.write(packet, at: packet.timestamp.span) }
         }
         try writer.finish()
         try writer.finish()
@@ -73,19 +75,19 @@ import Testing
             try record("\(folder)/film.mp4", .h264)
             let reader = try MediaReader(uri: "\(folder)/film.mp4")
             var number = 0
-            var firstSound: Int64?
+            var firstAudio: Int64?
             while let item = try reader.next() {
                 switch item {
-                case .audio(let sound): firstSound = firstSound ?? sound.timestamp.ticks
-                case .video(let picture):
-                    #expect(abs(picture.timestamp.ticks - Int64(number) * 3_000) <= 90)
+                case .audio(let audio): firstAudio = firstAudio ?? audio.timestamp.ticks
+                case .video(let videoFrame):
+                    #expect(abs(videoFrame.timestamp.ticks - Int64(number) * 3_000) <= 90)
                     let original = SampleFrame.moving(number + 2, size: Self.size)
-                    #expect(SampleFrame.peakSignalToNoiseRatio(picture, original) > 28)
+                    #expect(SampleFrame.peakSignalToNoiseRatio(videoFrame, original) > 28)
                     number += 1
                 }
             }
             #expect(number == 60)
-            #expect(abs(try #require(firstSound)) < 480)
+            #expect(abs(try #require(firstAudio)) < 480)
         }
     }
 
@@ -115,8 +117,8 @@ import Testing
             let writer = try MediaWriter(path: "\(folder)/film.mp4", tracks: [.h264])
             let encoder = try VideoCodecTests.encoder(.h264, size: Self.size)
             for number in 0..<10 {
-                let picture = SampleFrame.moving(number, size: Self.size)
-                var frame = try #require(try encoder.encode(picture, forceKeyFrame: number == 5).first)
+                let videoFrame = SampleFrame.moving(number, size: Self.size)
+                var frame = try #require(try encoder.encode(videoFrame, forceKeyFrame: number == 5).first)
                 if number == 0 { frame.bytes.removeLast(frame.bytes.count / 2) }
                 try writer.write(frame, at: ClockRate.video.span(ofTicks: Int64(number) * 3_000))
             }

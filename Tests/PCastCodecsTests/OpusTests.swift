@@ -41,10 +41,10 @@ import Testing
             let packets = try encoder.encode(frame(tone, channels: channels, at: Int64(number) * 960))
             #expect(packets.count == 1)
             #expect(packets[0].timestamp == MediaTime(ticks: Int64(number) * 960, rate: .opus))
-            let sound = try decoder.decode(packets[0])
-            #expect(sound.sampleCount == 960)
-            #expect(sound.channels == channels)
-            heard += sound.samples
+            let audio = try decoder.decode(packets[0])
+            #expect(audio.sampleCount == 960)
+            #expect(audio.channels == channels)
+            heard += audio.samples
         }
         let left = stride(from: 24_000 * channels, to: heard.count, by: channels).map { heard[$0] }
         #expect(abs(power(left) / Double(left.count) / 32_000_000 - 1) < 0.1)
@@ -99,14 +99,14 @@ import Testing
             let encoder = try OpusEncoder(channels: channels, bitrate: .kilobits(channels == 1 ? 32 : 48))
             encoder.setExpectedLoss(percent: loss)
             let mono = voice(samples: 48_000 * 2)
-            let sound = AudioFrame(
+            let audio = AudioFrame(
                 samples: mono.flatMap { Array(repeating: $0, count: channels) }, channels: channels, captureTime: nil,
                 timestamp: MediaTime(ticks: 0, rate: .opus))
-            let packets = try encoder.encode(sound)
-            let carried = packets.count { OpusCorrection.isCarried(by: $0.bytes) }
+            let packets = try encoder.encode(audio)
+            let carried = packets.count { OpusCorrection.containsRedundancy(by: $0.bytes) }
             #expect(loss > 0 ? carried > packets.count / 2 : carried == 0, "\(carried) of \(packets.count)")
         }
-        #expect(!OpusCorrection.isCarried(by: []) && !OpusCorrection.isCarried(by: [0x08]))
+        #expect(!OpusCorrection.containsRedundancy(by: []) && !OpusCorrection.containsRedundancy(by: [0x08]))
     }
 
     @Test("a gap is filled completely, with times up to the next packet") func gap() throws {
@@ -114,9 +114,9 @@ import Testing
         let packets = try encoder.encode(frame(voice(samples: 48_000)))
         let decoder = try OpusDecoder(channels: 2)
         for packet in packets[..<10] { _ = try decoder.decode(packet) }
-        let sounds = try decoder.conceal(.milliseconds(60), before: packets[13])
-        #expect(sounds.map(\.timestamp) == packets[10..<13].map(\.timestamp))
-        #expect(sounds.allSatisfy { $0.sampleCount == 960 && $0.channels == 2 })
+        let audioFrames = try decoder.conceal(.milliseconds(60), before: packets[13])
+        #expect(audioFrames.map(\.timestamp) == packets[10..<13].map(\.timestamp))
+        #expect(audioFrames.allSatisfy { $0.sampleCount == 960 && $0.channels == 2 })
         #expect(try decoder.conceal(.zero, before: packets[14]).isEmpty)
         #expect(try decoder.conceal(.seconds(Int64(3_600)), before: packets[14]).count == 50)
     }
@@ -148,7 +148,7 @@ import Testing
             let bytes = (0..<Int.random(in: 1...60, using: &generator)).map { _ in
                 UInt8.random(in: 0...255, using: &generator)
             }
-            if let sound = try? decode(bytes) { #expect(sound.sampleCount <= 5_760) }
+            if let audio = try? decode(bytes) { #expect(audio.sampleCount <= 5_760) }
         }
         for channels in [0, 3, -1] {
             #expect(throws: CodecError.self) { try OpusDecoder(channels: channels) }

@@ -9,7 +9,7 @@ import Testing
 @Suite(.enabled(if: Program.hasFFmpeg)) struct PassThroughReaderTests {
     private struct Content {
         var coded: [EncodedFrame] = []
-        var pictures: [VideoFrame] = []
+        var frames: [VideoFrame] = []
         var sampleCount = 0
     }
 
@@ -18,8 +18,8 @@ import Testing
         while let sample = try reader.nextSample() {
             switch sample {
             case .coded(let frame): content.coded.append(frame)
-            case .picture(let picture): content.pictures.append(picture)
-            case .sound(let sound): content.sampleCount += sound.sampleCount
+            case .frame(let videoFrame): content.frames.append(videoFrame)
+            case .audio(let audio): content.sampleCount += audio.sampleCount
             }
         }
         return content
@@ -33,8 +33,8 @@ import Testing
         }
     }
 
-    private static let pictures = "-f lavfi -i testsrc2=s=320x180:r=25:d=2"
-    private static let sources = "\(pictures) -f lavfi -i sine=f=440:r=44100:d=2"
+    private static let frames = "-f lavfi -i testsrc2=s=320x180:r=25:d=2"
+    private static let sources = "\(frames) -f lavfi -i sine=f=440:r=44100:d=2"
 
     @Test(
         "H.264 of every container is passed through with its times, with decoded audio, and again",
@@ -44,16 +44,16 @@ import Testing
         let options = "-c:v libx264 -bf 0 -g 10 -profile:v \(profile.0) -c:a aac -shortest"
         try with(file, "\(Self.sources) \(options)") { path in
             let decoded = try read(try MediaReader(uri: path))
-            #expect(decoded.pictures.count == 50)
+            #expect(decoded.frames.count == 50)
             let reader = try MediaReader(uri: path, passesThrough: true)
             #expect(reader.dimensions == Dimensions(width: 320, height: 180))
             #expect(reader.frameRate == 25)
             #expect(reader.profile?.description == profile.1)
             for _ in 0..<2 {
                 let content = try read(reader)
-                #expect(reader.passThroughObstacle == nil)
+                #expect(reader.transcodeReason == nil)
                 #expect(reader.droppedCount == 0)
-                #expect(content.pictures.isEmpty)
+                #expect(content.frames.isEmpty)
                 #expect(content.sampleCount == decoded.sampleCount)
                 #expect(content.coded.count == 50)
                 let decoder = try H264Decoder()
@@ -61,9 +61,9 @@ import Testing
                     #expect(frame.isKeyFrame == (number % 10 == 0))
                     let types = AnnexB.types(frame.bytes).filter { $0 != 6 && $0 != 9 }
                     #expect(types == (frame.isKeyFrame ? [7, 8, 5] : [1]))
-                    #expect(frame.timestamp == decoded.pictures[number].timestamp)
-                    let picture = try #require(try decoder.decode(frame).first)
-                    #expect(SampleFrame.peakSignalToNoiseRatio(picture, decoded.pictures[number]) == .infinity)
+                    #expect(frame.timestamp == decoded.frames[number].timestamp)
+                    let videoFrame = try #require(try decoder.decode(frame).first)
+                    #expect(SampleFrame.peakSignalToNoiseRatio(videoFrame, decoded.frames[number]) == .infinity)
                 }
                 try reader.rewind()
             }
@@ -77,28 +77,28 @@ import Testing
         try with(file, "\(Self.sources) -c:v libx264 -bf 2 -g 25 -c:a aac -shortest") { path in
             let decoded = try read(try MediaReader(uri: path))
             let reader = try MediaReader(uri: path, passesThrough: true)
-            #expect(reader.passThroughObstacle == .hasReordering)
+            #expect(reader.transcodeReason == .hasReordering)
             let content = try read(reader)
             #expect(content.coded.isEmpty)
-            #expect(content.pictures.map(\.timestamp) == decoded.pictures.map(\.timestamp))
+            #expect(content.frames.map(\.timestamp) == decoded.frames.map(\.timestamp))
         }
     }
 
     @Test(
         "video that WebRTC receivers cannot decode is not passed through, with the reason",
         arguments: [
-            ("film.mkv", "-c:v libvpx -deadline realtime", PassThroughObstacle.codec("vp8")),
-            ("film.mkv", "-pix_fmt yuv422p -c:v libx264 -bf 0", .profile(H264Profile(number: 122, constraints: 0))),
+            ("film.mkv", "-c:v libvpx -deadline realtime", TranscodeReason.codec("vp8")),
+            ("film.mkv", "-pix_fmt yuv422p -c:v libx264 -bf 0", .profile(H264ProfileIDC(number: 122, constraints: 0))),
             ("film.ts", "-c:v libx264 -bf 0 -flags +ilme+ildct -x264-params tff=1", .interlaced),
             ("film.mp4", "-c:v mjpeg", .codec("mjpeg")),
         ])
-    func obstacles(_ file: String, _ options: String, _ obstacle: PassThroughObstacle) throws {
-        try with(file, "\(Self.pictures) \(options)") { path in
+    func obstacles(_ file: String, _ options: String, _ obstacle: TranscodeReason) throws {
+        try with(file, "\(Self.frames) \(options)") { path in
             let reader = try MediaReader(uri: path, passesThrough: true)
-            #expect(reader.passThroughObstacle == obstacle)
+            #expect(reader.transcodeReason == obstacle)
             let content = try read(reader)
             #expect(content.coded.isEmpty)
-            #expect(content.pictures.count == 50)
+            #expect(content.frames.count == 50)
         }
     }
 
@@ -106,21 +106,21 @@ import Testing
     func later() throws {
         try TemporaryFolder.with { folder in
             let plain = "\(folder)/plain.ts"
-            try Program.makeMedia(plain, "\(Self.pictures) -c:v libx264 -bf 0 -g 25")
+            try Program.makeMedia(plain, "\(Self.frames) -c:v libx264 -bf 0 -g 25")
             let later = "-c:v libx264 -bf 2 -g 10 -output_ts_offset 2"
-            try Program.makeMedia("\(folder)/later.ts", "\(Self.pictures) \(later)")
+            try Program.makeMedia("\(folder)/later.ts", "\(Self.frames) \(later)")
             var bytes = try Data(contentsOf: URL(fileURLWithPath: plain))
             bytes += try Data(contentsOf: URL(fileURLWithPath: "\(folder)/later.ts"))
             try bytes.write(to: URL(fileURLWithPath: "\(folder)/both.ts"))
             let reader = try MediaReader(uri: "\(folder)/both.ts", passesThrough: true)
-            #expect(reader.passThroughObstacle == nil)
+            #expect(reader.transcodeReason == nil)
             let content = try read(reader)
-            #expect(reader.passThroughObstacle == .hasReordering)
+            #expect(reader.transcodeReason == .hasReordering)
             #expect(content.coded.count >= 50)
             #expect(content.coded.count < 60)
             #expect(content.coded.allSatisfy { !H264AccessUnit($0.bytes).hasBidirectionalSlices })
-            #expect(content.pictures.count >= 40)
-            let times = content.coded.map(\.timestamp.ticks) + content.pictures.map(\.timestamp.ticks)
+            #expect(content.frames.count >= 40)
+            let times = content.coded.map(\.timestamp.ticks) + content.frames.map(\.timestamp.ticks)
             #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
             // After rewinding, video is decoded at once.
             try reader.rewind()
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test("frames with wrong lengths are dropped until the next key frame, and counted") func lengths() throws {
-        try with("film.mp4", "\(Self.pictures) -c:v libx264 -bf 0 -g 10") { path in
+        try with("film.mp4", "\(Self.frames) -c:v libx264 -bf 0 -g 10") { path in
             let whole = try read(try MediaReader(uri: path, passesThrough: true)).coded
             var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
             // The unit of the thirteenth frame, found by its content.
@@ -146,8 +146,8 @@ import Testing
     }
 
     @Test("live H.264 by SRT is passed through, and its B-frames are detected", arguments: [0, 2])
-    func live(_ pictures: Int) throws {
-        let encoding = "-c:v libx264 -bf \(pictures) -g 25 -preset veryfast -c:a aac -shortest -f mpegts"
+    func live(_ frames: Int) throws {
+        let encoding = "-c:v libx264 -bf \(frames) -g 25 -preset veryfast -c:a aac -shortest -f mpegts"
         let encoder = try Self.startEncoder { "-v error -re \(Self.sources) \(encoding) \($0)?mode=listener" }
         defer { encoder.end() }
         let opened = encoder.reader
@@ -156,16 +156,16 @@ import Testing
         while let sample = try opened.nextSample() {
             switch sample {
             case .coded(let frame): content.coded.append(frame)
-            case .picture(let picture): content.pictures.append(picture)
-            case .sound(let sound): content.sampleCount += sound.sampleCount
+            case .frame(let videoFrame): content.frames.append(videoFrame)
+            case .audio(let audio): content.sampleCount += audio.sampleCount
             }
         }
         #expect(content.sampleCount > 40_000)
-        if pictures > 0 {
-            #expect(opened.passThroughObstacle == .hasReordering)
-            #expect(content.pictures.count > 20)
+        if frames > 0 {
+            #expect(opened.transcodeReason == .hasReordering)
+            #expect(content.frames.count > 20)
         } else {
-            #expect(opened.passThroughObstacle == nil)
+            #expect(opened.transcodeReason == nil)
             #expect(content.coded.count > 20)
             #expect(content.coded.first?.isKeyFrame == true)
             let decoder = try H264Decoder()
@@ -233,7 +233,7 @@ import Testing
                 try Data(bytes).write(to: URL(fileURLWithPath: mutated))
                 guard let reader = try? MediaReader(uri: mutated, passesThrough: true) else { continue }
                 while let sample = try? reader.nextSample() {
-                    if case .coded(let frame) = sample, H264AccessUnit(frame.bytes).hasPicture { count += 1 }
+                    if case .coded(let frame) = sample, H264AccessUnit(frame.bytes).hasSlice { count += 1 }
                 }
             }
             #expect(count > 300)

@@ -20,19 +20,19 @@ import Testing
     func roundTrip(_ codec: Codec) throws {
         let (encoder, decoder) = (try Self.encoder(codec), try Self.decoder(codec))
         for number in 0..<30 {
-            let picture = SampleFrame.moving(number)
-            let frames = try encoder.encode(picture, forceKeyFrame: false)
+            let videoFrame = SampleFrame.moving(number)
+            let frames = try encoder.encode(videoFrame, forceKeyFrame: false)
             #expect(frames.count == 1)
             let frame = try #require(frames.first)
             #expect(frame.codec == codec)
             #expect(frame.isKeyFrame == (number == 0))
-            #expect(frame.timestamp == picture.timestamp)
-            #expect(frame.captureTime == picture.captureTime)
+            #expect(frame.timestamp == videoFrame.timestamp)
+            #expect(frame.captureTime == videoFrame.captureTime)
             let shown = try decoder.decode(frame)
             #expect(shown.count == 1)
-            #expect(shown.first?.timestamp == picture.timestamp)
-            #expect(shown.first?.captureTime == picture.captureTime)
-            #expect(SampleFrame.peakSignalToNoiseRatio(picture, try #require(shown.first)) > 30)
+            #expect(shown.first?.timestamp == videoFrame.timestamp)
+            #expect(shown.first?.captureTime == videoFrame.captureTime)
+            #expect(SampleFrame.peakSignalToNoiseRatio(videoFrame, try #require(shown.first)) > 30)
         }
     }
 
@@ -92,19 +92,19 @@ import Testing
         #expect(set[3] <= highest)
     }
 
-    @Test("a change of the bit rate is obeyed in both directions", arguments: [Codec.h264, .vp8])
+    @Test("a change of the bit rate is honored in both directions", arguments: [Codec.h264, .vp8])
     func followsBitrateChanges(_ codec: Codec) throws {
         let size = Dimensions(width: 320, height: 180)
         let encoder = try Self.encoder(codec, size: size, kilobits: 1_000)
-        let pictures = (0..<30).map { SampleFrame.moving($0, size: size, noise: 60) }
+        let frames = (0..<30).map { SampleFrame.moving($0, size: size, noise: 60) }
         var number = 0
         func measure(seconds: Int) throws -> Double {
             var bytes = 0
             for _ in 0..<seconds * 30 {
-                let picture = pictures[number % 30].retimed(
+                let videoFrame = frames[number % 30].retimed(
                     captureTime: nil, timestamp: MediaTime(ticks: Int64(number) * 3_000, rate: .video))
                 number += 1
-                for frame in try encoder.encode(picture, forceKeyFrame: false) { bytes += frame.bytes.count }
+                for frame in try encoder.encode(videoFrame, forceKeyFrame: false) { bytes += frame.bytes.count }
             }
             return Double(bytes) * 8 / Double(seconds) / 1_000
         }

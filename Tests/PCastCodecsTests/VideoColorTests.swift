@@ -79,7 +79,7 @@ import Testing
                 color: frame.color)
             let coded = try #require(try encoder.encode(frame, forceKeyFrame: true).first)
             if codec == .h264 {
-                let set = try #require(H264ParameterSets.sequenceParameterSet(in: coded.bytes))
+                let set = try #require(H264ParameterSetCache.sequenceParameterSet(in: coded.bytes))
                 #expect(set.matrixCode == matrix.code && set.isFullRange == false)
             }
             let decoder: any VideoDecoder = codec == .h264 ? try H264Decoder() : try VP8Decoder()
@@ -112,10 +112,10 @@ import Testing
         try film(size, matrix: matrix, options) { path in
             let reader = try MediaReader(uri: path, passesThrough: true)
             guard case .coded(let frame)? = try reader.nextSample() else {
-                Issue.record("there is no pass-through: \(String(describing: reader.passThroughObstacle))")
+                Issue.record("there is no pass-through: \(String(describing: reader.transcodeReason))")
                 return
             }
-            let set = try #require(H264ParameterSets.sequenceParameterSet(in: frame.bytes))
+            let set = try #require(H264ParameterSetCache.sequenceParameterSet(in: frame.bytes))
             #expect(set.matrixCode == code)
             let decoded = try #require(try H264Decoder().decode(frame).first)
             #expect(Self.isNear(try Self.middle(decoded), Self.wanted))
@@ -135,7 +135,7 @@ import Testing
                 Issue.record("there is no pass-through")
                 return
             }
-            #expect(H264ParameterSets.sequenceParameterSet(in: coded.bytes)?.matrixCode == 1)
+            #expect(H264ParameterSetCache.sequenceParameterSet(in: coded.bytes)?.matrixCode == 1)
         }
     }
 
@@ -149,14 +149,14 @@ import Testing
             try film(size, matrix: "bt709", options) { path in
                 let reader = try MediaReader(uri: path, passesThrough: true)
                 guard case .coded(let frame)? = try reader.nextSample() else {
-                    Issue.record("\(String(describing: reader.passThroughObstacle))")
+                    Issue.record("\(String(describing: reader.transcodeReason))")
                     return
                 }
                 // A trailing zero belongs to the next start code.
                 var unit = try #require(AnnexB.units(frame.bytes).first { $0[0] & 31 == 7 })
                 while unit.last == 0 { unit.removeLast() }
-                let set = try #require(H264SequenceParameterSet(unit))
-                let again = try #require(H264SequenceParameterSet(set.describing(.bt601)))
+                let set = try #require(H264SPS(unit))
+                let again = try #require(H264SPS(set.describing(.bt601)))
                 #expect(again.dimensions == set.dimensions && again.matrixCode == 6)
                 #expect(again.sampleAspectRatio == set.sampleAspectRatio && again.isProgressive)
                 #expect(set.describing(.bt709) == unit, "a repeated description is the same unit")
@@ -171,12 +171,12 @@ import Testing
             let reader = try MediaReader(uri: path, passesThrough: true)
             guard case .coded(let frame)? = try reader.nextSample() else { return }
             let unit = try #require(AnnexB.units(frame.bytes).first { $0[0] & 31 == 7 })
-            for count in 0..<unit.count { _ = H264SequenceParameterSet(unit.prefix(count))?.describing(.bt709) }
+            for count in 0..<unit.count { _ = H264SPS(unit.prefix(count))?.describing(.bt709) }
             for index in unit.indices {
                 for bit in 0..<8 {
                     var other = unit
                     other[index] ^= 1 << UInt8(bit)
-                    _ = H264SequenceParameterSet(other)?.describing(.bt709)
+                    _ = H264SPS(other)?.describing(.bt709)
                 }
             }
         }
@@ -188,7 +188,7 @@ import Testing
             let frame = try first(path)
             for other in [
                 try FrameScaler().scale(frame, to: Dimensions(width: 320, height: 180)),
-                FrameRotator().turn(frame, by: .clockwise90), FrameReducer().reduce(frame, by: 2),
+                FrameRotator().turn(frame, by: .clockwise90), FrameDownscaler().reduce(frame, by: 2),
             ] {
                 let middle = try Self.middle(other)
                 #expect(other.color == frame.color && Self.isNear(middle, Self.wanted))

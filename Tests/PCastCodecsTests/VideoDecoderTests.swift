@@ -68,11 +68,11 @@ import Testing
         let decoder = try VideoCodecTests.decoder(codec)
         for size in [SampleFrame.size, Dimensions(width: 320, height: 180), Dimensions(width: 1_280, height: 720)] {
             let encoder = try VideoCodecTests.encoder(codec, size: size)
-            let picture = SampleFrame.moving(0, size: size)
-            let frame = try #require(try encoder.encode(picture, forceKeyFrame: true).first)
+            let videoFrame = SampleFrame.moving(0, size: size)
+            let frame = try #require(try encoder.encode(videoFrame, forceKeyFrame: true).first)
             let shown = try #require(try decoder.decode(frame).first)
             #expect(shown.dimensions == size)
-            #expect(SampleFrame.peakSignalToNoiseRatio(picture, shown) > 26)
+            #expect(SampleFrame.peakSignalToNoiseRatio(videoFrame, shown) > 26)
         }
     }
 }

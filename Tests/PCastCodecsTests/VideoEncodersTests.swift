@@ -67,14 +67,14 @@ import Testing
         #expect(VideoEncoderChoice("h264_vaapi") == .named("h264_vaapi"))
     }
 
-    @Test("an encoder releases a frame after encoding it") func pictures() throws {
+    @Test("an encoder releases a frame after encoding it") func frames() throws {
         let encoder = try X264Encoder(dimensions: SampleFrame.size, frameRate: 30, bitrate: .kilobits(1_500))
         for number in 0..<5 {
-            var picture: VideoFrame? = SampleFrame.moving(number)
-            weak let weakPicture = picture
-            _ = try encoder.encode(picture!, forceKeyFrame: false)
-            picture = nil
-            #expect(weakPicture == nil)
+            var frame: VideoFrame? = SampleFrame.moving(number)
+            weak let weakFrame = frame
+            _ = try encoder.encode(frame!, forceKeyFrame: false)
+            frame = nil
+            #expect(weakFrame == nil)
         }
     }
 }

@@ -20,22 +20,23 @@ struct BrightcoveSentenceTests {
 
     /// A consumer that notes all progress, too.
     private final class Consumer: SessionConsumer {
-        var events: [String] { told }
+        var events: [String] { received }
 
         override func playbackSession(_ session: BCOVPlaybackSession!, didProgressTo progress: TimeInterval) {
-            told.append("progress \(progress)")
+            received.append("progress \(progress)")
         }
 
         override func playbackSession(
             _ session: BCOVPlaybackSession!, didReceive lifecycleEvent: BCOVPlaybackSessionLifecycleEvent!
         ) {
-            told.append("lifecycle \(lifecycleEvent.eventType.dropFirst("kBCOVPlaybackSessionLifecycleEvent".count))")
+            received.append(
+                "lifecycle \(lifecycleEvent.eventType.dropFirst("kBCOVPlaybackSessionLifecycleEvent".count))")
         }
 
         override func playbackSession(
             _ session: BCOVPlaybackSession!, determinedMediaType mediaType: BCOVSourceMediaType
         ) {
-            told.append("media type \(mediaType)")
+            received.append("media type \(mediaType)")
         }
     }
 
@@ -59,12 +60,12 @@ struct BrightcoveSentenceTests {
     private func seek(_ pipeline: Pipeline, to time: Double) async {
         await withCheckedContinuation { continuation in
             playbackController.seek(to: time) { _ in continuation.resume() }
-            pipeline.land()
+            pipeline.completeSeek()
         }
         await player.settled()
     }
 
-    private func told(_ kind: String, _ consumer: Consumer? = nil) -> [String] {
+    private func received(_ kind: String, _ consumer: Consumer? = nil) -> [String] {
         (consumer ?? self.consumer).events.filter { $0.hasPrefix(kind) }
     }
 
@@ -85,7 +86,7 @@ struct BrightcoveSentenceTests {
         let first = try #require(consumer.session)
         playbackController.advanceToNext()
         await player.settled()
-        #expect(told("advanced").count == 2 && consumer.session !== first)
+        #expect(received("advanced").count == 2 && consumer.session !== first)
         #expect(consumer.session.video.sources.map(\.address) == ["https://origin.example/b.mp4"])
     }
 
@@ -109,7 +110,7 @@ struct BrightcoveSentenceTests {
         let pipeline = try await play([Self.video()])
         pipeline.change(duration: 61)
         await player.settled()
-        #expect(told("duration") == ["duration 60.0", "duration 61.0"])
+        #expect(received("duration") == ["duration 60.0", "duration 61.0"])
     }
 
     @Test(
@@ -136,10 +137,10 @@ struct BrightcoveSentenceTests {
         playbackController.allowsExternalPlayback = true
         try await player.startExternalPlayback(Device())
         await player.settled()
-        #expect(told("external") == ["external true"])
+        #expect(received("external") == ["external true"])
         await player.stopExternalPlayback()
         await player.settled()
-        #expect(told("external") == ["external true", "external false"])
+        #expect(received("external") == ["external true", "external false"])
     }
 
     // MARK: didPassCuePoints
@@ -151,10 +152,10 @@ struct BrightcoveSentenceTests {
         let pipeline = try await play([Self.video(cuePoints: [2, 10])])
         pipeline.run(seconds: 3)
         await player.settled()
-        #expect(told("1 from") == ["1 from 0.0 to 3.0"])
+        #expect(received("1 from") == ["1 from 0.0 to 3.0"])
         await seek(pipeline, to: 20)
         await seek(pipeline, to: 5)
-        #expect(told("1 from") == ["1 from 0.0 to 3.0", "1 from 3.0 to 20.0", "1 from 20.0 to 5.0"])
+        #expect(received("1 from") == ["1 from 0.0 to 3.0", "1 from 3.0 to 20.0", "1 from 20.0 to 5.0"])
     }
 
     @Test(
@@ -196,7 +197,8 @@ struct BrightcoveSentenceTests {
             pipeline.run(seconds: 1)
             await player.settled()
         }
-        #expect(told("progress") == ["progress -inf", "progress 0.0", "progress 1.0", "progress 2.0", "progress 3.0"])
+        #expect(
+            received("progress") == ["progress -inf", "progress 0.0", "progress 1.0", "progress 2.0", "progress 3.0"])
     }
 
     // MARK: didCompletePlaylist
@@ -210,7 +212,7 @@ struct BrightcoveSentenceTests {
         pipeline.run(seconds: 4)
         pipeline.end()
         await player.settled()
-        #expect(told("completed") == (isAutoAdvance ? ["completed 1"] : []))
+        #expect(received("completed") == (isAutoAdvance ? ["completed 1"] : []))
     }
 
     // MARK: didReceiveLifecycleEvent
@@ -222,7 +224,7 @@ struct BrightcoveSentenceTests {
         playbackController.play()
         pipeline.end()
         await player.settled()
-        let events = told("lifecycle").map { $0.dropFirst("lifecycle ".count) }
+        let events = received("lifecycle").map { $0.dropFirst("lifecycle ".count) }
         for event in ["Ready", "PlayRequest", "Play", "PauseRequest", "Pause", "End"] {
             #expect(events.contains { $0 == event }, "\(event) is not in \(events)")
         }
@@ -237,7 +239,7 @@ struct BrightcoveSentenceTests {
         let pipeline = try await play([Self.video()])
         pipeline.change(duration: 61)
         await player.settled()
-        #expect(told("ranges") == ["ranges 0.0...60.0", "ranges 0.0...61.0"])
+        #expect(received("ranges") == ["ranges 0.0...60.0", "ranges 0.0...61.0"])
         // When added as a session consumer, it is called with the most recent ones.
         #expect(await addedLate().filter { $0.hasPrefix("ranges") } == ["ranges 0.0...61.0"])
     }
@@ -247,7 +249,7 @@ struct BrightcoveSentenceTests {
     @Test("Called when the media type of a source has been determined.")
     func mediaType() async throws {
         _ = try await play([Self.video("https://origin.example/radio.m3u8")])
-        #expect(told("media type") == ["media type audioVideo"])
+        #expect(received("media type") == ["media type audioVideo"])
     }
 
     @Test(
@@ -258,11 +260,11 @@ struct BrightcoveSentenceTests {
         let pipeline = try #require(await pipelines.last(player))
         pipeline.open(seconds: 4, isAudioOnly: true)
         await player.settled()
-        #expect(told("media type") == ["media type audioVideo"])
+        #expect(received("media type") == ["media type audioVideo"])
         // Of a playlist it is the truth.
         playbackController.setVideos([Self.video("https://origin.example/song.m3u8")])
         try #require(await pipelines.last(player)).open(seconds: 4, isAudioOnly: true)
         await player.settled()
-        #expect(told("media type").last == "media type audio")
+        #expect(received("media type").last == "media type audio")
     }
 }

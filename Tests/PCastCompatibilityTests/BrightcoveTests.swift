@@ -6,54 +6,56 @@ import Testing
 
 /// Every method of the protocol, by the name that Apple's importer gives it.
 class SessionConsumer: NSObject, BCOVPlaybackSessionBasicConsumer {
-    var told: [String] = []
+    var received: [String] = []
     var session: BCOVPlaybackSession!
 
     func didAdvance(to session: BCOVPlaybackSession!) {
         self.session = session
-        told.append("advanced")
+        received.append("advanced")
     }
 
     func playbackSession(_ session: BCOVPlaybackSession!, didChangeDuration duration: TimeInterval) {
-        told.append("duration \(duration)")
+        received.append("duration \(duration)")
     }
 
     func playbackSession(
         _ session: BCOVPlaybackSession!, didChangeExternalPlaybackActive externalPlaybackActive: Bool
     ) {
-        told.append("external \(externalPlaybackActive)")
+        received.append("external \(externalPlaybackActive)")
     }
 
     func playbackSession(_ session: BCOVPlaybackSession!, didPassCuePoints cuePointInfo: [AnyHashable: Any]!) {
         let previous = cuePointInfo[kBCOVPlaybackSessionEventKeyPreviousTime] as! TimeInterval
         let current = cuePointInfo[kBCOVPlaybackSessionEventKeyCurrentTime] as! TimeInterval
         let cuePoints = cuePointInfo[kBCOVPlaybackSessionEventKeyCuePoints] as! BCOVCuePointCollection
-        told.append("\(cuePoints.count) from \(previous) to \(current)")
+        received.append("\(cuePoints.count) from \(previous) to \(current)")
     }
 
     func playbackSession(_ session: BCOVPlaybackSession!, didProgressTo progress: TimeInterval) {
-        if progress.isFinite == false { told.append("progress \(progress)") }
+        if progress.isFinite == false { received.append("progress \(progress)") }
     }
 
     func didCompletePlaylist(_ playlist: [BCOVVideo]!) {
-        told.append("completed \(playlist.count)")
+        received.append("completed \(playlist.count)")
     }
 
     func playbackSession(
         _ session: BCOVPlaybackSession!, didReceive lifecycleEvent: BCOVPlaybackSessionLifecycleEvent!
     ) {
-        if lifecycleEvent.eventType == kBCOVPlaybackSessionLifecycleEventReady { told.append("ready") }
-        if lifecycleEvent.eventType == kBCOVPlaybackSessionLifecycleEventEnd { told.append("end") }
-        if let error = lifecycleEvent.properties[kBCOVPlaybackSessionEventKeyError] { told.append("error \(error)") }
+        if lifecycleEvent.eventType == kBCOVPlaybackSessionLifecycleEventReady { received.append("ready") }
+        if lifecycleEvent.eventType == kBCOVPlaybackSessionLifecycleEventEnd { received.append("end") }
+        if let error = lifecycleEvent.properties[kBCOVPlaybackSessionEventKeyError] {
+            received.append("error \(error)")
+        }
     }
 
     func playbackSession(_ session: BCOVPlaybackSession!, didChangeSeekableRanges seekableRanges: [Any]!) {
         let ranges = seekableRanges.compactMap { $0 as? ClosedRange<TimeInterval> }
-        told.append("ranges \(ranges.map { "\($0)" }.joined(separator: " "))")
+        received.append("ranges \(ranges.map { "\($0)" }.joined(separator: " "))")
     }
 
     func playbackSession(_ session: BCOVPlaybackSession!, determinedMediaType mediaType: BCOVSourceMediaType) {
-        if mediaType == .audioVideo { told.append("sound and pictures") }
+        if mediaType == .audioVideo { received.append("audio and frames") }
     }
 }
 
@@ -66,26 +68,26 @@ class PlaylistConsumer: BCOVPlaybackSessionBasicConsumer {
 
 /// Every method of the delegate, by the name that Apple's importer gives it.
 class ControllerDelegate: NSObject, BCOVPlaybackControllerDelegate {
-    var told: [String] = []
+    var received: [String] = []
     weak var controller: BCOVPlaybackController!
 
     func playbackController(_ controller: BCOVPlaybackController!, didAdvanceTo session: BCOVPlaybackSession!) {
         self.controller = controller
-        told.append("advanced")
+        received.append("advanced")
     }
 
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didChangeDuration duration: TimeInterval
     ) {
-        told.append("duration \(duration)")
+        received.append("duration \(duration)")
     }
 
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didChangeExternalPlaybackActive externalPlaybackActive: Bool
     ) {
-        told.append("external \(externalPlaybackActive)")
+        received.append("external \(externalPlaybackActive)")
     }
 
     func playbackController(
@@ -94,39 +96,39 @@ class ControllerDelegate: NSObject, BCOVPlaybackControllerDelegate {
     ) {
         let previous = cuePointInfo[kBCOVPlaybackSessionEventKeyPreviousTime] as! TimeInterval
         let current = cuePointInfo[kBCOVPlaybackSessionEventKeyCurrentTime] as! TimeInterval
-        told.append("cue points from \(previous) to \(current)")
+        received.append("cue points from \(previous) to \(current)")
     }
 
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didProgressTo progress: TimeInterval
     ) {
-        told.append("progress \(progress)")
+        received.append("progress \(progress)")
     }
 
     func playbackController(_ controller: BCOVPlaybackController!, didCompletePlaylist playlist: [BCOVVideo]!) {
-        told.append("completed \(playlist.count)")
+        received.append("completed \(playlist.count)")
     }
 
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didReceive lifecycleEvent: BCOVPlaybackSessionLifecycleEvent!
     ) {
-        told.append("lifecycle \(lifecycleEvent.eventType.dropFirst("kBCOVPlaybackSessionLifecycleEvent".count))")
+        received.append("lifecycle \(lifecycleEvent.eventType.dropFirst("kBCOVPlaybackSessionLifecycleEvent".count))")
     }
 
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         didChangeSeekableRanges seekableRanges: [Any]!
     ) {
-        told.append("ranges \(seekableRanges.count)")
+        received.append("ranges \(seekableRanges.count)")
     }
 
     func playbackController(
         _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
         determinedMediaType mediaType: BCOVSourceMediaType
     ) {
-        told.append("media type \(mediaType)")
+        received.append("media type \(mediaType)")
     }
 }
 
@@ -155,29 +157,29 @@ struct BrightcoveTests {
         await player.settled()
         let hasLanded = await withCheckedContinuation { continuation in
             playbackController.seek(to: 3) { continuation.resume(returning: $0) }
-            pipeline.land()
+            pipeline.completeSeek()
         }
         #expect(hasLanded && consumer.session.video.cuePoints.count == 3)
         pipeline.end()
         await player.settled()
         #expect(
-            consumer.told == [
-                "advanced", "sound and pictures", "duration 4.0", "ranges 0.0...4.0", "ready", "progress -inf",
+            consumer.received == [
+                "advanced", "audio and frames", "duration 4.0", "ranges 0.0...4.0", "ready", "progress -inf",
                 "1 from 0.0 to 1.0", "1 from 1.0 to 3.0", "progress inf", "1 from 4.0 to inf", "end", "completed 1",
             ])
         #expect(other.completed == 1)
         playbackController.remove(consumer)
-        consumer.told = []
+        consumer.received = []
         playbackController.setVideos([BCOVVideo(sources: [])])
         await player.settled()
         let late = SessionConsumer()
         playbackController.add(late)
         await player.settled()
-        #expect(consumer.told == [] && late.told == ["advanced", "external false"])
+        #expect(consumer.received == [] && late.received == ["advanced", "external false"])
         playbackController.advanceToNext()
         playbackController.setVideos([BCOVVideo(sources: [])])
         await player.settled()
-        #expect(late.told.suffix(2) == ["advanced", "error noPlayableSource"])
+        #expect(late.received.suffix(2) == ["advanced", "error noPlayableSource"])
     }
 
     /// Returns a controller that has played a second of four. One cue point is passed, and another follows.
@@ -205,7 +207,7 @@ struct BrightcoveTests {
         let delegate = ControllerDelegate()
         playbackController.delegate = delegate
         await playbackController.controller.player.settled()
-        #expect(delegate.told == ["external false"])
+        #expect(delegate.received == ["external false"])
         #expect(playbackController.delegate === delegate)
     }
 
@@ -218,7 +220,7 @@ struct BrightcoveTests {
         playbackController.delegate = delegate
         pipeline.run(seconds: 2)
         await playbackController.controller.player.settled()
-        #expect(delegate.told.filter { $0.hasPrefix("cue") } == ["cue points from 1.0 to 3.0"])
+        #expect(delegate.received.filter { $0.hasPrefix("cue") } == ["cue points from 1.0 to 3.0"])
     }
 
     @Test(
@@ -231,8 +233,9 @@ struct BrightcoveTests {
         pipeline.run(seconds: 1)
         pipeline.end()
         await playbackController.controller.player.settled()
-        #expect(delegate.told.filter { $0.hasPrefix("progress") } == ["progress 2.0", "progress 4.0", "progress inf"])
-        #expect(delegate.told.last == "completed 1")
+        #expect(
+            delegate.received.filter { $0.hasPrefix("progress") } == ["progress 2.0", "progress 4.0", "progress inf"])
+        #expect(delegate.received.last == "completed 1")
     }
 
     @Test("didReceiveLifecycleEvent is called only for lifecycle events that occur after the delegate is set")
@@ -243,16 +246,16 @@ struct BrightcoveTests {
         playbackController.pause()
         await playbackController.controller.player.settled()
         #expect(
-            delegate.told.filter { $0.hasPrefix("lifecycle") } == ["lifecycle PauseRequest", "lifecycle Pause"],
-            "\(delegate.told)")
+            delegate.received.filter { $0.hasPrefix("lifecycle") } == ["lifecycle PauseRequest", "lifecycle Pause"],
+            "\(delegate.received)")
 
         // Another delegate replaces it, and only this test holds that one.
         var second: ControllerDelegate? = ControllerDelegate()
         playbackController.delegate = second
-        delegate.told = []
+        delegate.received = []
         pipeline.end()
         await playbackController.controller.player.settled()
-        #expect(delegate.told == [] && second?.told.contains("lifecycle End") == true)
+        #expect(delegate.received == [] && second?.received.contains("lifecycle End") == true)
         weak let gone = second
         second = nil
         #expect(gone == nil && playbackController.delegate == nil)
@@ -271,15 +274,15 @@ struct BrightcoveTests {
         pipeline.open(seconds: 4)
         await playbackController.controller.player.settled()
         #expect(
-            delegate.told == [
+            delegate.received == [
                 "advanced", "lifecycle PlaybackBufferEmpty", "media type audioVideo", "duration 4.0", "ranges 1",
                 "lifecycle Ready", "progress -inf", "lifecycle PlaybackLikelyToKeepUp", "progress 0.0",
-            ], "\(delegate.told)")
+            ], "\(delegate.received)")
         #expect(delegate.controller === playbackController)
-        delegate.told = []
+        delegate.received = []
         playbackController.delegate = nil
         pipeline.run(seconds: 1)
         await playbackController.controller.player.settled()
-        #expect(delegate.told == [])
+        #expect(delegate.received == [])
     }
 }

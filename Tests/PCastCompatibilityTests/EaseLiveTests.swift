@@ -5,7 +5,7 @@ import Testing
 
 /// An application with the samples of Ease Live's documentation, with blocks in place of `#selector`, which Linux does not have.
 class EaseLiveApplication {
-    var told: [String] = []
+    var received: [String] = []
     var tokens: [NSObjectProtocol] = []
 
     init() {
@@ -24,20 +24,20 @@ class EaseLiveApplication {
                 forName: EaseLiveNotificationKeys.playerTime, object: nil, queue: nil
             ) { [unowned self] notification in
                 let timecode = notification.userInfo?[EaseLiveNotificationKeys.timecodeUserInfoKey] as? Int64
-                told.append("time \(timecode ?? -1)")
+                received.append("time \(timecode ?? -1)")
             })
     }
 
-    func onEaseLiveReady(notification: Notification) { told.append("ready") }
+    func onEaseLiveReady(notification: Notification) { received.append("ready") }
 
     func onEaseLiveError(notification: Notification) {
         guard let error = notification.userInfo?[EaseLiveNotificationKeys.errorUserInfoKey] as? EaseLiveError else {
             return
         }
         if error.level == EaseLiveError.Level.fatal {
-            told.append("fatal: \(error.reason)")
+            received.append("fatal: \(error.reason)")
         } else {
-            told.append("warning")
+            received.append("warning")
         }
     }
 
@@ -93,7 +93,7 @@ struct EaseLiveTests {
         overlay.post(.playerError(.playerInit(level: .fatal, reason: "no decoder")))
         await overlay.settled()
         #expect(plugin.asked == ["scale 0.5", "paused", "volume 40"])
-        #expect(application.told == ["time 1790000000000", "fatal: no decoder"])
+        #expect(application.received == ["time 1790000000000", "fatal: no decoder"])
         #expect(overlay.phase == .destroyed)
     }
 }

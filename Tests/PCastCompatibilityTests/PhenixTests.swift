@@ -169,8 +169,8 @@ struct PhenixTests {
             ],
         ]
         gumOptions.audio.enabled = false
-        let (status, stream): (PhenixRequestStatus, PhenixUserMediaStream?) = await called { tell in
-            pcast.getUserMedia(gumOptions) { _, status, stream in tell((status, stream)) }
+        let (status, stream): (PhenixRequestStatus, PhenixUserMediaStream?) = await called { notify in
+            pcast.getUserMedia(gumOptions) { _, status, stream in notify((status, stream)) }
         }
         #expect(status == PhenixRequestStatus.ok)
         return (pcast, gumOptions, try #require(stream))
@@ -179,27 +179,27 @@ struct PhenixTests {
     @Test("calls before initialization or start report that state")
     func notInitialized() async throws {
         let pcast: PhenixPCast = PhenixPCastFactory.createPCast()
-        let refused: PhenixRequestStatus = await called { tell in
-            pcast.subscribe("DIGEST:", { _, status, _ in tell(status) })
+        let refused: PhenixRequestStatus = await called { notify in
+            pcast.subscribe("DIGEST:", { _, status, _ in notify(status) })
         }
         #expect(refused == .notInitialized && pcast.sessionId == nil)
         let options = PhenixPCastInitializeOptions()
         options.streamingSourceMapping = PhenixStreamingSourceMapping()
         pcast.initialize(options)
-        let status: PhenixRequestStatus = await called { tell in
-            pcast.start("DIGEST:", { _, status, _ in tell(status) }, { _ in }, { _ in })
+        let status: PhenixRequestStatus = await called { notify in
+            pcast.start("DIGEST:", { _, status, _ in notify(status) }, { _ in }, { _ in })
         }
         #expect(status == .badRequest)
 
         let other: PhenixPCast = PhenixPCastFactory.createPCast("http://127.0.0.1:1")
         other.initialize()
-        let notStarted: PhenixRequestStatus = await called { tell in
-            PhenixSamples.subscribe(other, "DIGEST:") { status, _ in tell(status) }
+        let notStarted: PhenixRequestStatus = await called { notify in
+            PhenixSamples.subscribe(other, "DIGEST:") { status, _ in notify(status) }
         }
         #expect(notStarted == .notStarted)
         PhenixSamples.disconnect(other)
-        let (answer, messages): (PhenixRequestStatus, String?) = await called { tell in
-            other.collectLogMessages { _, status, messages in tell((status, messages)) }
+        let (answer, messages): (PhenixRequestStatus, String?) = await called { notify in
+            other.collectLogMessages { _, status, messages in notify((status, messages)) }
         }
         #expect(answer == .ok && messages != nil)
     }
@@ -218,8 +218,8 @@ struct PhenixTests {
         ]
         let refused = await apart { userMediaStream.apply(gumOptions) }
         #expect(refused == .failed)
-        let status: PhenixRequestStatus = await called { tell in
-            PhenixSamples.publish(pcast, "DIGEST:", userMediaStream.mediaStream) { status, _ in tell(status) }
+        let status: PhenixRequestStatus = await called { notify in
+            PhenixSamples.publish(pcast, "DIGEST:", userMediaStream.mediaStream) { status, _ in notify(status) }
         }
         #expect(status == .notStarted)
         userMediaStream.stop()
@@ -260,8 +260,8 @@ struct PhenixTests {
                     .initWith("file:///no-such-folder/film.mp4", type)
                 ]
             ]
-            let (status, stream): (PhenixRequestStatus, PhenixUserMediaStream?) = await called { tell in
-                pcast.getUserMedia(gumOptions) { _, status, stream in tell((status, stream)) }
+            let (status, stream): (PhenixRequestStatus, PhenixUserMediaStream?) = await called { notify in
+                pcast.getUserMedia(gumOptions) { _, status, stream in notify((status, stream)) }
             }
             #expect(status == .failed && stream == nil)
         }
@@ -272,8 +272,8 @@ struct PhenixTests {
         let (pcast, _, userMediaStream) = try await synthetic()
         let renderer = PhenixSamples.options(userMediaStream.mediaStream)
         #expect(PhenixSamples.mute(renderer) == [false, true, false])
-        let hasPicture: Bool = await called { PhenixSamples.screenshot(renderer, $0) }
-        #expect(!hasPicture)
+        let hasSlice: Bool = await called { PhenixSamples.screenshot(renderer, $0) }
+        #expect(!hasSlice)
         PhenixSamples.quality(renderer) { _, _ in }
         PhenixSamples.dimensions(renderer) { _, _ in }
         userMediaStream.stop()

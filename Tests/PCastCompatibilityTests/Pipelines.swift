@@ -55,18 +55,18 @@ final class Pipeline: PlaybackPipeline {
     func stop() {}
 
     /// Reports an event of the present epoch.
-    func tell(_ kind: PipelineEvent.Kind) {
+    func notify(_ kind: PipelineEvent.Kind) {
         handler(PipelineEvent(kind, of: state.withLock { $0.clock.epoch }))
     }
 
-    /// Its media are there: sound and pictures of so many seconds, or sound alone.
+    /// Its media are there: audio and frames of so many seconds, or audio alone.
     func open(seconds: Int64, isAudioOnly: Bool = false) {
-        tell(.overview(overview(seconds, isAudioOnly: isAudioOnly)))
-        land()
+        notify(.overview(overview(seconds, isAudioOnly: isAudioOnly)))
+        completeSeek()
     }
 
     /// More was loaded: the media are so many seconds long.
-    func change(duration seconds: Int64) { tell(.overview(overview(seconds))) }
+    func change(duration seconds: Int64) { notify(.overview(overview(seconds))) }
 
     private func overview(_ seconds: Int64, isAudioOnly: Bool = false) -> ContentOverview {
         var tracks = [ContentTrack(id: .init(rawValue: "a"), kind: .audio)]
@@ -77,19 +77,19 @@ final class Pipeline: PlaybackPipeline {
     }
 
     /// Shows the first frame at the position of a seek.
-    func land() {
+    func completeSeek() {
         let position = state.withLock { state in
             let position = state.clock.playhead(at: state.now).position
             state.clock.show(position, of: state.clock.epoch, at: state.now)
             return position
         }
-        tell(.landed(position))
+        notify(.landed(position))
     }
 
     func run(seconds: Int64) {
         state.withLock { $0.now = $0.now + .seconds(seconds) }
-        tell(.position(playhead.position))
+        notify(.position(playhead.position))
     }
 
-    func end() { tell(.ended) }
+    func end() { notify(.ended) }
 }

@@ -42,7 +42,7 @@ extension Player: EventSendableDelegate {
 
 /// A source of one game with one goal.
 private struct OneGame: TimelineSource {
-    func exists(_ game: TimelineGame) async throws(TimelineTrouble) -> Bool { game.game == "2354717" }
+    func exists(_ game: TimelineGame) async throws(TimelineFollowError) -> Bool { game.game == "2354717" }
 
     func follow(
         _ game: TimelineGame, since: SequenceNumber, of log: TimelineLogID?,

@@ -24,7 +24,7 @@ private final class SpokenGame: TimelineSource, Sendable {
         if let revision { speaker.yield(.changes([revision])) }
     }
 
-    func exists(_ game: TimelineGame) async throws(TimelineTrouble) -> Bool {
+    func exists(_ game: TimelineGame) async throws(TimelineFollowError) -> Bool {
         asked.withLock { $0 += 1 }
         games.withLock { $0.append(game) }
         return true
@@ -54,8 +54,8 @@ private final class Receiver: EventSendableDelegate {
     func didReceive(event: StreamTimelineEvent, suggestedAction: Action, metadata: StreamTimelineMetadata?) {
         guard let data = metadata as? TimelineEventMetadata else { return }
         let fields = data.eventMetadata
-        let usual = fields["description"] as? String ?? fields["venue_name"] as? String ?? ""
-        let text = description.withLock { $0 }?(fields) ?? usual
+        let typical = fields["description"] as? String ?? fields["venue_name"] as? String ?? ""
+        let text = description.withLock { $0 }?(fields) ?? typical
         received.withLock { $0 += 1 }
         line.yield("\(event.rawValue) \(data.type) \(suggestedAction) \(text)")
     }
@@ -120,16 +120,16 @@ extension QuickplayTests {
         func results() async throws {
             let manager = manager(spoiler: true)
             let (results, result) = AsyncStream.makeStream(of: String.self)
-            var told = results.makeAsyncIterator()
+            var received = results.makeAsyncIterator()
             manager.subscribeEvents { outcome in
                 if case .success = outcome { result.yield("success") } else { result.yield("failure") }
             }
-            #expect(await told.next() == "success")
+            #expect(await received.next() == "success")
             manager.shutdown()
             manager.subscribeEvents { outcome in
                 if case .success = outcome { result.yield("success") } else { result.yield("failure") }
             }
-            #expect(await told.next() == "failure")
+            #expect(await received.next() == "failure")
         }
 
         @Test("The player should be confirmed to EventSendableDelegate to receive events.")
@@ -175,7 +175,7 @@ extension QuickplayTests {
         }
 
         @Test("spoiler: default value is false")
-        func spoilerByDefault() {
+        func ungatedByDefault() {
             let configuration = FLStreamTimelineFactory.streamTimelineConfiguration(
                 leagueName: "NHL", gameId: "2354717")
             #expect(!configuration.spoiler && configuration.leagueName == "NHL" && configuration.gameId == "2354717")
@@ -215,7 +215,7 @@ extension QuickplayTests {
             manager.shutdown()
             try game.say(.put(id, try event(#"{"description":"second"}"#)), at: 3_000)
             await manager.settled()
-            await #expect(throws: TimelineTrouble.over) { try await manager.subscribeEvents() }
+            await #expect(throws: TimelineFollowError.over) { try await manager.subscribeEvents() }
             #expect(receiver.count == 1)
         }
     }

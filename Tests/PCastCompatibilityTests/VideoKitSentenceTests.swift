@@ -25,8 +25,8 @@ struct VideoKitSentenceTests {
         return pipeline
     }
 
-    /// What the observer was told of a kind.
-    private func told(_ kind: String) -> [String] { observer.told.filter { $0.hasPrefix(kind) } }
+    /// What the observer was notified of a kind.
+    private func received(_ kind: String) -> [String] { observer.received.filter { $0.hasPrefix(kind) } }
 
     // MARK: Player state
 
@@ -61,11 +61,11 @@ struct VideoKitSentenceTests {
         let pipeline = try await open(play: true)
         #expect(player.state == PlayerState.playing(buffering: false))
         #expect(player.state.hasContent && player.state.isPlaying)
-        pipeline.tell(.buffering(true))
+        pipeline.notify(.buffering(true))
         await played.settled()
         #expect(player.state == PlayerState.playing(buffering: true))
         #expect(player.state.hasContent && !player.state.isPlaying)
-        pipeline.tell(.buffering(false))
+        pipeline.notify(.buffering(false))
         await played.settled()
         #expect(player.state == PlayerState.playing(buffering: false))
     }
@@ -81,7 +81,7 @@ struct VideoKitSentenceTests {
         player.addObserver(late)
         player.muted = false
         await played.settled()
-        #expect(told("muted") == ["muted true", "muted false"] && late.told == ["muted false"])
+        #expect(received("muted") == ["muted true", "muted false"] && late.received == ["muted false"])
     }
 
     @Test("player.addObserver(observer): start listening (weak reference)")
@@ -93,7 +93,7 @@ struct VideoKitSentenceTests {
         #expect(gone == nil)
         player.muted = true
         await played.settled()
-        #expect(told("muted") == ["muted true"])
+        #expect(received("muted") == ["muted true"])
     }
 
     @Test("player.removeObserver(observer): stop listening")
@@ -101,36 +101,36 @@ struct VideoKitSentenceTests {
         player.removeObserver(observer)
         player.muted = true
         await played.settled()
-        #expect(observer.told == [])
+        #expect(observer.received == [])
     }
 
     @Test("playerStateChanged: Player state has changed")
     func stateChanged() async throws {
         let pipeline = try await open(play: true)
         player.pause()
-        pipeline.tell(.buffering(true))
+        pipeline.notify(.buffering(true))
         await played.settled()
         player.reset()
         await played.settled()
-        let states = observer.told.filter { ["idle", "paus", "play"].contains(String($0.prefix(4))) }
+        let states = observer.received.filter { ["idle", "paus", "play"].contains(String($0.prefix(4))) }
         #expect(states == ["playing true", "playing false", "paused false", "paused true", "idle"])
     }
 
     @Test("playerError: Some error was encountered. Likely playback was stopped as a consequence.")
     func error() async throws {
         let pipeline = try await open(play: true)
-        pipeline.tell(.failed(.brokenPlaylist("a.mp4", reason: "it is a page")))
+        pipeline.notify(.failed(.brokenPlaylist("a.mp4", reason: "it is a page")))
         await played.settled()
-        #expect(told("error") == ["error"] && player.state == PlayerState.idle)
+        #expect(received("error") == ["error"] && player.state == PlayerState.idle)
     }
 
     @Test("playerPlaybackReady: Player content is ready to be played using play()")
     func ready() async throws {
         player.set(video: Video("https://origin.example/a.mp4"), play: false)
         await played.settled()
-        #expect(told("ready") == [])
+        #expect(received("ready") == [])
         let pipeline = try await open()
-        #expect(told("ready") == ["ready"])
+        #expect(received("ready") == ["ready"])
         player.play()
         pipeline.run(seconds: 1)
         await played.settled()
@@ -140,38 +140,38 @@ struct VideoKitSentenceTests {
     @Test("playerPlaybackFinished: The playback has reached the end of the content.")
     func finished() async throws {
         let pipeline = try await open(play: true)
-        #expect(told("finished") == [])
+        #expect(received("finished") == [])
         pipeline.end()
         await played.settled()
-        #expect(told("finished") == ["finished"])
+        #expect(received("finished") == ["finished"])
     }
 
     @Test("playerSubtitleChanged: Called for subtitled videos when player asks to show the given string of text.")
     func subtitle() async throws {
         let pipeline = try await open(play: true)
-        for text in ["Goal!", nil] { pipeline.tell(.subtitle(text)) }
+        for text in ["Goal!", nil] { pipeline.notify(.subtitle(text)) }
         await played.settled()
-        #expect(told("subtitle") == ["subtitle Goal!", "subtitle "])
+        #expect(received("subtitle") == ["subtitle Goal!", "subtitle "])
     }
 
     @Test("playerVideoChanged: The current video being played has changed.")
     func video() async throws {
         _ = try await open()
-        #expect(told("video") == ["video some"] && player.video == Video("https://origin.example/a.mp4"))
+        #expect(received("video") == ["video some"] && player.video == Video("https://origin.example/a.mp4"))
         player.set(video: Video("https://origin.example/b.mp4"), play: true)
         player.reset()
         await played.settled()
-        #expect(told("video") == ["video some", "video some", "video none"])
+        #expect(received("video") == ["video some", "video some", "video none"])
     }
 
     @Test("playerDurationChanged: The content duration has changed, likely because content itself has changed.")
     func duration() async throws {
         _ = try await open()
-        #expect(told("duration") == ["duration 4.0"] && player.duration == 4)
+        #expect(received("duration") == ["duration 4.0"] && player.duration == 4)
         player.set(video: Video("https://origin.example/b.mp4"), play: true)
         try #require(await pipelines.last(played)).open(seconds: 9)
         await played.settled()
-        #expect(told("duration").last == "duration 9.0" && player.duration == 9)
+        #expect(received("duration").last == "duration 9.0" && player.duration == 9)
     }
 
     @Test(
@@ -182,22 +182,22 @@ struct VideoKitSentenceTests {
         for second in 1...3 {
             pipeline.run(seconds: 1)
             await played.settled()
-            #expect(told("position").last == "position \(second).0")
+            #expect(received("position").last == "position \(second).0")
         }
-        #expect(told("position") == (0...3).map { "position \($0).0" })
+        #expect(received("position") == (0...3).map { "position \($0).0" })
     }
 
     @Test("playerMutedChanged: The player.muted value has been changed.")
     func muted() async throws {
         for isMuted in [true, true, false] { player.muted = isMuted }
         await played.settled()
-        #expect(told("muted") == ["muted true", "muted false"] && !player.muted)
+        #expect(received("muted") == ["muted true", "muted false"] && !player.muted)
     }
 
     @Test("playerAspectModeChanged: The player.aspectMode value has been changed.")
     func aspectMode() async throws {
         for mode in [AspectMode.fill, .fill, .letterbox] { player.aspectMode = mode }
         await played.settled()
-        #expect(told("aspect") == ["aspect fill", "aspect letterbox"] && player.aspectMode == .letterbox)
+        #expect(received("aspect") == ["aspect fill", "aspect letterbox"] && player.aspectMode == .letterbox)
     }
 }

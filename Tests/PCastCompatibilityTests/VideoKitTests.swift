@@ -6,60 +6,60 @@ import Testing
 
 /// The interface as VideoKit's documentation describes it. Each comment is a line that a test can read.
 class CustomPlayerObserver: PlayerObserver {
-    var told: [String] = []
+    var received: [String] = []
 
     func playerStateChanged(_ state: PlayerState) {
         // Player state has changed
         switch state {
-        case .idle: told.append("idle")
-        case .paused(let buffering): told.append("paused \(buffering)")
-        case .playing(let buffering): told.append("playing \(buffering)")
+        case .idle: received.append("idle")
+        case .paused(let buffering): received.append("paused \(buffering)")
+        case .playing(let buffering): received.append("playing \(buffering)")
         }
     }
 
     func playerError(_ error: Error) {
         // Some error was encountered. Likely playback was stopped as a consequence.
-        told.append("error")
+        received.append("error")
     }
 
     func playerPlaybackReady() {
         // Player content is ready to be played using play()
-        told.append("ready")
+        received.append("ready")
     }
 
     func playerPlaybackFinished() {
         // The playback has reached the end of the content.
-        told.append("finished")
+        received.append("finished")
     }
 
     func playerSubtitleChanged(_ text: String?) {
         // Called for subtitled videos when player asks to show the given string of text.
-        told.append("subtitle \(text ?? "")")
+        received.append("subtitle \(text ?? "")")
     }
 
     func playerVideoChanged(video: Video?) {
         // The current video being played has changed.
-        told.append("video \(video == nil ? "none" : "some")")
+        received.append("video \(video == nil ? "none" : "some")")
     }
 
     func playerDurationChanged(duration: TimeInterval) {
         // The content duration has changed.
-        told.append("duration \(duration)")
+        received.append("duration \(duration)")
     }
 
     func playerPositionChanged(position: TimeInterval) {
         // The playback position has changed.
-        told.append("position \(position)")
+        received.append("position \(position)")
     }
 
     func playerMutedChanged(muted: Bool) {
         // The player.muted value has been changed.
-        told.append("muted \(muted)")
+        received.append("muted \(muted)")
     }
 
     func playerAspectModeChanged(aspectMode: AspectMode) {
         // The player.aspectMode value has been changed.
-        told.append("aspect \(aspectMode)")
+        received.append("aspect \(aspectMode)")
     }
 }
 
@@ -91,7 +91,7 @@ struct VideoKitTests {
         player.muted = false
         await played.settled()
         #expect(
-            observer.told == [
+            observer.received == [
                 "video some", "paused true", "duration 4.0", "paused false", "ready", "position 0.0", "playing false",
                 "position 1.0", "muted true", "aspect fill", "position 4.0", "paused false", "finished",
             ])

@@ -28,10 +28,10 @@ import Testing
         let answers = (0..<3).map { _ in batch.append([7], to: path) }
         #expect(answers == [true, true, false])
         #expect(batch.count == 2)
-        #expect(batch.hasRoom == false)
+        #expect(batch.hasSpace == false)
         batch.removeAll()
         #expect(batch.isEmpty == true)
-        #expect(batch.hasRoom == true)
+        #expect(batch.hasSpace == true)
         #expect(batch.byteCount == 0)
     }
 
@@ -54,13 +54,13 @@ import Testing
     @Test("a batch states whether several datagrams fit into it")
     func spaceForSeveralDatagrams() {
         var batch = DatagramBatch(byteCapacity: 8 * DatagramBatch.maximumDatagramSize, datagramCapacity: 9)
-        #expect(batch.hasRoom(forAll: 100) == true, "an empty batch accepts any number of datagrams")
+        #expect(batch.hasSpace(forAll: 100) == true, "an empty batch accepts any number of datagrams")
         batch.commit(length: 1, to: path)
-        #expect(batch.hasRoom(forAll: 7) == true)
-        #expect(batch.hasRoom(forAll: 8) == false, "there are too few bytes")
+        #expect(batch.hasSpace(forAll: 7) == true)
+        #expect(batch.hasSpace(forAll: 8) == false, "there are too few bytes")
         for _ in 0..<5 { batch.commit(length: 1, to: path) }
-        #expect(batch.hasRoom(forAll: 3) == true)
-        #expect(batch.hasRoom(forAll: 4) == false, "there are too few entries")
+        #expect(batch.hasSpace(forAll: 3) == true)
+        #expect(batch.hasSpace(forAll: 4) == false, "there are too few entries")
     }
 
     @Test("a batch is full when the largest datagram does not fit")
@@ -69,7 +69,7 @@ import Testing
         let room = batch.reserve()
         #expect(room?.count == DatagramBatch.maximumDatagramSize)
         batch.commit(length: 1, to: path)
-        #expect(batch.hasRoom == true)
+        #expect(batch.hasSpace == true)
         batch.commit(length: 1, to: path)
         let noRoom = batch.reserve()
         #expect(noRoom == nil)

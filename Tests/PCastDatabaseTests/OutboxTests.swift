@@ -27,7 +27,7 @@ import Testing
                     == ["a one \(kind)", "b one \(kind)", "a two \(kind)", "b two \(kind)"])
             // The same event has the same name at every address.
             #expect(Set(batch.map(\.id)).count == 2)
-            for delivery in batch { try await records.note(.delivered, of: delivery.place, answer: "200") }
+            for delivery in batch { try await records.note(.delivered, of: delivery.outboxKey, answer: "200") }
         }
         #expect(try await due(records).isEmpty)
         #expect(try await records.nextDue(after: now) == nil)
@@ -40,7 +40,7 @@ import Testing
         var bodies: [NSDictionary] = []
         while let delivery = try await due(records).first {
             bodies.append(try #require(try JSONSerialization.jsonObject(with: Data(delivery.body)) as? NSDictionary))
-            try await records.note(.delivered, of: delivery.place, answer: "200")
+            try await records.note(.delivered, of: delivery.outboxKey, answer: "200")
         }
         #expect(bodies.count == 3)
         #expect(
@@ -63,13 +63,15 @@ import Testing
         for id in ["one", "two"] { try await records.record(Sample.life(id)) }
         let failing = try #require(
             try await due(records).first { $0.callback.name == "a" && $0.stream.description == "one" })
-        try await records.note(.retry(at: now + .seconds(5)), of: failing.place, answer: "503")
+        try await records.note(.retry(at: now + .seconds(5)), of: failing.outboxKey, answer: "503")
         let rest = try await due(records)
         #expect(
             try Set(rest.map { "\($0.callback.name) \(try what($0))" }) == [
                 "b one starting", "a two starting", "b two starting",
             ])
-        for delivery in rest { try await records.note(.retry(at: now + .seconds(50)), of: delivery.place, answer: "x") }
+        for delivery in rest {
+            try await records.note(.retry(at: now + .seconds(50)), of: delivery.outboxKey, answer: "x")
+        }
         #expect(try await records.nextDue(after: now) == now + .seconds(5))
         let later = try await records.due(at: now + .seconds(5), each: 10, limit: 10)
         #expect(later.map(\.id) == [failing.id])
@@ -84,14 +86,14 @@ import Testing
         try await Sample.callback("a", in: records)
         try await records.record(Sample.life("one"))
         let first = try #require(try await due(records).first)
-        try await records.note(.failed, of: first.place, answer: "no answer")
+        try await records.note(.failed, of: first.outboxKey, answer: "no answer")
         #expect(try what(try #require(try await due(records).first)) == "one started")
         let kept = try await records.notifications(of: Sample.application, state: .failed, limit: 10)
         #expect(kept.map(\.id) == [first.id])
         #expect(kept.first?.deliveries.first?.answer == "no answer")
-        #expect(try await records.sendAgain(first.id, of: ApplicationID("other"), at: now) == 0)
-        #expect(try await records.sendAgain("msg_nonsense", of: Sample.application, at: now) == 0)
-        #expect(try await records.sendAgain(nil, of: Sample.application, at: now) == 1)
+        #expect(try await records.redeliver(first.id, of: ApplicationID("other"), at: now) == 0)
+        #expect(try await records.redeliver("msg_nonsense", of: Sample.application, at: now) == 0)
+        #expect(try await records.redeliver(nil, of: Sample.application, at: now) == 1)
         let again = try #require(try await due(records).first)
         #expect(again.id == first.id && again.attempts == 0)
     }

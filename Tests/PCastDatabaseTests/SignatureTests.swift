@@ -31,8 +31,8 @@ import Testing
         let now = Sample.time
         var last = TimeSpan.zero
         for attempt in schedule.waits.indices {
-            guard case .retry(let least) = schedule.outcome(afterAttempts: attempt, at: now, chance: 0),
-                case .retry(let most) = schedule.outcome(afterAttempts: attempt, at: now, chance: 0.999_999)
+            guard case .retry(let least) = schedule.outcome(afterAttempts: attempt, at: now, random: 0),
+                case .retry(let most) = schedule.outcome(afterAttempts: attempt, at: now, random: 0.999_999)
             else {
                 Issue.record("the schedule ended early")
                 return
@@ -41,7 +41,7 @@ import Testing
             #expect((most - now).seconds < (least - now).seconds * 1.2)
             last = least - now
         }
-        #expect(schedule.outcome(afterAttempts: schedule.waits.count, at: now, chance: 0) == .failed)
+        #expect(schedule.outcome(afterAttempts: schedule.waits.count, at: now, random: 0) == .failed)
         let total = schedule.waits.reduce(TimeSpan.zero, +)
         #expect((TimeSpan.seconds(2 * 86_400)...TimeSpan.seconds(4 * 86_400)).contains(total))
     }
@@ -49,7 +49,7 @@ import Testing
     @Test("a receiver can ask for a pause of a day at most") func asked() {
         let schedule = RetrySchedule(waits: [.seconds(1)])
         let now = Sample.time
-        let outcome = { (asked: TimeSpan) in schedule.outcome(afterAttempts: 0, at: now, chance: 0, asked: asked) }
+        let outcome = { (asked: TimeSpan) in schedule.outcome(afterAttempts: 0, at: now, random: 0, asked: asked) }
         #expect(outcome(.milliseconds(1)) == .retry(at: now + .seconds(1)))
         #expect(outcome(.seconds(90)) == .retry(at: now + .seconds(90)))
         #expect(outcome(.seconds(1 << 30)) == .retry(at: now + .seconds(86_400)))

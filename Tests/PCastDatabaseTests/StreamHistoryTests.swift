@@ -91,8 +91,8 @@ import Testing
             #expect(viewings.elements.map(\.viewing.reason) == ["failed"])
             #expect(viewings.elements.first?.viewing.tags == ["vip"])
             #expect(viewings.elements.first?.streamTags == ["live", "red"])
-            let told = try await records.notifications(of: Sample.application, stream: StreamID("cut"), limit: 10)
-            #expect(told.map(\.kind) == [.ended, .started, .starting])
+            let received = try await records.notifications(of: Sample.application, stream: StreamID("cut"), limit: 10)
+            #expect(received.map(\.kind) == [.ended, .started, .starting])
         }
     }
 
@@ -101,11 +101,11 @@ import Testing
         let records = try Records.inMemory()
         var viewing = Sample.viewing("in-a-session", of: "cut", at: Sample.after(2))
         viewing.session = SessionID("viewers")
-        var stranger = Sample.viewing("stranger", of: "cut", at: Sample.after(2))
-        stranger.session = nil
+        var unknownPeer = Sample.viewing("unknown", of: "cut", at: Sample.after(2))
+        unknownPeer.session = nil
         try await records.record([
             .streamStarting(Sample.stream("cut")), .streamStarted(StreamID("cut"), at: Sample.after(1)),
-            .streamStarting(Sample.stream("young")), .viewingBegan(viewing), .viewingBegan(stranger),
+            .streamStarting(Sample.stream("young")), .viewingBegan(viewing), .viewingBegan(unknownPeer),
         ])
         let found = try await records.interrupted()
         #expect(found.streams.map(\.id.description) == ["cut"])
@@ -125,11 +125,11 @@ import Testing
         try await Sample.callback("a", in: records)
         try await records.record(Sample.life("waiting"))
         try await records.record([.streamStarting(Sample.stream("live"))])
-        try await records.forget(before: Sample.after(10_000))
+        try await records.discard(before: Sample.after(10_000))
         let left = try await records.streams(Selection(Sample.application), limit: 10)
         #expect(left.elements.map(\.id.description) == ["live"])
-        let told = try await records.notifications(of: Sample.application, limit: 10)
-        #expect(Set(told.map(\.stream.description)) == ["waiting", "live"])
+        let received = try await records.notifications(of: Sample.application, limit: 10)
+        #expect(Set(received.map(\.stream.description)) == ["waiting", "live"])
     }
 
     @Test("the newest of the ended streams are kept") func keeping() async throws {
@@ -141,7 +141,7 @@ import Testing
                 .streamEnded(id, at: Sample.after(Int64(number)), reason: "ended", counts: ViewerCounts()),
             ])
         }
-        try await records.forget(keeping: 2)
+        try await records.discard(keeping: 2)
         let left = try await records.streams(Selection(Sample.application), limit: 10)
         #expect(left.elements.map(\.id.description) == ["s3", "s4"])
     }

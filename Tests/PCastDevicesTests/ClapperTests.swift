@@ -10,10 +10,11 @@ struct ClapperTests {
 
     private func frames(from index: Int64, count: Int, channels: Int) -> [AudioFrame] {
         let signal = ClapperSignal()
-        return (0..<Int64(count)).map { beat in
+        return (0..<Int64(count)).map { frameIndex in
             AudioFrame(
-                samples: signal.samples(from: index + beat * 960, count: 960, channels: channels), channels: channels,
-                captureTime: nil, timestamp: MediaTime(ticks: beat * 960, rate: .opus))
+                samples: signal.samples(from: index + frameIndex * 960, count: 960, channels: channels),
+                channels: channels,
+                captureTime: nil, timestamp: MediaTime(ticks: frameIndex * 960, rate: .opus))
         }
     }
 
@@ -37,9 +38,9 @@ struct ClapperTests {
             var detector = ClapperDetector()
             var onsets: [Int64] = []
             let start = second * 48_000 - 24_000 - shift
-            for (beat, frame) in frames(from: start, count: 150, channels: channels).enumerated() {
+            for (frameIndex, frame) in frames(from: start, count: 150, channels: channels).enumerated() {
                 guard let offset = detector.listen(to: frame) else { continue }
-                onsets.append(Int64(beat) * 20_000_000 + offset.nanoseconds)
+                onsets.append(Int64(frameIndex) * 20_000_000 + offset.nanoseconds)
             }
             #expect(onsets.count == 3)
             for (number, onset) in onsets.enumerated() {
@@ -53,10 +54,10 @@ struct ClapperTests {
     func others() {
         for frequency in [440.0, 700, 1_500, 3_000] {
             var detector = ClapperDetector()
-            for beat in 0..<100 {
+            for frameIndex in 0..<100 {
                 let samples = (0..<960).map { index in
-                    let time = Double(beat * 960 + index) / 48_000
-                    return beat % 50 < 10 ? Int16(8_000 * sin(2 * .pi * frequency * time)) : 0
+                    let time = Double(frameIndex * 960 + index) / 48_000
+                    return frameIndex % 50 < 10 ? Int16(8_000 * sin(2 * .pi * frequency * time)) : 0
                 }
                 let frame = AudioFrame(
                     samples: samples, channels: 1, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .opus))

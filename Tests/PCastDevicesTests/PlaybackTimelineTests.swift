@@ -11,9 +11,9 @@ struct PlaybackTimelineTests {
         let frame = TimeSpan.milliseconds(40)
         #expect(timeline.position(of: .milliseconds(1_480), length: frame) == .zero)
         #expect(timeline.position(of: .milliseconds(1_520), length: frame) == .milliseconds(40))
-        timeline.startAgain()
+        timeline.startNextPass()
         #expect(timeline.position(of: .milliseconds(1_480), length: frame) == .milliseconds(80))
-        timeline.startAgain()
+        timeline.startNextPass()
         #expect(timeline.position(of: .milliseconds(1_480), length: frame) == .milliseconds(120))
     }
 
@@ -24,7 +24,7 @@ struct PlaybackTimelineTests {
         #expect(timeline.position(of: .milliseconds(-21), length: .milliseconds(21)) == .milliseconds(-21))
     }
 
-    private func sound(_ count: Int, channels: Int = 1, value: Int16 = 7) -> AudioFrame {
+    private func audio(_ count: Int, channels: Int = 1, value: Int16 = 7) -> AudioFrame {
         AudioFrame(
             samples: Array(repeating: value, count: count * channels), channels: channels, captureTime: nil,
             timestamp: MediaTime(ticks: 0, rate: .opus))
@@ -36,7 +36,7 @@ struct PlaybackTimelineTests {
         var positions: [TimeSpan] = []
         for index in 0..<15 as Range<Int64> {
             let position = ClockRate.opus.span(ofTicks: index * 1_024)
-            for (frame, position) in framer.push(sound(1_024), at: position) {
+            for (frame, position) in framer.push(audio(1_024), at: position) {
                 #expect(frame.sampleCount == 960)
                 positions.append(position)
             }
@@ -47,32 +47,32 @@ struct PlaybackTimelineTests {
     @Test("a gap is filled with silence, an overlap is cut, and rounding is left alone")
     func holes() {
         var framer = URIAudioFramer(channels: 1)
-        #expect(framer.push(sound(960), at: .zero).count == 1)
-        let filled = framer.push(sound(960), at: .milliseconds(40))
+        #expect(framer.push(audio(960), at: .zero).count == 1)
+        let filled = framer.push(audio(960), at: .milliseconds(40))
         #expect(filled.count == 2)
         #expect(filled[0].frame.samples.allSatisfy { $0 == 0 })
         #expect(filled[1].frame.samples.allSatisfy { $0 == 7 })
-        #expect(framer.push(sound(960), at: .milliseconds(62)).map(\.position) == [.milliseconds(60)])
-        #expect(framer.push(sound(960), at: .milliseconds(70)).count == 0)
-        #expect(framer.push(sound(480), at: .milliseconds(90)).map(\.position) == [.milliseconds(80)])
+        #expect(framer.push(audio(960), at: .milliseconds(62)).map(\.position) == [.milliseconds(60)])
+        #expect(framer.push(audio(960), at: .milliseconds(70)).count == 0)
+        #expect(framer.push(audio(480), at: .milliseconds(90)).map(\.position) == [.milliseconds(80)])
     }
 
     @Test("the track keeps its channels when the file changes them")
     func channels() {
         var stereo = URIAudioFramer(channels: 2)
-        #expect(stereo.push(sound(960), at: .zero)[0].frame.samples.count == 1_920)
+        #expect(stereo.push(audio(960), at: .zero)[0].frame.samples.count == 1_920)
         var mono = URIAudioFramer(channels: 1)
         #expect(
-            mono.push(sound(960, channels: 2, value: 9), at: .zero)[0].frame.samples == Array(repeating: 9, count: 960))
+            mono.push(audio(960, channels: 2, value: 9), at: .zero)[0].frame.samples == Array(repeating: 9, count: 960))
     }
 
     @Test("frames of an odd size lose their last row or column, and even ones are unchanged")
-    func evenPictures() {
-        let pictures = EvenFrames()
+    func evenFrames() {
+        let frames = EvenSizeCropper()
         let odd = TestFrames.empty(Dimensions(width: 333, height: 187), luma: 90)
-        #expect(pictures.even(odd).dimensions == Dimensions(width: 332, height: 186))
-        #expect(TestFrames.middle(of: pictures.even(odd)) == 90)
+        #expect(frames.even(odd).dimensions == Dimensions(width: 332, height: 186))
+        #expect(TestFrames.middle(of: frames.even(odd)) == 90)
         let even = TestFrames.empty(Dimensions(width: 64, height: 36))
-        #expect(pictures.even(even) === even)
+        #expect(frames.even(even) === even)
     }
 }

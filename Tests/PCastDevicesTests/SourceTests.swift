@@ -10,7 +10,7 @@ struct SourceTests {
         let source = SyntheticVideoSource(dimensions: Dimensions(width: 320, height: 180), frameRate: 50)
         let (frames, continuation) = AsyncStream<VideoFrame>.makeStream()
         try source.start(
-            deliver: { if case .picture(let frame) = $0 { continuation.yield(frame) } },
+            deliver: { if case .frame(let frame) = $0 { continuation.yield(frame) } },
             ended: { _ in continuation.finish() })
         var seen: [VideoFrame] = []
         for await frame in frames {
@@ -57,10 +57,10 @@ struct SourceTests {
     @Test("null is black and silent, and its times continue")
     func null() async throws {
         let video = NullVideoSource(dimensions: Dimensions(width: 64, height: 36), frameRate: 100)
-        let (pictures, picture) = AsyncStream<VideoFrame>.makeStream()
-        try video.start(deliver: { if case .picture(let frame) = $0 { picture.yield(frame) } }, ended: { _ in })
+        let (frames, videoFrame) = AsyncStream<VideoFrame>.makeStream()
+        try video.start(deliver: { if case .frame(let frame) = $0 { videoFrame.yield(frame) } }, ended: { _ in })
         var last: VideoFrame?
-        for await frame in pictures {
+        for await frame in frames {
             #expect(TestFrames.middle(of: frame) == 16 && frame.planeU[0] == 128 && frame.planeV[0] == 128)
             if let last { #expect(try #require(frame.captureTime) > (try #require(last.captureTime))) }
             let isSecond = last != nil
@@ -69,9 +69,9 @@ struct SourceTests {
         }
         video.stop()
         let audio = NullAudioSource(channels: 1)
-        let (sounds, sound) = AsyncStream<AudioFrame>.makeStream()
-        try audio.start(deliver: { sound.yield($0) }, ended: { _ in })
-        for await frame in sounds {
+        let (audioFrames, audioFrame) = AsyncStream<AudioFrame>.makeStream()
+        try audio.start(deliver: { audioFrame.yield($0) }, ended: { _ in })
+        for await frame in audioFrames {
             #expect(frame.samples == Array(repeating: 0, count: 960))
             break
         }

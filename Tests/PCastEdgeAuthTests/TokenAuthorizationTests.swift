@@ -13,8 +13,9 @@ import Testing
     }
 
     /// Returns the reason against the token; nil if it permits the request.
-    private static func refusal(_ token: EdgeToken, _ request: TokenRequest, at now: WallTime = now) -> TokenRefusal? {
-        do throws(TokenRefusal) {
+    private static func refusal(_ token: EdgeToken, _ request: TokenRequest, at now: WallTime = now) -> TokenRejection?
+    {
+        do throws(TokenRejection) {
             try TokenAuthorization(token).authorize(request, at: now)
             return nil
         } catch {
@@ -126,7 +127,7 @@ import Testing
     /// Violates each subset of restrictions at once. The first in order is reported.
     @Test("one violated restriction is enough for a rejection")
     func brokenRestriction() {
-        let refusals: [TokenRefusal] = [
+        let refusals: [TokenRejection] = [
             .expired(at: Self.now), .wrongType, .wrongSession, .wrongRemoteAddress, .wrongOriginStream,
             .missingTag("required"), .missingCapability("c"),
         ]

@@ -12,25 +12,25 @@ extension EndToEnd {
             "A page of another origin watches, listens, saves a frame, publishes, and sees a goal on its own frame",
             .enabled(if: !ThisMachine.browsers.isEmpty), arguments: ThisMachine.browsers)
         func page(browser: String) async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let publisher = try place.pcast(
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.publishingToken(), "--video",
                     "synthetic", "--audio", "synthetic", "--size", "640x360", "--codec", "vp8")
                 let stream = try #require(try await publisher.event("publishing")["streamId"].text)
-                let late = try await place.token(
+                let late = try await workspace.token(
                     LocalPlatform.application, "--type", "stream", "--stream", stream, "--capability",
                     "playout-buffer=PT1S")
                 var options = [
                     "--url", platform.uri, "--browser", browser, "--application", LocalPlatform.application, "--stream",
                     stream, "--token", try await platform.viewingToken(stream), "--late-token", late, "--any-token",
-                    try await place.token(LocalPlatform.application, "--type", "stream"), "--publish-token",
+                    try await workspace.token(LocalPlatform.application, "--type", "stream"), "--publish-token",
                     try await platform.publishingToken(),
                 ]
                 if let folder = ProcessInfo.processInfo.environment["PCAST_SCREENSHOTS"] {
                     options += ["--screenshots", folder]
                 }
-                let peer = try Peer("browser_module.py", options, in: nil, of: place, seconds: 60)
+                let peer = try Peer("browser_module.py", options, in: nil, of: workspace, seconds: 60)
                 _ = await peer.program.output.lines.first(within: .longestRun) { $0 == "end the stream" }
                 try await platform.end(stream, reason: "censored")
                 let figures = try await peer.figures()
@@ -64,18 +64,21 @@ extension EndToEnd {
             "The module delivers the same as the player does, for random logs and moments",
             .enabled(if: ThisMachine.hasNode), arguments: 1...8 as ClosedRange<UInt64>)
         func gate(seed: UInt64) async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let (steps, expected) = try Self.story(seed)
                 let files = FileManager.default
-                try files.copyItem(atPath: "\(Self.folder)/timeline-log.mjs", toPath: place.path("timeline-log.mjs"))
-                try Self.script.write(toFile: place.path("gate.mjs"), atomically: true, encoding: .utf8)
+                try files.copyItem(
+                    atPath: "\(Self.folder)/timeline-log.mjs", toPath: workspace.path("timeline-log.mjs"))
+                try Self.script.write(toFile: workspace.path("gate.mjs"), atomically: true, encoding: .utf8)
                 try (steps.joined(separator: "\n") + "\n").write(
-                    toFile: place.path("steps.jsonl"), atomically: true, encoding: .utf8)
-                let output = try await place.run("node", [place.path("gate.mjs"), place.path("steps.jsonl")]).output
+                    toFile: workspace.path("steps.jsonl"), atomically: true, encoding: .utf8)
+                let output = try await workspace.run(
+                    "node", [workspace.path("gate.mjs"), workspace.path("steps.jsonl")]
+                ).output
                 try #require(output.count == expected.count)
                 for (index, line) in output.enumerated() {
-                    let told = try JSONDecoder().decode([String].self, from: Data(line.utf8))
-                    #expect(told == expected[index], "seed \(seed), step \(index): \(steps[index])")
+                    let received = try JSONDecoder().decode([String].self, from: Data(line.utf8))
+                    #expect(received == expected[index], "seed \(seed), step \(index): \(steps[index])")
                 }
                 #expect(expected.joined().count > 100)
             }
@@ -137,19 +140,19 @@ extension EndToEnd {
 
         @Test("The module's types are right", .enabled(if: ThisMachine.hasTypeScript))
         func types() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 // As a platform serves the files.
                 let files = FileManager.default
-                try files.createDirectory(atPath: place.path("assets"), withIntermediateDirectories: true)
+                try files.createDirectory(atPath: workspace.path("assets"), withIntermediateDirectories: true)
                 for name in try files.contentsOfDirectory(atPath: Self.folder) where name.hasSuffix(".mjs") {
                     let target = name == "pcast.mjs" ? name : "assets/\(name)"
-                    try files.copyItem(atPath: "\(Self.folder)/\(name)", toPath: place.path(target))
+                    try files.copyItem(atPath: "\(Self.folder)/\(name)", toPath: workspace.path(target))
                 }
-                let checked = try await place.run(
+                let checked = try await workspace.run(
                     "tsc",
                     [
                         "--allowJs", "--checkJs", "--noEmit", "--strict", "--target", "es2022", "--module", "es2022",
-                        "--moduleResolution", "node", "--lib", "es2022,dom,dom.iterable", place.path("pcast.mjs"),
+                        "--moduleResolution", "node", "--lib", "es2022,dom,dom.iterable", workspace.path("pcast.mjs"),
                     ])
                 #expect(checked.output.isEmpty)
             }

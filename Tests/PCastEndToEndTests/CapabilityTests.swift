@@ -6,24 +6,24 @@ extension EndToEnd {
     /// The effects of a token's capabilities on a stream.
     @Suite("Capabilities")
     struct CapabilityTests {
-        private static func token(_ place: TestWorkspace, _ type: String, _ capabilities: String...) async throws
+        private static func token(_ workspace: TestWorkspace, _ type: String, _ capabilities: String...) async throws
             -> String
         {
             let create = [
                 "token", "create", "--application", LocalPlatform.application, "--expires-in", "1h", "--type", type,
             ]
             let options = capabilities.flatMap { ["--capability", $0] }
-            return try #require(try await place.run(BuiltProgram.path("pcast"), create + options).output.first)
+            return try #require(try await workspace.run(BuiltProgram.path("pcast"), create + options).output.first)
         }
 
         @Test(
             "playout buffer and audio-only capabilities of a token apply, and other capabilities are named",
             .timeLimit(.minutes(5)))
         func meanings() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let publishing = try await Self.token(place, "publish", "playout-buffer=PT0.6S", "made-up")
-                let publisher = try place.pcast("publish", "--uri", platform.uri, "--token", publishing)
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publishing = try await Self.token(workspace, "publish", "playout-buffer=PT0.6S", "made-up")
+                let publisher = try workspace.pcast("publish", "--uri", platform.uri, "--token", publishing)
                 _ = try await publisher.event("publishing")
                 for program in [platform.program, publisher] {
                     let warning = try await program.message(
@@ -31,16 +31,16 @@ extension EndToEnd {
                     #expect(warning.contains("made-up") && !warning.contains("playout-buffer"))
                 }
 
-                let plain = try await Self.token(place, "stream")
-                let viewer = try place.pcast("subscribe", "--uri", platform.uri, "--token", plain)
+                let plain = try await Self.token(workspace, "stream")
+                let viewer = try workspace.pcast("subscribe", "--uri", platform.uri, "--token", plain)
                 _ = try await viewer.event("firstFrame")
                 let late = try await viewer.event("stats") {
                     ($0["latencyP50"].number ?? 0) > 550
                 }
-                print("a playout buffer of 600 ms: \(late["latencyP50"].number ?? 0) ms from capture to picture")
+                print("a playout buffer of 600 ms: \(late["latencyP50"].number ?? 0) ms from capture to frame")
 
-                let sound = try await Self.token(place, "stream", "audio-only")
-                let listener = try place.pcast("subscribe", "--uri", platform.uri, "--token", sound)
+                let audio = try await Self.token(workspace, "stream", "audio-only")
+                let listener = try workspace.pcast("subscribe", "--uri", platform.uri, "--token", audio)
                 let heard = try await listener.event("stats") {
                     ($0["bitrate"].number ?? 0) > 10_000
                 }
@@ -48,8 +48,8 @@ extension EndToEnd {
 
                 // An unavailable capability is an error and is not replaced by another one.
                 for impossible in ["streaming", "prefer-vp8=force"] {
-                    let token = try await Self.token(place, "stream", impossible)
-                    let program = try place.pcast("subscribe", "--uri", platform.uri, "--token", token)
+                    let token = try await Self.token(workspace, "stream", impossible)
+                    let program = try workspace.pcast("subscribe", "--uri", platform.uri, "--token", token)
                     #expect(try await program.exitStatus() == 2, "\(impossible)")
                 }
                 for program in [viewer, listener, publisher] { program.send(SIGINT) }
@@ -59,14 +59,14 @@ extension EndToEnd {
 
         @Test("a publisher that sends no data within its token's limit ends as failed", .timeLimit(.minutes(5)))
         func abandoned() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
                 let pcast = PCast(PCastOptions(uri: platform.uri))
                 _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
                 let media = try await pcast.getUserMedia(
                     UserMediaOptions(videoSource: "synthetic", audioSource: "synthetic"))
                 for track in media.mediaStream.tracks { track.setEnabled(false) }
-                let token = try await Self.token(place, "publish", "abandon-deadline=PT2S", "setup-deadline=PT10S")
+                let token = try await Self.token(workspace, "publish", "abandon-deadline=PT2S", "setup-deadline=PT10S")
                 let publisher = try await pcast.publish(streamToken: token, mediaStream: media.mediaStream)
                 let end = await publisher.ended
                 #expect(end.reason == .failed && end.ender == .platform)
@@ -88,13 +88,13 @@ extension EndToEnd {
 
         @Test(
             "the capabilities apply to WHIP and WHEP", .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasPeers))
-        func abandonedAtDoors() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let publishing = try await Self.token(place, "publish", "abandon-deadline=PT2S")
+        func abandonedAtEndpoints() async throws {
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publishing = try await Self.token(workspace, "publish", "abandon-deadline=PT2S")
                 let publisher = try Peer(
                     "whip_aiortc.py", ["--url", "\(platform.uri)/whip", "--token", publishing, "--silent"], in: nil,
-                    of: place, seconds: 40)
+                    of: workspace, seconds: 40)
                 // This publisher's microphone and camera are off.
                 let pcast = PCast(PCastOptions(uri: platform.uri))
                 _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
@@ -103,11 +103,11 @@ extension EndToEnd {
                 for track in media.mediaStream.tracks { track.setEnabled(false) }
                 let silent = try await pcast.publish(
                     streamToken: try await platform.publishingToken(), mediaStream: media.mediaStream)
-                let viewing = try await Self.token(place, "stream", "abandon-deadline=PT2S")
+                let viewing = try await Self.token(workspace, "stream", "abandon-deadline=PT2S")
                 let viewer = try Peer(
                     "whep_aiortc.py",
                     ["--url", "\(platform.uri)/whep/\(silent.streamID)", "--token", viewing, "--silent"], in: nil,
-                    of: place, seconds: 40)
+                    of: workspace, seconds: 40)
                 for peer in [publisher, viewer] {
                     let seconds = try await peer.figures()["abandonedSeconds"].number ?? 0
                     #expect((1...30).contains(seconds), "\(peer.program.name) was terminated after \(seconds) s")

@@ -13,22 +13,22 @@ extension EndToEnd {
         /// Ten cues of 600 ms, one each second, from 3 s on; then one of three minutes.
         private static let texts = (0..<10).map { "cue \($0) <b> & “x”\nsecond line" } + ["The last one"]
 
-        private static func file(in place: TestWorkspace) throws -> String {
+        private static func file(in workspace: TestWorkspace) throws -> String {
             let cues = texts.enumerated().map { number, text in
                 let (begin, end) = (3 + number, number == 10 ? "03:00.000" : String(format: "00:%02d.600", 3 + number))
                 let escaped = text.replacingOccurrences(of: "&", with: "&amp;")
                     .replacingOccurrences(of: "<", with: "&lt;")
                 return String(format: "00:%02d.000 --> ", begin) + "\(end)\n\(escaped)\n"
             }
-            let path = place.path("captions.vtt")
+            let path = workspace.path("captions.vtt")
             try ("WEBVTT\n\n" + cues.joined(separator: "\n")).write(toFile: path, atomically: true, encoding: .utf8)
             return path
         }
 
         private static func publish(
-            _ captions: String, to platform: LocalPlatform, in place: TestWorkspace
+            _ captions: String, to platform: LocalPlatform, in workspace: TestWorkspace
         ) throws -> RunningProgram {
-            try place.start(
+            try workspace.start(
                 BuiltProgram.path("pcast"),
                 [
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic", "--captions",
@@ -50,9 +50,9 @@ extension EndToEnd {
             "Called for subtitled videos when player asks to show the given string of text: captions of a live stream are shown on their frames"
         )
         func frames() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let publisher = try Self.publish(try Self.file(in: place), to: platform, in: place)
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publisher = try Self.publish(try Self.file(in: workspace), to: platform, in: workspace)
                 let name = try #require(try await publisher.event("publishing")["streamId"].text)
                 // Two renderers of one stream, of which one is half a second behind.
                 let watched = try await WatchedStream.open(name, of: platform)
@@ -64,7 +64,7 @@ extension EndToEnd {
                 for renderer in renderers { #expect(renderer.start() == .ok) }
                 // And a player.
                 let link = "pcast://\(platform.uri.dropFirst("http://".count))/\(name)"
-                let player = try place.pcast("play", link, "--render", "null")
+                let player = try workspace.pcast("play", link, "--render", "null")
                 for screen in screens {
                     #expect(await screen.sights.first { $0.text == "The last one" } != nil)
                 }
@@ -91,9 +91,9 @@ extension EndToEnd {
                     #expect(cue.duration == sent.duration)
                 }
                 _ = try await player.event("subtitle") { $0["text"].text == "The last one" }
-                let told = player.events("subtitle").compactMap { $0["text"].text }
+                let received = player.events("subtitle").compactMap { $0["text"].text }
                 // The player may have begun after the first cue.
-                #expect(told == Self.texts.suffix(told.count) && told.count > 5, "\(told)")
+                #expect(received == Self.texts.suffix(received.count) && received.count > 5, "\(received)")
                 publisher.send(SIGINT)
                 #expect(try await player.exitStatus() == 0)
                 for renderer in renderers { renderer.stop() }
@@ -110,18 +110,18 @@ extension EndToEnd {
             "A page shows captions over the video, as text, and a button hides them",
             .enabled(if: ThisMachine.hasChromium && ThisMachine.hasPython))
         func page() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let publisher = try Self.publish("-", to: platform, in: place)
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publisher = try Self.publish("-", to: platform, in: workspace)
                 let name = try #require(try await publisher.event("publishing")["streamId"].text)
                 let token = try await platform.viewingToken(name)
-                let browser = try await Browser.start(in: place)
+                let browser = try await Browser.start(in: workspace)
                 try await browser.open("\(platform.uri)/watch/\(name)#token=\(token.addingPercentEncoding)")
                 try await browser.wait(for: "document.getElementById('video').currentTime > 1")
                 #expect(try await browser.evaluate("document.getElementById('cc').hidden") == .bool(true))
                 let line = "<img src=x> & ‘quotes’"
-                try publisher.tell(line)
-                try publisher.tell("A second line that is so long that it may need more than one row of the picture")
+                try publisher.notify(line)
+                try publisher.notify("A second line that is so long that it may need more than one row of the frame")
                 _ = try await publisher.event("caption") { $0["text"].text == line }
                 let shown = "[...document.querySelectorAll('#captions span')].map((each) => each.textContent)"
                 try await browser.wait(for: "\(shown).length === 2")
@@ -136,11 +136,11 @@ extension EndToEnd {
                     })()
                     """
                 #expect(try await browser.evaluate(inside) == .bool(true))
-                try await browser.screenshot(screenshot(in: place))
+                try await browser.screenshot(screenshot(in: workspace))
                 // Each is shown for 4 s.
                 try await browser.wait(for: "document.getElementById('captions').hidden")
                 try await browser.click("#cc")
-                try publisher.tell("hidden")
+                try publisher.notify("hidden")
                 _ = try await publisher.event("caption") { $0["text"].text == "hidden" }
                 try await browser.click("#cc")
                 try await browser.wait(for: "\(shown).join() === 'hidden'")
@@ -152,18 +152,18 @@ extension EndToEnd {
             }
         }
 
-        /// Where the page's picture is kept: in `PCAST_SCREENSHOTS` if that is set.
-        private func screenshot(in place: TestWorkspace) -> String {
+        /// Where the page's frame is kept: in `PCAST_SCREENSHOTS` if that is set.
+        private func screenshot(in workspace: TestWorkspace) -> String {
             let folder = ProcessInfo.processInfo.environment["PCAST_SCREENSHOTS"]
-            return folder.map { "\($0)/captions.png" } ?? place.path("captions.png")
+            return folder.map { "\($0)/captions.png" } ?? workspace.path("captions.png")
         }
 
         @Test("A file of captions that cannot be read is refused before anything is published")
         func unreadable() async throws {
-            try await TestWorkspace.run { place in
-                let path = place.path("broken.srt")
+            try await TestWorkspace.run { workspace in
+                let path = workspace.path("broken.srt")
                 try "1\n00:00:02,000 --> 00:00:01,000\nx\n".write(toFile: path, atomically: true, encoding: .utf8)
-                let publisher = try place.pcast("publish", "--captions", path)
+                let publisher = try workspace.pcast("publish", "--captions", path)
                 #expect(try await publisher.exitStatus() != 0)
                 #expect(publisher.messages.lines.values.contains { $0.contains("line 2") })
                 #expect(publisher.events("publishing").isEmpty)

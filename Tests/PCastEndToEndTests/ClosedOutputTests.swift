@@ -12,17 +12,17 @@ extension EndToEnd {
         /// Runs a program whose standard output is closed, optionally with standard error. Returns its exit status and
         /// what it wrote to standard error.
         private static func run(
-            _ program: String, _ arguments: [String], of place: TestWorkspace, closesMessages: Bool = false
+            _ program: String, _ arguments: [String], of workspace: TestWorkspace, closesMessages: Bool = false
         ) async throws -> (outcome: SpawnedProcess.End?, messages: [String]) {
             var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PCAST_") }
-            environment["XDG_RUNTIME_DIR"] = place.runtimeDirectory
+            environment["XDG_RUNTIME_DIR"] = workspace.runtimeDirectory
             environment["PCAST_PUBLISH_NO_RECONNECT"] = "true"
             let complaints = try ProcessPipe()
             let output = try unread()
             let process = try SpawnedProcess(
-                BuiltProgram.path(program), arguments, environment: environment, folder: place.folder.path,
+                BuiltProgram.path(program), arguments, environment: environment, folder: workspace.folder.path,
                 isApart: false, input: .null(), output: output, messages: closesMessages ? output : complaints.write)
-            let messages = ProgramOutput(from: complaints.read, to: URL(fileURLWithPath: place.path("messages")))
+            let messages = ProgramOutput(from: complaints.read, to: URL(fileURLWithPath: workspace.path("messages")))
             let ends = Awaited<SpawnedProcess.End>()
             Thread.detachNewThread { ends.add(process.wait()) }
             let outcome = await ends.first()
@@ -43,9 +43,9 @@ extension EndToEnd {
                 ["pcast-bench", "packets", "--help"], ["pcast-bench", "packets", "--json"],
             ], [false, true])
         func ending(_ command: [String], closesMessages: Bool) async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let (outcome, messages) = try await Self.run(
-                    command[0], Array(command.dropFirst()), of: place, closesMessages: closesMessages)
+                    command[0], Array(command.dropFirst()), of: workspace, closesMessages: closesMessages)
                 #expect(outcome == .exit(0), "\(command): \(messages)")
                 #expect(!messages.contains { $0.contains("Fatal error") || $0.contains("rror:") })
             }
@@ -59,9 +59,9 @@ extension EndToEnd {
                 (["streams", "end", "none", "--reason", "ended", "--json"], 4),
             ] as [([String], Int32)], [false, true])
         func refusing(_ command: ([String], Int32), closesMessages: Bool) async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let (outcome, messages) = try await Self.run(
-                    "pcast", command.0, of: place, closesMessages: closesMessages)
+                    "pcast", command.0, of: workspace, closesMessages: closesMessages)
                 #expect(outcome == .exit(command.1), "\(messages)")
             }
         }
@@ -73,21 +73,22 @@ extension EndToEnd {
                 ["publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic", "--json"],
             ])
         func running(_ arguments: [String]) async throws {
-            try await TestWorkspace.run { place in
-                let (outcome, messages) = try await Self.run("pcast", arguments, of: place)
+            try await TestWorkspace.run { workspace in
+                let (outcome, messages) = try await Self.run("pcast", arguments, of: workspace)
                 #expect(outcome == .exit(0), "\(messages)")
                 #expect(!messages.contains { $0.contains("Fatal error") })
-                #expect(place.credentialsFiles.isEmpty)
+                #expect(workspace.credentialsFiles.isEmpty)
             }
         }
 
         @Test("a viewer ends too, and its publisher continues", .timeLimit(.minutes(2)))
         func viewing() async throws {
-            try await TestWorkspace.run { place in
-                let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
+            try await TestWorkspace.run { workspace in
+                let publisher = try workspace.pcast("publish", "--listen", "127.0.0.1:0")
                 guard let uri = try await publisher.event("listening")["uri"].text else { return }
                 _ = try await publisher.event("publishing")
-                let (outcome, messages) = try await Self.run("pcast", ["subscribe", "--uri", uri, "--json"], of: place)
+                let (outcome, messages) = try await Self.run(
+                    "pcast", ["subscribe", "--uri", uri, "--json"], of: workspace)
                 #expect(outcome == .exit(0), "\(messages)")
                 #expect(publisher.isRunning)
             }

@@ -9,9 +9,9 @@ extension EndToEnd {
             "a user logs in, sees streams and notifications, copies a link and ends a stream with a reason",
             .timeLimit(.minutes(10)))
         func story() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let platform = try await LocalPlatform.start(
-                    in: place, ["--webhook-allow", "127.0.0.0/8"], limit: .longestSuite)
+                    in: workspace, ["--webhook-allow", "127.0.0.0/8"], limit: .longestSuite)
                 let credentials = LocalPlatform.application.split(separator: ":").map(String.init)
                 var arguments = [
                     platform.uri, "--program", try BuiltProgram.path("pcast"), "--application", credentials[0],
@@ -21,7 +21,7 @@ extension EndToEnd {
                 if let folder = ProcessInfo.processInfo.environment["PCAST_SCREENSHOTS"] {
                     arguments += ["--screenshots", folder]
                 }
-                let browser = try Peer("dashboard_chromium.py", arguments, in: nil, of: place, seconds: 170)
+                let browser = try Peer("dashboard_chromium.py", arguments, in: nil, of: workspace, seconds: 170)
                 let figures = try await browser.figures()
                 print("dashboard: \(figures["ended"])")
                 #expect(

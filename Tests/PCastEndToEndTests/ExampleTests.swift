@@ -8,17 +8,17 @@ extension EndToEnd {
     struct ExampleTests {
         @Test("one example publishes and another watches through its platform", .timeLimit(.minutes(5)))
         func publishAndWatch() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
                 let authentication = try await platform.authenticationToken()
-                let publisher = try place.start(
+                let publisher = try workspace.start(
                     BuiltProgram.path("PublishExample"),
                     [platform.uri, authentication, await platform.publishingToken(), "synthetic"])
                 let stream = try await platform.stream()
-                let picture = place.path("picture.png")
-                let viewer = try place.start(
+                let frame = workspace.path("picture.png")
+                let viewer = try workspace.start(
                     BuiltProgram.path("WatchExample"),
-                    [platform.uri, authentication, await platform.viewingToken(stream), stream, "2", picture])
+                    [platform.uri, authentication, await platform.viewingToken(stream), stream, "2", frame])
                 for program in [viewer, publisher] {
                     // It publishes until its viewer has finished.
                     if program === publisher { try await platform.end(stream) }
@@ -30,7 +30,7 @@ extension EndToEnd {
                     #expect(!lines.contains { $0.hasPrefix("failed:") }, "\(program.report)")
                 }
                 if ThisMachine.hasFFmpeg {
-                    let stamps = try await MediaFile(path: picture, place: place).stamps()
+                    let stamps = try await MediaFile(path: frame, workspace: workspace).stamps()
                     #expect(stamps.count == 1 && stamps[0] != nil)
                 }
             }
@@ -41,35 +41,36 @@ extension EndToEnd {
             "The README's example of the SDK publishes and watches at its example of a platform",
             .enabled(if: ThisMachine.hasNamespaces), .timeLimit(.minutes(5)))
         func quickStart() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let network = "pcast-quickstart-\(getpid())"
-                let server = try await Self.serve(in: network, of: place)
+                let server = try await Self.serve(in: network, of: workspace)
                 let application = "my-application:my-secret"
                 let tokens = [
-                    try await place.token(application, "--type", "auth"),
-                    try await place.token(application, "--type", "publish"),
-                    try await place.token(application, "--type", "stream"),
+                    try await workspace.token(application, "--type", "auth"),
+                    try await workspace.token(application, "--type", "publish"),
+                    try await workspace.token(application, "--type", "stream"),
                 ]
-                let example = try place.start(
+                let example = try workspace.start(
                     "\(BuiltProgram.peers)/namespace.sh",
                     [network, BuiltProgram.path("QuickStartExample")] + tokens)
                 #expect(try await example.exitStatus() == 0, "\(example.report)")
                 let printed = example.output.lines.values.last
                 #expect(printed?.isEmpty == false, "\(example.report)")
                 if ThisMachine.hasFFmpeg {
-                    let picture = try await MediaFile(path: place.path("first.png"), place: place).track("video")
-                    #expect("\(Dimensions(width: picture.width, height: picture.height))" == printed)
+                    let frame = try await MediaFile(path: workspace.path("first.png"), workspace: workspace).track(
+                        "video")
+                    #expect("\(Dimensions(width: frame.width, height: frame.height))" == printed)
                 }
                 try await server.end()
             }
         }
 
         /// Starts the example of a platform in a network of its own, and waits until it listens.
-        private static func serve(in network: String, of place: TestWorkspace) async throws -> RunningProgram {
+        private static func serve(in network: String, of workspace: TestWorkspace) async throws -> RunningProgram {
             let serving = """
                 "$0" & until (exec 3<>/dev/tcp/127.0.0.1/8080) 2>/dev/null; do sleep 0.05; done; echo listening; wait
                 """
-            let server = try place.start(
+            let server = try workspace.start(
                 "\(BuiltProgram.peers)/namespace.sh",
                 [network, "bash", "-c", serving, BuiltProgram.path("ServeExample")])
             guard await server.output.lines.first(where: { $0 == "listening" }) != nil else {
@@ -83,16 +84,16 @@ extension EndToEnd {
             "a platform that is embedded in a program serves clients", .enabled(if: ThisMachine.hasNamespaces),
             .timeLimit(.minutes(5)))
         func serve() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let network = "pcast-example-\(getpid())"
                 let script = "\(BuiltProgram.peers)/namespace.sh"
-                let server = try await Self.serve(in: network, of: place)
+                let server = try await Self.serve(in: network, of: workspace)
                 let application = "my-application:my-secret"
                 let tokens = [
-                    try await place.token(application, "--type", "auth"),
-                    try await place.token(application, "--type", "publish"),
+                    try await workspace.token(application, "--type", "auth"),
+                    try await workspace.token(application, "--type", "publish"),
                 ]
-                let publisher = try place.start(
+                let publisher = try workspace.start(
                     script,
                     [network, BuiltProgram.path("PublishExample"), "http://127.0.0.1:8080"] + tokens
                         + ["synthetic", "2"])

@@ -17,8 +17,8 @@ extension EndToEnd {
                 ["serve", "--listen", "127.0.0.1:0", "--media-directory", "/nowhere/films"],
             ])
         func arguments(_ arguments: [String]) async throws {
-            try await TestWorkspace.run { place in
-                let program = try place.start(BuiltProgram.path("pcast"), arguments)
+            try await TestWorkspace.run { workspace in
+                let program = try workspace.start(BuiltProgram.path("pcast"), arguments)
                 #expect(try await program.exitStatus() == 2)
                 #expect(!program.messages.lines.values.isEmpty)
             }
@@ -26,14 +26,14 @@ extension EndToEnd {
 
         @Test("status 4: nothing to play, without a platform and with an empty one")
         func nothingToPlay() async throws {
-            try await TestWorkspace.run { place in
-                let alone = try place.pcast("subscribe")
+            try await TestWorkspace.run { workspace in
+                let alone = try workspace.pcast("subscribe")
                 #expect(try await alone.exitStatus() == 4)
-                let platform = try await LocalPlatform.start(in: place)
+                let platform = try await LocalPlatform.start(in: workspace)
                 let token = try await platform.viewingToken("stream-that-never-was")
-                let viewer = try place.pcast("subscribe", "--uri", platform.uri, "--token", token)
+                let viewer = try workspace.pcast("subscribe", "--uri", platform.uri, "--token", token)
                 #expect(try await viewer.exitStatus() == 4)
-                let end = try place.pcast(
+                let end = try workspace.pcast(
                     "streams", "end", "stream-that-never-was", "--reason", "ended", "--uri", platform.uri,
                     "--application", LocalPlatform.application)
                 #expect(try await end.exitStatus() == 4)
@@ -42,22 +42,22 @@ extension EndToEnd {
 
         @Test("status 5: a missing source, which also ends its platform")
         func noSource() async throws {
-            try await TestWorkspace.run { place in
-                let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0", "--video", "nowhere.mp4")
+            try await TestWorkspace.run { workspace in
+                let publisher = try workspace.pcast("publish", "--listen", "127.0.0.1:0", "--video", "nowhere.mp4")
                 #expect(try await publisher.exitStatus() == 5)
-                #expect(place.credentialsFiles.isEmpty)
+                #expect(workspace.credentialsFiles.isEmpty)
             }
         }
 
         @Test("status 6: no platform at that address")
         func unreachable() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 for command in ["publish", "subscribe"] {
-                    let token = try await place.token(LocalPlatform.application)
-                    let program = try place.pcast(command, "--uri", "http://127.0.0.1:1", "--token", token)
+                    let token = try await workspace.token(LocalPlatform.application)
+                    let program = try workspace.pcast(command, "--uri", "http://127.0.0.1:1", "--token", token)
                     #expect(try await program.exitStatus() == 6)
                 }
-                let player = try place.pcast("play", "pcast://127.0.0.1:1/some-stream", "--render", "null")
+                let player = try workspace.pcast("play", "pcast://127.0.0.1:1/some-stream", "--render", "null")
                 #expect(try await player.exitStatus() == 6)
                 #expect(player.messages.lines.values.contains { $0.contains("pcast://127.0.0.1:1/some-stream") })
             }
@@ -65,11 +65,11 @@ extension EndToEnd {
 
         @Test("status 3: tokens with another signature, expired tokens, and tokens for another purpose")
         func unauthorized() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let foreign = try await place.token("studio:guessed")
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let foreign = try await workspace.token("studio:guessed")
                 let viewing = try await platform.viewingToken("some-stream")
-                let expired = try await place.run(
+                let expired = try await workspace.run(
                     BuiltProgram.path("pcast"),
                     ["token", "create", "--application", LocalPlatform.application, "--expires-at", "1000"]
                 ).output[0]
@@ -78,41 +78,42 @@ extension EndToEnd {
                     ("subscribe", expired), ("publish", "DIGEST:bad-token"),
                 ]
                 for (command, token) in refused {
-                    let program = try place.pcast(command, "--uri", platform.uri, "--token", token)
+                    let program = try workspace.pcast(command, "--uri", platform.uri, "--token", token)
                     #expect(try await program.exitStatus() == 3, "\(command)\n\(program.report)")
                 }
                 let host = platform.uri.dropFirst("http://".count)
-                let player = try place.pcast(
+                let player = try workspace.pcast(
                     "play", "pcast://\(host)/#token=\(foreign.addingPercentEncoding)", "--render", "null")
                 #expect(try await player.exitStatus() == 3)
-                let pull = try place.pcast("pull", "http://a.example/film.mp4", "--uri", "http://platform.example")
+                let pull = try workspace.pcast("pull", "http://a.example/film.mp4", "--uri", "http://platform.example")
                 #expect(try await pull.exitStatus() == 3)
-                let list = try place.pcast("streams", "list", "--uri", platform.uri, "--application", "studio:guessed")
+                let list = try workspace.pcast(
+                    "streams", "list", "--uri", platform.uri, "--application", "studio:guessed")
                 #expect(try await list.exitStatus() == 3)
             }
         }
 
         @Test("status 7: the platform ended the stream, with the reason for publisher and viewer")
         func endedByPlatform() async throws {
-            try await TestWorkspace.run { place in
-                let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0", "--tag", "news")
+            try await TestWorkspace.run { workspace in
+                let publisher = try workspace.pcast("publish", "--listen", "127.0.0.1:0", "--tag", "news")
                 let stream = try #require(try await publisher.event("publishing")["streamId"].text)
-                let viewer = try place.pcast("subscribe")
+                let viewer = try workspace.pcast("subscribe")
                 _ = try await viewer.event("firstFrame")
-                let list = try place.pcast("streams", "list")
+                let list = try workspace.pcast("streams", "list")
                 #expect(try await list.exitStatus() == 0)
                 let listed = try await list.event("stream")
                 #expect(listed["streamId"].text == stream)
                 #expect(listed["tags"] == .list([.text("news")]))
                 #expect(listed["viewers"] == .number(1))
 
-                let end = try place.pcast("streams", "end", stream, "--reason", "censored")
+                let end = try workspace.pcast("streams", "end", stream, "--reason", "censored")
                 #expect(try await end.exitStatus() == 0)
                 for program in [publisher, viewer] {
                     #expect(try await program.event("ended")["reason"].text == "censored")
                     #expect(try await program.exitStatus() == 7)
                 }
-                #expect(place.credentialsFiles.isEmpty)
+                #expect(workspace.credentialsFiles.isEmpty)
             }
         }
     }

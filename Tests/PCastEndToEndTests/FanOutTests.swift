@@ -6,9 +6,10 @@ extension EndToEnd {
     @Suite("Measurements of fan-out")
     struct FanOutTests {
         /// Runs a measurement to its end. A missed target is not a failure here.
-        private static func result(of name: String, _ arguments: [String], in place: TestWorkspace) async throws -> JSON
+        private static func result(of name: String, _ arguments: [String], in workspace: TestWorkspace) async throws
+            -> JSON
         {
-            let program = try place.start(
+            let program = try workspace.start(
                 BuiltProgram.path("pcast-bench"), [name, "--json"] + arguments)
             let status = try await program.exitStatus(within: .longestRun + .seconds(20))
             guard status <= 1, let result = program.events("result").first else {
@@ -22,14 +23,14 @@ extension EndToEnd {
 
         @Test("every viewer receives all packets in order, and all are authentic", .timeLimit(.minutes(5)))
         func fanOut() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let result = try await Self.result(
                     of: "fanout",
                     [
                         "--viewers", "6", "--rounds", "1", "--seconds", "1", "--source",
                         "\(BuiltProgram.repository)/scripts/fanout-limit.c",
                     ],
-                    in: place)
+                    in: workspace)
                 #expect(result["missing"].number == 0)
                 #expect(result["unauthentic"].number == 0)
                 #expect(result["relayPerPacket"].number ?? 0 > 0)
@@ -43,23 +44,23 @@ extension EndToEnd {
 
         @Test("many simultaneous viewers all receive video, and existing viewers miss nothing", .timeLimit(.minutes(5)))
         func joinStorm() async throws {
-            try await TestWorkspace.run { place in
-                let result = try await Self.result(of: "join-storm", ["--viewers", "12"], in: place)
-                #expect(result["withoutPicture"].number == 0)
+            try await TestWorkspace.run { workspace in
+                let result = try await Self.result(of: "join-storm", ["--viewers", "12"], in: workspace)
+                #expect(result["withoutVideo"].number == 0)
                 #expect(result["packetsMissedBefore"].number == 0)
-                #expect(result["firstPictureP99"].number ?? 0 > 0)
+                #expect(result["firstFrameP99"].number ?? 0 > 0)
             }
         }
 
         @Test("a meeting loses no packets, and idle viewers are counted", .timeLimit(.minutes(5)))
         func meetingAndSilence() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let meeting = try await Self.result(
-                    of: "meeting", ["--publishers", "3", "--viewers", "2", "--seconds", "1"], in: place)
+                    of: "meeting", ["--publishers", "3", "--viewers", "2", "--seconds", "1"], in: workspace)
                 #expect(meeting["missing"].number == 0)
                 #expect(meeting["unauthentic"].number == 0)
                 #expect(meeting["packets"].number ?? 0 > 0)
-                let idle = try await Self.result(of: "idle", ["--viewers", "12", "--seconds", "1"], in: place)
+                let idle = try await Self.result(of: "idle", ["--viewers", "12", "--seconds", "1"], in: workspace)
                 #expect(idle["missing"].number == 0)
                 #expect(idle["idleWakeUpsPerSecond"].number != nil)
             }
@@ -67,9 +68,9 @@ extension EndToEnd {
 
         @Test("a viewer that decrypts one packet of four misses none of the others", .timeLimit(.minutes(5)))
         func sample() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let result = try await Self.result(
-                    of: "relay-latency", ["--streams", "2", "--viewers", "8", "--seconds", "1"], in: place)
+                    of: "relay-latency", ["--streams", "2", "--viewers", "8", "--seconds", "1"], in: workspace)
                 #expect(result["missing"].number == 0)
                 #expect(result["idle"].number == 0)
                 #expect(result["delayP99"].number ?? 0 > 0)
@@ -77,10 +78,10 @@ extension EndToEnd {
         }
 
         @Test("light viewers of a stream with audio receive both tracks", .timeLimit(.minutes(5)))
-        func sound() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let publisher = try place.pcast(
+        func audio() async throws {
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
                     try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic", "--size",
                     "320x180")
@@ -91,9 +92,10 @@ extension EndToEnd {
 
         @Test("viewers of one stream on several shards miss nothing", .timeLimit(.minutes(5)))
         func shards() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let result = try await Self.result(
-                    of: "shards", ["--viewers", "90", "--shards", "3", "--rounds", "1", "--seconds", "1"], in: place)
+                    of: "shards", ["--viewers", "90", "--shards", "3", "--rounds", "1", "--seconds", "1"], in: workspace
+                )
                 #expect(result["missing"].number == 0)
                 #expect(result["unauthentic"].number == 0)
                 #expect(result["idle"].number == 0)
@@ -103,7 +105,7 @@ extension EndToEnd {
 
         @Test("viewers that do not read are sent everything, by one shard and by two", .timeLimit(.minutes(5)))
         func scaling() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 // Packets that were not forwarded make the measurement fail.
                 let result = try await Self.result(
                     of: "scaling",
@@ -111,7 +113,7 @@ extension EndToEnd {
                         "--viewers", "100", "--shards", "2", "--rounds", "1", "--seconds", "1", "--source",
                         "\(BuiltProgram.repository)/scripts/fanout-limit.c",
                     ],
-                    in: place)
+                    in: workspace)
                 #expect(result["gain"].number ?? 0 > 0)
                 #expect(result["gainOfC"].number ?? 0 > 0)
             }
@@ -119,9 +121,9 @@ extension EndToEnd {
 
         @Test("sequence numbers and timestamps wrap around without a lost packet", .timeLimit(.minutes(10)))
         func soak() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let minutes = ThisMachine.isFull ? "2" : "0.05"
-                let result = try await Self.result(of: "soak", ["--viewers", "4", "--minutes", minutes], in: place)
+                let result = try await Self.result(of: "soak", ["--viewers", "4", "--minutes", minutes], in: workspace)
                 #expect(result["missing"].number == 0)
                 #expect(result["unauthentic"].number == 0)
                 #expect(result["memoryGrowth"].number != nil)

@@ -18,8 +18,8 @@ extension EndToEnd {
             "with an interface a browser publishes and watches over either family, with or without a default route",
             .timeLimit(.minutes(5)), arguments: Network.allCases, ["chromium", "firefox"])
         func pages(network: Network, browser: String) async throws {
-            try await TestWorkspace.run { place in
-                let machine = try await MachineNetwork.start(network.rawValue, in: place)
+            try await TestWorkspace.run { workspace in
+                let machine = try await MachineNetwork.start(network.rawValue, in: workspace)
                 let platform = try await machine.serve()
                 // Firefox uses a network without a default route only if the page may capture.
                 let isAllowed = browser == "firefox" && !network.rawValue.contains("route")
@@ -33,8 +33,8 @@ extension EndToEnd {
         @Test(
             "on a network without a default route the page states what Firefox requires", .timeLimit(.minutes(5)))
         func noRoute() async throws {
-            try await TestWorkspace.run { place in
-                let machine = try await MachineNetwork.start("v4", in: place)
+            try await TestWorkspace.run { workspace in
+                let machine = try await MachineNetwork.start("v4", in: workspace)
                 let publisher = try await machine.publish()
                 let pages = try machine.use(
                     publisher.uri, browser: "firefox", seconds: 1,
@@ -47,8 +47,8 @@ extension EndToEnd {
             "with loopback alone the pages report a missing address or connect, and play once an interface appears",
             .timeLimit(.minutes(5)), arguments: ["chromium", "firefox"])
         func loopbackAlone(browser: String) async throws {
-            try await TestWorkspace.run { place in
-                let machine = try await MachineNetwork.start("", in: place)
+            try await TestWorkspace.run { workspace in
+                let machine = try await MachineNetwork.start("", in: workspace)
                 let platform = try await machine.serve()
                 let alternative = browser == "chromium" ? ["--or-connects"] : []
                 let publishing = try machine.use(
@@ -67,15 +67,15 @@ extension EndToEnd {
                     throw EndToEndFailure("the page does not say that there is no address\n\(watching.program.report)")
                 }
                 try await machine.add("v4 v6 route")
-                try watching.program.tell("go on")
+                try watching.program.notify("continue")
                 _ = try await watching.figures()
             }
         }
 
         @Test("a page names the codec that its browser lacks, and plays the audio", .timeLimit(.minutes(5)))
         func missingCodec() async throws {
-            try await TestWorkspace.run { place in
-                let machine = try await MachineNetwork.start("v4 route", in: place)
+            try await TestWorkspace.run { workspace in
+                let machine = try await MachineNetwork.start("v4 route", in: workspace)
                 let publisher = try await machine.publish(codec: "h264")
                 // A new installation has no H.264 before it has downloaded its plug-in, and here it has no network.
                 let pages = try machine.use(
@@ -88,21 +88,23 @@ extension EndToEnd {
         @Test(
             "media of a platform on loopback is only for its own machine, and others receive no answer",
             .timeLimit(.minutes(2)), arguments: [1, 2])
-        func strangers(shards: Int) async throws {
-            try await TestWorkspace.run { place in
-                let machine = try await MachineNetwork.start("v4 v6 route", in: place)
+        func unknownPeers(shards: Int) async throws {
+            try await TestWorkspace.run { workspace in
+                let machine = try await MachineNetwork.start("v4 v6 route", in: workspace)
                 let platform = try await machine.serve(["--shards", "\(shards)"])
                 guard let port = try await platform.program.event("listening")["rtcPort"].number.map({ "\(Int($0))" }),
                     let http = URLComponents(string: platform.uri)?.port
                 else { throw EndToEndFailure("the platform does not tell its ports") }
                 let addresses = MachineNetwork.addresses.flatMap { ["--address", $0] }
                 let own = try Peer(
-                    "stranger.py", addresses + ["--port", port, "--local"], in: machine.name, of: place, seconds: 1)
-                _ = try await own.figures()
-                let stranger = try Peer(
-                    "stranger.py", addresses + ["--port", port, "--http", "\(http)"], in: machine.outside, of: place,
+                    "unknown_client.py", addresses + ["--port", port, "--local"], in: machine.name, of: workspace,
                     seconds: 1)
-                _ = try await stranger.figures()
+                _ = try await own.figures()
+                let unknownPeer = try Peer(
+                    "unknown_client.py", addresses + ["--port", port, "--http", "\(http)"], in: machine.outside,
+                    of: workspace,
+                    seconds: 1)
+                _ = try await unknownPeer.figures()
             }
         }
     }

@@ -14,21 +14,21 @@ extension EndToEnd {
         private final class Device: Sendable {
             let screen = StampScreen()
             let player: Player
-            let told = Awaited<PlayerEvent.Kind>()
+            let received = Awaited<PlayerEvent.Kind>()
             private let following: Task<Void, Never>
 
             init() {
                 player = Player(.media(isHeard: false, shownOn: screen))
-                let (events, told) = (player.events(), told)
-                following = Task { for await event in events { told.add(event.kind) } }
+                let (events, received) = (player.events(), received)
+                following = Task { for await event in events { received.add(event.kind) } }
             }
 
             /// Plays a stream, and returns when it is displayed.
             func watch(_ stream: StreamID, by token: String, at platform: String) async throws {
                 let address = "\(platform)/watch/\(stream)#token=\(token.addingPercentEncoding)"
                 player.set(video: Video(address), play: true)
-                guard await told.first(where: { $0 == .ready }) != nil else {
-                    throw EndToEndFailure("the device shows nothing: \(told.values)")
+                guard await received.first(where: { $0 == .ready }) != nil else {
+                    throw EndToEndFailure("the device shows nothing: \(received.values)")
                 }
             }
 
@@ -41,16 +41,16 @@ extension EndToEnd {
 
         @Test("a film continues on another device, is controlled locally, and returns when it is stopped")
         func handOff() async throws {
-            try await TestWorkspace.run { place in
-                let film = try await StampedRecording.make("film.mp4", seconds: 6, in: place)
-                let platform = try await URIPlatform.start(in: place)
-                let (screen, outlet) = (StampScreen(), PlaybackOutlet())
-                let player = Player(.media(isHeard: false, shownOn: screen, by: outlet))
+            try await TestWorkspace.run { workspace in
+                let film = try await StampedRecording.make("film.mp4", seconds: 6, in: workspace)
+                let platform = try await URIPlatform.start(in: workspace)
+                let (screen, capture) = (StampScreen(), PlaybackCapture())
+                let player = Player(.media(isHeard: false, shownOn: screen, by: capture))
                 screen.watch(player)
                 player.loop = true
-                let told = Awaited<PlayerEvent.Kind>()
+                let received = Awaited<PlayerEvent.Kind>()
                 let events = player.events()
-                let following = Task { for await event in events { told.add(event.kind) } }
+                let following = Task { for await event in events { received.add(event.kind) } }
                 player.set(video: Video(film.path), play: true)
                 let first = try #require(await screen.sights.first())
                 _ = await screen.sights.first { _ in screen.sights.values.count >= 30 }
@@ -58,16 +58,16 @@ extension EndToEnd {
                 let device = Device()
                 let uri = platform.local.uri
                 let local = platform.local
-                let handOff = StreamHandOff(
-                    of: outlet, through: platform.pcast, token: try await local.publishingToken()
+                let handOff = StreamExternalPlayback(
+                    of: capture, through: platform.pcast, token: try await local.publishingToken()
                 ) { publisher in
                     let token = try await local.viewingToken("\(publisher.streamID)")
                     try await device.watch(publisher.streamID, by: token, at: uri)
                 }
                 try await player.startExternalPlayback(handOff)
                 await player.settled()
-                #expect(player.isExternalPlaybackActive && told.values.contains(.externalPlaybackChanged(true)))
-                #expect(told.values.contains(.lifecycle(.startCastSession)))
+                #expect(player.isExternalPlaybackActive && received.values.contains(.externalPlaybackChanged(true)))
+                #expect(received.values.contains(.lifecycle(.startCastSession)))
                 #expect(screen.isDark && player.session?.playerState == .playing(buffering: false))
 
                 // The film is then seen on the other device, a little later, and no longer here.
@@ -80,13 +80,13 @@ extension EndToEnd {
                 #expect(steps.count { $0 < 1 || $0 > 3 } <= 1, "\(stamps)")
 
                 // The film has audio.
-                let name = place.path("there.mp4")
+                let name = workspace.path("there.mp4")
                 let stream = try #require(handOff.streamID)
-                let viewer = try place.pcast(
+                let viewer = try workspace.pcast(
                     "subscribe", "--uri", uri, "--token", try await local.viewingToken("\(stream)"), "--record", name,
                     "--for", "4s")
                 #expect(try await viewer.exitStatus() == 0)
-                let recording = MediaFile(path: name, place: place)
+                let recording = MediaFile(path: name, workspace: workspace)
                 #expect(try await recording.loudness() > -60)
                 #expect(abs(try await recording.track("video").duration - recording.track("audio").duration) < 0.5)
 
@@ -104,12 +104,13 @@ extension EndToEnd {
 
                 await player.stopExternalPlayback()
                 await player.settled()
-                #expect(!player.isExternalPlaybackActive && told.values.contains(.externalPlaybackChanged(false)))
-                #expect(told.values.contains(.lifecycle(.endCastSession)))
+                #expect(!player.isExternalPlaybackActive && received.values.contains(.externalPlaybackChanged(false)))
+                #expect(received.values.contains(.lifecycle(.endCastSession)))
                 #expect(
                     !screen.isDark && screen.sights.values.last.map(isThere) == true,
                     "the video must be on the local screen")
-                #expect(await device.told.first { $0 == .finished } != nil, "playback on the device must have ended")
+                #expect(
+                    await device.received.first { $0 == .finished } != nil, "playback on the device must have ended")
                 let count = screen.sights.values.count
                 player.play()
                 #expect(await screen.sights.first { _ in screen.sights.values.count >= count + 10 } != nil)
@@ -125,45 +126,46 @@ extension EndToEnd {
 
         @Test("after an uninvited device, or the end of the stream by others, playback is local again")
         func refused() async throws {
-            try await TestWorkspace.run { place in
-                let film = try await StampedRecording.make("film.mp4", seconds: 3, in: place)
-                let platform = try await URIPlatform.start(in: place)
-                let (screen, outlet) = (StampScreen(), PlaybackOutlet())
-                let player = Player(.media(isHeard: false, shownOn: screen, by: outlet))
+            try await TestWorkspace.run { workspace in
+                let film = try await StampedRecording.make("film.mp4", seconds: 3, in: workspace)
+                let platform = try await URIPlatform.start(in: workspace)
+                let (screen, capture) = (StampScreen(), PlaybackCapture())
+                let player = Player(.media(isHeard: false, shownOn: screen, by: capture))
                 player.loop = true
                 player.set(video: Video(film.path), play: true)
                 _ = try #require(await screen.sights.first())
-                let told = Awaited<PlayerEvent.Kind>()
+                let received = Awaited<PlayerEvent.Kind>()
                 let events = player.events()
-                let following = Task { for await event in events { told.add(event.kind) } }
+                let following = Task { for await event in events { received.add(event.kind) } }
                 let (pcast, local) = (platform.pcast, platform.local)
                 let token = try await local.publishingToken()
                 await #expect(throws: EndToEndFailure.self) {
                     try await player.startExternalPlayback(
-                        StreamHandOff(of: outlet, through: pcast, token: token) { _ in
+                        StreamExternalPlayback(of: capture, through: pcast, token: token) { _ in
                             throw EndToEndFailure("the television is off")
                         })
                 }
                 await #expect(throws: PCastError.self) {
-                    try await player.startExternalPlayback(StreamHandOff(of: outlet, through: pcast, token: "no token"))
+                    try await player.startExternalPlayback(
+                        StreamExternalPlayback(of: capture, through: pcast, token: "no token"))
                 }
                 #expect(!player.isExternalPlaybackActive && !screen.isDark)
 
-                let handOff = StreamHandOff(of: outlet, through: pcast, token: token)
+                let handOff = StreamExternalPlayback(of: capture, through: pcast, token: token)
                 try await player.startExternalPlayback(handOff)
                 #expect(player.isExternalPlaybackActive && screen.isDark)
                 try await local.end("\(try #require(handOff.streamID))")
-                #expect(await told.first { $0 == .externalPlaybackChanged(false) } != nil)
+                #expect(await received.first { $0 == .externalPlaybackChanged(false) } != nil)
                 let count = screen.sights.values.count
                 #expect(await screen.sights.first { _ in screen.sights.values.count >= count + 10 } != nil)
-                #expect(!player.isExternalPlaybackActive && !told.values.contains { $0.isError })
+                #expect(!player.isExternalPlaybackActive && !received.values.contains { $0.isError })
 
                 // External playback ends with the item that was handed off.
                 try await player.startExternalPlayback(handOff)
                 let stream = try #require(handOff.streamID)
                 player.reset()
                 await player.settled()
-                #expect(await told.first { $0 == .videoChanged(nil) } != nil)
+                #expect(await received.first { $0 == .videoChanged(nil) } != nil)
                 let token2 = try await local.viewingToken("\(stream)")
                 _ = try? await pcast.subscribe(streamToken: token2).ended
                 #expect(!player.isExternalPlaybackActive)
@@ -176,47 +178,48 @@ extension EndToEnd {
         @Test(
             "a looping list is a channel that a browser can watch", .enabled(if: ThisMachine.hasChromium))
         func channel() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let films = [
-                    try await StampedRecording.make("one.mp4", seconds: 3, in: place),
-                    try await StampedRecording.make("two.mp4", seconds: 3, in: place),
+                    try await StampedRecording.make("one.mp4", seconds: 3, in: workspace),
+                    try await StampedRecording.make("two.mp4", seconds: 3, in: workspace),
                 ]
                 let seconds = ThisMachine.isFull ? 120 : 12
-                let page = place.path("page.png")
+                let page = workspace.path("page.png")
                 let browser = try Peer(
-                    "watch_chromium.py", ["-", "--screenshot", page], in: nil, of: place, seconds: seconds, hears: true)
+                    "watch_chromium.py", ["-", "--screenshot", page], in: nil, of: workspace, seconds: seconds,
+                    hears: true)
                 try await browser.awaitReadiness()
-                let platform = try await URIPlatform.start(in: place)
-                let (screen, outlet) = (StampScreen(), PlaybackOutlet())
-                let player = Player(.media(isHeard: false, shownOn: screen, by: outlet))
+                let platform = try await URIPlatform.start(in: workspace)
+                let (screen, capture) = (StampScreen(), PlaybackCapture())
+                let player = Player(.media(isHeard: false, shownOn: screen, by: capture))
                 player.loop = true
-                let told = Awaited<PlayerEvent.Kind>()
+                let received = Awaited<PlayerEvent.Kind>()
                 let events = player.events()
-                let following = Task { for await event in events { told.add(event.kind) } }
+                let following = Task { for await event in events { received.add(event.kind) } }
                 let token = try await platform.local.publishingToken()
-                let publisher = try await platform.pcast.publish(streamToken: token, mediaStream: outlet.mediaStream)
+                let publisher = try await platform.pcast.publish(streamToken: token, mediaStream: capture.mediaStream)
                 player.set(videos: films.map { Video($0.path) }, play: true)
 
                 let viewing = try await platform.local.viewingToken("\(publisher.streamID)")
-                try browser.program.tell(
+                try browser.program.notify(
                     "\(platform.local.uri)/watch/\(publisher.streamID)#token=\(viewing.addingPercentEncoding)")
                 let figures = try await browser.figures()
                 #expect(figures["size"] == .list([.number(640), .number(360)]))
                 // The page shows one of the displayed frames.
                 let box = figures["videoBox"].list.compactMap(\.number).map { Int($0) }
                 try #require(box.count == 4)
-                let cut = place.path("video.png")
-                try await place.run(
+                let cut = workspace.path("video.png")
+                try await workspace.run(
                     "ffmpeg",
                     [
                         "-v", "error", "-nostdin", "-i", page, "-vf",
                         "crop=\(box[2]):\(box[3]):\(box[0]):\(box[1]),scale=640:360:flags=area", cut,
                     ])
-                let seen = try await MediaFile(path: cut, place: place).stamps().first ?? nil
+                let seen = try await MediaFile(path: cut, workspace: workspace).stamps().first ?? nil
                 let stamp = try #require(seen)
                 #expect(screen.sights.values.contains { $0.stamp.counter == stamp.counter })
-                let rounds = told.values.count { if case .playlistCompleted = $0 { true } else { false } }
-                #expect(rounds >= 1 && !told.values.contains { $0.isError } && !publisher.hasEnded)
+                let rounds = received.values.count { if case .playlistCompleted = $0 { true } else { false } }
+                #expect(rounds >= 1 && !received.values.contains { $0.isError } && !publisher.hasEnded)
                 print("a channel: \(rounds) rounds in a browser, \(figures["freezeCount"]) freezes")
                 publisher.stop()
                 player.reset()

@@ -11,11 +11,11 @@ extension EndToEnd {
             "with a capability pcast publishes three layers, a viewer's limit selects one, and the others are paused",
             .timeLimit(.minutes(5)))
         func contribution() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let token = try await place.token(
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let token = try await workspace.token(
                     LocalPlatform.application, "--type", "publish", "--capability", "multi-bitrate-contribution")
-                let publisher = try place.pcast(
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
                     token, "--video", "synthetic", "--audio", "synthetic")
                 let name = try #require(try await publisher.event("publishing")["streamId"].text)
@@ -49,17 +49,17 @@ extension EndToEnd {
             "a browser's simulcast is accepted by RID, and a viewer receives the layer that its limit allows",
             .enabled(if: ThisMachine.hasChromium), .timeLimit(.minutes(5)), arguments: ["H264", "VP8"])
         func simulcast(codec: String) async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
                 let browser = try Peer(
                     "publish_chromium.py", ["\(platform.uri)/publish?layers=3", "--codec", codec, "--until-told"],
-                    in: nil, of: place, seconds: 10, hears: true)
+                    in: nil, of: workspace, seconds: 10, hears: true)
                 let viewer = try await WatchedStream.open(try await platform.stream(), of: platform)
                 // A browser needs some seconds to reach the bit rate of its best layer.
                 try await viewer.height(720, since: 0)
                 try await Self.check(viewer)
                 await viewer.close()
-                try browser.program.tell("enough")
+                try browser.program.notify("enough")
                 let figures = try await browser.figures()
                 #expect(figures["videoCodec"].text == "video/\(codec)")
             }
@@ -69,11 +69,11 @@ extension EndToEnd {
             "a browser's simulcast reaches viewers on another shard after its packets no longer have a RID",
             .enabled(if: ThisMachine.hasChromium), .timeLimit(.minutes(5)))
         func replica() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place, ["--shards", "2"])
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace, ["--shards", "2"])
                 let browser = try Peer(
                     "publish_chromium.py", ["\(platform.uri)/publish?layers=3", "--codec", "VP8", "--until-told"],
-                    in: nil, of: place, seconds: 10, hears: true)
+                    in: nil, of: workspace, seconds: 10, hears: true)
                 let stream = try await platform.stream()
                 let first = try await WatchedStream.open(stream, of: platform)
                 try await first.height(720, since: 0)
@@ -81,7 +81,7 @@ extension EndToEnd {
                 let viewers = try await platform.startLightViewers(60, of: stream)
                 try await viewers.end(by: SIGINT)
                 await first.close()
-                try browser.program.tell("enough")
+                try browser.program.notify("enough")
                 _ = try await browser.figures()
             }
         }

@@ -7,13 +7,13 @@ extension EndToEnd {
     @Suite("Networks change", .enabled(if: ThisMachine.hasNamespaces))
     struct NetworkChangeTests {
         @Test(
-            "A viewer whose interface goes away sees pictures by another, and remains subscribed",
+            "A viewer whose interface goes away sees frames by another, and remains subscribed",
             .timeLimit(.minutes(5)))
         func viewerMoves() async throws {
-            try await TestWorkspace.run { place in
-                let networks = try await TwoNetworks.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let networks = try await TwoNetworks.start(in: workspace)
                 let (publisher, viewing) = try await networks.publish()
-                let viewer = try place.start(
+                let viewer = try workspace.start(
                     "\(BuiltProgram.peers)/namespace.sh",
                     [networks.clientNetwork, BuiltProgram.path("pcast"), "subscribe"] + viewing + ["--json"])
                 _ = try await viewer.event("firstFrame")
@@ -29,18 +29,18 @@ extension EndToEnd {
                 try await viewer.end(by: SIGINT)
                 let summary = try await viewer.event("summary")
                 let longest = try #require(summary["freezeDuration"].number)
-                print("two changes of the interface froze the picture for \(longest) ms")
+                print("two changes of the interface froze the frame for \(longest) ms")
                 #expect(viewer.events("subscribed").count == 1 && viewer.events("ended").count <= 1)
                 try await publisher.end(by: SIGINT)
             }
         }
 
         @Test(
-            "Where UDP is blocked pictures come over TCP, and by TLS where nothing else gets through",
+            "Where UDP is blocked frames come over TCP, and by TLS where nothing else gets through",
             .timeLimit(.minutes(5)))
         func blocked() async throws {
-            try await TestWorkspace.run { place in
-                let networks = try await TwoNetworks.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let networks = try await TwoNetworks.start(in: workspace)
                 // Connections arrive at another shard than that of the second stream.
                 let (other, _) = try await networks.publish()
                 let (publisher, viewing) = try await networks.publish()
@@ -49,11 +49,11 @@ extension EndToEnd {
                     ("TCP", ["ipproto", "udp"]), ("TLS", ["ipproto", "tcp", "dport", port]),
                 ] {
                     try await networks.block(kind)
-                    let viewer = try place.start(
+                    let viewer = try workspace.start(
                         "\(BuiltProgram.peers)/namespace.sh",
                         [networks.clientNetwork, BuiltProgram.path("pcast"), "subscribe"] + viewing + ["--json"])
                     let first = try #require(try await viewer.event("firstFrame")["milliseconds"].number)
-                    print("UDP blocked: the first picture came by \(way) after \(first) ms")
+                    print("UDP blocked: the first frame came by \(way) after \(first) ms")
                     _ = try await viewer.event("stats") { $0["framesRendered"].number ?? 0 > 60 }
                     try await viewer.end(by: SIGINT)
                 }
@@ -66,8 +66,8 @@ extension EndToEnd {
             "a browser receives video over TCP, and over TLS if everything else is blocked", .timeLimit(.minutes(5)),
             .enabled(if: ThisMachine.hasChromium))
         func browser() async throws {
-            try await TestWorkspace.run { place in
-                let networks = try await TwoNetworks.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let networks = try await TwoNetworks.start(in: workspace)
                 let (publisher, viewing) = try await networks.publish()
                 let token = viewing[5]
                 let stream = try await networks.platform.stream()
@@ -77,10 +77,10 @@ extension EndToEnd {
                     // The platform has a self-signed certificate.
                     let browser = try Peer(
                         "watch_chromium.py", [page, "--token", token, "--flag=--ignore-certificate-errors"],
-                        in: networks.clientNetwork, of: place, seconds: 8)
+                        in: networks.clientNetwork, of: workspace, seconds: 8)
                     let figures = try await browser.figures()
                     let first = try #require(figures["firstPictureMilliseconds"].number)
-                    print("Chromium, \(kind.joined(separator: " ")) blocked: a picture after \(first) ms")
+                    print("Chromium, \(kind.joined(separator: " ")) blocked: a frame after \(first) ms")
                 }
                 try await publisher.end(by: SIGINT)
             }

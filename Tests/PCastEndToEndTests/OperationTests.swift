@@ -12,12 +12,12 @@ extension EndToEnd {
             let viewer: RunningProgram
             let file: String
 
-            static func start(in place: TestWorkspace, _ lines: [String] = []) async throws -> Broadcast {
-                let file = place.path("pcast.conf")
+            static func start(in workspace: TestWorkspace, _ lines: [String] = []) async throws -> Broadcast {
+                let file = workspace.path("pcast.conf")
                 try write(lines, to: file)
-                let program = try place.pcast("serve", "--config", file)
-                let platform = try await LocalPlatform(program, in: place)
-                let publisher = try place.pcast(
+                let program = try workspace.pcast("serve", "--config", file)
+                let platform = try await LocalPlatform(program, in: workspace)
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
                     try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic")
                 _ = try await publisher.event("publishing")
@@ -29,7 +29,7 @@ extension EndToEnd {
             }
 
             static func watch(_ platform: LocalPlatform, _ stream: String) async throws -> RunningProgram {
-                try platform.place.pcast(
+                try platform.workspace.pcast(
                     "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
                     try await platform.viewingToken(stream))
             }
@@ -47,7 +47,7 @@ extension EndToEnd {
             }
 
             /// Waits for frames in the second after the current one.
-            func awaitPictures() async throws {
+            func awaitFrames() async throws {
                 var known = Set(viewer.events("stats").compactMap { $0["time"].text })
                 for _ in 0..<2 {
                     let next = try await viewer.event("stats") { [known] event in
@@ -69,7 +69,7 @@ extension EndToEnd {
             /// Returns the status of a response.
             func ask(_ method: String, _ path: String, _ arguments: String...) async throws -> String? {
                 let all = [method, platform.uri + path] + arguments
-                return try await platform.place.run("\(BuiltProgram.peers)/ask.py", all).output.first
+                return try await platform.workspace.run("\(BuiltProgram.peers)/ask.py", all).output.first
             }
 
             func end() async throws {
@@ -84,8 +84,8 @@ extension EndToEnd {
             "the configuration is reloaded when its file changes and on SIGHUP, without disconnections",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func reload() async throws {
-            try await TestWorkspace.run { place in
-                let broadcast = try await Broadcast.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let broadcast = try await Broadcast.start(in: workspace)
                 let program = broadcast.platform.program
                 // The file changes without a signal.
                 try Broadcast.write(["limit = viewers=1", "rtc-port = 4711"], to: broadcast.file)
@@ -94,7 +94,7 @@ extension EndToEnd {
                 #expect(first["needRestart"].list.compactMap(\.text) == ["rtc-port"])
                 _ = try await program.message(containing: "after a restart: rtc-port")
                 #expect(try await broadcast.knock() == "503")
-                try await broadcast.awaitPictures()
+                try await broadcast.awaitFrames()
 
                 // The file contains a mistake.
                 try Broadcast.write(["limits = viewers=100"], to: broadcast.file)
@@ -114,7 +114,7 @@ extension EndToEnd {
                 _ = try await program.message(containing: " debug platform: secure transport connected")
                 welcome.send(SIGINT)
                 #expect(try await welcome.exitStatus() == 0)
-                try await broadcast.awaitPictures()
+                try await broadcast.awaitFrames()
                 #expect(broadcast.viewer.events("subscribed").count == 1)
                 try await broadcast.end()
             }
@@ -124,8 +124,8 @@ extension EndToEnd {
             "on SIGTERM all clients receive maintenance, and the status is 0", .timeLimit(.minutes(5))
         )
         func termination() async throws {
-            try await TestWorkspace.run { place in
-                let broadcast = try await Broadcast.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let broadcast = try await Broadcast.start(in: workspace)
                 broadcast.platform.program.send(SIGTERM)
                 for program in [broadcast.viewer, broadcast.publisher] {
                     let ended = try await program.event("ended")
@@ -141,12 +141,12 @@ extension EndToEnd {
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func boundedEnd() async throws {
             for isAskedTwice in [false, true] {
-                try await TestWorkspace.run { place in
-                    let silent = try place.start(
+                try await TestWorkspace.run { workspace in
+                    let silent = try workspace.start(
                         "\(BuiltProgram.peers)/silent.py", [])
                     let port = try #require(await silent.output.lines.first())
                     let broadcast = try await Broadcast.start(
-                        in: place,
+                        in: workspace,
                         ["webhook-allow = 127.0.0.1", "drain-time = \(isAskedTwice ? "600s" : "3s")"])
                     let path = "/pcast/application/studio/callback"
                     let callback = #"{"callback":{"host":"127.0.0.1","port":\#(port),"path":"/"}}"#
@@ -176,9 +176,9 @@ extension EndToEnd {
             "a flood from one address is rejected early, receives no more bytes than it sends, and hurts no one",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func flood() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let broadcast = try await Broadcast.start(
-                    in: place,
+                    in: workspace,
                     [
                         "limit = connections-per-address=80", "limit = connections-per-second=100",
                         "limit = requests-per-second=20",
@@ -186,7 +186,7 @@ extension EndToEnd {
                 let platform = broadcast.platform
                 let rtcPort = try #require(platform.program.events("listening").first?["rtcPort"].number)
                 let seconds = ThisMachine.isFull ? 30 : 6
-                let flood = try place.start(
+                let flood = try workspace.start(
                     "\(BuiltProgram.peers)/flood.py",
                     [
                         "--address", String(platform.uri.dropFirst("http://".count)), "--rtc-port", "\(Int(rtcPort))",
@@ -195,7 +195,7 @@ extension EndToEnd {
                 // A viewer joins during the flood.
                 let welcome = try await broadcast.anotherViewer()
                 _ = try await welcome.event("firstFrame")
-                try await broadcast.awaitPictures()
+                try await broadcast.awaitFrames()
                 #expect(try await flood.exitStatus() == 0)
                 let figures = try #require(flood.output.lines.values.last.flatMap(JSON.init(line:)))
                 print("flood: \(flood.output.lines.values.last ?? "")")
@@ -214,22 +214,22 @@ extension EndToEnd {
             "a process without descriptors keeps its clients, and admits others when descriptors are available again",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func descriptors() async throws {
-            try await TestWorkspace.run { place in
-                let program = try place.start(
+            try await TestWorkspace.run { workspace in
+                let program = try workspace.start(
                     try #require(BuiltProgram.installed("prlimit")),
                     [
                         "--nofile=200", BuiltProgram.path("pcast"), "serve", "--listen", "127.0.0.1:0", "--rtc-port",
                         "0", "--application", LocalPlatform.application, "--json",
                     ])
-                let platform = try await LocalPlatform(program, in: place)
-                let flood = try place.start(
+                let platform = try await LocalPlatform(program, in: workspace)
+                let flood = try workspace.start(
                     "\(BuiltProgram.peers)/flood.py",
                     [
                         "--address", String(platform.uri.dropFirst("http://".count)), "--rtc-port", "9", "--seconds",
                         "5",
                     ])
                 #expect(try await flood.exitStatus() == 0)
-                let publisher = try place.pcast(
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
                     try await platform.publishingToken(), "--video", "synthetic", "--audio", "null")
                 _ = try await publisher.event("publishing")

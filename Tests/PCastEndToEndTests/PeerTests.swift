@@ -28,9 +28,9 @@ extension EndToEnd {
 
         @Test("each peer publishes by WHIP, and aiortc and GStreamer watch it by WHEP", .timeLimit(.minutes(20)))
         func peers() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let network = "pcast-\(getpid())"
-                let platform = try await Self.platform(in: network, of: place)
+                let platform = try await Self.platform(in: network, of: workspace)
                 var known: Set<String> = []
                 var lost = 0
                 for publisher in Self.publishers {
@@ -45,19 +45,19 @@ extension EndToEnd {
             }
         }
 
-        private static func platform(in network: String, of place: TestWorkspace) async throws -> LocalPlatform {
+        private static func platform(in network: String, of workspace: TestWorkspace) async throws -> LocalPlatform {
             let serve = [
                 "serve", "--listen", "127.0.1.1:8080", "--advertise", "127.0.1.1", "--application",
                 LocalPlatform.application, "--json",
             ]
             // The command runs through `env`, because sudo removes the environment.
-            let program = try place.start(
+            let program = try workspace.start(
                 "\(BuiltProgram.peers)/namespace.sh",
                 [
-                    network, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)",
+                    network, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(workspace.runtimeDirectory)",
                     BuiltProgram.path("pcast"),
                 ] + serve, limit: .longestSuite)
-            return try await LocalPlatform(program, in: place)
+            return try await LocalPlatform(program, in: workspace)
         }
 
         /// Runs one publisher and its viewers, and returns the stream.
@@ -65,26 +65,26 @@ extension EndToEnd {
             _ publisher: Publisher, at platform: LocalPlatform, in network: String, _ known: Set<String>,
             _ lost: inout Int
         ) async throws -> String {
-            let place = platform.place
+            let workspace = platform.workspace
             let token = try await platform.publishingToken()
             let publishing = try Peer(
                 publisher.program,
                 ["--url", "\(platform.uri)/whip", "--token", token, "--until-told"] + publisher.options,
-                in: network, of: place, seconds: watching, hears: true)
+                in: network, of: workspace, seconds: watching, hears: true)
             let stream = try await platform.stream(otherThan: known)
             let viewing = try await platform.viewingToken(stream)
             let viewers = try ["whep_aiortc.py", "whep_gstreamer.py"].map { viewer in
                 try Peer(
                     viewer,
                     ["--url", "\(platform.uri)/whep/\(stream)", "--token", viewing, "--codec", publisher.codec],
-                    in: network, of: place, seconds: watching)
+                    in: network, of: workspace, seconds: watching)
             }
             for viewer in viewers {
                 let figures = try await viewer.figures()
                 check(figures, publisher.codec, &lost)
-                tell(figures, watching: publisher)
+                notify(figures, watching: publisher)
             }
-            try publishing.program.tell("enough")
+            try publishing.program.notify("enough")
             check(try await publishing.figures(), publisher.codec, &lost)
             return stream
         }
@@ -102,11 +102,11 @@ extension EndToEnd {
             lost += max(0, Int(figures["videoPacketsLost"].number ?? 0))
         }
 
-        private static func tell(_ figures: JSON, watching publisher: Publisher) {
+        private static func notify(_ figures: JSON, watching publisher: Publisher) {
             let rate = figures["framesPerSecond"].number ?? 0
             let first = figures["firstFrameMilliseconds"].number ?? 0
             print(
-                "\(figures["peer"].text ?? "") watches \(publisher.testDescription): \(rate) frames a second, "
+                "\(figures["peer"].text ?? "") watches \(publisher.testDescription): \(rate) frames per second, "
                     + "the first after \(first) ms, \(figures["srtpProfile"].text ?? "")")
         }
     }

@@ -12,13 +12,13 @@ extension EndToEnd {
             "a playlist is sent with a page over it, skips unplayable items, and continues if the page crashes",
             .enabled(if: ThisMachine.hasPython))
         func channel() async throws {
-            try await TestWorkspace.run { place in
-                let film = try await StampedRecording.make("film.mp4", seconds: 5, in: place)
-                let page = place.path("page.html")
+            try await TestWorkspace.run { workspace in
+                let film = try await StampedRecording.make("film.mp4", seconds: 5, in: workspace)
+                let page = workspace.path("page.html")
                 try ChannelScreen.page.write(toFile: page, atomically: true, encoding: .utf8)
-                let platform = try await LocalPlatform.start(in: place)
-                let channel = try place.pcast(
-                    "playout", film.path, place.path("missing.mp4"), "--loop", "--overlay", "file://\(page)",
+                let platform = try await LocalPlatform.start(in: workspace)
+                let channel = try workspace.pcast(
+                    "playout", film.path, workspace.path("missing.mp4"), "--loop", "--overlay", "file://\(page)",
                     "--overlay-without-sandbox", "--uri", platform.uri, "--token",
                     try await platform.authenticationToken(), "--token",
                     try await platform.publishingToken(), limit: .longestSuite)
@@ -40,7 +40,7 @@ extension EndToEnd {
                 #expect(seen.count >= 180 && seen.count(where: isBoth) >= seen.count - 2)
                 #expect(!channel.events("error").isEmpty && channel.isRunning)
 
-                try await Self.expectInChromium(link, in: place)
+                try await Self.expectInChromium(link, in: workspace)
 
                 // Video continues without the page, which is restored.
                 let browser = try #require(Self.child(of: channel))
@@ -63,16 +63,16 @@ extension EndToEnd {
         }
 
         /// Expects that the watch page in a browser shows the strip of the film and the block of the page.
-        private static func expectInChromium(_ link: String, in place: TestWorkspace) async throws {
-            let screenshot = place.path("viewer.png")
+        private static func expectInChromium(_ link: String, in workspace: TestWorkspace) async throws {
+            let screenshot = workspace.path("viewer.png")
             let viewer = try Peer(
-                "watch_chromium.py", [link, "--screenshot", screenshot], in: nil, of: place, seconds: 4)
+                "watch_chromium.py", [link, "--screenshot", screenshot], in: nil, of: workspace, seconds: 4)
             let figures = try await viewer.figures()
             let box = figures["videoBox"].list.compactMap(\.number).map { Int($0) }
             try #require(box.count == 4)
             let size = Dimensions(width: 640, height: 360)
-            let raw = place.path("viewer.yuv")
-            try await place.run(
+            let raw = workspace.path("viewer.yuv")
+            try await workspace.run(
                 "ffmpeg",
                 [
                     "-v", "error", "-nostdin", "-i", screenshot, "-vf",
@@ -105,12 +105,12 @@ extension EndToEnd {
 
         @Test("a page that cannot be drawn is reported before anything is published, with status 4")
         func unreachable() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 for options in [
                     ["--overlay", "http://127.0.0.1:9/", "--overlay-without-sandbox"],
                     ["--overlay", "data:text/html,x", "--browser", "no-such-browser"],
                 ] {
-                    let channel = try place.start(
+                    let channel = try workspace.start(
                         BuiltProgram.path("pcast"),
                         ["playout", "film.mp4", "--listen", "127.0.0.1:0", "--json"] + options)
                     #expect(try await channel.exitStatus() == 4, "\(channel.report)")

@@ -12,25 +12,27 @@ extension EndToEnd {
             "a Python client with aiortc and phenix-edge-auth publishes and subscribes with both ways of offering",
             .enabled(if: ThisMachine.hasPeers), .timeLimit(.minutes(5)))
         func independentClient() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let network = "pcast-protocol-\(getpid())"
                 let serve = [
                     "serve", "--listen", "127.0.1.1:8080", "--advertise", "127.0.1.1", "--application",
                     LocalPlatform.application, "--json",
                 ]
-                let program = try place.start(
+                let program = try workspace.start(
                     "\(BuiltProgram.peers)/namespace.sh",
-                    [network, "env", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)", BuiltProgram.path("pcast")] + serve)
-                let platform = try await LocalPlatform(program, in: place)
+                    [network, "env", "XDG_RUNTIME_DIR=\(workspace.runtimeDirectory)", BuiltProgram.path("pcast")]
+                        + serve)
+                let platform = try await LocalPlatform(program, in: workspace)
                 let names = LocalPlatform.application.split(separator: ":").map(String.init)
                 let client = try Peer(
                     "protocol_aiortc.py",
-                    ["--url", platform.uri, "--application", names[0], "--secret", names[1]], in: network, of: place,
+                    ["--url", platform.uri, "--application", names[0], "--secret", names[1]], in: network,
+                    of: workspace,
                     seconds: Self.watching)
                 let figures = try await client.figures()
                 for round in ["the publisher offers", "the viewer offers"] {
                     #expect(figures[round]["framesDecoded"].number ?? 0 > 0)
-                    print("\(round): \(figures[round]["framesPerSecond"].number ?? 0) frames a second")
+                    print("\(round): \(figures[round]["framesPerSecond"].number ?? 0) frames per second")
                 }
                 try await platform.program.end()
             }
@@ -51,9 +53,9 @@ extension EndToEnd {
                 Again(published: "vp8", codec: .h264),
             ])
         func publishedAgain(_ again: Again) async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let publisher = try place.pcast(
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.publishingToken(), "--codec",
                     again.published)
                 let first = try await platform.stream()
@@ -67,14 +69,14 @@ extension EndToEnd {
                 #expect(second.streamID.description != first)
 
                 let token = try await platform.viewingToken(second.streamID.description)
-                let viewer = try place.pcast("subscribe", "--uri", platform.uri, "--token", token)
+                let viewer = try workspace.pcast("subscribe", "--uri", platform.uri, "--token", token)
                 _ = try await viewer.event("firstFrame")
                 // Latencies are read from the strip of the test pattern, and are null without it.
                 let stats = try await viewer.event("stats") {
                     ($0["latencyP50"].number ?? -1) > 0 && ($0["framesRendered"].number ?? 0) >= 30
                         && $0["audioVideoSkew"].number != nil
                 }
-                print("\(again.testDescription): \(stats["latencyP50"].number ?? 0) ms from capture to picture")
+                print("\(again.testDescription): \(stats["latencyP50"].number ?? 0) ms from capture to frame")
                 let passedOn = await second.getStats().outbound.first { $0.kind == .video }
                 #expect(passedOn?.framesEncoded ?? 0 > 0)
 
@@ -89,9 +91,9 @@ extension EndToEnd {
 
         @Test("a subscribed stream that has ended cannot be published again", .timeLimit(.minutes(5)))
         func endedStream() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let publisher = try place.pcast(
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.publishingToken())
                 let first = try await platform.stream()
                 let pcast = PCast(PCastOptions(uri: platform.uri))

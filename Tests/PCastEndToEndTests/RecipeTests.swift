@@ -6,16 +6,16 @@ extension EndToEnd {
     @Suite("Recipes of the README", .enabled(if: ThisMachine.hasNamespaces && ThisMachine.hasFFmpeg))
     struct RecipeTests {
         private func onPlatform(_ test: (RecipePlatform) async throws -> Void) async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await RecipePlatform.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let platform = try await RecipePlatform.start(in: workspace)
                 try await test(platform)
                 try await platform.local.program.end()
             }
         }
 
         /// The film is longer than a recording of it, with the time that a viewer needs to begin.
-        private func makeFilm(in place: TestWorkspace) async throws -> Film {
-            try await Film.make(seconds: 30, in: place)
+        private func makeFilm(in workspace: TestWorkspace) async throws -> Film {
+            try await Film.make(seconds: 30, in: workspace)
         }
 
         private func check(
@@ -62,7 +62,7 @@ extension EndToEnd {
             .timeLimit(.minutes(5)))
         func ffmpegByWHIP() async throws {
             try await onPlatform { platform in
-                let film = try await makeFilm(in: platform.place)
+                let film = try await makeFilm(in: platform.workspace)
                 try await platform.useFFmpegWithWHIP()
                 let recipe = try ReadmeRecipe("Publish with FFmpeg by WHIP (FFmpeg 8 or later)")
                 let encoder = try platform.start(try recipe.command(with: "ffmpeg"))
@@ -75,7 +75,7 @@ extension EndToEnd {
         @Test("FFmpeg publishes by SRT with the README's commands", .timeLimit(.minutes(5)))
         func ffmpegBySRT() async throws {
             try await onPlatform { platform in
-                let film = try await makeFilm(in: platform.place)
+                let film = try await makeFilm(in: platform.workspace)
                 let recipe = try ReadmeRecipe("Publish with FFmpeg by SRT")
                 let listener = try platform.start(try recipe.command(with: "pcast pull"))
                 let encoder = try platform.start(try recipe.command(with: "ffmpeg"))
@@ -109,15 +109,15 @@ extension EndToEnd {
                 let publishing = try Peer(
                     "publish_chromium.py",
                     [page, "--flag=--unsafely-treat-insecure-origin-as-secure=\(platform.local.uri)", "--until-told"],
-                    in: machine.name, of: platform.place, seconds: 3, hears: true)
+                    in: machine.name, of: platform.workspace, seconds: 3, hears: true)
                 let stream = try await platform.local.stream()
                 let link = platform.value(
                     of: try ReadmeRecipe("Watch in a browser").code(with: "/watch/"), stream: stream)
                 let load = ForeignLoad()
                 let watching = try Peer(
-                    "watch_chromium.py", [link], in: machine.name, of: platform.place, seconds: 3)
+                    "watch_chromium.py", [link], in: machine.name, of: platform.workspace, seconds: 3)
                 _ = try await watching.figures(judging: load)
-                try publishing.program.tell("end")
+                try publishing.program.notify("end")
                 _ = try await publishing.figures(judging: load)
             }
         }
@@ -148,7 +148,7 @@ extension EndToEnd {
                 "left out: the terminal: tmux is not installed (apt-get install tmux)"), .timeLimit(.minutes(5)))
         func terminal() async throws {
             try await onPlatform { platform in
-                let place = platform.place
+                let workspace = platform.workspace
                 let stream = try await publishTestPattern(to: platform)
                 let recipe = try ReadmeRecipe("Watch, record and push with `pcast`")
                 let socket = try await platform.startInTerminal(
@@ -156,29 +156,29 @@ extension EndToEnd {
                 var screen: [String] = []
                 let deadline = ContinuousClock.now + .timeout
                 while ContinuousClock.now < deadline, !screen.joined().contains("▀") {
-                    screen = try await place.run("tmux", ["-S", socket, "capture-pane", "-p"]).output
+                    screen = try await workspace.run("tmux", ["-S", socket, "capture-pane", "-p"]).output
                 }
                 #expect(screen.joined().contains("▀"), "\(screen.joined(separator: "\n"))")
-                try await place.run("tmux", ["-S", socket, "kill-server"])
+                try await workspace.run("tmux", ["-S", socket, "kill-server"])
             }
         }
 
         @Test("pcast records a stream and pushes it with the README's commands", .timeLimit(.minutes(5)))
         func recordAndPush() async throws {
             try await onPlatform { platform in
-                let place = platform.place
+                let workspace = platform.workspace
                 let stream = try await publishTestPattern(to: platform)
                 try await check(stream, of: platform)
                 let receiver = try platform.run(
                     "ffmpeg",
                     [
                         "-v", "error", "-nostdin", "-i", "srt://\(RecipePlatform.host):9000?mode=listener", "-t", "4",
-                        "-c", "copy", place.path("pushed.mkv"),
+                        "-c", "copy", workspace.path("pushed.mkv"),
                     ])
                 let recipe = try ReadmeRecipe("Watch, record and push with `pcast`")
                 let push = try platform.start(try recipe.command(with: "pcast push"), stream: stream)
                 #expect(try await receiver.exitStatus() == 0, "\(receiver.report) \(push.report)")
-                let video = try await MediaFile(path: place.path("pushed.mkv"), place: place).track("video")
+                let video = try await MediaFile(path: workspace.path("pushed.mkv"), workspace: workspace).track("video")
                 #expect(video.codec == "h264" && video.frames > 60)
                 try await push.end()
             }

@@ -11,13 +11,13 @@ extension EndToEnd {
             "a platform that is killed at any moment loses no notification, and keeps their order",
             .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(60)))
         func killRounds() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let rounds = ThisMachine.isFull ? 100 : 10
                 let seconds = 300 + rounds * 30
-                let program = try place.start(
+                let program = try workspace.start(
                     "\(BuiltProgram.peers)/kill_rounds.py",
                     [
-                        "--program", try BuiltProgram.path("pcast"), "--data", place.path("data"), "--rounds",
+                        "--program", try BuiltProgram.path("pcast"), "--data", workspace.path("data"), "--rounds",
                         "\(rounds)",
                         "--seconds", "\(seconds)",
                     ], limit: .longestSuite)
@@ -32,15 +32,15 @@ extension EndToEnd {
             "the management API matches its description according to schemathesis",
             .enabled(if: ThisMachine.schemathesis != nil), .timeLimit(.minutes(5)))
         func description() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
                 let examples = ThisMachine.isFull ? "100" : "15"
                 // The application in the path is the authenticated one, so that more than the rejection of others is
                 // tested.
-                let configuration = place.path("schemathesis.toml")
+                let configuration = workspace.path("schemathesis.toml")
                 try #"[parameters]\#n"path.application" = "studio"\#n"#.write(
                     toFile: configuration, atomically: true, encoding: .utf8)
-                let checker = try place.start(
+                let checker = try workspace.start(
                     try #require(ThisMachine.schemathesis),
                     [
                         "--config-file", configuration, "run", "\(platform.uri)/pcast/openapi.json", "--header",
@@ -64,12 +64,12 @@ extension EndToEnd {
             "a platform whose directory was deleted ends at once on request, and notifies everyone",
             .timeLimit(.minutes(5)))
         func deleted() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let platform = try await LocalPlatform.start(
-                    in: place,
-                    ["--data", place.path("data"), "--webhook-allow", "127.0.0.1", "--drain-time", "600s"])
+                    in: workspace,
+                    ["--data", workspace.path("data"), "--webhook-allow", "127.0.0.1", "--drain-time", "600s"])
                 // Nothing listens at that address, so a notification is always pending.
-                try await place.run(
+                try await workspace.run(
                     "curl",
                     [
                         "-sf", "-u", LocalPlatform.application, "-X", "PUT", "-H", "Content-Type: application/json",
@@ -77,12 +77,12 @@ extension EndToEnd {
                         #"{"callback":{"host":"127.0.0.1","port":9}}"#,
                         "\(platform.uri)/pcast/application/studio/callback",
                     ])
-                let publisher = try place.pcast(
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
                     try await platform.publishingToken(), "--video", "synthetic", "--size", "320x180")
                 _ = try await publisher.event("publishing")
-                try FileManager.default.removeItem(atPath: place.path("data"))
-                let viewer = try place.pcast(
+                try FileManager.default.removeItem(atPath: workspace.path("data"))
+                let viewer = try workspace.pcast(
                     "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
                     try await platform.viewingToken(try await platform.stream()))
                 _ = try await viewer.event("firstFrame")
@@ -99,12 +99,12 @@ extension EndToEnd {
             "a full disk at the start is reported in a sentence, and one that fills up later ends no stream",
             .enabled(if: ThisMachine.canMount), .timeLimit(.minutes(5)))
         func fullDisk() async throws {
-            try await TestWorkspace.run { place in
-                let disk = place.path("disk")
+            try await TestWorkspace.run { workspace in
+                let disk = workspace.path("disk")
                 try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
                 // The disk is mounted in a namespace, so that it is removed with the program.
                 let start = { (size: String) throws in
-                    try place.start(
+                    try workspace.start(
                         try #require(BuiltProgram.installed("unshare")),
                         [
                             "--mount", "sh", "-c", #"mount -t tmpfs -o "size=$0" tmpfs "$1" && shift && exec "$@""#,
@@ -118,11 +118,11 @@ extension EndToEnd {
                 #expect(refused.messages.lines.values.contains { $0.contains("the disk is full") })
 
                 let program = try start("8m")
-                let platform = try await LocalPlatform(program, in: place)
+                let platform = try await LocalPlatform(program, in: workspace)
                 let filler = "/proc/\(try #require(program.processID))/root\(disk)/filler"
                 Self.fill(filler)
                 // A new client is admitted nevertheless.
-                let publisher = try place.pcast(
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "null", "--token",
                     try await platform.publishingToken(), "--size", "320x180")
                 _ = try await publisher.event("publishing")

@@ -21,32 +21,32 @@ extension EndToEnd {
             return false
         }
 
-        /// Takes a picture of a display by FFmpeg.
-        static func look(at display: String, in place: TestWorkspace) async throws -> VideoFrame {
-            let path = place.folder.appendingPathComponent("\(UUID().uuidString).png").path
-            let grab = try place.start(
+        /// Takes a frame of a display by FFmpeg.
+        static func look(at display: String, in workspace: TestWorkspace) async throws -> VideoFrame {
+            let path = workspace.folder.appendingPathComponent("\(UUID().uuidString).png").path
+            let grab = try workspace.start(
                 "/usr/bin/ffmpeg",
                 ["-hide_banner", "-loglevel", "error", "-f", "x11grab", "-i", display, "-frames:v", "1", path])
-            guard try await grab.exitStatus() == 0, case .video(let picture)? = try MediaReader(uri: path).next()
+            guard try await grab.exitStatus() == 0, case .video(let frame)? = try MediaReader(uri: path).next()
             else { throw EndToEndFailure("nothing is seen on \(display)\n\(grab.report)") }
-            return picture
+            return frame
         }
 
         @Test(
             "the window shows the captured frame, and programs without a window do not load SDL",
             .timeLimit(.minutes(5)))
         func window() async throws {
-            try await TestWorkspace.run { place in
-                let server = try place.start(
+            try await TestWorkspace.run { workspace in
+                let server = try workspace.start(
                     "/usr/bin/Xvfb",
                     ["-displayfd", "1", "-nolisten", "tcp", "-noreset", "-screen", "0", "1280x720x24"])
                 let display = ":" + (try #require(await server.output.lines.first { _ in true }))
-                let platform = try await LocalPlatform.start(in: place)
-                let publisher = try place.pcast(
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic")
                 _ = try await publisher.event("publishing")
-                let headless = try place.pcast("subscribe", "--uri", platform.uri, "--render", "null")
-                let viewer = try place.pcast(
+                let headless = try workspace.pcast("subscribe", "--uri", platform.uri, "--render", "null")
+                let viewer = try workspace.pcast(
                     "subscribe", "--uri", platform.uri, "--render", "window", variables: ["DISPLAY": display])
                 _ = try await viewer.event("firstFrame")
                 _ = try await headless.event("firstFrame")
@@ -57,9 +57,9 @@ extension EndToEnd {
                 var seen: [TestPatternStamp] = []
                 let deadline = ContinuousClock.now + .timeout
                 while seen.count < 2, ContinuousClock.now < deadline {
-                    let picture = try await Self.look(at: display, in: place)
-                    guard let stamp = TestPatternStrip.read(picture), stamp != seen.last else { continue }
-                    #expect(picture.dimensions == Dimensions(width: 1_280, height: 720))
+                    let frame = try await Self.look(at: display, in: workspace)
+                    guard let stamp = TestPatternStrip.read(frame), stamp != seen.last else { continue }
+                    #expect(frame.dimensions == Dimensions(width: 1_280, height: 720))
                     seen.append(stamp)
                 }
                 #expect(seen.count == 2)
@@ -75,12 +75,12 @@ extension EndToEnd {
             "without a display a window is rejected with a sentence and the exit status for devices",
             .timeLimit(.minutes(5)))
         func noDisplay() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let publisher = try place.pcast(
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic")
                 _ = try await publisher.event("publishing")
-                let viewer = try place.pcast(
+                let viewer = try workspace.pcast(
                     "subscribe", "--uri", platform.uri, "--render", "window",
                     variables: ["DISPLAY": "", "WAYLAND_DISPLAY": ""])
                 #expect(try await viewer.exitStatus() == 5)
@@ -96,14 +96,14 @@ extension EndToEnd {
                 if: FileManager.default.isExecutableFile(atPath: "/usr/bin/tmux"),
                 "left out: the terminal: tmux is not installed (apt-get install tmux)"), .timeLimit(.minutes(5)))
         func terminal() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let publisher = try place.pcast(
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic")
                 _ = try await publisher.event("publishing")
-                let socket = place.folder.appendingPathComponent("tmux").path
+                let socket = workspace.folder.appendingPathComponent("tmux").path
                 func tmux(_ words: String...) async throws -> [String] {
-                    let program = try place.start("/usr/bin/tmux", ["-S", socket, "-f", "/dev/null"] + words)
+                    let program = try workspace.start("/usr/bin/tmux", ["-S", socket, "-f", "/dev/null"] + words)
                     try await program.exitStatus()
                     return program.output.lines.values
                 }

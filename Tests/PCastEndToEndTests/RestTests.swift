@@ -9,14 +9,14 @@ extension EndToEnd {
             "without viewers frames are captured but not encoded, and each new viewer sees them",
             .timeLimit(.minutes(5)))
         func rests() async throws {
-            try await TestWorkspace.run { place in
-                let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
+            try await TestWorkspace.run { workspace in
+                let publisher = try workspace.pcast("publish", "--listen", "127.0.0.1:0")
                 _ = try await publisher.event("publishing")
                 var resting = try await Self.rest(of: publisher, after: try await publisher.event("stats"))
                 for round in 1...2 {
-                    let viewer = try place.pcast("subscribe")
+                    let viewer = try workspace.pcast("subscribe")
                     let first = try await viewer.event("firstFrame")["milliseconds"].number ?? -1
-                    print("round \(round): the first frame of a publisher at rest comes after \(first) ms")
+                    print("round \(round): the first frame of a publisher idle comes after \(first) ms")
                     let encoded = resting["framesEncoded"].number ?? .infinity
                     let woken = try await publisher.event("stats") { $0["framesEncoded"].number ?? 0 > encoded }
 
@@ -39,8 +39,8 @@ extension EndToEnd {
             for _ in 0..<30 {
                 let captured = last["framesCaptured"].number ?? .infinity
                 let next = try await publisher.event("stats") { $0["framesCaptured"].number ?? 0 > captured }
-                let isResting = ["framesEncoded", "packetsSent"].allSatisfy { next[$0] == last[$0] }
-                if isResting { return next }
+                let isPaused = ["framesEncoded", "packetsSent"].allSatisfy { next[$0] == last[$0] }
+                if isPaused { return next }
                 last = next
             }
             throw EndToEndFailure("it encodes on, with nobody watching\n\(publisher.report)")

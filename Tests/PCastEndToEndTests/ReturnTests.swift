@@ -7,30 +7,30 @@ extension EndToEnd {
     struct ReturnTests {
         /// A platform with persistent data that can be killed and restarted at the same address.
         private struct Platform {
-            let place: TestWorkspace
+            let workspace: TestWorkspace
             let options: [String]
             private(set) var running: LocalPlatform
             private let port: Int
 
-            init(in place: TestWorkspace, _ options: String...) async throws {
-                self.place = place
+            init(in workspace: TestWorkspace, _ options: String...) async throws {
+                self.workspace = workspace
                 self.options =
-                    ["--application", LocalPlatform.application, "--data", place.path("data")] + options
+                    ["--application", LocalPlatform.application, "--data", workspace.path("data")] + options
                 let all = self.options
                 (running, port) = try await ChosenPort.find(count: 2) { port in
-                    try await Self.serve(place, port, all).map { ($0, port) }
+                    try await Self.serve(workspace, port, all).map { ($0, port) }
                 }
             }
 
             /// Starts a platform with two consecutive ports; nil if another socket has one of them.
             private static func serve(
-                _ place: TestWorkspace, _ port: Int, _ options: [String]
+                _ workspace: TestWorkspace, _ port: Int, _ options: [String]
             ) async throws -> LocalPlatform? {
-                let program = try place.start(
+                let program = try workspace.start(
                     BuiltProgram.path("pcast"),
                     ["serve", "--listen", "127.0.0.1:\(port)", "--rtc-port", "\(port + 1)", "--json"] + options)
                 guard try await program.listens() != nil else { return nil }
-                return try await LocalPlatform(program, in: place)
+                return try await LocalPlatform(program, in: workspace)
             }
 
             /// Kills the platform, and returns the time of that.
@@ -40,8 +40,8 @@ extension EndToEnd {
                 return .now
             }
 
-            mutating func startAgain() async throws {
-                running = try #require(try await Self.serve(place, port, options), "the port is in use")
+            mutating func startNextPass() async throws {
+                running = try #require(try await Self.serve(workspace, port, options), "the port is in use")
             }
         }
 
@@ -51,18 +51,18 @@ extension EndToEnd {
             let stream: String
             let publishing: [String]
 
-            init(at platform: LocalPlatform, _ place: TestWorkspace) async throws {
+            init(at platform: LocalPlatform, _ workspace: TestWorkspace) async throws {
                 let authentication = try await platform.authenticationToken()
                 publishing = [
                     "publish", "--uri", platform.uri, "--token", authentication, "--token",
-                    try await place.token(LocalPlatform.application, "--type", "publish", "--apply-tag", "studio"),
+                    try await workspace.token(LocalPlatform.application, "--type", "publish", "--apply-tag", "studio"),
                     "--video", "synthetic", "--audio", "synthetic", "--size", "320x180", "--resume",
                 ]
-                publisher = try place.start(
+                publisher = try workspace.start(
                     try BuiltProgram.path("pcast"), publishing + ["--json"])
                 stream = try #require(
                     try await publisher.event("publishing")["streamId"].text)
-                viewer = try place.pcast(
+                viewer = try workspace.pcast(
                     "subscribe", "--uri", platform.uri, "--token", authentication, "--token",
                     try await platform.viewingToken(stream))
                 _ = try await viewer.event("firstFrame")
@@ -70,13 +70,13 @@ extension EndToEnd {
             }
 
             /// Waits for frames beyond those that were shown before.
-            func awaitPictures(beyond before: Double) async throws {
+            func awaitFrames(beyond before: Double) async throws {
                 _ = try await viewer.event("stats") {
                     ($0["framesRendered"].number ?? 0) > before + 20
                 }
             }
 
-            var pictures: Double { viewer.events("stats").last?["framesRendered"].number ?? 0 }
+            var frames: Double { viewer.events("stats").last?["framesRendered"].number ?? 0 }
 
             func end() async throws {
                 for program in [viewer, publisher] where program.isRunning {
@@ -89,20 +89,21 @@ extension EndToEnd {
         /// Returns the record after it contains the end of the stream. The program that ended it may exit before that
         /// is written.
         private static func inspectEnd(
-            of stream: String, at platform: LocalPlatform, _ place: TestWorkspace
+            of stream: String, at platform: LocalPlatform, _ workspace: TestWorkspace
         ) async throws -> String {
             let limit = ContinuousClock.now + .timeout
             while true {
-                let record = try await inspect(stream, at: platform, place)
+                let record = try await inspect(stream, at: platform, workspace)
                 if record.contains(#""reason":"#) || ContinuousClock.now > limit { return record }
             }
         }
 
         /// Returns the record of a stream as the application sees it.
-        private static func inspect(_ stream: String, at platform: LocalPlatform, _ place: TestWorkspace) async throws
+        private static func inspect(_ stream: String, at platform: LocalPlatform, _ workspace: TestWorkspace)
+            async throws
             -> String
         {
-            try await place.run(
+            try await workspace.run(
                 "curl", ["-s", "-u", LocalPlatform.application, "\(platform.uri)/pcast/stream/\(stream)"]
             ).output.joined()
         }
@@ -111,12 +112,12 @@ extension EndToEnd {
             "after a kill and a restart publisher and viewer continue the same stream, which has not ended",
             .timeLimit(.minutes(5)))
         func restart() async throws {
-            try await TestWorkspace.run { place in
-                var platform = try await Platform(in: place, "--reconnect-grace", "60s")
-                let scene = try await Scene(at: platform.running, place)
+            try await TestWorkspace.run { workspace in
+                var platform = try await Platform(in: workspace, "--reconnect-grace", "60s")
+                let scene = try await Scene(at: platform.running, workspace)
                 let killed = try await platform.kill()
-                let before = scene.pictures
-                try await platform.startAgain()
+                let before = scene.frames
+                try await platform.startNextPass()
                 let started = killed.duration(to: .now)
                 // Both are notified that they are offline and then online in the same session.
                 for program in [scene.publisher, scene.viewer] {
@@ -125,14 +126,14 @@ extension EndToEnd {
                     let sessions = Set(program.events("authenticated").compactMap { $0["sessionId"].text })
                     #expect(sessions.count == 1, "\(program.name)")
                 }
-                try await scene.awaitPictures(beyond: before)
-                print("restarted after \(started), twenty more pictures after \(killed.duration(to: .now))")
+                try await scene.awaitFrames(beyond: before)
+                print("restarted after \(started), twenty more frames after \(killed.duration(to: .now))")
                 #expect(scene.publisher.events("publishing").count == 1)
                 #expect(scene.viewer.events("subscribed").count == 1)
-                let record = try await Self.inspect(scene.stream, at: platform.running, place)
+                let record = try await Self.inspect(scene.stream, at: platform.running, workspace)
                 #expect(record.contains(scene.stream) && !record.contains("failed"), "\(record)")
                 try await scene.end()
-                let ended = try await Self.inspectEnd(of: scene.stream, at: platform.running, place)
+                let ended = try await Self.inspectEnd(of: scene.stream, at: platform.running, workspace)
                 #expect(ended.contains(#""reason":"ended""#), "\(ended)")
             }
         }
@@ -141,20 +142,20 @@ extension EndToEnd {
             "the watch page reconnects by itself after a kill and a restart", .timeLimit(.minutes(5)),
             .enabled(if: ThisMachine.hasChromium))
         func page() async throws {
-            try await TestWorkspace.run { place in
-                var platform = try await Platform(in: place, "--reconnect-grace", "60s")
-                let scene = try await Scene(at: platform.running, place)
+            try await TestWorkspace.run { workspace in
+                var platform = try await Platform(in: workspace, "--reconnect-grace", "60s")
+                let scene = try await Scene(at: platform.running, workspace)
                 let token = try await platform.running.viewingToken(scene.stream)
                 let browser = try Peer(
                     "watch_chromium.py",
                     ["\(platform.running.uri)/watch/\(scene.stream)", "--token", token, "--restart"], in: nil,
-                    of: place, seconds: 10)
+                    of: workspace, seconds: 10)
                 let isReady = await browser.program.output.lines.first {
                     $0 == "ready for an outage"
                 }
                 try #require(isReady != nil, "\(browser.program.report)")
                 _ = try await platform.kill()
-                try await platform.startAgain()
+                try await platform.startNextPass()
                 _ = try await browser.figures()
                 try await scene.end()
             }
@@ -164,28 +165,28 @@ extension EndToEnd {
             "the publish page republishes by itself after a kill and a restart", .timeLimit(.minutes(5)),
             .enabled(if: ThisMachine.hasChromium))
         func publishPage() async throws {
-            try await TestWorkspace.run { place in
-                var platform = try await Platform(in: place)
+            try await TestWorkspace.run { workspace in
+                var platform = try await Platform(in: workspace)
                 let browser = try Peer(
                     "publish_chromium.py",
                     [
                         "\(platform.running.uri)/publish", "--codec", "VP8", "--restart", "--until-told", "--token",
                         try await platform.running.publishingToken(),
-                    ], in: nil, of: place, seconds: 5, hears: true)
+                    ], in: nil, of: workspace, seconds: 5, hears: true)
                 let isReady = await browser.program.output.lines.first {
                     $0 == "ready for an outage"
                 }
                 try #require(isReady != nil, "\(browser.program.report)")
                 _ = try await platform.kill()
-                try await platform.startAgain()
+                try await platform.startNextPass()
                 // The media of its camera and microphone arrive under the current name of its link.
                 let stream = try await platform.running.stream()
-                let viewer = try place.pcast(
+                let viewer = try workspace.pcast(
                     "subscribe", "--uri", platform.running.uri, "--token",
                     try await platform.running.authenticationToken(), "--token",
                     try await platform.running.viewingToken(stream))
                 _ = try await viewer.event("firstFrame")
-                try browser.program.tell("enough")
+                try browser.program.notify("enough")
                 let figures = try await browser.figures()
                 #expect(figures["streamID"].text == stream)
                 #expect(figures["formerStreamID"].text != stream)
@@ -196,20 +197,20 @@ extension EndToEnd {
         @Test(
             "a publisher that does not return after a restart has failed", .timeLimit(.minutes(5)))
         func absentPublisher() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let timeout = ThisMachine.isFull ? 15.0 : 4.0
-                var platform = try await Platform(in: place, "--reconnect-grace", "\(Int(timeout))s")
-                let scene = try await Scene(at: platform.running, place)
+                var platform = try await Platform(in: workspace, "--reconnect-grace", "\(Int(timeout))s")
+                let scene = try await Scene(at: platform.running, workspace)
                 _ = try await platform.kill()
                 scene.publisher.send(SIGKILL)
                 try await scene.publisher.exitStatus()
                 let restarted = Date()
-                try await platform.startAgain()
+                try await platform.startNextPass()
                 // It waits for the publisher before.
                 let end = try await scene.viewer.event("ended")
                 #expect(end["reason"].text == "failed")
                 #expect(try end.time.timeIntervalSince(restarted) >= timeout)
-                let record = try await Self.inspectEnd(of: scene.stream, at: platform.running, place)
+                let record = try await Self.inspectEnd(of: scene.stream, at: platform.running, workspace)
                 #expect(record.contains(#""reason":"failed""#), "\(record)")
             }
         }
@@ -218,16 +219,16 @@ extension EndToEnd {
             "a publisher that crashes and returns resumes its stream, and the viewer continues",
             .timeLimit(.minutes(5)))
         func resume() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await Platform(in: place)
-                let scene = try await Scene(at: platform.running, place)
+            try await TestWorkspace.run { workspace in
+                let platform = try await Platform(in: workspace)
+                let scene = try await Scene(at: platform.running, workspace)
                 scene.publisher.send(SIGKILL)
                 try await scene.publisher.exitStatus()
-                let before = scene.pictures
-                let second = try place.start(
+                let before = scene.frames
+                let second = try workspace.start(
                     try BuiltProgram.path("pcast"), scene.publishing + ["--json"])
                 #expect(try await second.event("publishing")["streamId"].text == scene.stream)
-                try await scene.awaitPictures(beyond: before)
+                try await scene.awaitFrames(beyond: before)
                 #expect(scene.viewer.events("subscribed").count == 1)
                 second.send(SIGINT)
                 #expect(try await scene.viewer.event("ended")["reason"].text == "ended")
@@ -238,9 +239,9 @@ extension EndToEnd {
         @Test(
             "a session that is absent for too long ends, and its stream fails", .timeLimit(.minutes(5)))
         func absentSession() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await Platform(in: place, "--session-timeout", "2s")
-                let scene = try await Scene(at: platform.running, place)
+            try await TestWorkspace.run { workspace in
+                let platform = try await Platform(in: workspace, "--session-timeout", "2s")
+                let scene = try await Scene(at: platform.running, workspace)
                 let killed = Date()
                 scene.publisher.send(SIGKILL)
                 try await scene.publisher.exitStatus()
@@ -255,21 +256,21 @@ extension EndToEnd {
             "publish and subscribe continue after maintenance, because they retry until the platform is back",
             .timeLimit(.minutes(5)))
         func maintenance() async throws {
-            try await TestWorkspace.run { place in
-                var platform = try await Platform(in: place)
+            try await TestWorkspace.run { workspace in
+                var platform = try await Platform(in: workspace)
                 let authentication = try await platform.running.authenticationToken()
-                let publisher = try place.start(
+                let publisher = try workspace.start(
                     try BuiltProgram.path("pcast"),
                     [
                         "publish", "--json", "--uri", platform.running.uri, "--token", authentication, "--token",
                         try await platform.running.publishingToken(), "--video", "synthetic", "--size", "320x180",
                     ], recovers: true)
                 let first = try await publisher.event("publishing")["streamId"].text
-                let viewer = try place.start(
+                let viewer = try workspace.start(
                     try BuiltProgram.path("pcast"),
                     [
                         "subscribe", "--json", "--uri", platform.running.uri, "--token", authentication, "--token",
-                        try await place.token(LocalPlatform.application, "--type", "stream"),
+                        try await workspace.token(LocalPlatform.application, "--type", "stream"),
                     ], recovers: true)
                 let seen = try await viewer.event("firstFrame")["time"].text ?? ""
                 platform.running.program.send(SIGTERM)
@@ -278,7 +279,7 @@ extension EndToEnd {
                     #expect(
                         try await program.event("retrying")["reason"].text == "maintenance")
                 }
-                try await platform.startAgain()
+                try await platform.startNextPass()
                 let second = try await publisher.event("publishing") {
                     $0["streamId"].text != first
                 }

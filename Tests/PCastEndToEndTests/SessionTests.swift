@@ -8,14 +8,14 @@ extension EndToEnd {
     struct SessionTests {
         @Test("publish starts a platform that subscribe finds, and Ctrl-C ends both cleanly", .timeLimit(.minutes(5)))
         func session() async throws {
-            try await TestWorkspace.run { place in
-                let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
+            try await TestWorkspace.run { workspace in
+                let publisher = try workspace.pcast("publish", "--listen", "127.0.0.1:0")
                 let stream = try await publisher.event("publishing")["streamId"].text
-                let credentials = try #require(place.credentialsFiles.first)
+                let credentials = try #require(workspace.credentialsFiles.first)
                 let attributes = try FileManager.default.attributesOfItem(atPath: credentials)
                 #expect(attributes[.posixPermissions] as? Int == 0o600)
 
-                let viewer = try place.pcast("subscribe")
+                let viewer = try workspace.pcast("subscribe")
                 #expect(try await viewer.event("subscribed")["streamId"].text == stream)
                 let wait = try await viewer.event("firstFrame")["milliseconds"].number ?? -1
                 let size = try await viewer.event("dimensions")
@@ -24,10 +24,10 @@ extension EndToEnd {
                 _ = try await viewer.event("stats")
                 _ = try await publisher.event("stats")
 
-                let another = try place.pcast("subscribe")
+                let another = try workspace.pcast("subscribe")
                 let second = try await another.event("firstFrame")["milliseconds"].number ?? -1
                 #expect(wait > 0 && second > 0)
-                print("a session: the first picture after \(wait) ms, another viewer's after \(second) ms")
+                print("a session: the first frame after \(wait) ms, another viewer's after \(second) ms")
                 another.send(SIGINT)
                 #expect(try await another.event("ended")["description"].text == "interrupted")
                 #expect(try await another.exitStatus() == 0)
@@ -38,7 +38,7 @@ extension EndToEnd {
                 #expect(try await publisher.event("ended")["reason"].text == "ended")
                 #expect(try await viewer.exitStatus() == 0)
                 #expect(try await publisher.exitStatus() == 0)
-                #expect(place.credentialsFiles.isEmpty)
+                #expect(workspace.credentialsFiles.isEmpty)
             }
         }
 
@@ -46,11 +46,11 @@ extension EndToEnd {
             "arriving media are measured, recorded and saved as a screenshot", .enabled(if: ThisMachine.hasFFmpeg),
             .timeLimit(.minutes(5)))
         func measurements() async throws {
-            try await TestWorkspace.run { place in
-                let publisher = try place.pcast("publish", "--listen", "127.0.0.1:0")
+            try await TestWorkspace.run { workspace in
+                let publisher = try workspace.pcast("publish", "--listen", "127.0.0.1:0")
                 _ = try await publisher.event("publishing")
-                let (picture, recording) = (place.path("picture.png"), place.path("recording.mp4"))
-                let viewer = try place.pcast("subscribe", "--screenshot", picture, "--record", recording)
+                let (frame, recording) = (workspace.path("picture.png"), workspace.path("recording.mp4"))
+                let viewer = try workspace.pcast("subscribe", "--screenshot", frame, "--record", recording)
                 // A busy machine takes longer for them.
                 _ = try await viewer.event("stats") { $0["framesRendered"].number ?? 0 >= 100 }
                 viewer.send(SIGINT)
@@ -63,9 +63,9 @@ extension EndToEnd {
                 for field in ["framesCaptured", "framesEncoded", "bitrate", "packetsSent", "encodeTime"] {
                     #expect(publisher.events("stats").last?[field].number ?? 0 > 0, "\(field)")
                 }
-                try await Self.check(picture: MediaFile(path: picture, place: place))
+                try await Self.check(frame: MediaFile(path: frame, workspace: workspace))
                 let rendered = Int(try #require(summary["framesRendered"].number))
-                try await Self.check(recording: MediaFile(path: recording, place: place), rendered: rendered)
+                try await Self.check(recording: MediaFile(path: recording, workspace: workspace), rendered: rendered)
             }
         }
 
@@ -73,13 +73,13 @@ extension EndToEnd {
             "outside of loopback the link contains a token, which is required to watch",
             .enabled(if: ThisMachine.hasPeers), .timeLimit(.minutes(5)))
         func offLoopback() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let network = "pcast-open-\(getpid())"
                 let script = "\(BuiltProgram.peers)/namespace.sh"
                 let pcast = try BuiltProgram.path("pcast")
-                let publisher = try place.start(
+                let publisher = try workspace.start(
                     script,
-                    [network, "env", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)", pcast]
+                    [network, "env", "XDG_RUNTIME_DIR=\(workspace.runtimeDirectory)", pcast]
                         + ["publish", "--listen", "0.0.0.0:8080", "--json"])
                 let published = try await publisher.event("publishing")
                 let stream = try #require(published["streamId"].text)
@@ -89,17 +89,17 @@ extension EndToEnd {
                 fragment.percentEncodedQuery = link.percentEncodedFragment
                 let token = try #require(fragment.queryItems?.first { $0.name == "token" }?.value)
 
-                let stranger = try place.start(
+                let unknownPeer = try workspace.start(
                     script,
                     [network, "env", "XDG_RUNTIME_DIR=/nowhere", pcast]
                         + ["subscribe", "--uri", "http://127.0.1.1:8080", "--stream", stream, "--json"])
-                #expect(try await stranger.exitStatus() == 3)
+                #expect(try await unknownPeer.exitStatus() == 3)
                 let endpoint = ["--url", "http://127.0.1.1:8080/whep/\(stream)", "--codec", "H264"]
-                let uninvited = try Peer("whep_aiortc.py", endpoint, in: network, of: place, seconds: 2)
+                let uninvited = try Peer("whep_aiortc.py", endpoint, in: network, of: workspace, seconds: 2)
                 await #expect(throws: EndToEndFailure.self) { try await uninvited.figures() }
                 #expect(uninvited.program.output.lines.values.last?.contains("POST was answered 401") == true)
                 let invited = try Peer(
-                    "whep_aiortc.py", endpoint + ["--token", token], in: network, of: place, seconds: 2)
+                    "whep_aiortc.py", endpoint + ["--token", token], in: network, of: workspace, seconds: 2)
                 _ = try await invited.figures()
             }
         }
@@ -122,12 +122,12 @@ extension EndToEnd {
             #expect(try #require(rendered) >= 100 && #require(rendered) <= #require(decoded))
         }
 
-        private static func check(picture: MediaFile) async throws {
-            let track = try await picture.track("video")
+        private static func check(frame: MediaFile) async throws {
+            let track = try await frame.track("video")
             #expect(track.codec == "png")
             #expect(track.width == 1_280)
             #expect(track.height == 720)
-            let stamp = try #require(try await picture.stamps(width: 1_280, height: 720).first ?? nil)
+            let stamp = try #require(try await frame.stamps(width: 1_280, height: 720).first ?? nil)
             let now = WallTime(millisecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1_000))
             let age = now - stamp.captureTime(near: now)
             #expect(age > .zero)
@@ -136,12 +136,12 @@ extension EndToEnd {
 
         /// Every frame that was shown while it was recorded is in it, in order and once.
         private static func check(recording: MediaFile, rendered: Int) async throws {
-            let sound = try await recording.track("audio")
-            let picture = try await recording.track("video")
-            #expect(picture.frames >= rendered)
-            #expect(abs(sound.duration - picture.duration) < 0.5)
+            let audio = try await recording.track("audio")
+            let frame = try await recording.track("video")
+            #expect(frame.frames >= rendered)
+            #expect(abs(audio.duration - frame.duration) < 0.5)
             let stamps = try await recording.stamps()
-            #expect(stamps.count == picture.frames)
+            #expect(stamps.count == frame.frames)
             let counters = stamps.compactMap { $0?.counter }
             #expect(counters.count == stamps.count)
             let steps = zip(counters.dropFirst(), counters).map { $0 &- $1 }

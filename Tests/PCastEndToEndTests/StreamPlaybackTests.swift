@@ -11,14 +11,14 @@ extension EndToEnd {
         @Test(
             "the timecode is the sender's capture time of the displayed frame, and the publisher's end ends playback")
         func timecode() async throws {
-            try await TestWorkspace.run { place in
-                let publisher = try place.pcast(
+            try await TestWorkspace.run { workspace in
+                let publisher = try workspace.pcast(
                     "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic")
                 let link = try #require(try await publisher.event("publishing")["watch"].text)
                 let screen = StampScreen()
                 let player = Player(.media(isHeard: false, shownOn: screen))
                 screen.watch(player)
-                let told = Awaited<PlayerEvent.Kind>()
+                let received = Awaited<PlayerEvent.Kind>()
                 let events = player.events()
                 let timecodes = Awaited<WallTime>()
                 let following = Task {
@@ -28,13 +28,13 @@ extension EndToEnd {
                         {
                             timecodes.add(timecode)
                         }
-                        told.add(event.kind)
+                        received.add(event.kind)
                     }
                 }
                 player.set(video: Video(link), play: true)
-                #expect(await told.first { $0 == .ready } != nil)
-                #expect(await told.first { $0 == .durationChanged(nil) } != nil)
-                #expect(await told.first { $0 == .mediaTypeDetermined(.audioVideo) } != nil)
+                #expect(await received.first { $0 == .ready } != nil)
+                #expect(await received.first { $0 == .durationChanged(nil) } != nil)
+                #expect(await received.first { $0 == .mediaTypeDetermined(.audioVideo) } != nil)
                 // Three seconds are displayed.
                 _ = await screen.sights.first { _ in screen.sights.values.count >= 90 }
                 #expect(await timecodes.first { _ in timecodes.values.count >= 60 } != nil)
@@ -46,7 +46,7 @@ extension EndToEnd {
                 }
                 #expect(apart.allSatisfy { $0 <= .milliseconds(5) }, "\(apart)")
                 let ages = zip(sights, captured).map { $0.shown - $1 }.sorted()
-                print("a stream in the player: median age of a picture \(ages[ages.count / 2])")
+                print("a stream in the player: median age of a frame \(ages[ages.count / 2])")
                 #expect(try #require(ages.first) >= .zero)
                 #expect(player.playhead?.seekableRange == nil && player.duration == .infinity)
 
@@ -59,10 +59,10 @@ extension EndToEnd {
                 #expect(await screen.sights.first { _ in screen.sights.values.count >= count + 10 } != nil)
 
                 publisher.send(SIGINT)
-                #expect(await told.first { $0 == .finished } != nil)
+                #expect(await received.first { $0 == .finished } != nil)
                 await player.settled()
-                #expect(told.values.contains(.lifecycle(.end)) && player.overlayState == .stopped)
-                #expect(!told.values.contains { if case .error = $0 { true } else { false } })
+                #expect(received.values.contains(.lifecycle(.end)) && player.overlayState == .stopped)
+                #expect(!received.values.contains { if case .error = $0 { true } else { false } })
                 player.reset()
                 await player.settled()
                 following.cancel()
@@ -73,8 +73,8 @@ extension EndToEnd {
             "When a delegate is set while a live stream plays, it receives the external playback status and only what has not yet occurred"
         )
         func delegate() async throws {
-            try await TestWorkspace.run { place in
-                let publisher = try place.pcast(
+            try await TestWorkspace.run { workspace in
+                let publisher = try workspace.pcast(
                     "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic")
                 let link = try #require(try await publisher.event("publishing")["watch"].text)
                 let controller = PlaybackController(.media(isHeard: false, shownOn: StampScreen()))
@@ -83,17 +83,17 @@ extension EndToEnd {
                 controller.autoPlay = true
                 let cuePoints = [1, 3].map { CuePoint(at: .seconds($0)) }
                 controller.setVideos([Video(link, cuePoints: cuePoints)])
-                #expect(await consumer.told.first { $0 == .cuePoints(.seconds(1)) } != nil)
+                #expect(await consumer.received.first { $0 == .cuePoints(.seconds(1)) } != nil)
                 controller.delegate = delegate
                 let before = try #require(controller.player.playhead?.position)
-                #expect(await delegate.told.first { $0 == .cuePoints(.seconds(3)) } != nil)
-                let told = delegate.told.values
-                #expect(told.first == .external(false) && told.count { $0 == .external(false) } == 1)
-                #expect(!told.contains(.cuePoints(.seconds(1))) && !told.contains(.lifecycle(.ready)))
+                #expect(await delegate.received.first { $0 == .cuePoints(.seconds(3)) } != nil)
+                let received = delegate.received.values
+                #expect(received.first == .external(false) && received.count { $0 == .external(false) } == 1)
+                #expect(!received.contains(.cuePoints(.seconds(1))) && !received.contains(.lifecycle(.ready)))
                 // Notifications that are queued while the delegate is set concern at most a few frames.
-                for case .progress(.at(let position)) in told { #expect(position >= before - .milliseconds(100)) }
+                for case .progress(.at(let position)) in received { #expect(position >= before - .milliseconds(100)) }
                 publisher.send(SIGINT)
-                #expect(await delegate.told.first { $0 == .lifecycle(.end) } != nil)
+                #expect(await delegate.received.first { $0 == .lifecycle(.end) } != nil)
                 controller.player.reset()
                 await controller.player.settled()
             }
@@ -101,9 +101,9 @@ extension EndToEnd {
 
         @Test("pcast play watches a link and a pcast address, and ends with the publisher")
         func program() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let publisher = try place.pcast(
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic")
                 let stream = try #require(try await publisher.event("publishing")["streamId"].text)
                 let token = try await platform.viewingToken(stream)
@@ -116,24 +116,25 @@ extension EndToEnd {
                 var players: [RunningProgram] = []
                 for (index, address) in addresses.enumerated() {
                     players.append(
-                        try place.pcast(
-                            "play", address, "--render", "null", "--screenshot", place.path("last\(index).png")))
+                        try workspace.pcast(
+                            "play", address, "--render", "null", "--screenshot", workspace.path("last\(index).png")))
                 }
                 for player in players {
                     _ = try await player.event("ready")
                     let position = try await player.event("position") { $0["position"].number ?? 0 >= 2 }
                     #expect(position["timecode"].text != nil)
-                    let told = player.output.lines.values.joined() + player.messages.lines.values.joined()
-                    #expect(!told.contains("DIGEST") && !told.contains(token.prefix(40)), "the token was disclosed")
+                    let received = player.output.lines.values.joined() + player.messages.lines.values.joined()
+                    #expect(
+                        !received.contains("DIGEST") && !received.contains(token.prefix(40)), "the token was disclosed")
                 }
                 publisher.send(SIGINT)
                 for (index, player) in players.enumerated() {
                     #expect(try await player.exitStatus() == 0)
                     #expect(player.events("ended").first?["reason"].text == "completed")
-                    let file = MediaFile(path: place.path("last\(index).png"), place: place)
+                    let file = MediaFile(path: workspace.path("last\(index).png"), workspace: workspace)
                     #expect(try await file.stamps(width: 1_280, height: 720).first != nil)
                 }
-                let nothing = try place.pcast("play", "pcast://\(host)/stream-of-nobody", "--render", "null")
+                let nothing = try workspace.pcast("play", "pcast://\(host)/stream-of-nobody", "--render", "null")
                 #expect(try await nothing.exitStatus() == 4)
                 try await platform.program.end()
             }
@@ -151,25 +152,25 @@ private final class SessionRecord: PlaybackSessionConsumer {
         case lifecycle(LifecycleEvent)
     }
 
-    let told = Awaited<Entry>()
+    let received = Awaited<Entry>()
 
-    func didAdvance(to session: PlaybackSession) { told.add(.advanced) }
+    func didAdvance(to session: PlaybackSession) { received.add(.advanced) }
 
     func session(_ session: PlaybackSession, didChangeExternalPlaybackActive isActive: Bool) {
-        told.add(.external(isActive))
+        received.add(.external(isActive))
     }
 
     func session(_ session: PlaybackSession, didPass cuePoints: CuePointPassage) {
         for cuePoint in cuePoints.cuePoints {
-            if case .at(let position) = cuePoint.position { told.add(.cuePoints(position)) }
+            if case .at(let position) = cuePoint.position { received.add(.cuePoints(position)) }
         }
     }
 
     func session(_ session: PlaybackSession, didProgressTo progress: PlaybackProgress) {
-        told.add(.progress(progress))
+        received.add(.progress(progress))
     }
 
     func session(_ session: PlaybackSession, didReceive lifecycleEvent: LifecycleEvent) {
-        told.add(.lifecycle(lifecycleEvent))
+        received.add(.lifecycle(lifecycleEvent))
     }
 }

@@ -12,14 +12,14 @@ extension EndToEnd {
             "Viewers 0.2 s, 1 s and 30 s behind see a goal, entered once, each on its own frame; seeking back removes it"
         )
         func goal() async throws {
-            try await TestWorkspace.run { place in
-                let ground = try await TimelineGround.start(in: place)
-                let publisher = try place.pcast(
+            try await TestWorkspace.run { workspace in
+                let ground = try await TimelineGround.start(in: workspace)
+                let publisher = try workspace.pcast(
                     "publish", "--uri", await ground.uri, "--video", "synthetic", "--audio", "synthetic", "--size",
                     "640x360")
                 let stream = try #require(try await publisher.event("publishing")["streamId"].text)
-                let recording = place.path("game.mkv")
-                let recorder = try place.pcast(
+                let recording = workspace.path("game.mkv")
+                let recorder = try workspace.pcast(
                     "subscribe", "--uri", await ground.uri, "--token", try await ground.token(for: stream), "--record",
                     recording)
                 _ = try await recorder.event("firstFrame")

@@ -15,7 +15,7 @@ extension EndToEnd {
                 var reach: WallTime?
             }
 
-            let told = Awaited<Told>()
+            let received = Awaited<Told>()
             private let screen: StampScreen
             private let programme: LiveProgramme
 
@@ -29,35 +29,35 @@ extension EndToEnd {
             ) {
                 guard let data = metadata as? TimelineEventMetadata else { return }
                 let reach = programme.reach(of: screen.sights.values.suffix(2))
-                told.add(Told(delivery: data.delivery, reach: reach))
+                received.add(Told(delivery: data.delivery, reach: reach))
             }
 
             /// The events as lines.
             var lines: [String] {
-                told.values.compactMap { told in
-                    told.delivery.eventID.map {
-                        "\(told.delivery.type) \($0)\(told.delivery.reason.map { " \($0)" } ?? "")"
+                received.values.compactMap { received in
+                    received.delivery.eventID.map {
+                        "\(received.delivery.type) \($0)\(received.delivery.reason.map { " \($0)" } ?? "")"
                     }
                 }
             }
 
             /// Waits until a notification has occurred a number of times.
             func heard(_ line: String, times count: Int = 1) async -> Bool {
-                await told.first { [self] _ in lines.count { $0 == line } >= count } != nil
+                await received.first { [self] _ in lines.count { $0 == line } >= count } != nil
             }
         }
 
         @Test("events are delivered with their frame, also after seeks and after the platform was killed")
         func game() async throws {
-            try await TestWorkspace.run { place in
-                let ground = try await TimelineGround.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let ground = try await TimelineGround.start(in: workspace)
                 try await ground.add("--id", "start", "--type", "period_start")
-                let programme = try await LiveProgramme.make(head: 20, seconds: 150, in: place)
+                let programme = try await LiveProgramme.make(head: 20, seconds: 150, in: workspace)
                 let screen = StampScreen()
                 let player = Player(.media(isHeard: false, shownOn: screen))
                 screen.watch(player)
-                let witness = Witness(screen, of: programme)
-                player.eventDelegate = witness
+                let recorder = Witness(screen, of: programme)
+                player.eventDelegate = recorder
                 let timeline = GameTimeline(
                     TimelineConfiguration(leagueName: TimelineGround.league, gameId: TimelineGround.game),
                     player: player,
@@ -65,7 +65,7 @@ extension EndToEnd {
                 #expect(await timeline.canSubscribeEvents())
                 try await timeline.subscribeEvents()
                 player.set(video: Video(programme.address), play: true)
-                #expect(await witness.heard("added start"))
+                #expect(await recorder.heard("added start"))
 
                 // The event is now, which is some seconds ahead of this viewer.
                 try await ground.add("--id", "goal", "--type", "goal", "--team", "home")
@@ -73,36 +73,37 @@ extension EndToEnd {
                 try await ground.add("--id", "wrong", "--delete")
                 // The platform is killed as soon as it has confirmed the events, and restarted at the same address.
                 try await ground.killAndRestart()
-                #expect(await witness.heard("added goal"))
+                #expect(await recorder.heard("added goal"))
                 try await ground.add("--id", "goal", "--update", "--description", "A. Scorer")
-                #expect(await witness.heard("modified goal"))
+                #expect(await recorder.heard("modified goal"))
                 // If an event is deleted soon, either both notifications arrive or none. Each other event arrives once
                 // and in order.
-                let lines = witness.lines
+                let lines = recorder.lines
                 #expect(lines.filter { !$0.contains("wrong") } == ["added start", "added goal", "modified goal"])
                 let wrong = lines.filter { $0.contains("wrong") }
                 #expect(wrong.isEmpty || wrong == ["added wrong", "deleted wrong"])
                 #expect(timeline.newest == SequenceNumber(5))
 
                 // The seeks lead to before the correction, before the goal, and to the edge.
-                let told = witness.told.values
-                let corrected = try #require(told.last { $0.delivery.type == .modified })
-                let goal = try #require(told.first { $0.delivery.eventID?.description == "goal" })
+                let received = recorder.received.values
+                let corrected = try #require(received.last { $0.delivery.type == .modified })
+                let goal = try #require(received.first { $0.delivery.eventID?.description == "goal" })
                 try await player.seek(to: corrected.delivery.gate - .milliseconds(100))
-                #expect(await witness.heard("modified goal seek"))
+                #expect(await recorder.heard("modified goal seek"))
                 try await player.seek(to: goal.delivery.gate - .milliseconds(500))
-                #expect(await witness.heard("deleted goal seek"))
-                #expect(await witness.heard("added goal", times: 2))
+                #expect(await recorder.heard("deleted goal seek"))
+                #expect(await recorder.heard("added goal", times: 2))
                 try await player.seekToLiveEdge()
-                #expect(await witness.heard("modified goal", times: 2))
+                #expect(await recorder.heard("modified goal", times: 2))
                 #expect(player.session?.cuePoints.contains { $0.type == "timeline.goal" } == true)
                 #expect(timeline.shownEvents.map(\.id) == ["start", "goal"])
                 #expect(timeline.shownEvents.last?.description == "A. Scorer")
 
                 // No event preceded its frame.
-                for told in witness.told.values where told.delivery.eventID != nil && told.delivery.reason == nil {
-                    let reach = try #require(told.reach)
-                    #expect(reach >= told.delivery.gate, "\(told.delivery) at \(reach)")
+                for received in recorder.received.values
+                where received.delivery.eventID != nil && received.delivery.reason == nil {
+                    let reach = try #require(received.reach)
+                    #expect(reach >= received.delivery.gate, "\(received.delivery) at \(reach)")
                 }
                 timeline.shutdown()
                 player.reset()
@@ -112,21 +113,21 @@ extension EndToEnd {
 
         @Test("pcast play --timeline-start sets the capture time of a plain file, and events follow the playhead")
         func start() async throws {
-            try await TestWorkspace.run { place in
-                let film = try await Film.make(seconds: 4, in: place)
-                let ground = try await TimelineGround.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let film = try await Film.make(seconds: 4, in: workspace)
+                let ground = try await TimelineGround.start(in: workspace)
                 // The events were recorded long after the game.
                 try await ground.add("--id", "wicket", "--type", "wicket", "--at", "2026-05-01T12:00:02.000Z")
                 try await ground.add("--id", "behind", "--type", "wicket", "--at", "2026-05-01T12:00:30.000Z")
-                let player = try place.pcast(
+                let player = try workspace.pcast(
                     "play", film.file.path, "--render", "null", "--timeline",
                     "\(TimelineGround.league)/\(TimelineGround.game)", "--timeline-platform", await ground.uri,
                     "--timeline-start", "2026-05-01T12:00:00.000Z")
                 #expect(try await player.exitStatus() == 0)
-                let told = player.events("timeline")
-                #expect(told.map { $0["id"].text } == ["wicket"])
-                #expect(told.first?["change"].text == "added" && told.first?["type"].text == "wicket")
-                #expect(told.first?["gate"].text == "2026-05-01T12:00:02.000Z")
+                let received = player.events("timeline")
+                #expect(received.map { $0["id"].text } == ["wicket"])
+                #expect(received.first?["change"].text == "added" && received.first?["type"].text == "wicket")
+                #expect(received.first?["gate"].text == "2026-05-01T12:00:02.000Z")
                 let names = player.output.lines.values.compactMap { line in
                     ["timeline", "position"].first { line.contains("\"event\":\"\($0)\"") }
                 }
@@ -139,8 +140,8 @@ extension EndToEnd {
 
         @Test("an archived game is imported from its log, and followed by a program")
         func archive() async throws {
-            try await TestWorkspace.run { place in
-                let ground = try await TimelineGround.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let ground = try await TimelineGround.start(in: workspace)
                 let log = """
                     {"log":"old","league":"NHL","game":"1"}
                     {"seq":1,"at":1690000000000,"recordedAt":1690000001000,"change":"added","id":"a","event":{"id":"a"}}
@@ -149,9 +150,9 @@ extension EndToEnd {
                     {"seq":3,"at":1690000003000,"recordedAt":1690000003000,"change":"deleted","id":"a"}
 
                     """
-                try log.write(toFile: place.path("game.jsonl"), atomically: true, encoding: .utf8)
-                try await ground.run(["import", "NHL", "1", place.path("game.jsonl")])
-                let follower = try place.pcast(
+                try log.write(toFile: workspace.path("game.jsonl"), atomically: true, encoding: .utf8)
+                try await ground.run(["import", "NHL", "1", workspace.path("game.jsonl")])
+                let follower = try workspace.pcast(
                     "timeline", "follow", "NHL", "1", "--uri", await ground.uri, "--application",
                     LocalPlatform.application)
                 _ = try await follower.event("change") { $0["seq"].number == 3 }
@@ -167,7 +168,7 @@ extension EndToEnd {
                 #expect(changes.map { $0["change"].text } == ["added", "modified", "deleted", "added", "added"])
                 #expect(changes.compactMap { $0["seq"].number } == [1, 2, 3, 4, 5])
                 #expect(changes.first?["recordedAt"].text == "2023-07-22T04:26:41.000Z")
-                let nothing = try place.pcast(
+                let nothing = try workspace.pcast(
                     "timeline", "follow", "NHL", "none", "--uri", await ground.uri, "--application",
                     LocalPlatform.application)
                 #expect(try await nothing.exitStatus() == 4)

@@ -33,8 +33,8 @@ extension EndToEnd {
             ),
         ]
 
-        private static func create(_ options: [String], in place: TestWorkspace) async throws -> String {
-            let lines = try await place.run(
+        private static func create(_ options: [String], in workspace: TestWorkspace) async throws -> String {
+            let lines = try await workspace.run(
                 BuiltProgram.path("pcast"),
                 ["token", "create", "--application", application, "--expires-at", "1000"] + options
             ).output
@@ -44,17 +44,17 @@ extension EndToEnd {
 
         @Test("create prints the bytes that the public libraries produce")
         func bytes() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let options = ["--required-tag", "channelAlias:my-channel", "--type", "stream"]
-                let token = try await Self.create(options, in: place)
+                let token = try await Self.create(options, in: workspace)
                 #expect(token == Self.channelToken)
             }
         }
 
         @Test("create signs as the public libraries do", arguments: digests)
         func digest(options: [String], digest: String) async throws {
-            try await TestWorkspace.run { place in
-                let token = try await Self.create(options, in: place)
+            try await TestWorkspace.run { workspace in
+                let token = try await Self.create(options, in: workspace)
                 let body = try #require(Data(base64Encoded: String(token.dropFirst("DIGEST:".count))))
                 let envelope = try JSONDecoder().decode(JSON.self, from: body)
                 #expect(envelope["digest"].text == digest)
@@ -70,12 +70,12 @@ extension EndToEnd {
                 ("DIGEST:e30=", "my-secret", "bad-token", 3), ("FOO", "my-secret", "not-a-digest-token", 3),
             ])
         func verify(token: String, secret: String, code: String, status: Int32) async throws {
-            try await TestWorkspace.run { place in
-                let program = try place.pcast("token", "verify", token, "--secret", secret)
+            try await TestWorkspace.run { workspace in
+                let program = try workspace.pcast("token", "verify", token, "--secret", secret)
                 #expect(try await program.exitStatus() == status)
-                let told = try await program.event("token")
-                #expect(told["code"].text == code)
-                #expect(told["value"]["requiredTag"].text == (status == 0 ? "channelAlias:my-channel" : nil))
+                let received = try await program.event("token")
+                #expect(received["code"].text == code)
+                #expect(received["value"]["requiredTag"].text == (status == 0 ? "channelAlias:my-channel" : nil))
             }
         }
     }

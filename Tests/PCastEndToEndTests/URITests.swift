@@ -11,11 +11,11 @@ extension EndToEnd {
             "an encoder without WHIP pushes by SRT, and a viewer sees its video",
             .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
         func listener() async throws {
-            try await TestWorkspace.run { place in
-                let film = try await Film.make(seconds: 6, in: place)
-                let platform = try await URIPlatform.start(in: place, "--srt-pull-ports", URIPlatform.listenerPorts)
+            try await TestWorkspace.run { workspace in
+                let film = try await Film.make(seconds: 6, in: workspace)
+                let platform = try await URIPlatform.start(in: workspace, "--srt-pull-ports", URIPlatform.listenerPorts)
                 let (publisher, port) = try await platform.listen("&passphrase=not-to-be-told")
-                let encoder = try place.start(
+                let encoder = try workspace.start(
                     "/usr/bin/env",
                     ["ffmpeg"] + Self.encoding(film.file.path) + [
                         "-f", "mpegts", "srt://127.0.0.1:\(port)?passphrase=not-to-be-told",
@@ -23,9 +23,9 @@ extension EndToEnd {
                 #expect(try await platform.local.stream() == publisher.streamID.description)
                 let watched = try await WatchedStream.open(publisher.streamID.description, of: platform.local)
                 try await watched.height(720, since: 0)
-                let picture = place.path("picture.png")
-                _ = try await watched.renderer.screenshot(to: picture)
-                let found = try await film.find(MediaFile(path: picture, place: place))
+                let frame = workspace.path("picture.png")
+                _ = try await watched.renderer.screenshot(to: frame)
+                let found = try await film.find(MediaFile(path: frame, workspace: workspace))
                 #expect(found.difference < 6, "the viewer sees the film")
 
                 // The worker has no secret on its command line, and its death ends the stream.
@@ -45,18 +45,18 @@ extension EndToEnd {
             "a stream is pushed by SRT to a recording program, and the recording shows the test pattern",
             .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
         func egress() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await URIPlatform.start(in: place, "--media-allow", "127.0.0.1")
-                let source = try place.pcast(
+            try await TestWorkspace.run { workspace in
+                let platform = try await URIPlatform.start(in: workspace, "--media-allow", "127.0.0.1")
+                let source = try workspace.pcast(
                     "publish", "--uri", platform.local.uri, "--token", try await platform.token("auth"), "--token",
                     try await platform.token("publish"), "--video", "synthetic", "--audio", "synthetic", "--size",
                     "640x360")
                 let stream = try #require(try await source.event("publishing")["streamId"].text)
-                let record = place.path("record.mkv")
+                let record = workspace.path("record.mkv")
                 let token = try await platform.token("stream", "egress", "--stream", stream)
                 let (receiver, pushed, port) = try await ChosenPort.find { port -> (RunningProgram, Publisher, Int)? in
                     let uri = "srt://127.0.0.1:\(port)"
-                    let receiver = try place.start(
+                    let receiver = try workspace.start(
                         "/usr/bin/env",
                         [
                             "ffmpeg", "-v", "error", "-nostdin", "-i", "\(uri)?mode=listener", "-t", "4", "-c",
@@ -73,7 +73,7 @@ extension EndToEnd {
                     }
                 }
                 #expect(try await receiver.exitStatus() == 0)
-                let file = MediaFile(path: record, place: place)
+                let file = MediaFile(path: record, workspace: workspace)
                 #expect(try await file.track("video").codec == "h264")
                 #expect(try await file.track("audio").codec == "aac")
                 #expect(try await file.loudness() > -60)
@@ -100,14 +100,14 @@ extension EndToEnd {
             "redirections and playlists do not lead to forbidden addresses",
             .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func guarded() async throws {
-            try await TestWorkspace.run { place in
-                let film = try await Film.make(seconds: 4, in: place)
-                let server = try place.start(
+            try await TestWorkspace.run { workspace in
+                let film = try await Film.make(seconds: 4, in: workspace)
+                let server = try workspace.start(
                     "/usr/bin/env", ["python3", "\(BuiltProgram.peers)/redirections.py", film.file.path])
-                let places = try await server.event("listening")
-                let http = "127.0.0.1:\(Int(try #require(places["http"].number)))"
-                let rtsp = "127.0.0.1:\(Int(try #require(places["rtsp"].number)))"
-                let platform = try await URIPlatform.start(in: place, "--media-allow", "127.0.0.1")
+                let workspaces = try await server.event("listening")
+                let http = "127.0.0.1:\(Int(try #require(workspaces["http"].number)))"
+                let rtsp = "127.0.0.1:\(Int(try #require(workspaces["rtsp"].number)))"
+                let platform = try await URIPlatform.start(in: workspace, "--media-allow", "127.0.0.1")
                 let token = try await platform.token("publish", "publish-uri")
                 for uri in [
                     "http://\(http)/redirect?token=hidden", "http://\(http)/list.m3u8", "http://\(http)/proxy.m3u8",
@@ -133,8 +133,8 @@ extension EndToEnd {
 
         @Test("a worker ends with its platform, however that ends", .timeLimit(.minutes(5)))
         func orphans() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await URIPlatform.start(in: place, "--srt-pull-ports", URIPlatform.listenerPorts)
+            try await TestWorkspace.run { workspace in
+                let platform = try await URIPlatform.start(in: workspace, "--srt-pull-ports", URIPlatform.listenerPorts)
                 _ = try await platform.listen(options: ConnectOptions(isDetached: true))
                 await platform.pcast.shutdown()
                 let worker = try #require(platform.workers.first, "the detached job has no worker")
@@ -151,9 +151,9 @@ extension EndToEnd {
         private static func pushByRTMP(
             _ stream: String, _ token: String, _ port: Int, _ platform: URIPlatform
         ) async throws {
-            let place = platform.local.place
-            let (record, uri) = (place.path("rtmp.mkv"), "rtmp://127.0.0.1:\(port)/live/hidden-key")
-            let receiver = try place.start(
+            let workspace = platform.local.workspace
+            let (record, uri) = (workspace.path("rtmp.mkv"), "rtmp://127.0.0.1:\(port)/live/hidden-key")
+            let receiver = try workspace.start(
                 "/usr/bin/env",
                 [
                     "ffmpeg", "-v", "verbose", "-nostdin", "-listen", "1", "-f", "flv", "-i", uri, "-t", "3", "-c",
@@ -166,7 +166,7 @@ extension EndToEnd {
                     streamToken: token, streamID: StreamID(stream), uri: uri)
             }
             #expect(try await receiver.exitStatus() == 0)
-            let file = MediaFile(path: record, place: place)
+            let file = MediaFile(path: record, workspace: workspace)
             #expect(try await file.track("audio").codec == "aac")
             let stamps = try await file.stamps()
             #expect(stamps.count > 45)

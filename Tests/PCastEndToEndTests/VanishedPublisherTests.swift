@@ -7,23 +7,23 @@ extension EndToEnd {
     struct VanishedPublisherTests {
         @Test("a vanished publisher is away after 5 s and fails after 30 s", .timeLimit(.minutes(5)))
         func vanished() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let token = try await place.token(LocalPlatform.application, "--type", "publish")
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let token = try await workspace.token(LocalPlatform.application, "--type", "publish")
                 let authentication = try await platform.authenticationToken()
-                let publisher = try place.pcast(
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--token", authentication, "--token", token)
                 let stream = try #require(try await publisher.event("publishing")["streamId"].text)
                 let viewing = try await platform.viewingToken(stream)
-                let viewer = try place.pcast(
+                let viewer = try workspace.pcast(
                     "subscribe", "--uri", platform.uri, "--token", authentication, "--token", viewing)
                 _ = try await viewer.event("firstFrame")
 
                 let killed = Date()
                 publisher.send(SIGKILL)
                 #expect(try await publisher.exitStatus() == 128 + SIGKILL)
-                let told = try await platform.program.message(containing: "no packets for 5 s")
-                let silence = try Self.time(of: told).timeIntervalSince(killed)
+                let received = try await platform.program.message(containing: "no packets for 5 s")
+                let silence = try Self.time(of: received).timeIntervalSince(killed)
                 #expect(silence > 0)
                 print("a vanished publisher is away after \(silence) s")
                 #expect(viewer.isRunning)

@@ -11,8 +11,8 @@ extension EndToEnd {
         /// Runs a publisher with the default log level, and returns its messages and log lines.
         private func messages(_ options: [String], _ variables: [String: String] = [:]) async throws -> [String] {
             var lines: [String] = []
-            try await TestWorkspace.run { place in
-                let program = try place.start(
+            try await TestWorkspace.run { workspace in
+                let program = try workspace.start(
                     BuiltProgram.path("pcast"), Self.publish + options,
                     variables: ["PCAST_LOG_LEVEL": "warning"].merging(variables) { $1 })
                 #expect(try await program.exitStatus() == 0)
@@ -47,15 +47,15 @@ extension EndToEnd {
 
         @Test("a name with control characters neither begins a line of a log nor controls the terminal")
         func hostileNames() async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
                 let name = "evil\u{1B}[2J\u{9B}31m\nforged error platform: all data is lost\r\u{202E}"
                 let create = [
                     "token", "create", "--application", LocalPlatform.application, "--expires-in", "1h", "--type",
                     "publish", "--capability", name,
                 ]
-                let token = try #require(try await place.run(BuiltProgram.path("pcast"), create).output.first)
-                let publisher = try place.pcast(
+                let token = try #require(try await workspace.run(BuiltProgram.path("pcast"), create).output.first)
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--token", token, "--video", "synthetic", "--audio", "null")
                 _ = try await publisher.event("publishing")
                 for program in [platform.program, publisher] {

@@ -9,12 +9,12 @@ extension EndToEnd {
         /// machines share the work, because each has one processor.
         @Test("the tests on real drivers succeed in the virtual machine", .timeLimit(.minutes(45)))
         func hardware() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let bundle = try BuiltProgram.testBundle()
                 let cameras = "Hardware/Camera[a-zA-Z]*Tests/"
                 let limits = ["PCAST_TEST_BUNDLE=\(bundle)", "PCAST_MACHINE_LIMIT=1200"]
                 let machines = try [cameras, "!\(cameras)"].map { filter in
-                    try place.start(
+                    try workspace.start(
                         "/usr/bin/env", limits + [BuiltProgram.machine, "test", filter], limit: .seconds(1_260))
                 }
                 for machine in machines {
@@ -42,42 +42,42 @@ extension EndToEnd {
             "camera and microphone of the virtual machine are published and watched outside",
             .enabled(if: ThisMachine.hasNamespaces && ThisMachine.hasFFmpeg), .timeLimit(.minutes(15)))
         func publish() async throws {
-            try await TestWorkspace.run { place in
+            try await TestWorkspace.run { workspace in
                 let network = "pcast-machine-\(getpid())"
-                let platform = try await Self.platform(in: network, of: place)
+                let platform = try await Self.platform(in: network, of: workspace)
                 let machine = try await Self.publisher(to: platform, in: network)
                 guard let stream = try await machine.event("publishing", within: .seconds(500))["streamId"].text else {
-                    throw EndToEndFailure("no stream is told\n\(machine.report)")
+                    throw EndToEndFailure("no stream is notified\n\(machine.report)")
                 }
-                let (picture, recording) = (place.path("picture.png"), place.path("recording.mp4"))
-                let viewer = try place.start(
+                let (frame, recording) = (workspace.path("picture.png"), workspace.path("recording.mp4"))
+                let viewer = try workspace.start(
                     "\(BuiltProgram.peers)/namespace.sh",
                     [
                         network, BuiltProgram.path("pcast"), "subscribe", "--uri", platform.uri, "--token",
-                        try await platform.viewingToken(stream), "--for", "6s", "--screenshot", picture, "--record",
+                        try await platform.viewingToken(stream), "--for", "6s", "--screenshot", frame, "--record",
                         recording, "--json",
                     ])
                 #expect(try await viewer.exitStatus() == 0, "\(viewer.report)")
-                try await Self.check(picture, of: place)
+                try await Self.check(frame, of: workspace)
                 // A tone is played to the microphone.
-                #expect(try await MediaFile(path: recording, place: place).loudness() > -40)
-                let frames = try await MediaFile(path: recording, place: place).track("video").frames
-                print("Of a camera in the virtual machine \(frames) pictures came in 6 s")
+                #expect(try await MediaFile(path: recording, workspace: workspace).loudness() > -40)
+                let frames = try await MediaFile(path: recording, workspace: workspace).track("video").frames
+                print("Of a camera in the virtual machine \(frames) frames came in 6 s")
                 #expect(frames > 6, "\(machine.report)")
                 try await machine.end()
                 try await platform.program.end()
             }
         }
 
-        private static func platform(in network: String, of place: TestWorkspace) async throws -> LocalPlatform {
-            let program = try place.start(
+        private static func platform(in network: String, of workspace: TestWorkspace) async throws -> LocalPlatform {
+            let program = try workspace.start(
                 "\(BuiltProgram.peers)/namespace.sh",
                 [
-                    network, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)",
+                    network, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(workspace.runtimeDirectory)",
                     BuiltProgram.path("pcast"), "serve", "--listen", "127.0.0.1:8080", "--advertise", "127.0.0.1",
                     "--advertise", "10.0.2.2", "--application", LocalPlatform.application, "--json",
                 ], limit: .longestSuite)
-            return try await LocalPlatform(program, in: place)
+            return try await LocalPlatform(program, in: workspace)
         }
 
         /// Starts the machine with `pcast publish` in it.
@@ -90,7 +90,7 @@ extension EndToEnd {
                 exec "$0" publish --uri http://10.0.2.2:8080 --token "$1" --json --size 320x180 --fps 15 \
                     --video camera --audio microphone:CARD=Loopback,DEV=1
                 """
-            return try platform.place.start(
+            return try platform.workspace.start(
                 "\(BuiltProgram.peers)/namespace.sh",
                 [
                     network, "env", "PCAST_MACHINE_TIME=real", "PCAST_MACHINE_NETWORK=1", "PCAST_MACHINE_LIMIT=800",
@@ -100,15 +100,15 @@ extension EndToEnd {
         }
 
         /// Checks the middles of the bars, each 40 pixels wide.
-        private static func check(_ screenshot: String, of place: TestWorkspace) async throws {
+        private static func check(_ screenshot: String, of workspace: TestWorkspace) async throws {
             let (width, height) = (320, 180)
-            let picture = try #require(
-                await MediaFile(path: screenshot, place: place).pictures(
+            let frame = try #require(
+                await MediaFile(path: screenshot, workspace: workspace).frames(
                     width: width, height: height, format: "yuv444p", byteCount: width * height * 3
                 ).first)
             for (index, bar) in bars.enumerated() {
-                let place = picture.startIndex + height / 2 * width + index * 40 + 20
-                let seen = (0..<3).map { Int(picture[place + $0 * width * height]) }
+                let workspace = frame.startIndex + height / 2 * width + index * 40 + 20
+                let seen = (0..<3).map { Int(frame[workspace + $0 * width * height]) }
                 #expect(zip(seen, bar).allSatisfy { abs($0 - $1) < 16 }, "bar \(index) is \(seen)")
             }
         }

@@ -11,14 +11,14 @@ extension EndToEnd {
             "a browser publishes and subscribes by the platform's offers, and the reason follows the closed connection",
             .timeLimit(.minutes(5)), arguments: ThisMachine.browsers)
         func platformOffers(browser: String) async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
                 let peer = try Peer(
                     "protocol_browser.py",
                     [
                         "--url", platform.uri, "--application", Self.names[0], "--secret", Self.names[1], "--browser",
                         browser,
-                    ], in: nil, of: place, seconds: 3)
+                    ], in: nil, of: workspace, seconds: 3)
                 let figures = try await peer.figures()
                 #expect(figures["reasons"].list.compactMap(\.text) == ["curtain", "curtain"])
                 print("\(figures["peer"].text ?? ""): played \(figures["played"].number ?? 0) s of 3 s")
@@ -31,15 +31,15 @@ extension EndToEnd {
             .enabled(if: !ThisMachine.webSDKs.isEmpty), .timeLimit(.minutes(5)), arguments: ThisMachine.webSDKs,
             ThisMachine.browsers)
         func webSDK(file: String, browser: String) async throws {
-            try await TestWorkspace.run { place in
-                let platform = try await LocalPlatform.start(in: place)
-                let transcript = place.path("transcript.txt")
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let transcript = workspace.path("transcript.txt")
                 let peer = try Peer(
                     "web_sdk.py",
                     [
                         "--url", platform.uri, "--sdk", file, "--application", LocalPlatform.application, "--browser",
                         browser, "--transcript", transcript,
-                    ], in: nil, of: place, seconds: 6)
+                    ], in: nil, of: workspace, seconds: 6)
                 let figures = try await peer.figures()
                 #expect(figures["callbacks"].number ?? 0 > 30)
                 print("\(figures["peer"].text ?? ""), \(file):")

@@ -56,13 +56,13 @@ extension EndToEnd {
             "a worker pulls a film and publishes it out of a network of its own, and reaches nothing else",
             .enabled(if: canIsolate && ThisMachine.hasFFmpeg && ThisMachine.hasPython), .timeLimit(.minutes(5)))
         func isolated() async throws {
-            try await TestWorkspace.run { place in
-                let film = try await Film.make(seconds: 6, in: place)
-                let server = try place.start(
+            try await TestWorkspace.run { workspace in
+                let film = try await Film.make(seconds: 6, in: workspace)
+                let server = try workspace.start(
                     "/usr/bin/env", ["python3", "\(BuiltProgram.peers)/redirections.py", film.file.path])
                 let port = Int(try #require(try await server.event("listening")["http"].number))
                 for (path, isFilm) in [("film.mp4", true), ("redirect", false)] {
-                    try await Self.pull("http://127.0.0.1:\(port)/\(path)", isFilm: isFilm, place)
+                    try await Self.pull("http://127.0.0.1:\(port)/\(path)", isFilm: isFilm, workspace)
                 }
                 #expect(server.events("asked").count >= 2)
                 #expect(server.events("reached").isEmpty)
@@ -70,8 +70,8 @@ extension EndToEnd {
         }
 
         /// The order is the platform's own; the worker is held back by what is named here, whatever this kernel has.
-        private static func pull(_ uri: String, isFilm: Bool, _ place: TestWorkspace) async throws {
-            let file = place.path("order-\(isFilm).json")
+        private static func pull(_ uri: String, isFilm: Bool, _ workspace: TestWorkspace) async throws {
+            let file = workspace.path("order-\(isFilm).json")
             let script = #"""
                 read order; echo "$order" > '\#(file).new'; mv '\#(file).new' '\#(file)'
                 echo '{"listening":{}}'; cat > /dev/null
@@ -79,7 +79,7 @@ extension EndToEnd {
             var configuration = PlatformConfiguration(
                 host: "127.0.0.1", port: 0, rtcPort: 0,
                 applications: [PlatformConfiguration.Application(id: ApplicationID("first"), secret: secret)])
-            configuration.workers = WorkerConfiguration(
+            configuration.workers = JobConfiguration(
                 program: "/bin/sh", arguments: ["-c", script], networks: [IPNetwork("127.0.0.1")!])
             let platform = Platform(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
             let (listening, continuation) = AsyncStream<PlatformListening>.makeStream()

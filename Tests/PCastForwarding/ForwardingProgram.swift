@@ -9,18 +9,18 @@ import PCastCore
 enum ForwardingProgram {
     static func main() throws {
         let arguments = CommandLine.arguments.dropFirst().compactMap { Int($0) }
-        guard arguments.count == 2, let stage = try ForwardingStage(viewers: arguments[0]) else {
+        guard arguments.count == 2, let harness = try ForwardingSetup(viewers: arguments[0]) else {
             print("usage: PCastForwarding VIEWERS MILLISECONDS")
             exit(64)
         }
         // During the first second, logs fill up and tables grow to their size.
-        stage.forward(for: .seconds(1), isCounted: false)
+        harness.forward(for: .seconds(1), isCounted: false)
         let allocations = ForwardingCounters.allocations
         let time = ForwardingCounters.processorTime
-        stage.forward(for: .milliseconds(Int64(arguments[1])), isCounted: true)
+        harness.forward(for: .milliseconds(Int64(arguments[1])), isCounted: true)
         let spent = ForwardingCounters.processorTime - time
-        print("packets=\(stage.forwarded)")
-        print("runs=\(stage.runs)")
+        print("packets=\(harness.forwarded)")
+        print("runs=\(harness.runs)")
         print("nanoseconds=\(spent)")
         if let allocations, let after = ForwardingCounters.allocations { print("allocations=\(after - allocations)") }
     }

@@ -92,16 +92,16 @@ struct BrokenPlaylistTests {
 
     @Test("other text is an error")
     func noPlaylist() {
-        #expect(throws: PlaylistError.notAPlaylist) { try Playlist([]) }
-        #expect(throws: PlaylistError.notAPlaylist) { try Playlist(Array("<html>404</html>".utf8)) }
-        #expect(throws: PlaylistError.notAPlaylist) { try Playlist(Array("\u{FEFF}#EXTM3U\n".utf8)) }
-        #expect(throws: PlaylistError.notUTF8) { try Playlist([0x23, 0xFF, 0xFE]) }
+        #expect(throws: PlaylistError.notAPlaylist) { try HLSPlaylist([]) }
+        #expect(throws: PlaylistError.notAPlaylist) { try HLSPlaylist(Array("<html>404</html>".utf8)) }
+        #expect(throws: PlaylistError.notAPlaylist) { try HLSPlaylist(Array("\u{FEFF}#EXTM3U\n".utf8)) }
+        #expect(throws: PlaylistError.notUTF8) { try HLSPlaylist([0x23, 0xFF, 0xFE]) }
         #expect(throws: PlaylistError.lineTooLong(line: 2)) {
-            try Playlist(
+            try HLSPlaylist(
                 Array(("#EXTM3U\n" + String(repeating: "x", count: PlaylistLimits.lineSize + 1)).utf8))
         }
         #expect(throws: PlaylistError.tooLarge) {
-            try Playlist([UInt8](repeating: 0x0A, count: PlaylistLimits.textSize + 1))
+            try HLSPlaylist([UInt8](repeating: 0x0A, count: PlaylistLimits.textSize + 1))
         }
     }
 
@@ -171,7 +171,7 @@ struct BrokenPlaylistTests {
         let range = try #require(try MediaPlaylist("#EXTM3U\n" + Self.head + text + "\n").dateRanges.first)
         #expect(
             range.attributes == [
-                .init("X-A", .bare("5")), .init("X-B", .bare("1")), .init("X-C", .quoted("4")),
+                .init("X-A", .unquoted("5")), .init("X-B", .unquoted("1")), .init("X-C", .quoted("4")),
             ])
     }
 

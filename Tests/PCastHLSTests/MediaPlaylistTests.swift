@@ -261,9 +261,9 @@ struct MediaPlaylistTests {
         #expect(ranges[0].plannedDuration == seconds(59.9))
         #expect(ranges[0].scte35 == [.init(.back, "0xFD"), .init(.out, "0xFC")])
         #expect(ranges.map { ranges.end(of: $0) } == [wall(40), wall(120), wall(150)])
-        #expect(ranges[1].cues == [.pre, .once] && ranges[1].attributes == [.init("X-N", .bare("5"))])
+        #expect(ranges[1].cues == [.pre, .once] && ranges[1].attributes == [.init("X-N", .unquoted("5"))])
         #expect(
-            ranges[2].attributes == [.init("X-COM-A", .bare("0x1")), .init("X-COM-B", .quoted("q"))])
+            ranges[2].attributes == [.init("X-COM-A", .unquoted("0x1")), .init("X-COM-B", .quoted("q"))])
     }
 
     @Test("discontinuities count from the header's number, also one before the first segment")

@@ -71,13 +71,13 @@ struct MultivariantPlaylistTests {
     @Test("the tags determine the type of a playlist")
     func kinds() throws {
         let variants = "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-STREAM-INF:BANDWIDTH=1\na\n"
-        guard case .multivariant(let read) = try Playlist(Array(variants.utf8)) else {
+        guard case .multivariant(let read) = try HLSPlaylist(Array(variants.utf8)) else {
             Issue.record("the playlist was parsed as a media playlist")
             return
         }
         #expect(read.variants.map(\.uri) == ["a"])
         let segments = "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\na\n"
-        guard case .media(let read) = try Playlist(Array(segments.utf8)) else {
+        guard case .media(let read) = try HLSPlaylist(Array(segments.utf8)) else {
             Issue.record("the playlist was parsed as a multivariant playlist")
             return
         }

@@ -199,8 +199,8 @@ struct PlaylistTimelineTests {
         #expect(PlaylistTimeline(try playlist(50..<53), alignedWith: plain).end == plain.end)
         // Complete playlists have the same start.
         let film = PlaylistTimeline(try playlist(0..<8, more: "#EXT-X-ENDLIST\n"))
-        let sound = try media(Self.head + "#EXTINF:3.5,\na\n#EXTINF:3.5,\nb\n#EXT-X-ENDLIST\n")
-        #expect(PlaylistTimeline(sound, alignedWith: film).start == .zero)
+        let audio = try media(Self.head + "#EXTINF:3.5,\na\n#EXTINF:3.5,\nb\n#EXT-X-ENDLIST\n")
+        #expect(PlaylistTimeline(audio, alignedWith: film).start == .zero)
     }
 
     @Test("hostile numbers and durations result in another epoch without a trap")

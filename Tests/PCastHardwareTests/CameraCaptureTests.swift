@@ -37,14 +37,14 @@ extension Hardware {
             for encoding in [CaptureEncoding.yuyv, .nv12, .i420] { #expect(encodings.contains(encoding)) }
             #expect(encodings.count >= 15)
             for encoding in encodings {
-                let (source, pictures) = try CameraRecording.pictures(
+                let (source, frames) = try CameraRecording.frames(
                     2, of: camera.id, CameraBench.configuration(encoding, CameraBench.small))
                 #expect(source.configuration.encoding == encoding && source.dimensions == CameraBench.small)
                 // Five bits per color are imprecise.
                 let tolerance = [.other("RGBP"), .other("XR15")].contains(encoding) ? 8 : 2
                 for (index, colour) in Self.bars.enumerated() {
                     // vivid draws 100 % colors. Each bar is 40 pixels wide.
-                    let seen = CameraBench.pixel(pictures[1], index * 40 + 20, 90)
+                    let seen = CameraBench.pixel(frames[1], index * 40 + 20, 90)
                     let expected = encoding == .other("GREY") ? [Self.greys[index], 128, 128] : colour
                     #expect(
                         !CameraBench.differ(seen, expected, by: tolerance), "\(encoding.name) bar \(index): \(seen)")
@@ -55,16 +55,16 @@ extension Hardware {
         @Test("YUYV, NV12 and I420 of the same scene are the same frame", .timeLimit(.minutes(5)))
         func equal() throws {
             let camera = try Self.barred()
-            let pictures = try [CaptureEncoding.yuyv, .nv12, .i420].map {
-                try CameraRecording.pictures(2, of: camera.id, CameraBench.configuration($0, CameraBench.large))
-                    .pictures[1]
+            let frames = try [CaptureEncoding.yuyv, .nv12, .i420].map {
+                try CameraRecording.frames(2, of: camera.id, CameraBench.configuration($0, CameraBench.large))
+                    .frames[1]
             }
-            for picture in pictures.dropFirst() {
+            for frame in frames.dropFirst() {
                 var different = 0
                 for row in 0..<CameraBench.large.height {
                     for column in 0..<CameraBench.large.width {
                         let (first, second) = (
-                            CameraBench.pixel(pictures[0], column, row), CameraBench.pixel(picture, column, row)
+                            CameraBench.pixel(frames[0], column, row), CameraBench.pixel(frame, column, row)
                         )
                         if CameraBench.differ(first, second, by: 1) { different += 1 }
                     }
@@ -77,17 +77,17 @@ extension Hardware {
         func quarters(_ encoding: CaptureEncoding) throws {
             let camera = try CameraBench.node("camctl")
             for size in [CameraBench.small, CameraBench.large] {
-                let picture = try CameraRecording.pictures(
+                let frame = try CameraRecording.frames(
                     2, of: camera.id, CameraBench.configuration(encoding, size)
-                ).pictures[1]
-                #expect(picture.dimensions == size)
+                ).frames[1]
+                #expect(frame.dimensions == size)
                 let quarters = [[200, 128, 128], [150, 90, 200], [100, 60, 60], [60, 220, 110]]
                 var wrong = 0
                 // These pixels are between the lines of the moving bar and the edges of the frame.
                 for row in 0..<size.height where abs(row - size.height / 2) > 10 {
                     for column in 0..<size.width {
                         let quarter = (row < size.height / 2 ? 0 : 2) + (column < size.width / 2 ? 0 : 1)
-                        if CameraBench.pixel(picture, column, row) != quarters[quarter] { wrong += 1 }
+                        if CameraBench.pixel(frame, column, row) != quarters[quarter] { wrong += 1 }
                     }
                 }
                 #expect(wrong == 0)
@@ -105,11 +105,11 @@ extension Hardware {
             let camera = try Self.barred()
             #expect(camera.capability.isMultiplanar)
             for encoding in [CaptureEncoding.yuyv, .nv12, .i420] {
-                let picture = try CameraRecording.pictures(
+                let frame = try CameraRecording.frames(
                     2, of: camera.id, CameraBench.configuration(encoding, CameraBench.small)
-                ).pictures[1]
+                ).frames[1]
                 for (index, colour) in Self.bars.enumerated() {
-                    let seen = CameraBench.pixel(picture, index * 40 + 20, 90)
+                    let seen = CameraBench.pixel(frame, index * 40 + 20, 90)
                     #expect(!CameraBench.differ(seen, colour, by: 2), "\(encoding.name) bar \(index): \(seen)")
                 }
             }
@@ -118,14 +118,14 @@ extension Hardware {
         @Test("a requested rate is used, and capture times show it", arguments: [15, 30, 60])
         func rates(_ rate: Int) throws {
             let camera = try CameraBench.node("vivid")
-            let (source, pictures) = try CameraRecording.pictures(
+            let (source, frames) = try CameraRecording.frames(
                 20, of: camera.id, CameraBench.configuration(.yuyv, CameraBench.small, rate))
             #expect(source.nominalFrameRate == Double(rate))
-            let times = pictures.compactMap(\.captureTime)
+            let times = frames.compactMap(\.captureTime)
             #expect(times.count == 20)
             let span = (times[19] - times[1]).seconds
             #expect(abs(span * Double(rate) - 18) < 0.5, "18 intervals took \(span) s")
-            for (first, second) in zip(pictures, pictures.dropFirst()) {
+            for (first, second) in zip(frames, frames.dropFirst()) {
                 let ticks = second.timestamp.ticks - first.timestamp.ticks
                 let span = second.captureTime! - first.captureTime!
                 // Both times are the driver's. The media clock counts in 11 µs.
@@ -143,10 +143,10 @@ extension Hardware {
             defer { recording.source.stop() }
             for _ in 0..<3 {
                 let before = Date().timeIntervalSince1970
-                let pictures = try recording.next(5)
+                let frames = try recording.next(5)
                 let after = Date().timeIntervalSince1970
-                for picture in pictures {
-                    let time = Double(picture.captureTime!.nanosecondsSinceEpoch) / 1e9
+                for frame in frames {
+                    let time = Double(frame.captureTime!.nanosecondsSinceEpoch) / 1e9
                     // A frame may start before the wait for it.
                     #expect(before - 0.1 < time && time < after)
                 }
@@ -158,9 +158,9 @@ extension Hardware {
             let camera = try CameraBench.node("vivid")
             let sizes = [CameraBench.large, CameraBench.small, CameraBench.large, CameraBench.small]
             for (size, encoding) in zip(sizes, [CaptureEncoding.yuyv, .nv12, .i420, .yuyv]) {
-                let (source, pictures) = try CameraRecording.pictures(
+                let (source, frames) = try CameraRecording.frames(
                     2, of: camera.id, CameraBench.configuration(encoding, size))
-                #expect(source.dimensions == size && pictures.allSatisfy { $0.dimensions == size })
+                #expect(source.dimensions == size && frames.allSatisfy { $0.dimensions == size })
             }
             // A camera that was opened and never started is released too, by stopping or deallocating it.
             let opened = try CameraSource(id: camera.id)
@@ -184,7 +184,7 @@ extension Hardware {
                 )
             }
             func use() throws {
-                _ = try CameraRecording.pictures(1, of: camera.id, CameraBench.configuration(.nv12, CameraBench.small))
+                _ = try CameraRecording.frames(1, of: camera.id, CameraBench.configuration(.nv12, CameraBench.small))
                 _ = Cameras.enumerate()
             }
             try use()
@@ -198,18 +198,18 @@ extension Hardware {
         @Test("an unavailable size becomes the nearest available one, and is reported")
         func nearest() throws {
             let camera = try CameraBench.node("camctl")
-            let (source, pictures) = try CameraRecording.pictures(
+            let (source, frames) = try CameraRecording.frames(
                 2, of: camera.id,
                 CameraBench.configuration(.yuyv, Dimensions(width: 600, height: 400), 24))
             #expect(source.dimensions == CameraBench.large && source.configuration.dimensions == CameraBench.large)
             #expect(source.configuration.frameRate == FrameRate(30) && source.nominalFrameRate == 30)
-            #expect(pictures.allSatisfy { $0.dimensions == CameraBench.large })
+            #expect(frames.allSatisfy { $0.dimensions == CameraBench.large })
         }
 
         @Test("without an encoding the camera's best for the size is used; an unavailable one is reported")
         func encodings() throws {
             let camera = try CameraBench.node("camctl")
-            let (source, _) = try CameraRecording.pictures(1, of: camera.id, VideoConfiguration())
+            let (source, _) = try CameraRecording.frames(1, of: camera.id, VideoConfiguration())
             #expect(source.configuration.encoding == .nv12 && source.id == camera.id)
             #expect(throws: DeviceError.faulty("camctl front", reason: "it does not offer H264 (NV12, YUYV)")) {
                 try CameraSource(id: camera.id, configuration: CameraBench.configuration(.h264, CameraBench.small))
@@ -262,12 +262,12 @@ extension Hardware {
             let camera = try CameraBench.node("camctl")
             let recording = try CameraRecording(
                 CameraSource(id: camera.id, configuration: CameraBench.configuration(.yuyv, CameraBench.small)),
-                hold: { Pacer.sleep(until: MonotonicClock.now() + .milliseconds(400)) })
-            let pictures = try recording.next(8)
+                hold: { FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(400)) })
+            let frames = try recording.next(8)
             recording.source.stop()
             let statistics = recording.source.statistics
             #expect(statistics.dropped > statistics.captured && statistics.retimed == 0)
-            let span = (pictures[7].captureTime! - pictures[0].captureTime!).seconds
+            let span = (frames[7].captureTime! - frames[0].captureTime!).seconds
             let total = Double(statistics.captured + statistics.dropped)
             // All of the camera's frames are counted: 30 per second.
             #expect(total >= span * 30 - 1)

@@ -67,7 +67,7 @@ extension Hardware {
             // The frame is now bright because of the light only, which does not turn the light off.
             _ = try recording.next(130)
             #expect(try isLit())
-            #expect(FrameBrightness.mean(of: recording.pictures.last!) > 0.22)
+            #expect(FrameBrightness.mean(of: recording.frames.last!) > 0.22)
             // The room becomes bright.
             try CameraBench.set(node, "brightness", 255)
             try Machine.wait(for: "the light to go out") { try !isLit() }
@@ -165,11 +165,11 @@ extension Hardware {
                 try? CameraBench.set(node, "exposure_dynamic_framerate", 0)
             }
             for (isHeld, rate) in [(false, 15.0), (true, 30.0)] {
-                let source = try CameraSource(id: node.id, configuration: configuration, holdsFrameRate: isHeld)
+                let source = try CameraSource(id: node.id, configuration: configuration, locksFrameRate: isHeld)
                 let recording = try CameraRecording(source)
-                let pictures = try recording.next(11)
+                let frames = try recording.next(11)
                 source.stop()
-                let span = (pictures[10].captureTime! - pictures[1].captureTime!).seconds
+                let span = (frames[10].captureTime! - frames[1].captureTime!).seconds
                 #expect(abs(9 / span - rate) < 1)
                 #expect(source.nominalFrameRate == 30)
                 #expect(

@@ -185,7 +185,7 @@ extension Hardware {
             #expect(try CameraBench.capabilities(back.id).flashModes == Set(FlashMode.allCases))
             let vivid = try CameraBench.capabilities(try CameraBench.node("vivid").id)
             #expect(vivid.autoFocusModes == [] && !vivid.hasFocusTarget && vivid.flashModes == [.alwaysOff])
-            #expect(vivid.mountingTurns == 0)
+            #expect(vivid.mountRotation == 0)
         }
 
         @Test("the direction and mounting of cameras are read from their firmware")
@@ -203,7 +203,7 @@ extension Hardware {
             #expect(devices.map(\.info.facingMode) == [.user, .environment, .undefined, .environment])
             let turns = devices.map { device -> Int? in
                 guard case .video(let capabilities) = device.capabilities else { return nil }
-                return capabilities.mountingTurns
+                return capabilities.mountRotation
             }
             #expect(turns == [0, 3, 2, 1])
             #expect(devices.allSatisfy { $0.info.deviceType == .physical && $0.info.mediaType == .video })
@@ -222,7 +222,7 @@ extension Hardware {
                 _ = try recording.next(3)
             }
             #expect(recording.source.statistics.dropped < 10 && recording.source.statistics.restarted == 0)
-            #expect(recording.pictures.allSatisfy { $0.dimensions == CameraBench.small })
+            #expect(recording.frames.allSatisfy { $0.dimensions == CameraBench.small })
         }
 
         @Test("a node without permission is reported with the group to join")

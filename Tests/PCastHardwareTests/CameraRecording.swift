@@ -7,7 +7,7 @@ import Synchronization
 /// A running camera, and the frames that it has delivered.
 final class CameraRecording: Sendable {
     private struct State {
-        var pictures: [VideoFrame] = []
+        var frames: [VideoFrame] = []
         var coded: [EncodedFrame] = []
         var count = 0
         var end: SourceEnd?
@@ -29,7 +29,7 @@ final class CameraRecording: Sendable {
                 state.withLock { state in
                     state.count += 1
                     switch sample {
-                    case .picture(let frame): if state.pictures.count < Self.limit { state.pictures.append(frame) }
+                    case .frame(let frame): if state.frames.count < Self.limit { state.frames.append(frame) }
                     case .coded(let frame): if state.coded.count < Self.limit { state.coded.append(frame) }
                     }
                 }
@@ -44,7 +44,7 @@ final class CameraRecording: Sendable {
             })
     }
 
-    var pictures: [VideoFrame] { state.withLock { $0.pictures } }
+    var frames: [VideoFrame] { state.withLock { $0.frames } }
     var coded: [EncodedFrame] { state.withLock { $0.coded } }
     var count: Int { state.withLock { $0.count } }
     var end: SourceEnd? { state.withLock { $0.end } }
@@ -54,11 +54,11 @@ final class CameraRecording: Sendable {
 
     /// Waits for this many new samples and returns them. Drops all earlier ones.
     func next(_ count: Int, within limit: Double = 30) throws -> [VideoFrame] {
-        state.withLock { $0.pictures = [] }
-        try Machine.wait(for: "\(count) pictures of \(source.name)", within: limit) {
-            state.withLock { $0.pictures.count >= count || $0.end != nil }
+        state.withLock { $0.frames = [] }
+        try Machine.wait(for: "\(count) frames of \(source.name)", within: limit) {
+            state.withLock { $0.frames.count >= count || $0.end != nil }
         }
-        return Array(pictures.prefix(count))
+        return Array(frames.prefix(count))
     }
 
     func waitForEnd(within limit: Double = 30) throws -> SourceEnd {
@@ -67,9 +67,9 @@ final class CameraRecording: Sendable {
     }
 
     /// Opens a camera, records frames and releases it.
-    static func pictures(
+    static func frames(
         _ count: Int, of id: String, _ configuration: VideoConfiguration
-    ) throws -> (source: CameraSource, pictures: [VideoFrame]) {
+    ) throws -> (source: CameraSource, frames: [VideoFrame]) {
         let recording = try CameraRecording(CameraSource(id: id, configuration: configuration))
         defer { recording.source.stop() }
         return (recording.source, try recording.next(count))

@@ -50,8 +50,8 @@ extension Hardware {
             let capabilities = try CameraBench.capabilities(Self.id)
             #expect(Set(capabilities.formats.map(\.encoding)) == [.yuyv, .mjpeg])
             #expect(capabilities.autoFocusModes == [.locked, .autoThenLocked, .continuous])
-            let raw = try CameraRecording.pictures(3, of: Self.id, CameraBench.configuration(.yuyv, CameraBench.small))
-            #expect(Self.seen(raw.pictures[2]) == Self.quarters)
+            let raw = try CameraRecording.frames(3, of: Self.id, CameraBench.configuration(.yuyv, CameraBench.small))
+            #expect(Self.seen(raw.frames[2]) == Self.quarters)
             // JPEG has the same values in full range.
             let expected = Self.quarters.map { colour in
                 [16 + (colour[0] * 219 + 127) / 255]
@@ -59,8 +59,8 @@ extension Hardware {
             }
             for size in [CameraBench.small, CameraBench.large] {
                 // The first frames may be left over from the previous format.
-                let coded = try CameraRecording.pictures(8, of: Self.id, CameraBench.configuration(.mjpeg, size))
-                let last = coded.pictures[7]
+                let coded = try CameraRecording.frames(8, of: Self.id, CameraBench.configuration(.mjpeg, size))
+                let last = coded.frames[7]
                 #expect(coded.source.dimensions == size && last.dimensions == size)
                 #expect(!CameraBench.differ(Self.seen(last).flatMap(\.self), expected.flatMap(\.self), by: 1))
                 #expect(coded.source.statistics.damaged <= 4 && coded.source.nominalFrameRate == 30)
@@ -78,9 +78,9 @@ extension Hardware {
             #expect(try recording.waitForEnd() == .vanished("Test UVC camera was unplugged"))
             #expect(recording.endedAt! - before < 1)
             let again = try USBCamera()
-            let (_, pictures) = try CameraRecording.pictures(
+            let (_, frames) = try CameraRecording.frames(
                 3, of: Self.id, CameraBench.configuration(.mjpeg, CameraBench.large))
-            #expect(pictures.count == 3)
+            #expect(frames.count == 3)
             try again.unplug()
         }
 
@@ -148,7 +148,7 @@ extension Hardware {
                     CameraSource(id: node.id, configuration: configuration, passesThrough: true))
                 try Machine.wait(for: "coded pictures") { passed.coded.count >= 40 }
                 passed.source.stop()
-                #expect(passed.pictures.isEmpty && passed.source.passThroughObstacle == nil)
+                #expect(passed.frames.isEmpty && passed.source.transcodeReason == nil)
                 #expect(!passed.source.requestKeyFrame(), "a stopped source requests no key frame")
                 let frames = passed.coded
                 #expect(frames[0].isKeyFrame && frames.filter(\.isKeyFrame).count >= 2)
@@ -170,7 +170,7 @@ extension Hardware {
                     CameraSource(id: node.id, configuration: configuration, passesThrough: true))
                 _ = try recording.next(10)
                 recording.source.stop()
-                #expect(recording.source.passThroughObstacle == .hasReordering)
+                #expect(recording.source.transcodeReason == .hasReordering)
             }
         }
     }

@@ -45,13 +45,13 @@ extension Hardware {
             let vivid = try SourceDevices.enumerate(.video).filter { $0.name == "vivid" }
             #expect(vivid.count == 2)
             try Machine.unload("vivid")
-            var told: Set<SourceDeviceChange> = [
+            var received: Set<SourceDeviceChange> = [
                 try #require(await changes.next()), try #require(await changes.next()),
             ]
-            #expect(told == Set(vivid.map { .departed($0) }))
+            #expect(received == Set(vivid.map { .departed($0) }))
             try Machine.load("vivid")
-            told = [try #require(await changes.next()), try #require(await changes.next())]
-            #expect(told == Set(vivid.map { .arrived($0) }))
+            received = [try #require(await changes.next()), try #require(await changes.next())]
+            #expect(received == Set(vivid.map { .arrived($0) }))
 
             let camera = try USBCamera()
             let arrival = try #require(await changes.next())

@@ -21,18 +21,18 @@ final class InputRecording: Sendable {
         input = try VideoInput(VideoRequest(.camera(id: id), constraints: constraints))
         try input.start(
             deliver: { [weak self] sample in
-                if case .picture(let picture) = sample { self?.add(picture) }
+                if case .frame(let frame) = sample { self?.add(frame) }
             }, ended: { [weak self] end in self?.state.withLock { $0.end = end } })
     }
 
-    private func add(_ picture: VideoFrame) {
+    private func add(_ frame: VideoFrame) {
         state.withLock { state in
             if let latest = state.latest {
-                if picture.timestamp.ticks <= latest.timestamp.ticks { state.backwards += 1 }
-                let gap = ClockRate.video.span(ofTicks: picture.timestamp.ticks - latest.timestamp.ticks)
+                if frame.timestamp.ticks <= latest.timestamp.ticks { state.backwards += 1 }
+                let gap = ClockRate.video.span(ofTicks: frame.timestamp.ticks - latest.timestamp.ticks)
                 state.longestGap = max(state.longestGap, gap)
             }
-            state.latest = picture
+            state.latest = frame
             state.count += 1
         }
     }
@@ -48,7 +48,7 @@ final class InputRecording: Sendable {
 
     /// Waits for a new frame that fulfils the condition.
     @discardableResult
-    func picture(_ what: String, where matches: (VideoFrame) -> Bool = { _ in true }) throws -> VideoFrame {
+    func frame(_ what: String, where matches: (VideoFrame) -> Bool = { _ in true }) throws -> VideoFrame {
         let before = count
         var found: VideoFrame?
         try Machine.wait(for: what) {
@@ -71,7 +71,7 @@ extension VideoFrame {
 
     /// Returns whether it is the test cameras' frame, rotated clockwise by this many quarters. Each value may differ a
     /// little.
-    func isKnownPicture(turns: Int = 0, brighter: Int = 0) -> Bool {
+    func isKnownFrame(turns: Int = 0, brighter: Int = 0) -> Bool {
         let order = [[0, 1, 2, 3], [2, 0, 3, 1], [3, 2, 1, 0], [1, 3, 0, 2]][turns]
         let known = [[200, 128, 128], [150, 90, 200], [100, 60, 60], [60, 220, 110]]
         return zip(quarters, order).allSatisfy { seen, place in

@@ -29,14 +29,14 @@ extension Hardware {
         func unplugged() throws {
             let recording = try InputRecording(Self.front, Self.size(CameraBench.large))
             defer { recording.input.stop() }
-            try recording.picture("a picture") { $0.isKnownPicture() }
+            try recording.frame("a frame") { $0.isKnownFrame() }
             try CameraBench.unplug(0)
-            #expect(try recording.picture("black") { $0.isBlack }.dimensions == CameraBench.large)
+            #expect(try recording.frame("black") { $0.isBlack }.dimensions == CameraBench.large)
             #expect(!recording.input.isOpen)
             let count = recording.count
-            try Machine.wait(for: "black pictures that go on") { recording.count >= count + 15 }
+            try Machine.wait(for: "black frames that continue") { recording.count >= count + 15 }
             try CameraBench.plug(0)
-            try recording.picture("a picture after it came back") { $0.isKnownPicture() }
+            try recording.frame("a frame after it came back") { $0.isKnownFrame() }
             #expect(recording.input.isOpen && recording.longestGap < .seconds(1))
             Self.check(recording)
         }
@@ -52,14 +52,14 @@ extension Hardware {
             #expect(recording.input.selection?.configuration.encoding == .mjpeg)
             // Full range is converted to limited: 16 + Y * 219 / 255, 128 + (C - 128) * 224 / 255.
             let limited = [[188, 128, 128], [145, 95, 191], [102, 68, 68], [68, 209, 112]]
-            func isPicture(_ frame: VideoFrame) -> Bool {
+            func isImage(_ frame: VideoFrame) -> Bool {
                 zip(frame.quarters, limited).allSatisfy { !CameraBench.differ($0, $1, by: 3) }
             }
-            try recording.picture("a picture", where: isPicture)
+            try recording.frame("a frame", where: isImage)
             try camera.unplug()
-            try recording.picture("black") { $0.isBlack }
+            try recording.frame("black") { $0.isBlack }
             camera = try USBCamera()
-            try recording.picture("a picture after it came back", where: isPicture)
+            try recording.frame("a frame after it came back", where: isImage)
             Self.check(recording)
         }
 
@@ -77,12 +77,12 @@ extension Hardware {
                 toFile: "/sys/bus/platform/drivers/snd_dummy/unbind", atomically: false, encoding: .utf8)
             try Machine.wait(for: "the end of the card") { !input.isOpen }
             let count = frames.value
-            try Machine.wait(for: "silence that goes on") { frames.value >= count + 25 }
+            try Machine.wait(for: "silence that continues") { frames.value >= count + 25 }
             try "snd_dummy.0".write(
                 toFile: "/sys/bus/platform/drivers/snd_dummy/bind", atomically: false, encoding: .utf8)
             try Machine.wait(for: "the card to be open again") { input.isOpen }
             let later = frames.value
-            try Machine.wait(for: "sound that goes on") { frames.value >= later + 25 }
+            try Machine.wait(for: "audio that continues") { frames.value >= later + 25 }
             #expect(ends.value == 0)
         }
 
@@ -94,10 +94,10 @@ extension Hardware {
             try input.start(
                 deliver: { _ in
                     frames.add()
-                    if frames.value == 10 { Pacer.sleep(until: MonotonicClock.now() + .milliseconds(1_500)) }
+                    if frames.value == 10 { FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(1_500)) }
                 }, ended: { _ in ends.add() })
             defer { input.stop() }
-            try Machine.wait(for: "sound that goes on") { frames.value > 100 || ends.value > 0 }
+            try Machine.wait(for: "audio that continues") { frames.value > 100 || ends.value > 0 }
             #expect(ends.value == 0 && input.isOpen)
         }
 
@@ -108,7 +108,7 @@ extension Hardware {
             for size in [CameraBench.small, CameraBench.large, CameraBench.small] {
                 try recording.input.apply(
                     VideoRequest(.camera(id: Self.front), constraints: Self.size(size)))
-                try recording.picture("a picture of \(size)") { $0.dimensions == size && $0.isKnownPicture() }
+                try recording.frame("a frame of \(size)") { $0.dimensions == size && $0.isKnownFrame() }
                 #expect(recording.input.dimensions == size)
             }
             // Unavailable constraints change nothing.
@@ -117,7 +117,7 @@ extension Hardware {
                     VideoRequest(
                         .camera(id: Self.front), constraints: Self.size(Dimensions(width: 1_920, height: 1_080))))
             }
-            try recording.picture("a picture as before") { $0.dimensions == CameraBench.small && $0.isKnownPicture() }
+            try recording.frame("a frame as before") { $0.dimensions == CameraBench.small && $0.isKnownFrame() }
             #expect(recording.longestGap < .seconds(1))
             Self.check(recording)
         }
@@ -132,16 +132,16 @@ extension Hardware {
             let recording = try InputRecording(nil, constraints)
             defer { recording.input.stop() }
             #expect(recording.input.selection?.device.info.id == Self.front)
-            try recording.picture("a picture") { $0.isKnownPicture() }
+            try recording.frame("a frame") { $0.isKnownFrame() }
             constraints[.facingMode] = facing(.environment)
             constraints[.flashMode] = [DeviceConstraint(.flashMode(.alwaysOn))]
             try recording.input.apply(VideoRequest(.camera(id: nil), constraints: constraints))
             #expect(recording.input.selection?.device.info.id == Self.back)
             let torch = try #require(try CameraBench.value(CameraBench.node("camctl", 1), "intensity_torch_mode"))
-            try recording.picture("a picture in its light") { $0.isKnownPicture(brighter: torch / 2) }
+            try recording.frame("a frame in its light") { $0.isKnownFrame(brighter: torch / 2) }
             constraints[.flashMode] = [DeviceConstraint(.flashMode(.alwaysOff))]
             try recording.input.apply(VideoRequest(.camera(id: nil), constraints: constraints))
-            try recording.picture("a picture without") { $0.isKnownPicture() }
+            try recording.frame("a frame without") { $0.isKnownFrame() }
             // The front camera was released.
             try CameraSource(id: Self.front).stop()
             Self.check(recording)
@@ -151,7 +151,7 @@ extension Hardware {
         func rest() throws {
             let recording = try InputRecording(Self.front, Self.size(CameraBench.large))
             defer { recording.input.stop() }
-            try recording.picture("a picture") { $0.isKnownPicture() }
+            try recording.frame("a frame") { $0.isKnownFrame() }
             #expect(throws: DeviceError.busy("camctl front")) {
                 try VideoInput(VideoRequest(.camera(id: Self.front)))
             }
@@ -160,9 +160,9 @@ extension Hardware {
             let other = try VideoInput(VideoRequest(.camera(id: Self.front)))
             // While another client uses the camera, the track is black.
             recording.input.resume()
-            try recording.picture("black") { $0.isBlack }
+            try recording.frame("black") { $0.isBlack }
             other.stop()
-            try recording.picture("a picture again") { $0.isKnownPicture() }
+            try recording.frame("a frame again") { $0.isKnownFrame() }
             #expect(recording.count > count)
             Self.check(recording)
         }
@@ -179,10 +179,10 @@ extension Hardware {
                 try CameraBench.lie(lie)
                 // The wait includes another ioctl and the time of fifteen frames.
                 #expect(try CameraBench.value(CameraBench.node("camctl"), "brightness") == before)
-                Pacer.sleep(until: MonotonicClock.now() + .milliseconds(500))
+                FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(500))
                 #expect(recording.end == nil, "\(lie)")
             }
-            try recording.picture("a picture") { $0.isKnownPicture() }
+            try recording.frame("a frame") { $0.isKnownFrame() }
             Self.check(recording)
         }
     }

@@ -124,7 +124,7 @@ final class Recording: Sendable {
     func hold(for span: TimeSpan) { state.withLock { $0.hold = span } }
 
     func frames(until count: Int) throws -> [AudioFrame] {
-        try Machine.wait(for: "\(count) frames of sound") {
+        try Machine.wait(for: "\(count) frames of audio") {
             if let end = state.withLock({ $0.end }) { throw Machine.Failure(description: "it ended: \(end)") }
             return state.withLock { $0.frames.count } >= count
         }
@@ -134,7 +134,7 @@ final class Recording: Sendable {
     /// Waits for this many contiguous frames without silence or a loss, and returns all. A busy host delays the
     /// machine, which causes overruns of its devices.
     func frames(steady count: Int) throws -> [AudioFrame] {
-        try Machine.wait(for: "\(count) steady frames of sound") {
+        try Machine.wait(for: "\(count) steady frames of audio") {
             if let end = state.withLock({ $0.end }) { throw Machine.Failure(description: "it ended: \(end)") }
             return state.withLock { $0.frames.count - $0.steadyFrom } >= count
         }
@@ -185,9 +185,9 @@ struct Heard {
 
     /// Returns the exact frequency of a tone, from the phase difference between the first and the last quarter.
     func frequency(near frequency: Double, channel: Int) -> Double {
-        let sound = samples[channel]
-        let distance = sound.count * 3 / 4
-        let (early, late) = (sound[..<(sound.count / 4)], sound[distance...])
+        let audio = samples[channel]
+        let distance = audio.count * 3 / 4
+        let (early, late) = (audio[..<(audio.count / 4)], audio[distance...])
         let first = projection(frequency, of: early)
         let second = projection(frequency, of: late)
         let turned = atan2(second.cosine, second.sine) - atan2(first.cosine, first.sine)

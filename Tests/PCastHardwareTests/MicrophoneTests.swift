@@ -18,10 +18,10 @@ extension Hardware {
             let loopback = try #require(devices.first { $0.info.id == "CARD=Loopback,DEV=1" })
             #expect(loopback.info.mediaType == .audio && loopback.info.deviceType == .physical)
             #expect(loopback.info.name == "Loopback, Loopback PCM" && loopback.identity.name == "Loopback")
-            guard case .audio(let sound) = loopback.capabilities else { throw Machine.Failure(description: "no sound") }
-            #expect(sound.sampleRates.contains(8_000) && sound.sampleRates.contains(48_000))
-            #expect(sound.sampleRates == sound.sampleRates.sorted() && sound.sampleRates.last == 192_000)
-            #expect(sound.channels == 1...32 && sound.canCancelEcho && sound.polarPatterns.isEmpty)
+            guard case .audio(let audio) = loopback.capabilities else { throw Machine.Failure(description: "no audio") }
+            #expect(audio.sampleRates.contains(8_000) && audio.sampleRates.contains(48_000))
+            #expect(audio.sampleRates == audio.sampleRates.sorted() && audio.sampleRates.last == 192_000)
+            #expect(audio.channels == 1...32 && audio.canCancelEcho && audio.polarPatterns.isEmpty)
             #expect(devices.contains { $0.info.id == "CARD=Dummy,DEV=0" && $0.info.name == "Dummy" })
             #expect(Set(devices.map(\.info.id)).count == devices.count)
         }
@@ -31,8 +31,8 @@ extension Hardware {
             let first = try MicrophoneSource(id: "hw:0,1,0", configuration: AudioConfiguration())
             let second = try MicrophoneSource(id: "hw:0,1,1", configuration: AudioConfiguration())
             let device = try #require(Microphones.enumerate().first { $0.info.id == "CARD=Loopback,DEV=1" })
-            guard case .audio(let sound) = device.capabilities else { throw Machine.Failure(description: "no sound") }
-            #expect(sound.sampleRates.isEmpty)
+            guard case .audio(let audio) = device.capabilities else { throw Machine.Failure(description: "no audio") }
+            #expect(audio.sampleRates.isEmpty)
             first.stop()
             second.stop()
         }
@@ -40,13 +40,13 @@ extension Hardware {
         @Test("the dummy card's mixer is listed as it is", .timeLimit(.minutes(5)))
         func controls() throws {
             let device = try #require(Microphones.enumerate().first { $0.info.id == "CARD=Dummy,DEV=0" })
-            guard case .audio(let sound) = device.capabilities else { throw Machine.Failure(description: "no sound") }
-            let volume = try #require(sound.controls.first { $0.name == "Mic Capture Volume" })
+            guard case .audio(let audio) = device.capabilities else { throw Machine.Failure(description: "no audio") }
+            let volume = try #require(audio.controls.first { $0.name == "Mic Capture Volume" })
             guard case .integer(let range, let step, _) = volume.kind else {
                 throw Machine.Failure(description: "\(volume)")
             }
             #expect(range == -50...100 && step == 1)
-            let isSwitch = sound.controls.contains {
+            let isSwitch = audio.controls.contains {
                 if $0.name == "Mic Capture Switch", case .boolean = $0.kind { true } else { false }
             }
             #expect(isSwitch)
@@ -263,10 +263,10 @@ extension Hardware {
             let menu = try PatternMenu(card: "hw:Dummy", items: ["Stereo", "Cardioid", "Omnidirectional", "Figure-8"])
             defer { menu.remove() }
             let device = try #require(Microphones.enumerate().first { $0.info.id == "CARD=Dummy,DEV=0" })
-            guard case .audio(let sound) = device.capabilities else { throw Machine.Failure(description: "no sound") }
-            #expect(sound.polarPatterns == [.cardioid, .omnidirectional])
+            guard case .audio(let audio) = device.capabilities else { throw Machine.Failure(description: "no audio") }
+            #expect(audio.polarPatterns == [.cardioid, .omnidirectional])
             #expect(
-                sound.controls.contains(
+                audio.controls.contains(
                     DeviceControl(
                         name: "Mic Pattern",
                         kind: .menu(["Stereo", "Cardioid", "Omnidirectional", "Figure-8"], standard: 0))))

@@ -39,26 +39,26 @@ extension Hardware {
                 let recording = try InputRecording(nil, Self.constraints(mode, facing))
                 defer { recording.input.stop() }
                 try accelerometer.turn(x: 0, y: -1_000, z: 0)
-                try recording.picture("an upright picture") { $0.isKnownPicture() }
+                try recording.frame("an upright frame") { $0.isKnownFrame() }
                 for quarters in [1, 2, 3, 0] {
                     let (x, y, z) = Self.gravity[quarters]
                     try accelerometer.turn(x: x, y: y, z: z)
                     let turns = facing == .environment ? quarters : (4 - quarters) % 4
-                    let picture = try recording.picture("a picture turned by \(turns) quarters") {
-                        $0.isKnownPicture(turns: turns)
+                    let frame = try recording.frame("a frame turned by \(turns) quarters") {
+                        $0.isKnownFrame(turns: turns)
                     }
                     let upright = CameraBench.large
-                    #expect(picture.dimensions == upright.turned(by: turns))
-                    #expect(recording.input.dimensions == picture.dimensions)
+                    #expect(frame.dimensions == upright.turned(by: turns))
+                    #expect(recording.input.dimensions == frame.dimensions)
                 }
                 // On its back, the device keeps the last orientation.
                 try accelerometer.turn(x: 1_000, y: 0, z: 0)
                 let turns = facing == .environment ? 1 : 3
-                try recording.picture("a turned picture") { $0.isKnownPicture(turns: turns) }
+                try recording.frame("a turned frame") { $0.isKnownFrame(turns: turns) }
                 try accelerometer.turn(x: 0, y: 0, z: -1_000)
                 let count = recording.count
-                try Machine.wait(for: "a second of pictures") { recording.count >= count + 30 }
-                try recording.picture("the same") { $0.isKnownPicture(turns: turns) }
+                try Machine.wait(for: "a second of frames") { recording.count >= count + 30 }
+                try recording.frame("the same") { $0.isKnownFrame(turns: turns) }
                 #expect(recording.input.unmet[.videoSourceRotationMode] == nil && recording.backwards == 0)
             }
         }
@@ -70,10 +70,10 @@ extension Hardware {
             let recording = try InputRecording(nil, Self.constraints(.followUIRotation, .environment))
             defer { recording.input.stop() }
             let count = recording.count
-            try Machine.wait(for: "a second of pictures") { recording.count >= count + 30 }
-            try recording.picture("an upright picture") { $0.isKnownPicture() }
-            recording.input.setUserInterfaceTurn(.clockwise90)
-            try recording.picture("a picture turned with the interface") { $0.isKnownPicture(turns: 1) }
+            try Machine.wait(for: "a second of frames") { recording.count >= count + 30 }
+            try recording.frame("an upright frame") { $0.isKnownFrame() }
+            recording.input.setUserInterfaceRotation(.clockwise90)
+            try recording.frame("a frame turned with the interface") { $0.isKnownFrame(turns: 1) }
         }
 
         @Test("following the device without an accelerometer is reported as unmet", .timeLimit(.minutes(5)))
@@ -81,7 +81,7 @@ extension Hardware {
             #expect(Accelerometer.devices.isEmpty)
             let recording = try InputRecording(nil, Self.constraints(.followDeviceRotation, .environment))
             defer { recording.input.stop() }
-            try recording.picture("an upright picture") { $0.isKnownPicture() }
+            try recording.frame("an upright frame") { $0.isKnownFrame() }
             #expect(recording.input.unmet[.videoSourceRotationMode] != nil)
         }
 
@@ -93,13 +93,13 @@ extension Hardware {
             defer { try? accelerometer.unplug() }
             let recording = try InputRecording(nil, Self.constraints(.automatic, .environment))
             defer { recording.input.stop() }
-            try recording.picture("a turned picture") { $0.isKnownPicture(turns: 1) }
+            try recording.frame("a turned frame") { $0.isKnownFrame(turns: 1) }
             try accelerometer.unplug()
             let count = recording.count
-            try Machine.wait(for: "a second of pictures") { recording.count >= count + 30 }
-            try recording.picture("the same") { $0.isKnownPicture(turns: 1) }
+            try Machine.wait(for: "a second of frames") { recording.count >= count + 30 }
+            try recording.frame("the same") { $0.isKnownFrame(turns: 1) }
             accelerometer = try Accelerometer(x: 0, y: 1_000, z: 0)
-            try recording.picture("a picture on its head") { $0.isKnownPicture(turns: 2) }
+            try recording.frame("a frame on its head") { $0.isKnownFrame(turns: 2) }
         }
     }
 }

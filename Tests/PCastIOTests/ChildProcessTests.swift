@@ -9,10 +9,10 @@ struct ChildProcessTests {
         -> (lines: [String], end: ChildProcess.End)
     {
         let lines = Mutex<[String]>([])
-        let (ends, told) = AsyncStream.makeStream(of: ChildProcess.End.self)
+        let (ends, received) = AsyncStream.makeStream(of: ChildProcess.End.self)
         let child = try ChildProcess(
             "/bin/sh", ["-c", script], environment: ["GREETING": "hello"], input: input,
-            line: { line in lines.withLock { $0.append(line) } }, ended: { told.yield($0) })
+            line: { line in lines.withLock { $0.append(line) } }, ended: { received.yield($0) })
         try body(child)
         let end = try #require(await ends.first { _ in true })
         #expect(child.processID == nil)

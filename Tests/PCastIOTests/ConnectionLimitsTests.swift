@@ -42,13 +42,13 @@ import Testing
         let keep = Lines()
         let (ends, ended) = AsyncStream<Void>.makeStream()
         let hiddenPort = hidden.address.port
-        let (process, door, datagrams) = try ConnectionLimits.runIsolated {
-            () throws(IOError) -> (ChildProcess, OutboundProxy.Entrance, ProxiedDatagrams.Entrance) in
-            let door = try OutboundProxy.Entrance()
-            let datagrams = try ProxiedDatagrams.Entrance(port: echoAddress.port)
+        let (process, endpoint, datagrams) = try ConnectionLimits.runIsolated {
+            () throws(IOError) -> (ChildProcess, OutboundProxy.ListeningSocket, ProxiedDatagrams.ListeningSocket) in
+            let endpoint = try OutboundProxy.ListeningSocket()
+            let datagrams = try ProxiedDatagrams.ListeningSocket(port: echoAddress.port)
             let script = """
                 read go
-                (exec 3<>/dev/tcp/127.0.0.1/\(door.address.port) && echo hello >&3 && read -t 10 word <&3 && echo "tcp $word")
+                (exec 3<>/dev/tcp/127.0.0.1/\(endpoint.address.port) && echo hello >&3 && read -t 10 word <&3 && echo "tcp $word")
                 (exec 3<>/dev/tcp/127.0.0.1/\(hiddenPort)) && echo hidden
                 (exec 3<>/dev/udp/127.0.0.1/\(echoAddress.port) && echo ping >&3 && word=$(timeout 10 head -n 1 <&3) && echo "udp $word")
                 echo done
@@ -56,9 +56,9 @@ import Testing
             let process = try ChildProcess(
                 "/bin/bash", ["-c", script], environment: ["PATH": "/usr/bin:/bin"], input: "go\n",
                 line: { line in keep.lines.withLock { $0.append(line) } }, ended: { _ in ended.finish() })
-            return (process, door, datagrams)
+            return (process, endpoint, datagrams)
         }
-        let relay = try OutboundProxy(.tunnel(outside.address), at: door) { _ in }
+        let relay = try OutboundProxy(.tunnel(outside.address), at: endpoint) { _ in }
         let leading = try ProxiedDatagrams(at: datagrams, to: echoAddress)
         let answering = try WorkerThread(name: "answering") {
             guard RelayPipe.wait(reading: outside.number, milliseconds: 10_000),

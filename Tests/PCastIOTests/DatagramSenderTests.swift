@@ -180,13 +180,13 @@ struct DatagramSenderTests {
         for attempt in 1... {
             try #require(attempt <= 1_000, "the kernel did not record arrival times")
             peer.send([0], to: socket.address)
-            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(5))
+            FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(5))
             #expect(receiver.receive(from: socket) == 1)
             let arrival = try #require(receiver.datagram(0)?.arrival)
             if MonotonicClock.reference().wallTime(at: MonotonicClock.now()) - arrival >= .milliseconds(4) { break }
         }
         peer.send([1], to: socket.address)
-        Pacer.sleep(until: MonotonicClock.now() + .milliseconds(30))
+        FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(30))
         peer.send([2], to: socket.address)
         #expect(receiver.receive(from: socket) == 2)
         let first = try #require(receiver.datagram(0)?.arrival)

@@ -6,24 +6,24 @@ import Testing
 
 /// These tests use real sockets, because the kernel distinguishes the datagrams.
 @Suite("Datagrams that may wait", .timeLimit(.minutes(5)))
-struct PatientDatagramsTests {
+struct DeferredReceiveTests {
     /// Datagrams that begin with 0x81, 0xC9 may wait, whatever the lowest five bits of the first byte are.
-    private static let patient = DeferredReceive([DatagramPattern(mask: 0xE0FF, value: 0x80C9)])
+    private static let deferred = DeferredReceive([DatagramPattern(mask: 0xE0FF, value: 0x80C9)])
     private static let report: [UInt8] = [0x81, 0xC9, 0, 1]
     private static let request: [UInt8] = [0x81, 0xCD, 0, 2]
 
     private static func loop(
-        _ addresses: String..., loops: Int = 1, patient: DeferredReceive = patient
+        _ addresses: String..., loops: Int = 1, deferred: DeferredReceive = deferred
     ) throws -> EventLoop<EchoMachine> {
         try EventLoop(
-            name: "patient", listen: addresses.map { TransportAddress($0)! }, tcpListen: false, loops: loops,
-            patient: patient, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+            name: "deferred", listen: addresses.map { TransportAddress($0)! }, tcpListen: false, loops: loops,
+            deferred: deferred, makeMachine: { _ in EchoMachine() }, afterIteration: { _, _ in })
     }
 
     @Test("urgent datagrams are processed before earlier deferrable ones", arguments: ["127.0.0.1:0", "[::1]:0"])
     func order(address: String) async throws {
         let loop = try Self.loop(address)
-        #expect(loop.patient == Self.patient)
+        #expect(loop.deferred == Self.deferred)
         let peer = TestSocket.udp(address)
         let target = loop.boundAddresses[0]
         nonisolated(unsafe) let sender = peer
@@ -45,8 +45,8 @@ struct PatientDatagramsTests {
     @Test("later ones of many deferrable datagrams wait for the timer, their delay is reported, and none is lost")
     func many() async throws {
         let interval = TimeSpan.milliseconds(200)
-        let patient = DeferredReceive(Self.patient.patterns, interval: interval, timeout: interval * 2)
-        let loop = try Self.loop("127.0.0.1:0", patient: patient)
+        let deferred = DeferredReceive(Self.deferred.patterns, interval: interval, timeout: interval * 2)
+        let loop = try Self.loop("127.0.0.1:0", deferred: deferred)
         let peer = TestSocket.udp()
         let target = loop.boundAddresses[0]
         nonisolated(unsafe) let sender = peer
@@ -77,8 +77,8 @@ struct PatientDatagramsTests {
 
     @Test("a thread that is awake for another reason first answers that, and then reads deferred datagrams")
     func receivesAfterOtherWork() async throws {
-        let patient = DeferredReceive(Self.patient.patterns, interval: .milliseconds(20), timeout: .seconds(600))
-        let loop = try Self.loop("127.0.0.1:0", patient: patient)
+        let deferred = DeferredReceive(Self.deferred.patterns, interval: .milliseconds(20), timeout: .seconds(600))
+        let loop = try Self.loop("127.0.0.1:0", deferred: deferred)
         let (peer, other) = (TestSocket.udp(), TestSocket.udp())
         let target = loop.boundAddresses[0]
         nonisolated(unsafe) let sender = peer
@@ -96,7 +96,7 @@ struct PatientDatagramsTests {
         }
         let (read, polled) = try await loop.call { machine, _ in (machine.handled, machine.polled) }
         let position = try #require(read.lastIndex { $0.bytes == Self.report })
-        #expect(read[position].at - read[count - 1].at >= patient.interval)
+        #expect(read[position].at - read[count - 1].at >= deferred.interval)
         // Earlier datagrams were answered by then.
         #expect(polled.contains(position))
     }
@@ -105,7 +105,7 @@ struct PatientDatagramsTests {
     func twoLoops(address: String) async throws {
         let first = try Self.loop(address, loops: 2)
         let second = try EventLoop(
-            name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+            name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterIteration: { _, _ in })
         let peers = (0..<64).map { _ in TestSocket.udp(address) }
         for peer in peers {
             for bytes in [Self.report, Self.request, Self.report] { peer.send(bytes, to: first.boundAddresses[0]) }
@@ -124,15 +124,15 @@ struct PatientDatagramsTests {
     func twoLoopsInOrder(address: String) async throws {
         let first = try Self.loop(address, loops: 2)
         let second = try EventLoop(
-            name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+            name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterIteration: { _, _ in })
         let target = first.boundAddresses[0]
         // This is at most one batch.
         nonisolated(unsafe) let peers = (0..<DatagramReceiver.batchSize).map { _ in TestSocket.udp(address) }
         // While both loops are busy neither receives, so all datagrams are present when they continue.
-        let (stands, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let (stands, continuesHere) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         try second.submit { _, _ in
             stands.signal()
-            goesOn.wait()
+            continuesHere.wait()
         }
         try await first.call { _, _ in
             stands.wait()
@@ -140,7 +140,7 @@ struct PatientDatagramsTests {
                 peer.send(Self.report, to: target)
                 peer.send(Self.request, to: target)
             }
-            goesOn.signal()
+            continuesHere.signal()
         }
         for peer in peers { for _ in 0..<2 { _ = try #require(peer.receive()) } }
         for loop in [first, second] {
@@ -155,8 +155,8 @@ struct PatientDatagramsTests {
     func refused() async throws {
         // The program is longer than the kernel accepts.
         let patterns = (0..<2_000).map { DatagramPattern(mask: 0xFFFF, value: 0xC000 | UInt16($0)) }
-        let loop = try Self.loop("127.0.0.1:0", "[::1]:0", patient: DeferredReceive(patterns))
-        #expect(loop.patient == nil)
+        let loop = try Self.loop("127.0.0.1:0", "[::1]:0", deferred: DeferredReceive(patterns))
+        #expect(loop.deferred == nil)
         let peer = TestSocket.udp()
         for bytes in [Self.report, Self.request, [0xC0, 7]] {
             peer.send(bytes, to: loop.boundAddresses[0])

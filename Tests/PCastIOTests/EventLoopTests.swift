@@ -173,7 +173,7 @@ struct EventLoopTests {
         }
         let peer = TestSocket.udp()
         // The thread would have been woken by then.
-        Pacer.sleep(until: wanted + .milliseconds(20))
+        FramePacing.sleep(until: wanted + .milliseconds(20))
         let before = MonotonicClock.now()
         peer.send([1], to: loop.boundAddresses[0])
         _ = try #require(peer.receive())

@@ -8,11 +8,11 @@ import Testing
 @Suite("Addresses for programs of this machine alone", .timeLimit(.minutes(5)))
 struct LocalTrafficTests {
     private static func loop(
-        _ listen: String = "127.0.0.1:0", loops: Int = 1, patient: DeferredReceive? = nil
+        _ listen: String = "127.0.0.1:0", loops: Int = 1, deferred: DeferredReceive? = nil
     ) throws -> EventLoop<EchoMachine> {
         try EventLoop(
             name: "local", listen: [TransportAddress(listen)!], localOnly: [.anyV4, IPAddress("::")!], tcpListen: true,
-            loops: loops, patient: patient, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+            loops: loops, deferred: deferred, makeMachine: { _ in EchoMachine() }, afterIteration: { _, _ in })
     }
 
     @Test("datagrams to any address of this machine are answered from the address to which they were sent")
@@ -44,9 +44,9 @@ struct LocalTrafficTests {
 
     @Test("loops that share an address share these addresses too, with separate sockets for deferrable datagrams")
     func shared() async throws {
-        let first = try Self.loop(loops: 2, patient: DeferredReceive([DatagramPattern(mask: 0xFF00, value: 0x0900)]))
+        let first = try Self.loop(loops: 2, deferred: DeferredReceive([DatagramPattern(mask: 0xFF00, value: 0x0900)]))
         let second = try EventLoop(
-            name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterTurn: { _, _ in })
+            name: "second", beside: first, makeMachine: { _ in EchoMachine() }, afterIteration: { _, _ in })
         #expect(second.localOnlyAddresses == first.localOnlyAddresses)
         let address = TransportAddress("127.0.0.9:\(first.boundAddresses[0].port)")!
         let sockets = (0..<32).map { _ in TestSocket.udp() }

@@ -14,17 +14,17 @@ struct OutboundProxyTests {
             "127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0.0.0.0", "::1", "::ffff:127.0.0.1",
             "169.254.169.254", "10.0.0.1", "192.168.1.1", "172.16.0.1", "fe80::1", "fd00::1", "::",
         ] {
-            #expect(throws: AddressRefusal.self, "\(host)") { try addresses.judge(host: host, port: 80) }
+            #expect(throws: AddressRejection.self, "\(host)") { try addresses.evaluate(host: host, port: 80) }
         }
-        #expect(throws: Never.self) { try addresses.judge(host: "9.9.9.9", port: 80) }
+        #expect(throws: Never.self) { try addresses.evaluate(host: "9.9.9.9", port: 80) }
     }
 
     @Test("listed addresses are reachable, and no others")
     func listing() throws {
         let addresses = AddressPolicy(listed: [try #require(IPNetwork("127.0.0.1"))])
-        #expect(try addresses.judge(host: "127.0.0.1", port: 80).description == "127.0.0.1:80")
-        #expect(throws: AddressRefusal.forbidden(try #require(IPAddress("127.0.0.2")))) {
-            try addresses.judge(host: "127.0.0.2", port: 80)
+        #expect(try addresses.evaluate(host: "127.0.0.1", port: 80).description == "127.0.0.1:80")
+        #expect(throws: AddressRejection.forbidden(try #require(IPAddress("127.0.0.2")))) {
+            try addresses.evaluate(host: "127.0.0.2", port: 80)
         }
     }
 

@@ -9,7 +9,7 @@ struct SharedAddressTests {
     private struct Pair {
         let first: EventLoop<EchoMachine>
         let second: EventLoop<EchoMachine>
-        let handedOver = Signal<ArrivedConnection>()
+        let handedOver = Signal<AcceptedConnection>()
 
         init() throws {
             let handedOver = handedOver
@@ -17,16 +17,16 @@ struct SharedAddressTests {
                 name: "first", listen: [TransportAddress("127.0.0.1:0")!], tcpListen: true, loops: 2,
                 makeMachine: { _ in
                     var machine = EchoMachine()
-                    machine.neighboursMark = 2
+                    machine.shardLinksMark = 2
                     return machine
-                }, afterTurn: { _, _ in },
-                onNeighbour: { connection, number in
+                }, afterIteration: { _, _ in },
+                onPeerShard: { connection, number in
                     precondition(number == 1)
                     handedOver.send(connection)
                 })
             second = try EventLoop(
                 name: "second", beside: first, makeMachine: { _ in EchoMachine() },
-                afterTurn: { _, _ in })
+                afterIteration: { _, _ in })
         }
 
         var address: TransportAddress { first.boundAddresses[0] }

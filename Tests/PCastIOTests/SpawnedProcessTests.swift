@@ -38,9 +38,9 @@ struct SpawnedProcessTests {
 
     @Test("the output of a program until its end is read from the requested descriptors")
     func finished() throws {
-        func run(_ words: String, _ hearing: FinishedProcess.Hearing) throws -> FinishedProcess {
+        func run(_ words: String, _ recording: FinishedProcess.RecordedOutputs) throws -> FinishedProcess {
             try FinishedProcess(
-                running: "/bin/sh", ["-c", words], environment: ["X": "y"], folder: "/usr", hearing: hearing)
+                running: "/bin/sh", ["-c", words], environment: ["X": "y"], folder: "/usr", recording: recording)
         }
         let words = "pwd; echo $X >&2; cat; exit 3"
         #expect(try run(words, .output).text == "/usr\n")

@@ -48,10 +48,10 @@ struct StreamReadersTests {
         }
         for _ in 0..<5_000 {
             let stream = readers.withLock { $0.add() }
-            let (heard, tell) = AsyncStream.makeStream(of: Int.self)
+            let (heard, notify) = AsyncStream.makeStream(of: Int.self)
             let reader = Task {
-                for await number in stream { tell.yield(number) }
-                tell.finish()
+                for await number in stream { notify.yield(number) }
+                notify.finish()
             }
             for await _ in heard { break }
             reader.cancel()

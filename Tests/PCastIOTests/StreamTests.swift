@@ -18,9 +18,9 @@ struct StreamTests {
 
     @Test("a frame longer than a datagram closes the connection, and the machine is notified")
     func oversize() async throws {
-        let told = Signal<NetworkPath>()
+        let received = Signal<NetworkPath>()
         let loop = try EventLoop.echo("127.0.0.1:0", tcp: true) { machine, _ in
-            for path in machine.closed { told.send(path) }
+            for path in machine.closed { received.send(path) }
             machine.closed = []
         }
         let peer = TestSocket.tcp(to: loop.boundAddresses[0])
@@ -28,7 +28,7 @@ struct StreamTests {
         #expect(peer.read(3) == [0, 1, 5])
         peer.write([8, 1])
         #expect(peer.read(1) == [])
-        let path = try #require(await told.next())
+        let path = try #require(await received.next())
         #expect(path.remote == peer.address)
         #expect(path.local == loop.boundAddresses[0])
     }
@@ -41,15 +41,15 @@ struct StreamTests {
     @Test("a loop connects, frames pass in both directions, and both ends are notified of the end")
     func connect() async throws {
         let closed = Signal<NetworkPath>()
-        let told = Signal<Told>()
+        let received = Signal<Told>()
         let server = try EventLoop.echo("127.0.0.1:0", tcp: true) { machine, _ in
             for path in machine.closed { closed.send(path) }
             machine.closed = []
         }
         let client = try EventLoop.echo("127.0.0.1:0") { machine, _ in
             machine.echoes = false
-            for (bytes, _, _) in machine.handled { told.send(.heard(bytes)) }
-            for _ in machine.closed { told.send(.closed) }
+            for (bytes, _, _) in machine.handled { received.send(.heard(bytes)) }
+            for _ in machine.closed { received.send(.closed) }
             machine.handled = []
             machine.closed = []
         }
@@ -64,7 +64,7 @@ struct StreamTests {
                 machine.echoes = false
                 machine.send([1, 2, 3, 4], to: path)
             }
-            first = await told.next()
+            first = await received.next()
         } while first == .closed
         #expect(first == .heard([1, 2, 3, 4]))
         #expect(try await client.statistics().connections == 1)
@@ -172,7 +172,7 @@ struct StreamTests {
     }
 
     @Test("answers do not keep an unauthenticated connection open, and its queue is bounded")
-    func answeredStrangers() throws {
+    func answeredUnknownPeers() throws {
         let listener = try TCPListener(binding: TransportAddress("127.0.0.1:0")!)
         let poller = try Poller()
         var connections = TCPConnections()
@@ -299,10 +299,10 @@ struct StreamTests {
         var found: [Int] = []
         var offset = 0
         while offset < stream.count {
-            let room = reassembler.room()
-            let count = min(Int.random(in: 1...3000, using: &generator), room.count, stream.count - offset)
+            let buffer = reassembler.buffer()
+            let count = min(Int.random(in: 1...3000, using: &generator), buffer.count, stream.count - offset)
             stream.withUnsafeBytes {
-                room.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + count]))
+                buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + count]))
             }
             reassembler.append(count)
             offset += count

@@ -11,7 +11,7 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     var waits: [TimeSpan] = []
     var closed: [NetworkPath] = []
     var wakes: [Instant] = []
-    /// The paths that the machine was told to expect, with the number of datagrams handled by then.
+    /// The paths that the machine was notified to expect, with the number of datagrams handled by then.
     var expected: [(paths: [NetworkPath], handled: Int)] = []
     /// The numbers of datagrams handled at each poll, each number once.
     var polled: [Int] = []
@@ -21,9 +21,9 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     var earliestDeadline: Instant? { earlier ?? deadline }
     var echoes = true
     /// The first byte of datagrams for the other machine.
-    var neighboursMark: UInt8?
+    var shardLinksMark: UInt8?
 
-    func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? { datagram.first == neighboursMark ? 1 : nil }
+    func peerShard(of datagram: UnsafeMutableRawBufferPointer) -> Int? { datagram.first == shardLinksMark ? 1 : nil }
 
     mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
         handled.append((Array(datagram), path, now))
@@ -81,12 +81,12 @@ final class Signal<Value: Sendable>: Sendable {
 extension EventLoop where M == EchoMachine {
     static func echo(
         _ listen: String..., tcp: Bool = false,
-        afterTurn: @escaping @Sendable (inout M, Instant) -> Void = { _, _ in },
+        afterIteration: @escaping @Sendable (inout M, Instant) -> Void = { _, _ in },
         beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil
     ) throws -> EventLoop<EchoMachine> {
         try EventLoop(
             name: "echo", listen: listen.map { TransportAddress($0)! }, tcpListen: tcp,
-            makeMachine: { _ in EchoMachine() }, beforeSending: beforeSending, afterTurn: afterTurn)
+            makeMachine: { _ in EchoMachine() }, beforeSending: beforeSending, afterIteration: afterIteration)
     }
 
     /// The port of the loop.

@@ -101,7 +101,7 @@ struct ThreadTests {
     @Test("a sleep lasts until its instant or until it is cancelled")
     func sleeping() throws {
         let moment = MonotonicClock.now() + .milliseconds(2)
-        Pacer.sleep(until: moment)
+        FramePacing.sleep(until: moment)
         #expect(MonotonicClock.now() >= moment)
         let sleep = CancellableSleep()
         let later = MonotonicClock.now() + .milliseconds(2)

@@ -50,7 +50,7 @@ private struct Stage {
     ) -> [OverlayCore.Output] {
         sequence += 1
         let envelope = OverlayEnvelope(event, metadata, sequence: sequence, epoch: epoch)
-        return handle(.pageSaid(.init(number: page), envelope.text))
+        return handle(.pageMessage(.init(number: page), envelope.text))
     }
 
     /// Opens a page that listens and has loaded.
@@ -141,14 +141,14 @@ struct OverlayCoreTests {
         ] { stage.post(message) }
         #expect(stage.take(1).isEmpty)
         stage.say("bridge.ready", from: 1)
-        let told = stage.take(1)
+        let received = stage.take(1)
         #expect(
-            told.map(\.event) == [
+            received.map(\.event) == [
                 "bridge.welcome", "app.status", "player.ready", "player.state", "player.time", "player.speed",
                 "app.language",
             ])
-        #expect(told[4].text == #"{"v":1,"event":"player.time","metadata":{"timecode":2},"seq":5,"epoch":5}"#)
-        #expect(told[3].text.contains("playing"))
+        #expect(received[4].text == #"{"v":1,"event":"player.time","metadata":{"timecode":2},"seq":5,"epoch":5}"#)
+        #expect(received[3].text.contains("playing"))
     }
 
     @Test("only the newest time waits, the rest is in order, and a slow page is closed with a reason")
@@ -161,15 +161,16 @@ struct OverlayCoreTests {
         stage.post(.playerState(.paused))
         stage.post(.playerTime(OverlayTime(timecode: 2)))
         stage.post(.playerMute(true))
-        let told = stage.take(1)
-        #expect(told.map(\.event) == ["player.state", "player.time", "player.mute"] && told[1].text.contains("2"))
+        let received = stage.take(1)
+        #expect(
+            received.map(\.event) == ["player.state", "player.time", "player.mute"] && received[1].text.contains("2"))
         _ = stage.take(2)
         for number in 0..<OverlayPageQueue.messageLimit { stage.post(.playerVolume(number % 100)) }
         #expect(stage.take(2).count == OverlayPageQueue.messageLimit)
         #expect(stage.core.isClosing(.init(number: 1)) == false)
         stage.post(.playerMute(false))
         #expect(stage.core.isClosing(.init(number: 1)))
-        #expect(stage.take(1).map(\.text) == [OverlayClosing.fellBehind.reason])
+        #expect(stage.take(1).map(\.text) == [OverlayClosing.queueOverflowed.reason])
         #expect(stage.take(2).map(\.event) == ["player.mute"], "the other one receives the same messages")
     }
 
@@ -234,21 +235,21 @@ struct OverlayCoreTests {
         stage.attach(1)
         stage.attach(2)
         var warnings = 0
-        for number in 0..<OverlayPage.mostFaults {
+        for number in 0..<OverlayPage.maximumFaults {
             let outputs =
                 number % 2 == 0
-                ? stage.handle(.pageSaid(.init(number: 1), "{")) : stage.handle(.pageSaidBytes(.init(number: 1)))
+                ? stage.handle(.pageMessage(.init(number: 1), "{")) : stage.handle(.pageBinaryMessage(.init(number: 1)))
             warnings += Self.notified(outputs).count
         }
-        #expect(warnings == OverlayPage.mostWarnings)
-        let told = stage.take(1)
-        #expect(told.count { $0.event == "bridge.error" } == OverlayPage.mostFaults)
-        #expect(told.last?.text == OverlayClosing.malformed.reason && stage.take(2).isEmpty)
+        #expect(warnings == OverlayPage.maximumWarnings)
+        let received = stage.take(1)
+        #expect(received.count { $0.event == "bridge.error" } == OverlayPage.maximumFaults)
+        #expect(received.last?.text == OverlayClosing.malformed.reason && stage.take(2).isEmpty)
         #expect(stage.say("player.mute", ["mute": .boolean(true)], from: 1) == [], "its messages are ignored")
         // A repeated number is an old message.
         let text = OverlayEnvelope("player.mute", ["mute": .boolean(true)], sequence: 1_000, epoch: 0).text
-        #expect(Self.commands(stage.handle(.pageSaid(.init(number: 2), text))).count == 1)
-        #expect(Self.commands(stage.handle(.pageSaid(.init(number: 2), text))).isEmpty)
+        #expect(Self.commands(stage.handle(.pageMessage(.init(number: 2), text))).count == 1)
+        #expect(Self.commands(stage.handle(.pageMessage(.init(number: 2), text))).isEmpty)
     }
 
     @Test("a page that sends too much is closed")
@@ -357,7 +358,7 @@ struct OverlayCoreTests {
             case 3: stage.post(.playerVolume(page))
             case 4: _ = stage.take(page)
             case 5: _ = stage.run(.milliseconds(Int64.random(in: 0...500, using: &generator)))
-            case 6: stage.handle(.pageSaid(.init(number: page), "{\(page)"))
+            case 6: stage.handle(.pageMessage(.init(number: page), "{\(page)"))
             default:
                 let event = events.randomElement(using: &generator)!
                 let outputs = stage.say(

@@ -11,7 +11,7 @@ private struct Programme {
     private var now = Instant(nanoseconds: 1)
     private var sequence: Int64 = 0
     /// The messages that the controlling page received.
-    private(set) var told: [String] = []
+    private(set) var received: [String] = []
     /// The outputs for everybody and for the player, except warnings about pages.
     private(set) var outputs: [OverlayCore.Output] = []
     private(set) var warnings = 0
@@ -43,13 +43,13 @@ private struct Programme {
             }
         }
         while let outgoing = core.takeOutgoing(for: first) {
-            if case .text(let text) = outgoing { told.append(text) } else { return told.append("closed") }
+            if case .text(let text) = outgoing { received.append(text) } else { return received.append("closed") }
         }
     }
 
     private mutating func say(_ event: String, _ metadata: JSONObject = [:]) {
         sequence += 1
-        handle(.pageSaid(first, OverlayEnvelope(event, metadata, sequence: sequence, epoch: core.epoch).text))
+        handle(.pageMessage(first, OverlayEnvelope(event, metadata, sequence: sequence, epoch: core.epoch).text))
     }
 
     /// Performs a regular event.
@@ -83,10 +83,10 @@ private struct Programme {
         case 0:
             liars.removeAll { $0 == liar }
             handle(.pageClosed(id))
-        case 1: handle(.pageSaidBytes(id))
-        case 2: handle(.pageSaid(id, String(repeating: "[", count: Int.random(in: 0...70_000, using: &generator))))
+        case 1: handle(.pageBinaryMessage(id))
+        case 2: handle(.pageMessage(id, String(repeating: "[", count: Int.random(in: 0...70_000, using: &generator))))
         case 3: while core.takeOutgoing(for: id) != nil, !core.isClosing(id) {}
-        default: handle(.pageSaid(id, Self.words(&generator)))
+        default: handle(.pageMessage(id, Self.words(&generator)))
         }
     }
 
@@ -124,7 +124,7 @@ struct OverlayHostilityTests {
             loud.goOn(&sameEvents)
             for _ in 0..<Int.random(in: 0...4, using: &lies) { loud.lie(&lies) }
         }
-        #expect(loud.told == quiet.told && quiet.told.count > 100)
+        #expect(loud.received == quiet.received && quiet.received.count > 100)
         #expect(loud.outputs == quiet.outputs && quiet.outputs.count > 100)
         #expect(quiet.warnings == 0 && loud.warnings > 0, "false messages were sent, and cause warnings")
     }

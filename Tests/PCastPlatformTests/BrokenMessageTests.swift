@@ -44,7 +44,7 @@ import Testing
     func garbage(frame: SignalingFrame) async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client in
-                for _ in 1..<ServerConversation.maximumMalformed { try await client.sendRaw(frame) }
+                for _ in 1..<ServerSignalingMachine.maximumMalformed { try await client.sendRaw(frame) }
                 #expect(try await client.authenticate() != nil)
                 try await client.sendRaw(frame)
                 #expect(try await client.closes())

@@ -90,7 +90,7 @@ import Testing
     @Test(
         "pages of other sites receive nothing else",
         arguments: ["/", "/pcast/streams", "/metrics", "/pcast/endPointsAndMore"])
-    func otherDoorsAreClosed(path: String) async throws {
+    func otherEndpointsAreClosed(path: String) async throws {
         try await TestPlatform.run { platform in
             let answer = try await platform.send("GET", path, ["Origin": "https://player.example"])
             #expect(answer.header("Access-Control-Allow-Origin") == nil)

@@ -80,10 +80,10 @@ import Testing
     }
 
     /// Sends requests concurrently, because sequential requests on a busy machine may not exceed a rate.
-    private static func together<Answer: Sendable>(
-        _ count: Int, _ ask: @escaping @Sendable () async throws -> Answer
-    ) async throws -> [Answer] {
-        try await withThrowingTaskGroup(of: Answer.self) { group in
+    private static func together<CallbackResult: Sendable>(
+        _ count: Int, _ ask: @escaping @Sendable () async throws -> CallbackResult
+    ) async throws -> [CallbackResult] {
+        try await withThrowingTaskGroup(of: CallbackResult.self) { group in
             for _ in 0..<count { group.addTask { try await ask() } }
             return try await group.reduce(into: []) { $0.append($1) }
         }
@@ -147,9 +147,9 @@ import Testing
             #expect(try await publish("192.0.2.1, 192.0.2.2", any) == 201)
             #expect(try await publish("192.0.2.9, 192.0.2.2", any) == 503)
             // A remote client is not on this machine and therefore needs a token.
-            let stranger = try await platform.post(
+            let unknownPeer = try await platform.post(
                 "/whip", try Offers.publisher(), headers: ["X-Forwarded-For": "192.0.2.3"])
-            #expect(stranger.status == 401)
+            #expect(unknownPeer.status == 401)
         }
     }
 

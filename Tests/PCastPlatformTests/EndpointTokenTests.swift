@@ -26,14 +26,14 @@ import Testing
         case otherSession, endedSession, otherAddress, unreadableAddress, otherStream, otherTag
 
         /// Whether the fault can occur at an endpoint.
-        func concerns(_ door: Door) -> Bool {
+        func concerns(_ endpoint: Door) -> Bool {
             switch self {
-            case .authenticationKind: door != .session && door != .administration
+            case .authenticationKind: endpoint != .session && endpoint != .administration
             // A session that is opened by a stream's token is valid for that token only.
-            case .publishingKind: door.views
-            case .streamingKind: door.publishes
+            case .publishingKind: endpoint.views
+            case .streamingKind: endpoint.publishes
             // Without an ID in the request the newest matching stream is selected, or none.
-            case .otherStream, .otherTag: door == .whepOfStream || door == .viewing
+            case .otherStream, .otherTag: endpoint == .whepOfStream || endpoint == .viewing
             default: true
             }
         }
@@ -62,8 +62,8 @@ import Testing
         let endedSession: String
     }
 
-    private func token(_ fault: Fault, _ door: Door, _ scene: Scene) throws -> String {
-        let right = { (builder: EdgeTokenBuilder) in door.right(builder) }
+    private func token(_ fault: Fault, _ endpoint: Door, _ scene: Scene) throws -> String {
+        let right = { (builder: EdgeTokenBuilder) in endpoint.right(builder) }
         let good = try Tokens.make { right($0) }
         return switch fault {
         case .expired: try Tokens.make(lifetime: .seconds(-1)) { right($0) }
@@ -97,9 +97,9 @@ import Testing
     }
 
     /// Returns the endpoint's answer: true for success, false for `unauthorized`, nil for anything else.
-    private func knock(_ door: Door, _ token: String, _ scene: Scene) async throws -> Bool? {
+    private func knock(_ endpoint: Door, _ token: String, _ scene: Scene) async throws -> Bool? {
         let platform = scene.platform
-        return switch door {
+        return switch endpoint {
         case .session: try await session(platform) { try await $0.ask(Requests.authenticate(token)) }
         case .publishing: try await inSession(platform) { try await $0.ask(try Requests.publish(token)) }
         case .viewing:
@@ -167,34 +167,34 @@ import Testing
 
     @Test(
         "a faulty token is unauthorized, and the log names the restriction but no token", arguments: Door.allCases)
-    func faults(door: Door) async throws {
+    func faults(endpoint: Door) async throws {
         try await run { scene in
-            for fault in Fault.allCases where fault.concerns(door) {
-                let token = try token(fault, door, scene)
+            for fault in Fault.allCases where fault.concerns(endpoint) {
+                let token = try token(fault, endpoint, scene)
                 let before = scene.record.lines.count
-                #expect(try await knock(door, token, scene) == false, "\(fault) at \(door)")
+                #expect(try await knock(endpoint, token, scene) == false, "\(fault) at \(endpoint)")
                 let lines = scene.record.lines.dropFirst(before)
                 // The backend's interface accepts no token and does not read one.
-                let word = door == .administration ? "application credentials" : fault.restriction
-                #expect(lines.contains { $0.contains(word) }, "\(fault) at \(door): \(lines)")
+                let word = endpoint == .administration ? "application credentials" : fault.restriction
+                #expect(lines.contains { $0.contains(word) }, "\(fault) at \(endpoint): \(lines)")
                 let secret = token.dropFirst("DIGEST:".count).dropFirst(60).prefix(40)
                 if !secret.isEmpty {
-                    #expect(!scene.record.lines.contains { $0.contains(secret) }, "\(fault) at \(door)")
+                    #expect(!scene.record.lines.contains { $0.contains(secret) }, "\(fault) at \(endpoint)")
                 }
             }
         }
     }
 
     @Test("a valid token gives access", arguments: Door.allCases.filter { $0 != .administration })
-    func good(door: Door) async throws {
+    func good(endpoint: Door) async throws {
         try await run { scene in
-            let kind = { (builder: EdgeTokenBuilder) in door.right(builder) }
+            let kind = { (builder: EdgeTokenBuilder) in endpoint.right(builder) }
             var tokens = [try Tokens.make { kind($0) }, try Tokens.make { kind($0).forRemoteAddress("127.0.0.1") }]
-            if door.views {
+            if endpoint.views {
                 tokens.append(try Tokens.make { kind($0).forOriginStream(scene.stream) })
                 tokens.append(try Tokens.make { kind($0).forTag("red") })
             }
-            for token in tokens { #expect(try await knock(door, token, scene) == true) }
+            for token in tokens { #expect(try await knock(endpoint, token, scene) == true) }
         }
     }
 
@@ -225,13 +225,13 @@ import Testing
                 let own = try #require(try await client.authenticate(try Tokens.make()))
                 let token = try Tokens.make { $0.forStreamingOnly().forSession(own) }
                 #expect(try await client.ask(try Requests.view(token)) == .ok)
-                for door in [Door.viewing, .whep, .whepOfStream] {
-                    #expect(try await knock(door, token, scene) == false, "\(door)")
+                for endpoint in [Door.viewing, .whep, .whepOfStream] {
+                    #expect(try await knock(endpoint, token, scene) == false, "\(endpoint)")
                 }
                 let publishing = try Tokens.make { $0.forPublishingOnly().forSession(own) }
                 #expect(try await client.ask(try Requests.publish(publishing)) == .ok)
-                for door in [Door.publishing, .whip] {
-                    #expect(try await knock(door, publishing, scene) == false, "\(door)")
+                for endpoint in [Door.publishing, .whip] {
+                    #expect(try await knock(endpoint, publishing, scene) == false, "\(endpoint)")
                 }
                 let authentication = try Tokens.make { $0.forAuthenticationOnly().forSession(own) }
                 #expect(try await knock(.session, authentication, scene) == false)

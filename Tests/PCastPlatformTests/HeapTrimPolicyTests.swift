@@ -14,20 +14,20 @@ struct TideMarkTests {
 
     @Test("memory is returned when half of many peers have left, again at half of those, and once afterwards")
     func trimsAsPeersLeave() {
-        let told = times([
+        let received = times([
             (0, 0), (1, 100), (2, 1_000), (3, 600), (4, 500), (5, 300), (6, 20), (7, 0), (35, 0), (36, 0), (37, 0),
             (99, 0),
         ])
-        #expect(told == [4, 6, 36])
+        #expect(received == [4, 6, 36])
     }
 
     @Test("memory is returned once after many peers have joined, and again after as many more")
     func trimsAfterJoins() {
-        let told = times([
+        let received = times([
             (0, 0), (1, 150), (2, 200), (3, 500), (7, 500), (8, 500), (9, 500), (20, 650), (30, 650), (31, 700),
             (35, 690), (36, 695), (37, 700), (99, 700),
         ])
-        #expect(told == [8, 37])
+        #expect(received == [8, 37])
     }
 
     @Test("a few peers cause no return of memory")

@@ -25,7 +25,7 @@ final class MediaPeer: Sendable {
                 offer = connection.offer.text
                 return connection
             },
-            afterTurn: { machine, _ in
+            afterIteration: { machine, _ in
                 while let event = machine.pollEvent() { happened.yield(event) }
             })
         self.offer = offer

@@ -26,7 +26,7 @@ import Testing
         try text.write(to: file, atomically: true, encoding: .utf8)
         let process = try FinishedProcess(
             running: "/bin/sh", ["-c", #""$0" check metrics <"$1""#, try #require(Self.promtool), file.path],
-            environment: ProcessInfo.processInfo.environment, hearing: .both)
+            environment: ProcessInfo.processInfo.environment, recording: .both)
         return process.hasSucceeded ? process.text : process.text + "\(process.end)"
     }
 
@@ -68,7 +68,7 @@ import Testing
         var metrics = MetricsText()
         metrics.add(statistics.figures, applications: [odd, ApplicationID("idle")], present: [odd: (1, 2)])
         metrics.add([MetricsText.StreamSource(figures: figures, application: odd)])
-        var refusals = Admission.Counts()
+        var refusals = RequestLimiter.Counts()
         refusals.add(.joinsPerSecond)
         metrics.add(refusals)
         if let process = ProcessMetrics.read() { metrics.add(process) }

@@ -20,12 +20,12 @@ import Testing
     private func register(
         _ port: Int, on platform: TestPlatform, _ name: String = "", host: String = "127.0.0.1"
     ) async throws -> SigningSecret {
-        struct Answer: Decodable { let signingSecret: String }
+        struct CallbackResult: Decodable { let signingSecret: String }
         let place = "/pcast/application/first/callback" + (name.isEmpty ? "" : "/\(name)")
         let answer = try await platform.ask(
             "PUT", place, #"{"callback":{"host":"\#(host)","port":\#(port),"path":"/hook/\#(name)"}}"#)
         try #require(answer.status == 200, "\(answer.body)")
-        let text = try JSONDecoder().decode(Answer.self, from: Data(answer.body.utf8)).signingSecret
+        let text = try JSONDecoder().decode(CallbackResult.self, from: Data(answer.body.utf8)).signingSecret
         return try #require(SigningSecret(text))
     }
 
@@ -74,9 +74,9 @@ import Testing
     @Test("a stream's start is committed before its publisher receives the response") func committed() async throws {
         try await TestPlatform.run(records: keeping()) { platform async throws in
             let (stream, _) = try await platform.publish(token: try Tokens.publishing())
-            let told = try await platform.ask("GET", "/pcast/application/first/notifications?streamId=\(stream)")
-            #expect(told.body.contains(#""what":"started""#))
-            #expect(told.body.contains(#""what":"starting""#))
+            let received = try await platform.ask("GET", "/pcast/application/first/notifications?streamId=\(stream)")
+            #expect(received.body.contains(#""what":"started""#))
+            #expect(received.body.contains(#""what":"starting""#))
         }
     }
 

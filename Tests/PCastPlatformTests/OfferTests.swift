@@ -27,39 +27,40 @@ import Testing
     @Test(
         "an offer to receive answers 400 at WHIP, and one to send at WHEP, whatever their codecs",
         arguments: ["/whip", "/whep"])
-    func direction(door: String) async throws {
+    func direction(endpoint: String) async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
             let (sending, receiving) = (try Offers.publisher(), try Offers.viewer())
             let foreign = try Offers.foreignCodecs()
             let wrong =
-                door == "/whip" ? [receiving, foreign] : [sending, foreign.replacing("recvonly", with: "sendonly")]
+                endpoint == "/whip"
+                ? [receiving, foreign] : [sending, foreign.replacing("recvonly", with: "sendonly")]
             for offer in wrong + [receiving.replacing("recvonly", with: "inactive")] {
-                let answer = try await platform.post(door, offer)
+                let answer = try await platform.post(endpoint, offer)
                 #expect(answer.status == 400)
                 #expect(answer.body.contains("recvonly"), "the error states what is expected")
             }
             #expect(try await platform.figure("pcast_viewers") == 0)
             #expect(try await platform.figure("pcast_streams") == 1)
-            #expect(try await platform.post(door, door == "/whip" ? sending : receiving).status == 201)
+            #expect(try await platform.post(endpoint, endpoint == "/whip" ? sending : receiving).status == 201)
         }
     }
 
     @Test("a truncated or invalid offer answers 400", arguments: ["/whip", "/whep"])
-    func nonsense(door: String) async throws {
+    func nonsense(endpoint: String) async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
-            let offer = door == "/whip" ? try Offers.publisher() : try Offers.viewer()
+            let offer = endpoint == "/whip" ? try Offers.publisher() : try Offers.viewer()
             for text in [
                 "", "nonsense", "v=0\r\n", String(offer.prefix(40)), "\u{0}\u{1}\u{FFFD}", "v=0\r\nm=video\r\n",
             ] {
-                #expect(try await platform.post(door, text).status == 400, "\(text.debugDescription)")
+                #expect(try await platform.post(endpoint, text).status == 400, "\(text.debugDescription)")
             }
             for attribute in ["ice-ufrag", "fingerprint", "ice-pwd"] {
                 let text = offer.replacing("a=\(attribute):", with: "a=x-\(attribute):")
-                #expect(try await platform.post(door, text).status == 400, "without \(attribute)")
+                #expect(try await platform.post(endpoint, text).status == 400, "without \(attribute)")
             }
-            #expect(try await platform.post(door, offer).status == 201)
+            #expect(try await platform.post(endpoint, offer).status == 201)
         }
     }
 
@@ -78,9 +79,9 @@ import Testing
         try await TestPlatform.run(maximumPeers: 2) { platform in
             _ = try await platform.publish()
             let (_, second) = try await platform.publish()
-            for door in ["/whip", "/whep"] {
-                let offer = door == "/whip" ? try Offers.publisher() : try Offers.viewer()
-                let answer = try await platform.post(door, offer)
+            for endpoint in ["/whip", "/whep"] {
+                let offer = endpoint == "/whip" ? try Offers.publisher() : try Offers.viewer()
+                let answer = try await platform.post(endpoint, offer)
                 #expect(answer.status == 503)
                 #expect(answer.header("Retry-After") == "5")
             }

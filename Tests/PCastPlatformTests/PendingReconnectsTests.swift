@@ -67,11 +67,11 @@ import Testing
         "the options of CreateStream that request an earlier stream",
         arguments: [
             (["data-quality-notifications"], nil),
-            (["resume-stream=stream-1"], StreamReturn.stream(StreamID("stream-1"))),
-            (["data-quality-notifications", "resume"], StreamReturn.former),
-        ] as [([String], StreamReturn?)]) func options(_ options: [String], _ asked: StreamReturn?)
+            (["resume-stream=stream-1"], ResumeRequest.stream(StreamID("stream-1"))),
+            (["data-quality-notifications", "resume"], ResumeRequest.former),
+        ] as [([String], ResumeRequest?)]) func options(_ options: [String], _ asked: ResumeRequest?)
     {
-        #expect(StreamReturn(options: options) == asked)
+        #expect(ResumeRequest(options: options) == asked)
     }
 }
 
@@ -80,7 +80,7 @@ import Testing
     private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
 
     @Test("the session that has been absent for longest is first, and returned ones are not listed") func order() {
-        var absent = AbsentSessions()
+        var absent = DisconnectedSessions()
         for (second, id) in ["a", "b", "c"].enumerated() { absent.left(SessionID(id), at: at(Int64(second))) }
         absent.returned(SessionID("a"))
         absent.left(SessionID("a"), at: at(3))
@@ -94,13 +94,13 @@ import Testing
     }
 
     @Test("the list holds no more than the absent sessions, however often they change") func bounded() {
-        var absent = AbsentSessions()
+        var absent = DisconnectedSessions()
         for round in 0..<10_000 {
             for id in ["a", "b", "c"] { absent.left(SessionID(id), at: at(Int64(round))) }
             for id in ["a", "b"] { absent.returned(SessionID(id)) }
         }
         #expect(absent.count == 1)
-        #expect(absent.places < 100)
+        #expect(absent.storedCount < 100)
         #expect(absent.popFirst() == SessionID("c"))
     }
 }

@@ -8,13 +8,13 @@ import Testing
 /// Streams for which the platform makes the offer, and the client answers with `SetRemoteDescription`.
 @Suite struct PlatformOfferTests {
     private static func request(
-        _ wishes: [String], token: String = "", origin: String? = nil
+        _ ideals: [String], token: String = "", origin: String? = nil
     ) -> SignalingRequest {
         var message = PCastSetupStream()
         message.streamToken = token
         message.createStream.sessionID = ""
         message.createStream.createOfferDescription.streamID = ""
-        message.createStream.createOfferDescription.options = wishes
+        message.createStream.createOfferDescription.options = ideals
         if let origin { message.createStream.originStreamID = origin }
         return .setupStream(message)
     }
@@ -38,7 +38,7 @@ import Testing
         let transport = TransportDescription(
             iceUfrag: credentials.ufrag, icePwd: credentials.password,
             fingerprint: try certificate.get().fingerprint.attribute, candidates: [])
-        let answer = try Answer(
+        let answer = try CallbackResult(
             to: SessionDescription(parsing: offer), originSessionID: 7, transport: transport,
             capabilities: MediaCapabilities()
         ) { type, _ in
@@ -118,15 +118,15 @@ import Testing
                 var message = PCastCreateOfferDescription()
                 message.streamID = created.streamID
                 guard
-                    case .createOfferDescription(let told)? = try await client.response(
+                    case .createOfferDescription(let received)? = try await client.response(
                         .createOfferDescription(message))
                 else {
                     Issue.record("CreateOfferDescription was not answered by its response")
                     return
                 }
                 let offered = created.createOfferDescriptionResponse.sessionDescription
-                #expect(told.status == "ok" && told.sessionDescription.type == .offer)
-                #expect(told.sessionDescription.sdp == offered.sdp)
+                #expect(received.status == "ok" && received.sessionDescription.type == .offer)
+                #expect(received.sessionDescription.sdp == offered.sdp)
                 try await ProtocolClient.run(platform) { [message] other async throws in
                     _ = try await other.authenticate()
                     #expect(try await other.ask(.createOfferDescription(message)) == .gone)
@@ -195,8 +195,8 @@ import Testing
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client async throws in
                 _ = try await client.authenticate()
-                for wishes in [[], ["Chrome"], ["upload", "download"]] {
-                    #expect(try await client.ask(Self.request(wishes)) == .badRequest)
+                for ideals in [[], ["Chrome"], ["upload", "download"]] {
+                    #expect(try await client.ask(Self.request(ideals)) == .badRequest)
                 }
                 #expect(try await client.ask(Self.request(["download"], origin: "stream-none")) == .noStreamPlaying)
                 #expect(try await platform.figure("pcast_streams") == 0)

@@ -6,7 +6,7 @@ import PCastWeb
 /// A minimal client of the protocol: one WebSocket, requests out, responses and events in.
 actor ProtocolClient {
     private let connection: WebSocketConnection
-    private var conversation: ClientConversation
+    private var conversation: ClientSignalingMachine
     private var answers: [SignalingRequestID: Result<SignalingResponse, SignalingFailure>] = [:]
     /// The requests in the order of their responses.
     private(set) var answered: [SignalingRequestID] = []
@@ -18,7 +18,7 @@ actor ProtocolClient {
 
     private init(_ connection: WebSocketConnection, form: SignalingFrame.Form) {
         self.connection = connection
-        conversation = ClientConversation(form: form)
+        conversation = ClientSignalingMachine(form: form)
         conversation.handle(.connected, at: MonotonicClock.now())
     }
 

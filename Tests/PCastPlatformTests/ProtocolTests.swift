@@ -123,15 +123,15 @@ import Testing
         arguments: [
             ("ended", "ended"), ("", "ended"), ("app-background", "app-background"), ("lunch at noon", "lunch at noon"),
         ])
-    func destroy(reason: String, told: String) async throws {
+    func destroy(reason: String, received: String) async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { client in
                 _ = try await client.authenticate()
                 let stream = try #require(try await client.setUp(try Requests.publish()))
                 let view = try #require(try await client.setUp(try Requests.view(origin: stream)))
                 #expect(try await client.ask(Requests.destroy(stream, reason: reason)) == .ok)
-                #expect(try await client.reason(view) == told)
-                #expect(try await client.reason(stream) == told)
+                #expect(try await client.reason(view) == received)
+                #expect(try await client.reason(stream) == received)
                 #expect(try await client.ask(Requests.destroy(stream, reason: reason)) == .gone)
             }
         }

@@ -11,11 +11,13 @@ import Testing
 
     private struct Session {
         let platform: TestPlatform
-        let created: TestPlatform.Answer
+        let created: TestPlatform.CallbackResult
         let location: String
         let tag: String
 
-        func patch(_ condition: String?, _ body: String, type: String = trickle) async throws -> TestPlatform.Answer {
+        func patch(_ condition: String?, _ body: String, type: String = trickle) async throws
+            -> TestPlatform.CallbackResult
+        {
             var headers = ["Content-Type": type]
             headers["If-Match"] = condition
             return try await platform.send("PATCH", location, headers, body: body)

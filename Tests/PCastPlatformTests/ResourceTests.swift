@@ -21,16 +21,16 @@ import Testing
 
     @Test(
         "Location is a path that resolves against the endpoint, and DELETE works there", arguments: ["/whip", "/whep"])
-    func locationHeader(door: String) async throws {
+    func locationHeader(endpoint: String) async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
-            let offer = door == "/whip" ? try Offers.publisher() : try Offers.viewer()
-            let answer = try await platform.post(door, offer)
+            let offer = endpoint == "/whip" ? try Offers.publisher() : try Offers.viewer()
+            let answer = try await platform.post(endpoint, offer)
             #expect(answer.status == 201)
             #expect(answer.header("Content-Type") == "application/sdp")
             #expect(answer.headers.contains { $0.name == "Location" })
             let location = try #require(answer.header("Location"))
-            #expect(location.hasPrefix(door + "/resource/"))
+            #expect(location.hasPrefix(endpoint + "/resource/"))
             #expect(try SessionDescription(parsing: answer.body).media.count == 2)
             #expect(try await platform.send("DELETE", location).status == 200)
         }
@@ -77,7 +77,7 @@ import Testing
             let old = try #require(try SessionDescription(parsing: answer.body).media.first?.iceUfrag)
             func patch(
                 _ condition: String?, _ credentials: (ufrag: String, pwd: String)
-            ) async throws -> TestPlatform.Answer {
+            ) async throws -> TestPlatform.CallbackResult {
                 var headers = ["Content-Type": Self.trickle]
                 headers["If-Match"] = condition
                 return try await platform.send("PATCH", location, headers, body: fragment(credentials))
@@ -181,8 +181,8 @@ import Testing
                 #expect(patch.status == 415)
                 #expect(patch.header("Accept-Patch") == Self.trickle)
             }
-            let usual = ["Content-Type": "Application/SDP ; charset=utf-8"]
-            #expect(try await platform.post("/whip", try Offers.publisher(), headers: usual).status == 201)
+            let typical = ["Content-Type": "Application/SDP ; charset=utf-8"]
+            #expect(try await platform.post("/whip", try Offers.publisher(), headers: typical).status == 201)
         }
     }
 

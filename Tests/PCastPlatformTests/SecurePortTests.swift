@@ -70,7 +70,7 @@ import Testing
             let events = AsyncStream<Tunnel.Event>.makeStream()
             let tunnel = Tunnel(
                 Machine(client: TURNClient(credentials: link.credentials, peer: peer, seed: 7)), host: link.host,
-                port: link.port, clock: { MonotonicClock.now() }, told: { events.continuation.yield($0) })
+                port: link.port, clock: { MonotonicClock.now() }, onEvent: { events.continuation.yield($0) })
             var near: TransportAddress?
             for await event in events.stream {
                 if case .ready(let address) = event { near = address }
@@ -85,7 +85,7 @@ import Testing
             let other = TransportAddress("192.0.2.1:8189")!
             let refused = Tunnel(
                 Machine(client: TURNClient(credentials: link.credentials, peer: other, seed: 7)), host: link.host,
-                port: link.port, clock: { MonotonicClock.now() }, told: { elsewhere.continuation.yield($0) })
+                port: link.port, clock: { MonotonicClock.now() }, onEvent: { elsewhere.continuation.yield($0) })
             for await event in elsewhere.stream {
                 #expect(event == .ended("403"))
                 break
@@ -101,14 +101,14 @@ import Testing
         let own = try #require(try SessionDescription(parsing: offer).media.first)
         let local = ICECredentials(ufrag: own.iceUfrag ?? "", password: own.icePwd ?? "")!
         let remote = ICECredentials(ufrag: section.iceUfrag ?? "", password: section.icePwd ?? "")!
-        let (states, told) = AsyncStream<ICEControllingAgent.State>.makeStream()
+        let (states, received) = AsyncStream<ICEControllingAgent.State>.makeStream()
         let loop = try EventLoop(
             name: "check", listen: [TransportAddress(ip: .loopbackV4, port: 0)], tcpListen: false,
             makeMachine: { bound in
                 Checker(
                     agent: ICEControllingAgent(
                         local: local, remote: remote, tieBreaker: 1, addresses: bound, seed: 1))
-            }, afterTurn: { machine, _ in told.yield(machine.agent.state) })
+            }, afterIteration: { machine, _ in received.yield(machine.agent.state) })
         defer { loop.stop() }
         try loop.submit { machine, now in machine.agent.addRemoteCandidate(.host(address), at: now) }
         for await state in states {

@@ -16,14 +16,14 @@ import Testing
 
         var streams: [StreamID] { ends.withLock { $0.map(\.streamID) } }
 
-        func deliver(_ news: SessionRegistry.News) -> Bool {
+        func deliver(_ news: SessionRegistry.SessionUpdate) -> Bool {
             if case .ended(let end) = news { ends.withLock { $0.append(end) } }
             return true
         }
     }
 
     /// Returns the streams whose end is reported.
-    private func ends(_ news: [SessionRegistry.News]?) -> [StreamID] {
+    private func ends(_ news: [SessionRegistry.SessionUpdate]?) -> [StreamID] {
         (news ?? []).compactMap { if case .ended(let end) = $0 { end.streamID } else { nil } }
     }
 
@@ -48,13 +48,13 @@ import Testing
         let resumed = try #require(
             await registry.open(application, previous: opened.id, at: start + .seconds(179)) { later.deliver($0) })
         #expect(resumed.id == opened.id)
-        #expect(ends(resumed.untold) == [StreamID("b")])
+        #expect(ends(resumed.pendingUpdates) == [StreamID("b")])
         // The loss of the old connection is noticed only now, which changes nothing.
         await registry.connectionLost(opened.id, connection: opened.connection, at: start + .seconds(180))
         await registry.ended(end("c"), in: opened.id)
         #expect(later.streams == [StreamID("c")])
         let again = await registry.open(application, previous: opened.id, at: start + .seconds(181)) { _ in true }
-        #expect(again?.untold.isEmpty == true)
+        #expect(again?.pendingUpdates.isEmpty == true)
     }
 
     @Test("a message that a closing connection did not accept is kept") func refusedDelivery() async throws {
@@ -63,7 +63,7 @@ import Testing
         #expect(await registry.began(StreamID("a"), in: opened.id))
         await registry.ended(end("a"), in: opened.id)
         let resumed = await registry.open(application, previous: opened.id, at: start) { _ in true }
-        #expect(ends(resumed?.untold) == [StreamID("a")])
+        #expect(ends(resumed?.pendingUpdates) == [StreamID("a")])
     }
 
     @Test("a session is removed after an absence of three minutes") func absence() async throws {
@@ -102,14 +102,14 @@ import Testing
             let resumed = try #require(
                 await registry.open(application, previous: known.id, at: start) { _ in true })
             #expect(resumed.id == known.id)
-            let told = resumed.untold.compactMap { news in
+            let received = resumed.pendingUpdates.compactMap { news in
                 if case .interrupted(let stream) = news { stream } else { nil }
             }
-            #expect(told == [StreamID("a")])
+            #expect(received == [StreamID("a")])
         }
         #expect(await registry.began(StreamID("a"), in: known.id))
         let again = await registry.open(application, previous: known.id, at: start) { _ in true }
-        #expect(again?.untold.isEmpty == true)
+        #expect(again?.pendingUpdates.isEmpty == true)
     }
 
     @Test("a session is resumed by its own application only") func applications() async throws {

@@ -50,10 +50,10 @@ import Testing
 
     @Test("the list of ignored capabilities is short and valid in a header") func ignoredCapabilitiesHeader() throws {
         let names = (0..<100).map { "name\($0)" }
-        #expect(try StreamCapabilities(names, for: .publish).told == Array(names.prefix(16)))
+        #expect(try StreamCapabilities(names, for: .publish).reportedNames == Array(names.prefix(16)))
         let odd = try StreamCapabilities(
             ["a\r\nSet-Cookie: b", "é,\"", String(repeating: "x", count: 500)], for: .view)
-        #expect(odd.told == ["a??Set-Cookie:?b", "???", String(repeating: "x", count: 64)])
+        #expect(odd.reportedNames == ["a??Set-Cookie:?b", "???", String(repeating: "x", count: 64)])
     }
 
     @Test("unavailable and contradictory capabilities are rejected") func refused() {
@@ -79,7 +79,7 @@ import Testing
         #expect(kind(["audio-only"], .view, options: ["no-audio"]) == .badRequest)
     }
 
-    // MARK: At the doors
+    // MARK: At the endpoints
 
     private func token(_ capabilities: [String], publishing: Bool) throws -> String {
         try Tokens.make { builder in
@@ -91,14 +91,14 @@ import Testing
 
     /// Returns the protocol's answer to a publisher.
     private func options(of token: String, _ platform: TestPlatform) async throws -> [String] {
-        let told = Mutex<[String]>([])
+        let received = Mutex<[String]>([])
         try await ProtocolClient.run(platform) { client async throws in
             _ = try await client.authenticate(try Tokens.make())
             let answer = try await client.response(try Requests.publish(token))
             guard case .setupStream(let response)? = answer, response.status == "ok" else { return }
-            told.withLock { $0 = response.createStreamResponse.options }
+            received.withLock { $0 = response.createStreamResponse.options }
         }
-        return told.withLock { $0 }
+        return received.withLock { $0 }
     }
 
     @Test("WHIP, WHEP, the protocol and the log name capabilities without effect") func named() async throws {
@@ -123,8 +123,8 @@ import Testing
 
     @Test("audio only, video only and the unsupported streaming apply at each endpoint") func media() async throws {
         try await TestPlatform.run { platform in
-            let sound = try token(["audio-only"], publishing: true)
-            let whip = try await platform.post("/whip", try Offers.publisher(), token: sound)
+            let audio = try token(["audio-only"], publishing: true)
+            let whip = try await platform.post("/whip", try Offers.publisher(), token: audio)
             let published = try SessionDescription(parsing: whip.body)
             #expect(published.media.map { $0.direction == .inactive } == published.media.map { $0.kind == .video })
             #expect(published.media.allSatisfy { !$0.isRejected })

@@ -8,7 +8,7 @@ import Testing
 /// The events of WHIP and WHEP sessions as server-sent events.
 @Suite struct StreamEventsTests {
     /// Returns the address of the events that an answer links to.
-    private func address(of answer: TestPlatform.Answer, isViewer: Bool = false) throws -> String {
+    private func address(of answer: TestPlatform.CallbackResult, isViewer: Bool = false) throws -> String {
         let link = try #require(answer.headers["Link"].first { $0.contains("server-sent-events") })
         #expect(link.contains("rel=\"urn:ietf:params:whep:ext:core:server-sent-events\""))
         #expect(link.contains("events=\"data-quality,ended\(isViewer ? ",captions" : "")\""))
@@ -16,14 +16,14 @@ import Testing
     }
 
     @Test("the first row is the current one, and the events end with the session", arguments: ["/whip", "/whep"])
-    func events(door: String) async throws {
+    func events(endpoint: String) async throws {
         try await TestPlatform.run { platform in
             _ = try await platform.publish()
             let answer = try await platform.post(
-                door, door == "/whip" ? try Offers.publisher() : try Offers.viewer())
+                endpoint, endpoint == "/whip" ? try Offers.publisher() : try Offers.viewer())
             let location = try #require(answer.header("Location"))
             let response = try await HTTPClient.shared.execute(
-                HTTPClientRequest(url: platform.uri + (try address(of: answer, isViewer: door == "/whep"))),
+                HTTPClientRequest(url: platform.uri + (try address(of: answer, isViewer: endpoint == "/whep"))),
                 timeout: .seconds(60))
             #expect(response.status == .ok)
             #expect(response.headers.first(name: "Content-Type") == "text/event-stream")
@@ -53,10 +53,10 @@ import Testing
 
     @Test("a platform that stops ends the events")
     func stopping() async throws {
-        let (bodies, told) = AsyncStream.makeStream(of: HTTPClientResponse.self)
+        let (bodies, received) = AsyncStream.makeStream(of: HTTPClientResponse.self)
         try await TestPlatform.run { platform in
             let answer = try await platform.post("/whip", try Offers.publisher())
-            told.yield(
+            received.yield(
                 try await HTTPClient.shared.execute(
                     HTTPClientRequest(url: platform.uri + (try address(of: answer))), timeout: .seconds(60)))
         }

@@ -75,14 +75,14 @@ import Testing
     }
 
     @Test("streams that ended are removed, and new ones beyond the maximum have no history") func all() {
-        let histories = StreamHistories()
-        let many = (0...StreamHistories.capacity).map { figures("stream-\($0)") }
+        let histories = StreamHistoryStore()
+        let many = (0...StreamHistoryStore.capacity).map { figures("stream-\($0)") }
         histories.note(many, at: time(1))
         #expect(histories.history(of: StreamID("stream-0")) != nil)
-        #expect(histories.history(of: StreamID("stream-\(StreamHistories.capacity)")) == nil)
-        histories.note([figures("stream-0"), many[StreamHistories.capacity]], at: time(2))
+        #expect(histories.history(of: StreamID("stream-\(StreamHistoryStore.capacity)")) == nil)
+        histories.note([figures("stream-0"), many[StreamHistoryStore.capacity]], at: time(2))
         #expect(histories.history(of: StreamID("stream-0"))?.samples(after: time(0)).count == 2)
         #expect(histories.history(of: StreamID("stream-1")) == nil)
-        #expect(histories.history(of: many[StreamHistories.capacity].stream)?.samples(after: time(0)).count == 1)
+        #expect(histories.history(of: many[StreamHistoryStore.capacity].stream)?.samples(after: time(0)).count == 1)
     }
 }

@@ -26,7 +26,7 @@ struct TestPlatform: Sendable {
         applications: [PlatformConfiguration.Application] = [application, otherApplication],
         records: StorageConfiguration = StorageConfiguration(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-        workers: WorkerConfiguration? = nil, _ body: (TestPlatform) async throws -> Void
+        workers: JobConfiguration? = nil, _ body: (TestPlatform) async throws -> Void
     ) async throws {
         var configuration = PlatformConfiguration(
             host: host, port: 0, rtcPort: 0, advertise: advertise, applications: applications,
@@ -99,7 +99,7 @@ struct TestPlatform: Sendable {
 
     // MARK: HTTP
 
-    struct Answer: Sendable {
+    struct CallbackResult: Sendable {
         let status: Int
         let headers: HTTPHeaders
         let body: String
@@ -109,20 +109,20 @@ struct TestPlatform: Sendable {
 
     func send(
         _ method: String, _ path: String, _ headers: [String: String] = [:], body: String? = nil
-    ) async throws -> Answer {
+    ) async throws -> CallbackResult {
         var request = HTTPClientRequest(url: path.hasPrefix("http") ? path : uri + path)
         request.method = HTTPMethod(rawValue: method)
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         if let body { request.body = .bytes(ByteBuffer(string: body)) }
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
         let bytes = try await response.body.collect(upTo: 1 << 20)
-        return Answer(status: Int(response.status.code), headers: response.headers, body: String(buffer: bytes))
+        return CallbackResult(status: Int(response.status.code), headers: response.headers, body: String(buffer: bytes))
     }
 
     /// Posts an offer to a WHIP or WHEP endpoint.
     func post(
         _ path: String, _ offer: String, token: String? = nil, headers: [String: String] = [:]
-    ) async throws -> Answer {
+    ) async throws -> CallbackResult {
         var headers = headers
         headers["Content-Type"] = headers["Content-Type"] ?? "application/sdp"
         if let token { headers["Authorization"] = "Bearer \(token)" }
@@ -130,7 +130,7 @@ struct TestPlatform: Sendable {
     }
 
     /// Sends a request as the first application's backend.
-    func ask(_ method: String, _ path: String, _ body: String? = nil) async throws -> Answer {
+    func ask(_ method: String, _ path: String, _ body: String? = nil) async throws -> CallbackResult {
         let credentials = Base64.encode(Array("\(Self.application.id):\(Self.application.secret)".utf8))
         return try await send(method, path, ["Authorization": "Basic \(credentials)"], body: body)
     }

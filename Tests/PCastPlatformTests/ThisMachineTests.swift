@@ -43,7 +43,7 @@ import Testing
             ("127.0.0.1", "127.0.0.1:8080", "file://", false), ("127.0.0.1", "127.0.0.1@evil.example", nil, false),
         ] as [(String, String?, String?, Bool)])
     func visitors(address: String, host: String?, origin: String?, isHere: Bool) {
-        let clientContext = ClientContext(Caller(address: IPAddress(address)), host: host, origin: origin)
+        let clientContext = ClientContext(RequestOrigin(address: IPAddress(address)), host: host, origin: origin)
         #expect(clientContext.isOnThisMachine == isHere)
     }
 }

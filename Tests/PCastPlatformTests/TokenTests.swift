@@ -10,8 +10,8 @@ import Testing
 
     /// Returns whether the endpoint admits a client with the token; nil if it answers neither success nor
     /// `unauthorized`.
-    private func isAdmitted(_ token: String, at door: Door, _ platform: TestPlatform) async throws -> Bool? {
-        switch door {
+    private func isAdmitted(_ token: String, at endpoint: Door, _ platform: TestPlatform) async throws -> Bool? {
+        switch endpoint {
         case .whip: admitted(try await platform.post("/whip", try Offers.publisher(), token: token).status)
         case .whep: admitted(try await platform.post("/whep", try Offers.viewer(), token: token).status)
         case .publishing: try await isAdmitted(try Requests.publish(token), platform)
@@ -50,9 +50,9 @@ import Testing
     @Test(
         "an invalid, expired or foreign token is rejected by every endpoint",
         arguments: Door.allCases)
-    func badTokens(door: Door) async throws {
+    func badTokens(endpoint: Door) async throws {
         try await withStream { platform, _ in
-            func kind(_ builder: EdgeTokenBuilder) -> EdgeTokenBuilder { restricted(builder, to: door) }
+            func kind(_ builder: EdgeTokenBuilder) -> EdgeTokenBuilder { restricted(builder, to: endpoint) }
             let unknown = PlatformConfiguration.Application(id: ApplicationID("third"), secret: "sesame")
             let good = try Tokens.make { kind($0) }
             for token in [
@@ -60,35 +60,36 @@ import Testing
                 try Tokens.make(secret: "wrong") { kind($0) }, try Tokens.make(unknown) { kind($0) },
                 try Tokens.make(lifetime: .seconds(-1)) { kind($0) },
             ] {
-                #expect(try await isAdmitted(token, at: door, platform) == false)
+                #expect(try await isAdmitted(token, at: endpoint, platform) == false)
             }
-            #expect(try await isAdmitted(good, at: door, platform) == true)
+            #expect(try await isAdmitted(good, at: endpoint, platform) == true)
         }
     }
 
-    private func restricted(_ builder: EdgeTokenBuilder, to door: Door) -> EdgeTokenBuilder {
-        switch door {
+    private func restricted(_ builder: EdgeTokenBuilder, to endpoint: Door) -> EdgeTokenBuilder {
+        switch endpoint {
         case .whip, .publishing: builder.forPublishingOnly()
         case .whep, .viewing: builder.forStreamingOnly()
         }
     }
 
-    @Test("a token of another type is rejected", arguments: Door.allCases) func types(door: Door) async throws {
+    @Test("a token of another type is rejected", arguments: Door.allCases) func types(endpoint: Door) async throws {
         try await withStream { platform, _ in
-            let publishes = door == .whip || door == .publishing
+            let publishes = endpoint == .whip || endpoint == .publishing
             let none = try Tokens.make()
             let authentication = try Tokens.make { $0.forAuthenticationOnly() }
-            #expect(try await isAdmitted(authentication, at: door, platform) == false)
-            #expect(try await isAdmitted(try Tokens.publishing(), at: door, platform) == publishes)
-            #expect(try await isAdmitted(try Tokens.viewing(), at: door, platform) == !publishes)
-            #expect(try await isAdmitted(none, at: door, platform) == !publishes)
+            #expect(try await isAdmitted(authentication, at: endpoint, platform) == false)
+            #expect(try await isAdmitted(try Tokens.publishing(), at: endpoint, platform) == publishes)
+            #expect(try await isAdmitted(try Tokens.viewing(), at: endpoint, platform) == !publishes)
+            #expect(try await isAdmitted(none, at: endpoint, platform) == !publishes)
         }
     }
 
-    @Test("a token for another session is rejected", arguments: Door.allCases) func session(door: Door) async throws {
+    @Test("a token for another session is rejected", arguments: Door.allCases) func session(endpoint: Door) async throws
+    {
         try await withStream { platform, _ in
-            let token = try Tokens.make { restricted($0, to: door).forSession("session-of-another") }
-            #expect(try await isAdmitted(token, at: door, platform) == false)
+            let token = try Tokens.make { restricted($0, to: endpoint).forSession("session-of-another") }
+            #expect(try await isAdmitted(token, at: endpoint, platform) == false)
         }
     }
 
@@ -103,22 +104,22 @@ import Testing
     }
 
     @Test("a token for another address is rejected, and one for this address is accepted", arguments: Door.allCases)
-    func remoteAddress(door: Door) async throws {
+    func remoteAddress(endpoint: Door) async throws {
         try await withStream { platform, _ in
             for (address, isOpen) in [("192.0.2.1", false), ("127.0.0.1", true), ("nonsense", false)] {
-                let token = try Tokens.make { restricted($0, to: door).forRemoteAddress(address) }
-                #expect(try await isAdmitted(token, at: door, platform) == isOpen, "\(address)")
+                let token = try Tokens.make { restricted($0, to: endpoint).forRemoteAddress(address) }
+                #expect(try await isAdmitted(token, at: endpoint, platform) == isOpen, "\(address)")
             }
         }
     }
 
     @Test("a token for one stream gives access to that stream only", arguments: [Door.whep, .viewing])
-    func originStream(door: Door) async throws {
+    func originStream(endpoint: Door) async throws {
         try await withStream { platform, stream in
             let token = try Tokens.make { $0.forStreamingOnly().forOriginStream(stream) }
             // This stream is published later and is the newest, but the token does not name it.
             let (other, _) = try await platform.publish(token: try Tokens.publishing())
-            #expect(try await isAdmitted(token, at: door, platform) == true)
+            #expect(try await isAdmitted(token, at: endpoint, platform) == true)
             let status = try await platform.post("/whep/\(other)", try Offers.viewer(), token: token).status
             #expect(status == 401)
             #expect(try await isAdmitted(try Requests.view(token, origin: other), platform) == false)
@@ -127,16 +128,16 @@ import Testing
     }
 
     @Test("a token that requires a tag gives access only to streams with that tag", arguments: [Door.whep, .viewing])
-    func requiredTag(door: Door) async throws {
+    func requiredTag(endpoint: Door) async throws {
         try await withStream(tags: ["red", "channelId:ch#1"]) { platform, tagged in
             let (plain, _) = try await platform.publish(token: try Tokens.publishing())
             let red = try Tokens.make { $0.forStreamingOnly().forTag("red") }
-            #expect(try await isAdmitted(red, at: door, platform) == true)
+            #expect(try await isAdmitted(red, at: endpoint, platform) == true)
             #expect(try await platform.post("/whep/\(tagged)", try Offers.viewer(), token: red).status == 201)
             #expect(try await platform.post("/whep/\(plain)", try Offers.viewer(), token: red).status == 401)
             #expect(try await isAdmitted(try Requests.view(red, origin: plain), platform) == false)
             let channel = try Tokens.make { $0.forStreamingOnly().forChannel("ch#1") }
-            #expect(try await isAdmitted(channel, at: door, platform) == true)
+            #expect(try await isAdmitted(channel, at: endpoint, platform) == true)
             let blue = try Tokens.make { $0.forStreamingOnly().forTag("blue") }
             #expect(try await platform.post("/whep", try Offers.viewer(), token: blue).status == 404)
             #expect(try await platform.post("/whep/\(tagged)", try Offers.viewer(), token: blue).status == 401)
@@ -154,8 +155,8 @@ import Testing
     @Test("a missing token answers 401 with a challenge if not only loopback listens") func missing() async throws {
         try await TestPlatform.run(host: "0.0.0.0") { platform in
             #expect(!platform.listening.allowsAnonymousLoopback)
-            for door in ["/whip", "/whep", "/whep/stream-x"] {
-                let answer = try await platform.post(door, try Offers.publisher())
+            for endpoint in ["/whip", "/whep", "/whep/stream-x"] {
+                let answer = try await platform.post(endpoint, try Offers.publisher())
                 #expect(answer.status == 401)
                 #expect(answer.header("WWW-Authenticate") == "Bearer")
             }

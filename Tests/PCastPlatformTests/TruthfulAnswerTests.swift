@@ -24,7 +24,7 @@ import Testing
         let sections: [Section]?
     }
 
-    private func problem(_ answer: TestPlatform.Answer) throws -> Problem {
+    private func problem(_ answer: TestPlatform.CallbackResult) throws -> Problem {
         #expect(answer.status == 422 && answer.header("Content-Type") == "application/problem+json")
         let problem = try JSONDecoder().decode(Problem.self, from: Data(answer.body.utf8))
         #expect(problem.status == 422 && problem.type == "about:blank" && problem.title == "Unprocessable Content")
@@ -88,13 +88,13 @@ import Testing
     @Test("the media that a token permits is accepted, and the rest is inactive, first or not")
     func tokens() async throws {
         try await TestPlatform.run { platform async throws in
-            let sound = try Tokens.make { $0.forPublishingOnly().withCapability("audio-only") }
-            let pictures = try Tokens.make { $0.forPublishingOnly().withCapability("video-only") }
+            let audio = try Tokens.make { $0.forPublishingOnly().withCapability("audio-only") }
+            let frames = try Tokens.make { $0.forPublishingOnly().withCapability("video-only") }
             let hevc = OfferText.video("1", "96", OfferText.hevc)
             for (token, kept, sections) in [
-                (sound, 0, [OfferText.audio(), OfferText.video()]), (sound, 1, [hevc, OfferText.audio()]),
-                (pictures, 1, [OfferText.audio(), OfferText.video()]),
-                (pictures, 1, [OfferText.audio("0", "0", []), OfferText.video()]),
+                (audio, 0, [OfferText.audio(), OfferText.video()]), (audio, 1, [hevc, OfferText.audio()]),
+                (frames, 1, [OfferText.audio(), OfferText.video()]),
+                (frames, 1, [OfferText.audio("0", "0", []), OfferText.video()]),
             ] {
                 let answer = try await platform.post("/whip", OfferText.make(sections), token: token)
                 #expect(answer.status == 201)
@@ -130,13 +130,13 @@ import Testing
             #expect(try await platform.figure("pcast_viewers") == 0)
 
             let silent = try await platform.post("/whip", OfferText.make([OfferText.video()]))
-            let pictures = try #require(silent.header("PCast-Stream-Id"))
+            let frames = try #require(silent.header("PCast-Stream-Id"))
             for first in [
                 OfferText.audio(direction: "recvonly"), OfferText.audio("0", "0", [], direction: "recvonly"),
                 OfferText.dataChannel("0"),
             ] {
                 let offer = OfferText.make([first, OfferText.video(direction: "recvonly")])
-                let answer = try await platform.post("/whep/\(pictures)", offer)
+                let answer = try await platform.post("/whep/\(frames)", offer)
                 #expect(answer.status == 201)
                 let description = try SessionDescription(parsing: answer.body)
                 #expect(description.bundle == ["0", "1"] && description.media.allSatisfy { $0.port != 0 })
@@ -144,7 +144,7 @@ import Testing
             }
             // The viewer can receive none of the stream's media.
             let audio = OfferText.make([OfferText.audio(direction: "recvonly")])
-            #expect(try problem(try await platform.post("/whep/\(pictures)", audio)).detail.contains("track"))
+            #expect(try problem(try await platform.post("/whep/\(frames)", audio)).detail.contains("track"))
         }
     }
 

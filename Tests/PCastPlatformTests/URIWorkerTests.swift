@@ -32,8 +32,8 @@ struct URIWorkerTests {
     }
 
     /// Returns a worker that runs the script.
-    private static func workers(_ script: String = "exit 1", limit: Int = 16) -> WorkerConfiguration {
-        WorkerConfiguration(
+    private static func workers(_ script: String = "exit 1", limit: Int = 16) -> JobConfiguration {
+        JobConfiguration(
             program: "/bin/sh", arguments: ["-c", script], networks: [IPNetwork("127.0.0.1")!],
             listenerPorts: 9_000...9_010, limit: limit)
     }
@@ -48,7 +48,7 @@ struct URIWorkerTests {
     }
 
     private static func run(
-        _ workers: WorkerConfiguration?, _ body: @Sendable (ProtocolClient) async throws -> Void
+        _ workers: JobConfiguration?, _ body: @Sendable (ProtocolClient) async throws -> Void
     ) async throws {
         try await TestPlatform.run(workers: workers) { platform in
             try await ProtocolClient.run(platform) { client in

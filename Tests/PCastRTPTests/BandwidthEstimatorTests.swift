@@ -129,7 +129,7 @@ import Testing
     func probesAfterSilence() {
         var scene = scene(rate: 3e6, source: 2e6, seed: 5) {
             $0.isRigid = true
-            $0.hasSound = false
+            $0.hasAudio = false
         }
         scene.run(for: .seconds(Int64(8)))
         scene.link.rate = 0.6e6
@@ -274,7 +274,7 @@ import Testing
     }
 
     @Test("a datagram reports at most twice the number of packets in the history")
-    func mostReported() {
+    func maximumReported() {
         var estimator = BandwidthEstimator(
             start: .kilobits(500), wanted: .kilobits(3_000), reportsArrivals: true, canProbe: false)
         let now = Instant(nanoseconds: 1_000_000_000)

@@ -15,7 +15,7 @@ struct CongestionFlow {
     /// Whether the encoder keeps its rate regardless of the estimate, as a single layer at an SFU does.
     var isRigid = false
     var hasVideo = true
-    var hasSound = true
+    var hasAudio = true
     /// Whether the peer has a stream for padding.
     let canProbe: Bool
     /// The share of reports that do not arrive.
@@ -29,7 +29,7 @@ struct CongestionFlow {
     private var number: UInt16 = 65_000
     private var waiting: [(size: Int, since: Instant)] = []
     private var nextFrame = Instant(nanoseconds: 0)
-    private var nextSound = Instant(nanoseconds: 3_000_000)
+    private var nextAudio = Instant(nanoseconds: 3_000_000)
     private var generator: SeededGenerator
 
     /// The total number of bytes that were sent and that arrived.
@@ -73,9 +73,9 @@ struct CongestionFlow {
             pacer.begin(cluster, at: now)
             probes += 1
         }
-        if now >= nextSound {
-            nextSound += .milliseconds(20)
-            if hasSound { send(120, at: now, link: &link) }
+        if now >= nextAudio {
+            nextAudio += .milliseconds(20)
+            if hasAudio { send(120, at: now, link: &link) }
         }
         if now >= nextFrame { makeFrame() }
         while let first = waiting.first,

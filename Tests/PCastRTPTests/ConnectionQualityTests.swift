@@ -6,7 +6,7 @@ import Testing
 struct ConnectionQualityTests {
     /// Updates the machine every quarter of a second.
     private static func run(
-        _ machine: inout ConnectionQuality, seconds: Double, from now: inout Instant, lastHeard: Instant?,
+        _ machine: inout ConnectionQuality, seconds: Double, from now: inout Instant, lastReceivedAt: Instant?,
         packets: inout Int, perLook: Int
     ) -> [DataQuality] {
         var rows: [DataQuality] = []
@@ -14,8 +14,10 @@ struct ConnectionQualityTests {
         while now < end {
             now += .milliseconds(250)
             packets += perLook
-            let heard = lastHeard ?? now
-            if let row = machine.observe(.init(lastHeard: heard, packetsSent: packets), at: now) { rows.append(row) }
+            let heard = lastReceivedAt ?? now
+            if let row = machine.observe(.init(lastReceivedAt: heard, packetsSent: packets), at: now) {
+                rows.append(row)
+            }
         }
         return rows
     }
@@ -25,10 +27,10 @@ struct ConnectionQualityTests {
         var machine = ConnectionQuality(.viewer)
         var now = Instant(nanoseconds: 0)
         var packets = 0
-        #expect(machine.told(.row(.audioOnly, .downloadLimited)) == .row(.audioOnly, .downloadLimited))
-        #expect(machine.told(.row(.audioOnly, .downloadLimited)) == nil)
-        #expect(Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 0).isEmpty)
-        #expect(machine.told(.good) == .good)
+        #expect(machine.setPlatformQuality(.row(.audioOnly, .downloadLimited)) == .row(.audioOnly, .downloadLimited))
+        #expect(machine.setPlatformQuality(.row(.audioOnly, .downloadLimited)) == nil)
+        #expect(Self.run(&machine, seconds: 5, from: &now, lastReceivedAt: nil, packets: &packets, perLook: 0).isEmpty)
+        #expect(machine.setPlatformQuality(.good) == .good)
     }
 
     @Test("no packet for 1.5 s is NoData, and the platform's report applies again afterwards")
@@ -37,16 +39,17 @@ struct ConnectionQualityTests {
             var machine = ConnectionQuality(role)
             var now = Instant(nanoseconds: 0)
             var packets = 0
-            _ = machine.told(.row(.all, .publisherLimited))
-            _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
+            _ = machine.setPlatformQuality(.row(.all, .publisherLimited))
+            _ = Self.run(&machine, seconds: 5, from: &now, lastReceivedAt: nil, packets: &packets, perLook: 10)
             let cut = now
             #expect(
-                Self.run(&machine, seconds: 1.25, from: &now, lastHeard: cut, packets: &packets, perLook: 10).isEmpty)
+                Self.run(&machine, seconds: 1.25, from: &now, lastReceivedAt: cut, packets: &packets, perLook: 10)
+                    .isEmpty)
             #expect(
-                Self.run(&machine, seconds: 0.5, from: &now, lastHeard: cut, packets: &packets, perLook: 10)
+                Self.run(&machine, seconds: 0.5, from: &now, lastReceivedAt: cut, packets: &packets, perLook: 10)
                     == [.row(.noData, .none)])
             #expect(
-                Self.run(&machine, seconds: 1, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
+                Self.run(&machine, seconds: 1, from: &now, lastReceivedAt: nil, packets: &packets, perLook: 10)
                     == [.row(.all, .publisherLimited)])
         }
     }
@@ -60,24 +63,24 @@ struct ConnectionQualityTests {
             var machine = ConnectionQuality(role)
             var now = Instant(nanoseconds: 0)
             var packets = 0
-            _ = machine.told(.row(.audioOnly, limit))
-            _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
+            _ = machine.setPlatformQuality(.row(.audioOnly, limit))
+            _ = Self.run(&machine, seconds: 5, from: &now, lastReceivedAt: nil, packets: &packets, perLook: 10)
             let cut = now
             #expect(
-                Self.run(&machine, seconds: 20, from: &now, lastHeard: cut, packets: &packets, perLook: 0)
+                Self.run(&machine, seconds: 20, from: &now, lastReceivedAt: cut, packets: &packets, perLook: 0)
                     == [.row(.noData, limit)])
             // The platform's status still counts if it arrives on another path.
-            _ = machine.told(.row(.noData, .publisherLimited))
+            _ = machine.setPlatformQuality(.row(.noData, .publisherLimited))
             #expect(machine.quality == .row(.noData, .publisherLimited))
-            _ = machine.told(.row(.all, limit))
+            _ = machine.setPlatformQuality(.row(.all, limit))
             #expect(
-                Self.run(&machine, seconds: 1, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
+                Self.run(&machine, seconds: 1, from: &now, lastReceivedAt: nil, packets: &packets, perLook: 10)
                     .last == .row(.all, limit))
             // When there is no limit any more, a silence has no known cause.
-            _ = machine.told(.good)
+            _ = machine.setPlatformQuality(.good)
             let second = now
             #expect(
-                Self.run(&machine, seconds: 2, from: &now, lastHeard: second, packets: &packets, perLook: 10)
+                Self.run(&machine, seconds: 2, from: &now, lastReceivedAt: second, packets: &packets, perLook: 10)
                     == [.row(.noData, .none)])
         }
     }
@@ -87,8 +90,8 @@ struct ConnectionQualityTests {
         var machine = ConnectionQuality(.publisher)
         var now = Instant(nanoseconds: 0)
         var packets = 0
-        _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
-        #expect(machine.told(.row(.noData, .none)) == .row(.noData, .uploadLimited))
+        _ = Self.run(&machine, seconds: 5, from: &now, lastReceivedAt: nil, packets: &packets, perLook: 10)
+        #expect(machine.setPlatformQuality(.row(.noData, .none)) == .row(.noData, .uploadLimited))
     }
 
     @Test("a publisher that sends nothing, or was suspended, has an unknown cause")
@@ -96,11 +99,12 @@ struct ConnectionQualityTests {
         var machine = ConnectionQuality(.publisher)
         var now = Instant(nanoseconds: 0)
         var packets = 0
-        _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 10)
-        _ = Self.run(&machine, seconds: 2, from: &now, lastHeard: nil, packets: &packets, perLook: 0)
-        #expect(machine.told(.row(.noData, .none)) == .row(.noData, .none))
+        _ = Self.run(&machine, seconds: 5, from: &now, lastReceivedAt: nil, packets: &packets, perLook: 10)
+        _ = Self.run(&machine, seconds: 2, from: &now, lastReceivedAt: nil, packets: &packets, perLook: 0)
+        #expect(machine.setPlatformQuality(.row(.noData, .none)) == .row(.noData, .none))
         now += .seconds(10 as Int64)
-        #expect(Self.run(&machine, seconds: 0.75, from: &now, lastHeard: nil, packets: &packets, perLook: 10).isEmpty)
+        #expect(
+            Self.run(&machine, seconds: 0.75, from: &now, lastReceivedAt: nil, packets: &packets, perLook: 10).isEmpty)
     }
 
     @Test("if both sides of a viewer receive nothing, the downlink is the cause")
@@ -108,12 +112,12 @@ struct ConnectionQualityTests {
         var machine = ConnectionQuality(.viewer)
         var now = Instant(nanoseconds: 0)
         var packets = 0
-        _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 0)
+        _ = Self.run(&machine, seconds: 5, from: &now, lastReceivedAt: nil, packets: &packets, perLook: 0)
         let cut = now
-        _ = Self.run(&machine, seconds: 2, from: &now, lastHeard: cut, packets: &packets, perLook: 0)
+        _ = Self.run(&machine, seconds: 2, from: &now, lastReceivedAt: cut, packets: &packets, perLook: 0)
         #expect(machine.quality == .row(.noData, .none))
-        #expect(machine.told(.row(.noData, .none)) == .row(.noData, .downloadLimited))
-        #expect(machine.told(.row(.noData, .publisherLimited)) == .row(.noData, .publisherLimited))
+        #expect(machine.setPlatformQuality(.row(.noData, .none)) == .row(.noData, .downloadLimited))
+        #expect(machine.setPlatformQuality(.row(.noData, .publisherLimited)) == .row(.noData, .publisherLimited))
     }
 
     @Test("a client that was suspended waits for packets before it decides")
@@ -121,11 +125,11 @@ struct ConnectionQualityTests {
         var machine = ConnectionQuality(.viewer)
         var now = Instant(nanoseconds: 0)
         var packets = 0
-        _ = Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 0)
+        _ = Self.run(&machine, seconds: 5, from: &now, lastReceivedAt: nil, packets: &packets, perLook: 0)
         let before = now
         now += .seconds(10 as Int64)
-        #expect(machine.observe(.init(lastHeard: before, packetsSent: 0), at: now) == nil)
-        #expect(Self.run(&machine, seconds: 5, from: &now, lastHeard: nil, packets: &packets, perLook: 0).isEmpty)
+        #expect(machine.observe(.init(lastReceivedAt: before, packetsSent: 0), at: now) == nil)
+        #expect(Self.run(&machine, seconds: 5, from: &now, lastReceivedAt: nil, packets: &packets, perLook: 0).isEmpty)
     }
 
     @Test("before the connection is up, silence has no meaning")
@@ -133,7 +137,7 @@ struct ConnectionQualityTests {
         var machine = ConnectionQuality(.viewer)
         for second in 0..<30 {
             let row = machine.observe(
-                .init(lastHeard: nil, packetsSent: 0), at: Instant(nanoseconds: Int64(second) * 1_000_000_000))
+                .init(lastReceivedAt: nil, packetsSent: 0), at: Instant(nanoseconds: Int64(second) * 1_000_000_000))
             #expect(row == nil)
         }
     }

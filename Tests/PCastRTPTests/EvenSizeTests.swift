@@ -30,7 +30,7 @@ import Testing
                         sequence: sequence, timestamp: UInt32(frame) * 3000, marker: index == payloads.count - 1,
                         startsKeyFrame: frame == 0, arrival: Instant(nanoseconds: 0)),
                     payload: UnsafeRawBufferPointer(
-                        rebasing: log.roomForNext()[..<payload]))
+                        rebasing: log.bufferForNext()[..<payload]))
                 sequence += 1
             }
         }
@@ -88,7 +88,7 @@ import Testing
                 PacketLog.Entry(
                     sequence: Int64(index), timestamp: UInt32(index / 2) * 3000, marker: index % 2 == 1,
                     startsKeyFrame: index == 0, arrival: Instant(nanoseconds: 0)),
-                payload: UnsafeRawBufferPointer(rebasing: log.roomForNext()[..<size]))
+                payload: UnsafeRawBufferPointer(rebasing: log.bufferForNext()[..<size]))
         }
         var (quick, whole) = (stream(), stream())
         let rooms = (0..<2).map { _ in UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8) }

@@ -15,7 +15,7 @@ import Testing
     func reassembly() {
         let (frame, bytes, _) = depacketize([[0x7C, 0x85, 1, 2], [0x7C, 0x05, 3], [0x7C, 0x45, 4]])
         #expect(bytes == [0, 0, 0, 1, 0x65, 1, 2, 3, 4])
-        #expect(frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
+        #expect(frame == DepacketizedFrame(isKeyFrame: false, hasSlice: true))
     }
 
     @Test("malformed payloads are counted and drop their unit, and the frame is not decoded")
@@ -73,7 +73,7 @@ import Testing
         #expect(depacketizer.finish(&bytes) == nil)
         bytes = []
         depacketizer.append([0x41, 0x9A].span, to: &bytes)
-        #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
+        #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: false, hasSlice: true))
     }
 
     @Test("an IDR picture without parameter sets receives those sent before")
@@ -83,11 +83,11 @@ import Testing
         var bytes: [UInt8] = []
         let aggregate = [0x78, 0, UInt8(sps.count)] + sps + [0, UInt8(pps.count)] + pps
         depacketizer.append(aggregate.span, to: &bytes)
-        #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: false, hasPicture: false))
+        #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: false, hasSlice: false))
         #expect(depacketizer.hasParameterSets)
         bytes = []
         depacketizer.append([0x65, 0x88].span, to: &bytes)
-        #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: true, hasPicture: true))
+        #expect(depacketizer.finish(&bytes) == DepacketizedFrame(isKeyFrame: true, hasSlice: true))
         #expect(bytes == H264Fixtures.annexB([sps, pps, [0x65, 0x88]]))
         // The unit follows a delimiter, which begins an access unit.
         bytes = []
@@ -100,7 +100,7 @@ import Testing
     @Test("parameter sets before a frame that refers to others make no key frame")
     func setsBeforeDelta() {
         let (sps, pps) = (H264Fixtures.sequenceParameterSet, H264Fixtures.pictureParameterSet)
-        #expect(depacketize([sps, pps, [0x41, 0x9A]]).frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
+        #expect(depacketize([sps, pps, [0x41, 0x9A]]).frame == DepacketizedFrame(isKeyFrame: false, hasSlice: true))
     }
 
     @Test("a picture parameter set before its sequence parameter set is repeated after it")
@@ -121,7 +121,7 @@ import Testing
         for unit in [[0x7C, 0x87] + sps[1..<9], [0x7C, 0x47] + sps[9...], pps, other, changed] {
             depacketizer.append(unit.span, to: &bytes)
         }
-        #expect(depacketizer.finish(&bytes)?.hasPicture == false)
+        #expect(depacketizer.finish(&bytes)?.hasSlice == false)
         bytes = []
         depacketizer.append([0x65, 0x88].span, to: &bytes)
         #expect(depacketizer.finish(&bytes)?.isKeyFrame == true)
@@ -130,7 +130,7 @@ import Testing
 
     @Test("an IDR picture before any parameter set is not a key frame")
     func idrBeforeParameterSets() {
-        #expect(depacketize([[0x65, 0x88]]).frame == DepacketizedFrame(isKeyFrame: false, hasPicture: true))
+        #expect(depacketize([[0x65, 0x88]]).frame == DepacketizedFrame(isKeyFrame: false, hasSlice: true))
     }
 
     @Test("no mutated payload traps")

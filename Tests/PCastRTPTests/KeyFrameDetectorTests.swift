@@ -3,7 +3,7 @@ import PCastRTP
 import Testing
 
 @Suite struct KeyFrameDetectorTests {
-    private func inspect(_ payload: [UInt8], _ codec: Codec = .h264) -> KeyFrameDetector.Finding {
+    private func inspect(_ payload: [UInt8], _ codec: Codec = .h264) -> KeyFrameDetector.PayloadKind {
         KeyFrameDetector.inspect(codec: codec, payload: payload.span)
     }
 

@@ -373,7 +373,7 @@ import Testing
     private static let crowd: [UInt8] = [0x78] + (0..<200).flatMap { _ in [0, 1, 6] as [UInt8] }
 
     @Test("an incomplete frame is not searched again for packets of other frames")
-    func hopelessFrame() {
+    func unrecoverableFrame() {
         var track = Track()
         for sequence in 100..<162 as Range<Int64> { track.append(sequence, Self.crowd, frame: 5) }
         track.append(162, Self.idr(), frame: 5, marker: true)

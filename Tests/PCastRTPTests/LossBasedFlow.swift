@@ -12,14 +12,14 @@ struct LossBasedFlow {
     private var expected: UInt16 = 0
     private var acknowledgements: [(at: Instant, lost: Int)] = []
     private var halvedAt = Instant(nanoseconds: -1_000_000_000)
-    private var heardAt = Instant(nanoseconds: 0)
+    private var lastReceivedAt = Instant(nanoseconds: 0)
 
     init(index: Int) { self.index = index }
 
     mutating func advance(to now: Instant, link: inout CongestionLink) {
         while let first = acknowledgements.first, first.at <= now {
             acknowledgements.removeFirst()
-            heardAt = now
+            lastReceivedAt = now
             inFlight = max(inFlight - 1 - first.lost, 0)
             if first.lost > 0 {
                 if now - halvedAt > .milliseconds(200) {
@@ -32,8 +32,8 @@ struct LossBasedFlow {
             }
         }
         // All packets of a window were lost.
-        if now - heardAt > .seconds(Int64(1)) {
-            heardAt = now
+        if now - lastReceivedAt > .seconds(Int64(1)) {
+            lastReceivedAt = now
             inFlight = 0
             window = 2
         }

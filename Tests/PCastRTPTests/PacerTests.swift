@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test("a frame of about usual size is sent at once, and a large one in bursts of 5 ms")
-    func wholePictures() {
+    func wholeFrames() {
         // 6.25 Mbit/s: 3,906 bytes in 5 ms, 12,500 in sixteen. Eight packets are those of 30 frames per second at 2.4
         // Mbit/s.
         var pacer = Pacer(target: .kilobits(2_500))
@@ -75,7 +75,7 @@ import Testing
         var pacer = Pacer(target: .kilobits(2_500))
         // 1.25 times 5 Mbit/s: 3,906 bytes in 5 ms; without that factor 3,125.
         pacer.setTarget(
-            .kilobits(5_000), wanted: .kilobits(6_000), pressure: isCongested ? .congested : .limited)
+            .kilobits(5_000), wanted: .kilobits(6_000), congestionState: isCongested ? .congested : .limited)
         #expect(whole(5, by: &pacer, at: Self.start) == (isCongested ? 2 : 3))
         // A frame that exceeds the path's known capacity of 40 ms is not sent at once either.
         var slow = Pacer(target: .kilobits(1_500))
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test("audio counts for the pace but is not paced")
-    func sound() {
+    func audio() {
         var pacer = Pacer(target: .kilobits(200))
         #expect(pacer.mayPass(queued: 1, waited: .zero, at: Self.start) == true)
         for _ in 0..<20 { pacer.sent(bytes: 200, at: Self.start) }

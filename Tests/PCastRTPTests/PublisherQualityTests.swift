@@ -53,7 +53,7 @@ private struct Uplink {
     mutating func widen() { evidence.estimate = .kilobits(2_500) }
 
     var rows: [DataQuality] { clock.rows }
-    var delays: [Double] { clock.told.map(\.at) }
+    var delays: [Double] { clock.received.map(\.at) }
 }
 
 @Suite("The data quality of a publisher")
@@ -136,7 +136,7 @@ struct PublisherQualityTests {
         uplink.isLowered = false
         uplink.run(5)
         #expect(uplink.machine.quality == .good)
-        uplink.clock.forget()
+        uplink.clock.discard()
         uplink.narrow()
         uplink.isLowered = true
         uplink.run(5)

@@ -7,7 +7,7 @@ struct QualityClock {
     static let interval = TimeSpan.milliseconds(500)
 
     private(set) var now = Instant(nanoseconds: 1_000_000_000_000)
-    private(set) var told: [(at: Double, row: DataQuality)] = []
+    private(set) var received: [(at: Double, row: DataQuality)] = []
     private let began = Instant(nanoseconds: 1_000_000_000_000)
 
     /// Runs for this many seconds and observes the quality.
@@ -15,13 +15,13 @@ struct QualityClock {
         let end = now + TimeSpan(seconds: seconds)
         while now < end {
             now += Self.interval
-            if let row = look(now) { told.append(((now - began).seconds, row)) }
+            if let row = look(now) { received.append(((now - began).seconds, row)) }
         }
     }
 
-    var rows: [DataQuality] { told.map(\.row) }
+    var rows: [DataQuality] { received.map(\.row) }
 
-    mutating func forget() { told = [] }
+    mutating func discard() { received = [] }
 }
 
 extension DataQuality {

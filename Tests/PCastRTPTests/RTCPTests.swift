@@ -36,8 +36,8 @@ import Testing
         }
         var recorder = TransportFeedbackRecorder()
         recorder.received(1, at: Instant(nanoseconds: 1_000_000_000))
-        let told = recorder.report(at: Instant(nanoseconds: 2_000_000_000))
-        let arrivals = try #require(told)
+        let received = recorder.report(at: Instant(nanoseconds: 2_000_000_000))
+        let arrivals = try #require(received)
         for bytes in [report, write { $0.receiverReport(ssrc: 1) }, estimate, arrivals] { #expect(mayWait(bytes)) }
 
         let urgent: [[UInt8]] = [

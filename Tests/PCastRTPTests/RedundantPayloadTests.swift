@@ -20,7 +20,7 @@ struct RedundantPayloadTests {
         return bytes + [payloadType] + blocks.flatMap(\.1) + primary
     }
 
-    private func distances(_ bytes: [UInt8], after hole: RedundantSequence.Hole?) throws -> [Int64] {
+    private func distances(_ bytes: [UInt8], after hole: RedundantSequence.Gap?) throws -> [Int64] {
         let read = RedundantPayload(bytes.span, payload: bytes.indices)
         let payload = try #require(read)
         var sequence = RedundantSequence(payload, after: hole, in: bytes.span)

@@ -57,12 +57,12 @@ import Testing
     @Test("the packets of the next report are prefetched, and nothing else")
     func nearness() {
         var history = SentPacketHistory()
-        history.bringReportedNear(512) { _, _ in Issue.record("the history is empty") }
+        history.prefetchReported(512) { _, _ in Issue.record("the history is empty") }
         for number in 0..<100 { history.sent(UInt16(number), size: 1_200, cluster: 0, at: at(0)) }
         var brought: [(start: UnsafeRawPointer, count: Int)] = []
         for reported in [nil, 39, 98] as [UInt16?] {
             if let reported { _ = history.report(reported, arrived: true) }
-            history.bringReportedNear(512) { brought.append(($0, $1)) }
+            history.prefetchReported(512) { brought.append(($0, $1)) }
         }
         // Each has sixteen bytes, of lines of 128. Numbers begin at a multiple of that.
         #expect(brought.map(\.count) == [512, 512, 29 * 16])

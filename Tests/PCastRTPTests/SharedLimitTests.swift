@@ -49,10 +49,10 @@ struct SharedLimitTests {
         audience.estimates = [2_400]
         _ = audience.run(2.5)
         #expect(audience.machine.bitrate == .kilobits(2_000))
-        #expect(audience.machine.wantedInFull == .kilobits(2_000))
+        #expect(audience.machine.desiredBitrateInFull == .kilobits(2_000))
         _ = audience.run(3)
         #expect(audience.machine.bitrate == nil)
-        #expect(audience.machine.wantedInFull == nil)
+        #expect(audience.machine.desiredBitrateInFull == nil)
     }
 
     @Test("without viewers there is no limit")

@@ -7,9 +7,9 @@ import Testing
     private func milliseconds(_ count: Int64) -> Instant { Instant(nanoseconds: count * 1_000_000) }
 
     private func poll(
-        _ recorder: inout TransportFeedbackRecorder, at now: Instant, room: Int = 1200
+        _ recorder: inout TransportFeedbackRecorder, at now: Instant, capacity: Int = 1200
     ) -> [UInt8]? {
-        var bytes = [UInt8](repeating: 0xEE, count: room)
+        var bytes = [UInt8](repeating: 0xEE, count: capacity)
         let count = bytes.withUnsafeMutableBytes { buffer in
             var writer = RTCPWriter(buffer)
             return recorder.poll(into: &writer, senderSSRC: 1, mediaSSRC: 2, at: now) ? writer.count : nil
@@ -180,8 +180,8 @@ import Testing
                 sent[number] = time
             }
             var reported: [UInt16: Int64] = [:]
-            let room = Int.random(in: 100...1200, using: &generator)
-            while let bytes = poll(&recorder, at: Instant(nanoseconds: (time + 100_000) * 1000), room: room) {
+            let capacity = Int.random(in: 100...1200, using: &generator)
+            while let bytes = poll(&recorder, at: Instant(nanoseconds: (time + 100_000) * 1000), capacity: capacity) {
                 for case (let number, let arrival?) in try statuses(bytes) { reported[number] = arrival }
             }
             #expect(reported == sent.mapValues { $0 / 250 * 250 })

@@ -99,7 +99,7 @@ import Testing
         #expect(packets.map(\.isLast) == [false, false, true])
         let result = H264Fixtures.depacketize(.vp8, packets.map(\.bytes))
         #expect(result.bytes == frame)
-        #expect(result.frame == DepacketizedFrame(isKeyFrame: true, hasPicture: true))
+        #expect(result.frame == DepacketizedFrame(isKeyFrame: true, hasSlice: true))
     }
 
     @Test("a descriptor without a picture ID has one byte")

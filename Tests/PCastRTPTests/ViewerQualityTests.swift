@@ -10,7 +10,7 @@ private struct Downlink {
     var publisher = DataQuality.good
     var hasVideo = true
     var hasAudio = true
-    var takesVideo = true
+    var requestsVideo = true
     var selection = ViewerQuality.Selection.full
     var evidence = LinkLimitation.Evidence(estimate: .kilobits(3_000), wanted: .kilobits(2_000), loss: 0)
     /// The number of reports per second.
@@ -24,7 +24,7 @@ private struct Downlink {
             count += (reports ?? 0) / 2
             return machine.observe(
                 ViewerQuality.Observation(
-                    publisher: publisher, hasVideo: hasVideo, hasAudio: hasAudio, takesVideo: takesVideo,
+                    publisher: publisher, hasVideo: hasVideo, hasAudio: hasAudio, requestsVideo: requestsVideo,
                     selection: selection, downlink: evidence, reports: Int(count), isAway: isAway), at: now)
         }
         self.clock = clock
@@ -36,7 +36,7 @@ private struct Downlink {
     }
 
     var rows: [DataQuality] { clock.rows }
-    var delays: [Double] { clock.told.map(\.at) }
+    var delays: [Double] { clock.received.map(\.at) }
 }
 
 @Suite("The data quality of a viewer")
@@ -199,7 +199,7 @@ struct ViewerQualityTests {
         silentMovie.run(10)
         #expect(silentMovie.rows == [.row(.audioOnly, .none)])
         var listener = Downlink()
-        listener.takesVideo = false
+        listener.requestsVideo = false
         listener.run(10)
         #expect(listener.rows == [.row(.audioOnly, .none)])
         var soundless = Downlink()

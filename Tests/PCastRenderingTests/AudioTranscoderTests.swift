@@ -12,10 +12,10 @@ struct AudioTranscoderTests {
         var positions: [TimeSpan] = []
         for index in 0..<100 {
             let tone = (0..<1_920).map { Int16(8_000 * ($0 / 96 % 2)) }
-            let sound = AudioFrame(
+            let audio = AudioFrame(
                 samples: tone, channels: 2, captureTime: nil,
                 timestamp: MediaTime(ticks: Int64(index) * 960, rate: .opus))
-            for packet in try encoder.encode(sound) where !(40..<60).contains(index) {
+            for packet in try encoder.encode(audio) where !(40..<60).contains(index) {
                 let position = TimeSpan.seconds(7) + .milliseconds(Int64(index) * 20)
                 positions += transcoder.transcode(packet, at: position).map(\.position)
             }

@@ -25,11 +25,11 @@ private struct Sender {
         let rate: ClockRate = media == .video ? .video : .opus
         let timestamp = MediaTime(ticks: rate.ticks(in: wall - Self.wallOrigin), rate: rate)
         let capture = knowsCapture ? wall : nil
-        let verdict =
+        let decision =
             media == .video
-            ? synchronizer.picture(captureTime: capture, timestamp: timestamp, at: now)
-            : synchronizer.sound(captureTime: capture, timestamp: timestamp, at: now)
-        guard case .present(let due) = verdict else { return nil }
+            ? synchronizer.scheduleFrame(captureTime: capture, timestamp: timestamp, at: now)
+            : synchronizer.scheduleAudio(captureTime: capture, timestamp: timestamp, at: now)
+        guard case .present(let due) = decision else { return nil }
         return (max(due, now) - captured).milliseconds
     }
 }
@@ -46,13 +46,13 @@ struct MediaSynchronizerTests {
     @Test("video and audio are synchronized at the larger of their delays")
     func steady() throws {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
-        var (picture, sound) = (0.0, 0.0)
+        var (frame, audio) = (0.0, 0.0)
         for step in 0..<100 as Range<Int64> {
-            sound = sender.held(.audio, capturedAt: step * 20, delay: 35)
-            if step % 2 == 0 { picture = sender.held(.video, capturedAt: step * 20, delay: 12) }
+            audio = sender.held(.audio, capturedAt: step * 20, delay: 35)
+            if step % 2 == 0 { frame = sender.held(.video, capturedAt: step * 20, delay: 12) }
         }
-        #expect(sound == 35)
-        #expect(abs(picture - 35) < 0.1)
+        #expect(audio == 35)
+        #expect(abs(frame - 35) < 0.1)
         #expect(try #require(sender.synchronizer.holdDifference).magnitude < .milliseconds(1))
     }
 
@@ -68,9 +68,9 @@ struct MediaSynchronizerTests {
         var last = 12.0
         for step in 30..<60 as Range<Int64> {
             _ = sender.send(.audio, capturedAt: step * 33, delay: 30)
-            let picture = sender.held(.video, capturedAt: step * 33, delay: 12)
-            #expect(picture - last <= 33 * 0.1 + 0.01 && picture >= last)
-            last = picture
+            let frame = sender.held(.video, capturedAt: step * 33, delay: 12)
+            #expect(frame - last <= 33 * 0.1 + 0.01 && frame >= last)
+            last = frame
         }
         #expect(abs(last - 30) < 0.1)
     }
@@ -149,9 +149,9 @@ struct MediaSynchronizerTests {
     func senderClockDrift(_ drift: Int64) {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync), drift: drift)
         for step in 0..<30_000 as Range<Int64> {
-            let sound = sender.held(.audio, capturedAt: step * 20, delay: 30)
-            let picture = sender.held(.video, capturedAt: step * 20, delay: 15)
-            if step > 100 { #expect(sound < 33 && picture < 33 && abs(sound - picture) < 2) }
+            let audio = sender.held(.audio, capturedAt: step * 20, delay: 30)
+            let frame = sender.held(.video, capturedAt: step * 20, delay: 15)
+            if step > 100 { #expect(audio < 33 && frame < 33 && abs(audio - frame) < 2) }
         }
     }
 
@@ -166,25 +166,25 @@ struct MediaSynchronizerTests {
     @Test("a requested delay is reached in a few seconds, exactly or within its limits")
     func asked() throws {
         var sender = Sender(synchronizer: MediaSynchronizer(mode: .lipSync))
-        func last(from first: Int64, to end: Int64) -> (sound: Double, picture: Double) {
-            var (sound, picture) = (0.0, 0.0)
+        func last(from first: Int64, to end: Int64) -> (audio: Double, frame: Double) {
+            var (audio, frame) = (0.0, 0.0)
             for step in first..<end {
-                sound = sender.held(.audio, capturedAt: step * 20, delay: 30)
-                picture = sender.held(.video, capturedAt: step * 20, delay: 20)
+                audio = sender.held(.audio, capturedAt: step * 20, delay: 30)
+                frame = sender.held(.video, capturedAt: step * 20, delay: 20)
             }
-            return (sound, picture)
+            return (audio, frame)
         }
         _ = last(from: 0, to: 100)
         #expect(try #require(sender.synchronizer.playoutDelay) == .milliseconds(10))
         sender.synchronizer.override = .milliseconds(400)
         let overridden = last(from: 100, to: 300)
-        #expect(overridden.sound == 430 && overridden.picture == 420)
+        #expect(overridden.audio == 430 && overridden.frame == 420)
         #expect(try #require(sender.synchronizer.playoutDelay) == .milliseconds(400))
         sender.synchronizer.override = nil
         sender.synchronizer.bounds = PlayoutBounds(minimum: .milliseconds(100), maximum: .milliseconds(200))
         let bounded = last(from: 300, to: 1_000)
-        #expect(abs(bounded.sound - 130) < 1 && abs(bounded.picture - 130) < 1)
+        #expect(abs(bounded.audio - 130) < 1 && abs(bounded.frame - 130) < 1)
         sender.synchronizer.bounds = .unbounded
-        #expect(last(from: 1_000, to: 2_000).sound == 30)
+        #expect(last(from: 1_000, to: 2_000).audio == 30)
     }
 }

@@ -24,21 +24,21 @@ struct PlayoutNetwork {
     private static let encoding = 10.0
     private static let decoding = 4.0
     private static let packetCount = 8
-    private static let picture = 1_000.0 / 30
+    private static let frame = 1_000.0 / 30
 
     /// Returns the times at which the frames are ready.
     func arrivals(seconds: Double, seed: UInt64) -> [Arrival] {
         var numbers = SeededGenerator(seed: seed)
-        let all = pictures(seconds, &numbers) + sounds(seconds, &numbers)
+        let all = frames(seconds, &numbers) + audioFrames(seconds, &numbers)
         return all.sorted { $0.ready < $1.ready }
     }
 
-    private func pictures(_ seconds: Double, _ numbers: inout SeededGenerator) -> [Arrival] {
+    private func frames(_ seconds: Double, _ numbers: inout SeededGenerator) -> [Arrival] {
         var isBad = false
         var ready = 0.0
         return (0..<Int(seconds * 30)).map { index in
-            let captured = Double(index) * Self.picture
-            let next = arrival(captured + Self.picture + Self.encoding, &numbers)
+            let captured = Double(index) * Self.frame
+            let next = arrival(captured + Self.frame + Self.encoding, &numbers)
             for packet in 0..<Self.packetCount {
                 let here = arrival(captured + Self.encoding + Double(packet) * 0.7, &numbers)
                 guard isLost(&isBad, &numbers) else {
@@ -53,7 +53,7 @@ struct PlayoutNetwork {
         }
     }
 
-    private func sounds(_ seconds: Double, _ numbers: inout SeededGenerator) -> [Arrival] {
+    private func audioFrames(_ seconds: Double, _ numbers: inout SeededGenerator) -> [Arrival] {
         var isBad = false
         let count = Int(seconds * 50)
         let lost = (0..<count + 2).map { _ in isLost(&isBad, &numbers) }
@@ -81,8 +81,8 @@ struct PlayoutNetwork {
 
     /// Returns whether a packet is lost in Gilbert's channel, in which losses come together.
     private func isLost(_ isBad: inout Bool, _ numbers: inout SeededGenerator) -> Bool {
-        guard burst > 1 else { return numbers.chance(loss) }
-        isBad = isBad ? !numbers.chance(1 / burst) : numbers.chance(loss / burst / (1 - loss))
+        guard burst > 1 else { return numbers.happens(loss) }
+        isBad = isBad ? !numbers.happens(1 / burst) : numbers.happens(loss / burst / (1 - loss))
         return isBad
     }
 
@@ -90,9 +90,9 @@ struct PlayoutNetwork {
         var asked = noticed + min(jitter, 30)
         while true {
             let there = arrival(asked, &numbers)
-            if !numbers.chance(loss) {
+            if !numbers.happens(loss) {
                 let back = arrival(there, &numbers)
-                if !numbers.chance(loss) { return back }
+                if !numbers.happens(loss) { return back }
             }
             asked += roundTrip * 1.125 + 5
         }

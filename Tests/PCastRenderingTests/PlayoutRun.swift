@@ -25,7 +25,7 @@ struct PlayoutRun {
         synchronizer: MediaSynchronizer = MediaSynchronizer(mode: .lipSync)
     ) {
         var synchronizer = synchronizer
-        var line = AudioLine()
+        var line = AudioPlayoutLine()
         var last = 0.0
         for (index, arrival) in arrivals.enumerated() {
             let now = Self.instantOrigin + TimeSpan(seconds: arrival.ready / 1_000)
@@ -34,21 +34,21 @@ struct PlayoutRun {
             let captureTime = arrival.ready > 300 ? Self.wallOrigin + span : nil
             if arrival.media == .audio {
                 let timestamp = MediaTime(ticks: ClockRate.opus.ticks(in: span), rate: .opus)
-                let verdict = synchronizer.sound(captureTime: captureTime, timestamp: timestamp, at: now)
-                guard case .present(let due) = verdict else {
+                let decision = synchronizer.scheduleAudio(captureTime: captureTime, timestamp: timestamp, at: now)
+                guard case .present(let due) = decision else {
                     silence += 20
                     continue
                 }
-                let sound = AudioFrame(
+                let audio = AudioFrame(
                     samples: Array(repeating: 0, count: 960), channels: 1, captureTime: nil, timestamp: timestamp)
-                silence += line.lay(sound, due: due, ready: now).gap.milliseconds
+                silence += line.append(audio, due: due, ready: now).gap.milliseconds
                 continue
             }
-            let verdict = synchronizer.picture(
+            let decision = synchronizer.frame(
                 captureTime: captureTime, timestamp: MediaTime(ticks: ClockRate.video.ticks(in: span), rate: .video),
                 at: now)
             var instant = now
-            switch verdict {
+            switch decision {
             case .present(let due): instant = max(due, now)
             case .late:
                 let isNewerThere = arrivals[(index + 1)...].prefix(4)

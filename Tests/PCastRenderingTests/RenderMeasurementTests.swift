@@ -61,7 +61,7 @@ struct RenderMeasurementTests {
 
     @Test("latency is from the time strip to the display, for the last second and the whole run")
     func latency() throws {
-        var meter = RenderMeter(soundDecoderDelay: .zero)
+        var meter = RenderMeter(audioDecoderDelay: .zero)
         for frame in 0..<90 as Range<Int64> {
             let captured = TimeSpan.milliseconds(frame * 33)
             let latency = TimeSpan.milliseconds(frame < 45 ? 80 : 20)
@@ -78,7 +78,7 @@ struct RenderMeasurementTests {
 
     @Test("a frame with an unreadable strip is broken if others have a strip, and not otherwise")
     func broken() {
-        var meter = RenderMeter(soundDecoderDelay: .zero)
+        var meter = RenderMeter(audioDecoderDelay: .zero)
         meter.shown(stamp: nil, at: start, wallTime: wall)
         #expect(meter.statistics(lastSecondBefore: nil).framesBroken == nil)
         meter.shown(stamp: TestPatternStamp(counter: 1, captureTime: wall), at: start, wallTime: wall)
@@ -89,7 +89,7 @@ struct RenderMeasurementTests {
 
     @Test("a strip of another day is ignored")
     func implausible() {
-        var meter = RenderMeter(soundDecoderDelay: .zero)
+        var meter = RenderMeter(audioDecoderDelay: .zero)
         let stamp = TestPatternStamp(counter: 1, captureTime: wall - .seconds(3_600))
         meter.shown(stamp: stamp, at: start, wallTime: wall)
         #expect(meter.statistics(lastSecondBefore: nil).latencyP50 == nil)
@@ -97,7 +97,7 @@ struct RenderMeasurementTests {
 
     @Test("the skew is the audio's latency minus the video's, without the decoder's own delay")
     func skew() throws {
-        var meter = RenderMeter(soundDecoderDelay: .microseconds(6_500))
+        var meter = RenderMeter(audioDecoderDelay: .microseconds(6_500))
         for beat in 0..<200 as Range<Int64> {
             let captured = TimeSpan.milliseconds(beat * 20)
             let stamp = TestPatternStamp(counter: UInt16(beat), captureTime: wall + captured)

@@ -38,16 +38,16 @@ private struct JoiningViewer {
 
     init(_ frames: [Received], decoding: Double) {
         var (catchUp, synchronizer) = (CatchUp(), MediaSynchronizer(mode: .lipSync))
-        var (now, soundCaptured) = (0.0, 0.0)
+        var (now, audioCaptured) = (0.0, 0.0)
         for (index, frame) in frames.enumerated() {
             now = max(now, frame.received) + decoding
             // Audio starts at the live edge.
-            while soundCaptured + 20 < now {
-                _ = synchronizer.sound(
-                    captureTime: Self.wallOrigin + Self.span(soundCaptured),
-                    timestamp: MediaTime(ticks: ClockRate.opus.ticks(in: Self.span(soundCaptured)), rate: .opus),
-                    at: Self.origin + Self.span(soundCaptured + 20))
-                soundCaptured += 20
+            while audioCaptured + 20 < now {
+                _ = synchronizer.audio(
+                    captureTime: Self.wallOrigin + Self.span(audioCaptured),
+                    timestamp: MediaTime(ticks: ClockRate.opus.ticks(in: Self.span(audioCaptured)), rate: .opus),
+                    at: Self.origin + Self.span(audioCaptured + 20))
+                audioCaptured += 20
             }
             let instant = Self.origin + Self.span(now)
             let timestamp = MediaTime(ticks: ClockRate.video.ticks(in: Self.span(frame.captured)), rate: .video)
@@ -56,9 +56,9 @@ private struct JoiningViewer {
             case .begin: presented.append((frame.captured, now))
             case .skip: skipped += 1
             case .present:
-                let verdict = synchronizer.picture(
+                let decision = synchronizer.frame(
                     captureTime: Self.wallOrigin + Self.span(frame.captured), timestamp: timestamp, at: instant)
-                guard case .present(let due) = verdict else { continue }
+                guard case .present(let due) = decision else { continue }
                 presented.append((frame.captured, (max(due, instant) - Self.origin).milliseconds))
             }
         }
@@ -121,7 +121,7 @@ struct StartUpTests {
     func later() {
         var catchUp = CatchUp()
         let start = Instant(nanoseconds: 5_000_000_000)
-        func decode(_ number: Int64, after milliseconds: Int64, hasNewer: Bool) -> CatchUp.Verdict {
+        func decode(_ number: Int64, after milliseconds: Int64, hasNewer: Bool) -> CatchUp.Decision {
             catchUp.decoded(
                 timestamp: MediaTime(ticks: number * 3_000, rate: .video), hasNewer: hasNewer,
                 at: start + .milliseconds(milliseconds))
@@ -134,7 +134,7 @@ struct StartUpTests {
 
     @Test("the start-up phase is measured apart, by timestamps, and with a test pattern by its latency")
     func meter() throws {
-        var meter = RenderMeter(soundDecoderDelay: .zero)
+        var meter = RenderMeter(audioDecoderDelay: .zero)
         let start = Instant(nanoseconds: 5_000_000_000)
         let wall = WallTime(millisecondsSinceEpoch: 1_795_227_333_000)
         // There are five old frames within 100 ms, and then a lag of 20 ms.

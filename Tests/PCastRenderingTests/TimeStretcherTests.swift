@@ -23,9 +23,9 @@ private struct Line {
         var made: [Int16] = []
         var offsets: [(made: Int, offset: TimeSpan)] = []
         func read() {
-            while let (sound, offset) = tempo.read() {
+            while let (audio, offset) = tempo.read() {
                 offsets.append((made.count / channels, offset))
-                made += sound.samples
+                made += audio.samples
             }
         }
         for start in stride(from: 0, to: samples.count, by: frameLength * channels) {

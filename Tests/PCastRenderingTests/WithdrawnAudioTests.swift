@@ -17,10 +17,10 @@ struct WithdrawnAudioTests {
             samples: samples, channels: 2, captureTime: nil, timestamp: MediaTime(ticks: index * 960, rate: .opus))
     }
 
-    private static func read(_ sound: inout AudioSchedule, _ chunk: Int64) -> [Float] {
+    private static func read(_ audio: inout AudioSchedule, _ chunk: Int64) -> [Float] {
         var samples = [Float](repeating: 0, count: 960)
         samples.withUnsafeMutableBufferPointer { target in
-            _ = sound.read(
+            _ = audio.read(
                 from: origin + .milliseconds(10 * chunk), to: origin + .milliseconds(10 * chunk + 10), into: target)
         }
         return samples
@@ -28,34 +28,34 @@ struct WithdrawnAudioTests {
 
     @Test("audio fades out within two milliseconds, and later audio starts on time")
     func withdrawn() throws {
-        var sound = AudioSchedule()
+        var audio = AudioSchedule()
         for index in 0..<20 as Range<Int64> {
-            sound.add(Self.tone(index), due: Self.origin + .milliseconds(20 * index))
+            audio.add(Self.tone(index), due: Self.origin + .milliseconds(20 * index))
         }
         var line: [Float] = []
-        for chunk in 0..<7 as Range<Int64> { line += Self.read(&sound, chunk) }
-        sound.withdraw()
+        for chunk in 0..<7 as Range<Int64> { line += Self.read(&audio, chunk) }
+        audio.discardPending()
         let withdrawn = line.count
-        line += Self.read(&sound, 7)
-        line += Self.read(&sound, 8)
+        line += Self.read(&audio, 7)
+        line += Self.read(&audio, 8)
         // No step exceeds that of the tone.
         let most = Float(0.5 * 2 * .pi * 500 / 48_000 * 1.3)
         for index in stride(from: 400, to: line.count - 2, by: 2) { #expect(abs(line[index + 2] - line[index]) < most) }
         #expect(line[withdrawn..<withdrawn + 40].contains { abs($0) > 0.01 })
         #expect(line[(withdrawn + 2 * 96)...].allSatisfy { $0 == 0 })
         // The audio continues later at another position.
-        sound.add(Self.tone(100), due: Self.origin + .milliseconds(95))
-        let next = Self.read(&sound, 9)
+        audio.add(Self.tone(100), due: Self.origin + .milliseconds(95))
+        let next = Self.read(&audio, 9)
         let onset = try #require(next.firstIndex { abs($0) > 0.001 }) / 2
         #expect((240...250).contains(onset))
     }
 
     @Test("audio that is withdrawn before its time is never played")
     func early() {
-        var sound = AudioSchedule()
-        sound.add(Self.tone(0), due: Self.origin + .milliseconds(15))
-        _ = Self.read(&sound, 0)
-        sound.withdraw()
-        for chunk in 1..<5 as Range<Int64> { #expect(Self.read(&sound, chunk).allSatisfy { $0 == 0 }) }
+        var audio = AudioSchedule()
+        audio.add(Self.tone(0), due: Self.origin + .milliseconds(15))
+        _ = Self.read(&audio, 0)
+        audio.discardPending()
+        for chunk in 1..<5 as Range<Int64> { #expect(Self.read(&audio, chunk).allSatisfy { $0 == 0 }) }
     }
 }

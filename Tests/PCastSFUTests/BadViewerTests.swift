@@ -31,11 +31,11 @@ struct BadViewerTests {
         // A key frame costs bandwidth for every viewer, so there is at most one each half second.
         #expect(publisher.beginnings - requests <= 5)
         for viewer in others {
-            let witness = ViewerWitness(viewer: viewer, broadcast: broadcast)
-            #expect(witness.offences().isEmpty)
-            let received = witness.received(ofLast: 100)
-            #expect(received.pictures == 100 && received.sounds == 100)
-            #expect(witness.longestWay(ofLast: 100) <= .milliseconds(60))
+            let recorder = ViewerRecorder(viewer: viewer, broadcast: broadcast)
+            #expect(recorder.offences().isEmpty)
+            let received = recorder.received(ofLast: 100)
+            #expect(received.videoFrames == 100 && received.audioFrames == 100)
+            #expect(recorder.longestWay(ofLast: 100) <= .milliseconds(60))
             #expect(viewer.connection.statistics.nackCount == 0)
         }
     }
@@ -54,13 +54,13 @@ struct BadViewerTests {
         // One minute. With the interval that all viewers share it would be 150.
         for _ in 0..<600 {
             broken.report { $0.pictureLossIndication(senderSSRC: 9, mediaSSRC: ssrc) }
-            network.settle(broken)
+            network.deliverAll(broken)
             broadcast.send(5, from: publisher, by: network)
         }
         let wasted = publisher.beginnings - before
         #expect((25...36).contains(wasted), "\(wasted)")
         others[0].connection.requestKeyFrame()
-        network.settle(others[0])
+        network.deliverAll(others[0])
         broadcast.send(25, from: publisher, by: network)
         let granted = broadcast.sent.suffix(25).count(where: \.isKeyFrame)
         #expect(granted == 1)

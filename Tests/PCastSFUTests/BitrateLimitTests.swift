@@ -50,11 +50,11 @@ import Testing
         network.sfu.limit(heedless.id, to: .kilobits(100))
         network.sfu.limit(other.id, to: .kilobits(100_000))
         var (first, second) = (Broadcast(.vp8), Broadcast(.vp8, seed: 2))
-        first.pictures.frameSize = 900
-        second.pictures.frameSize = 900
+        first.videoFrames.frameSize = 900
+        second.videoFrames.frameSize = 900
         func send(seconds: Int) {
             for _ in 0..<seconds * 50 {
-                network.send(first.pictures.next(), from: heedless)
+                network.send(first.videoFrames.next(), from: heedless)
                 second.send(1, from: other, by: network)
             }
         }

@@ -4,8 +4,8 @@ import PCastCore
 struct Broadcast {
     static let interval = TimeSpan.milliseconds(20)
 
-    var pictures: TestFrames
-    var sound: TestFrames
+    var videoFrames: TestFrames
+    var audio: TestFrames
     /// Whether the encoder answers requests for key frames.
     var answersRequests = true
     private var requestsSeen = 0
@@ -15,9 +15,9 @@ struct Broadcast {
     private var numbers: [[UInt8]: Int] = [:]
 
     init(_ codec: Codec, seed: UInt64 = 1, keyFrameInterval: Int = 0) {
-        pictures = TestFrames(codec, seed: seed, keyFrameInterval: keyFrameInterval)
-        pictures.timestampInterval = codec.clockRate.ticks(in: Self.interval)
-        sound = TestFrames(.opus, seed: seed)
+        videoFrames = TestFrames(codec, seed: seed, keyFrameInterval: keyFrameInterval)
+        videoFrames.timestampInterval = codec.clockRate.ticks(in: Self.interval)
+        audio = TestFrames(.opus, seed: seed)
     }
 
     /// Sends frames, each with a packet of audio, every 20 ms.
@@ -28,14 +28,14 @@ struct Broadcast {
             let captured = VirtualNetwork.clock.wallTime(at: network.now) + clockOffset
             let isAsked = answersRequests && publisher.beginnings > requestsSeen
             requestsSeen = publisher.beginnings
-            let picture = pictures.next(isKeyFrame: isAsked ? true : nil, captureTime: captured)
-            let packet = sound.next(captureTime: captured)
-            numbers[picture.bytes] = sent.count
+            let frame = videoFrames.next(isKeyFrame: isAsked ? true : nil, captureTime: captured)
+            let packet = audio.next(captureTime: captured)
+            numbers[frame.bytes] = sent.count
             numbers[packet.bytes] = sent.count
-            sent.append(picture)
+            sent.append(frame)
             instants.append(network.now)
             network.send(packet, from: publisher)
-            network.send(picture, from: publisher)
+            network.send(frame, from: publisher)
             network.run(for: Self.interval)
         }
     }
@@ -49,7 +49,7 @@ struct Broadcast {
 
     /// Whether the timestamps of frames differ as much as when they were sent.
     func keepsTime(_ frames: [EncodedFrame]) -> Bool {
-        let duration = frames.first?.codec == .opus ? sound.timestampInterval : pictures.timestampInterval
+        let duration = frames.first?.codec == .opus ? audio.timestampInterval : videoFrames.timestampInterval
         return zip(frames, frames.dropFirst()).allSatisfy { earlier, later in
             guard let first = number(of: earlier), let second = number(of: later) else { return false }
             return later.timestamp.ticks - earlier.timestamp.ticks == Int64(second - first) * duration

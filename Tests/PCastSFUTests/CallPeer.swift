@@ -135,7 +135,7 @@ extension VirtualNetwork {
     /// Sends a frame now.
     func send(_ frame: EncodedFrame, layer: Int = 0, from peer: CallPeer) {
         peer.connection.send(frame, layer: layer, at: now)
-        settle(peer)
+        deliverAll(peer)
     }
 
     func endedReason(of id: PeerID) -> StreamEndedReason? {

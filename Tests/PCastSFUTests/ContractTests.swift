@@ -23,7 +23,7 @@ struct ContractTests {
             case 2:
                 guard viewers.count > 2, let leaving = viewers.popLast() else { continue }
                 leaving.connection.close(at: network.now)
-                network.settle(leaving)
+                network.deliverAll(leaving)
             case 3: network.run(for: .milliseconds(Int64.random(in: 100...2000, using: &network.generator)))
             case 4: viewers.first?.connection.requestKeyFrame()
             default: broadcast.send(1, from: publisher, by: network)
@@ -97,7 +97,7 @@ struct ContractTests {
                 // The viewers report one after the other.
                 let viewer = viewers[frames % count]
                 viewer.report { $0.receiverReport(ssrc: 9) }
-                network.settle(viewer)
+                network.deliverAll(viewer)
                 video.send(from: publisher, by: network)
                 frames += 1
             }
@@ -105,13 +105,13 @@ struct ContractTests {
                 ssrc: 0x1111, ntpTimestamp: VirtualNetwork.clock.wallTime(at: network.now).ntpTimestamp,
                 rtpTimestamp: video.timestamp, packetCount: 1, octetCount: 1)
             publisher.report { $0.senderReport(information) }
-            network.settle(publisher)
+            network.deliverAll(publisher)
         }
         for _ in 0..<2 { second() }
-        let told = viewers.map(\.control.count)
+        let received = viewers.map(\.control.count)
         network.wakes = 0
         for _ in 0..<10 { second() }
-        for (viewer, before) in zip(viewers, told) { #expect(viewer.control.count >= before + 2) }
+        for (viewer, before) in zip(viewers, received) { #expect(viewer.control.count >= before + 2) }
         return network.wakes
     }
 

@@ -12,9 +12,9 @@ struct FallingLinkTests {
         /// The bits delivered on the narrow link.
         var delivered: Int
         /// The frames that the viewer received.
-        var pictures: Int
+        var videoFrames: Int
 
-        var description: String { "\(longestWait.milliseconds.rounded()) ms, \(delivered / 1000) kbit, \(pictures)" }
+        var description: String { "\(longestWait.milliseconds.rounded()) ms, \(delivered / 1000) kbit, \(videoFrames)" }
     }
 
     enum Hop: CaseIterable { case viewer, publisher }
@@ -43,12 +43,12 @@ struct FallingLinkTests {
             (0..<seconds).map { _ in
                 let isUp = narrow === publisher.peer
                 _ = network.takeLongestWait(of: narrow)
-                let (bytes, pictures) = (delivered, viewer.video.count)
+                let (bytes, videoFrames) = (delivered, viewer.video.count)
                 publisher.send(for: .seconds(1 as Int64), by: network)
                 let wait = network.takeLongestWait(of: narrow)
                 return Second(
                     longestWait: isUp ? wait.up : wait.down, delivered: (delivered - bytes) * 8,
-                    pictures: viewer.video.count - pictures)
+                    videoFrames: viewer.video.count - videoFrames)
             }
         }
 
@@ -78,7 +78,7 @@ struct FallingLinkTests {
         let low = scene.watch(20)
         #expect(low.dropFirst(3).allSatisfy { $0.longestWait < .milliseconds(100) }, "\(low)")
         #expect(mean(low.dropFirst(3)) >= 0.75 * 800_000, "\(low)")
-        #expect(low.dropFirst(3).allSatisfy { $0.pictures >= 25 }, "\(low)")
+        #expect(low.dropFirst(3).allSatisfy { $0.videoFrames >= 25 }, "\(low)")
         scene.change(to: .kilobits(4_000))
         let back = scene.watch(16)
         let recovery = back.firstIndex { Double($0.delivered) >= 0.8 * full }
@@ -88,7 +88,7 @@ struct FallingLinkTests {
 
     @Test(
         "at 100 kbit/s audio continues, and video resumes within 5 s after that", arguments: Hop.allCases, [1, 2, 3])
-    func sound(hop: Hop, seed: UInt64) throws {
+    func audio(hop: Hop, seed: UInt64) throws {
         let scene = try Scene(hop, content: .kilobits(1_400), seed: seed)
         _ = scene.watch(8)
         scene.change(to: .kilobits(100))
@@ -99,9 +99,9 @@ struct FallingLinkTests {
         #expect(scene.viewer.audio.count - heard >= 530, "\(low) \(scene.viewer.gaps.count - lost)")
         scene.change(to: .kilobits(4_000))
         let back = scene.watch(8)
-        let second = back.firstIndex { $0.pictures >= 10 }
+        let second = back.firstIndex { $0.videoFrames >= 10 }
         #expect(try #require(second, "\(back)") < 5, "\(back)")
-        #expect(back.suffix(2).allSatisfy { $0.pictures >= 28 }, "\(back)")
+        #expect(back.suffix(2).allSatisfy { $0.videoFrames >= 28 }, "\(back)")
         #expect(scene.isInOrder)
     }
 }

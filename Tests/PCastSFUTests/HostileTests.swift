@@ -34,7 +34,7 @@ struct HostileTests {
             var writer = STUNMessageWriter(
                 .request, transactionID: STUNTransactionID(high: 1, low: network.generator.next()),
                 into: UnsafeMutableRawBufferPointer(buffer))
-            writer.addUsername(recipient: Array(recipient.utf8), sender: Array("stranger".utf8))
+            writer.addUsername(recipient: Array(recipient.utf8), sender: Array("unknown".utf8))
             writer.addRole(.controlling(tieBreaker: 7))
             writer.addUseCandidate()
             count = writer.finish(key: Array("a-password-that-is-not-known".utf8))
@@ -47,7 +47,7 @@ struct HostileTests {
         let publisher = try network.publish(.vp8)
         let viewer = try network.view()
         #expect(network.run { publisher.isConnected && viewer.isConnected })
-        let paths = network.sfu.paths.places.entries.count
+        let paths = network.sfu.paths.table.entries.count
         let ufrags = network.sfu.ufrags.count
         let unknownSourceDatagrams = network.sfu.unknownSourceDatagrams
         var answers = 0
@@ -62,7 +62,7 @@ struct HostileTests {
         network.run(for: .milliseconds(200))
         #expect(viewer.video.count == 40)
         #expect(network.sfu.unknownSourceDatagrams == unknownSourceDatagrams + 20_000 && answers == 0)
-        #expect(network.sfu.paths.places.entries.count == paths && network.sfu.ufrags.count == ufrags)
+        #expect(network.sfu.paths.table.entries.count == paths && network.sfu.ufrags.count == ufrags)
         #expect(network.sfu.busyPeers.isEmpty && network.sfu.deadlines.count < 300)
     }
 
@@ -72,7 +72,7 @@ struct HostileTests {
         let publisher = try network.publish(.vp8)
         #expect(network.run { publisher.isConnected })
         let fragment = try #require(network.sfu.ufrags.keys.first)
-        let places = network.sfu.paths.places.entries
+        let peerIndices = network.sfu.paths.table.entries
         var bytesOut = 0
         var bytesIn = 0
         network.onSending = { bytes, path in
@@ -83,7 +83,7 @@ struct HostileTests {
             bytesIn += request.count
             network.inject(request, from: anyPath(network))
         }
-        #expect(network.sfu.paths.places.entries == places)
+        #expect(network.sfu.paths.table.entries == peerIndices)
         #expect(bytesOut <= bytesIn)
     }
 
@@ -160,7 +160,7 @@ struct HostileTests {
                 _ = writer.negativeAcknowledgement(senderSSRC: 9, mediaSSRC: source.ssrc, lost: all.span)
             }
         }
-        network.settle(viewer)
+        network.deliverAll(viewer)
         network.run(for: .milliseconds(15))
         #expect(viewer.packets(source.rtxSSRC).count <= 200)
     }
@@ -180,21 +180,21 @@ struct HostileTests {
         let firstBytes: [UInt8] = [0x80, 0x90, 0xA0, 0xB1]
         for _ in 0..<40 {
             for _ in 0..<40 {
-                let chance = network.generator.next()
-                let (low, middle, high) = (Int(chance & 3), Int(chance >> 2 & 3), UInt8(chance >> 4 & 3))
+                let happens = network.generator.next()
+                let (low, middle, high) = (Int(happens & 3), Int(happens >> 2 & 3), UInt8(happens >> 4 & 3))
                 var packet = anything(network) + [UInt8](repeating: 1, count: 12)
                 packet[0] = firstBytes[low]
-                packet[1] = types[middle] | UInt8(chance >> 56 & 0x80)
+                packet[1] = types[middle] | UInt8(happens >> 56 & 0x80)
                 packet.replaceSubrange(8..<12, with: [0, 0, 0x11, 0x11 + high])
                 publisher.say(plain: packet)
                 var control = anything(network) + [UInt8](repeating: 0, count: 12)
-                control[0] = 0x80 | UInt8(chance >> 8 & 31)
-                control[1] = 200 + UInt8(chance >> 16 & 7)
+                control[0] = 0x80 | UInt8(happens >> 8 & 31)
+                control[1] = 200 + UInt8(happens >> 16 & 7)
                 publisher.report(plain: control)
                 viewer.report(plain: control)
             }
-            network.settle(publisher)
-            network.settle(viewer)
+            network.deliverAll(publisher)
+            network.deliverAll(viewer)
             broadcast.send(1, from: bystander, by: network)
         }
         network.run(for: .milliseconds(200))

@@ -18,7 +18,7 @@ struct JoinStormTests {
         let watcher = try network.view()
         #expect(network.run { publisher.isConnected && watcher.isConnected })
         var broadcast = Broadcast(.vp8)
-        broadcast.pictures.keyFrameSize = keyFrameSize
+        broadcast.videoFrames.keyFrameSize = keyFrameSize
         // The bit rate is known after some seconds, and the first new viewer has a key frame requested until then.
         broadcast.send(200, from: publisher, by: network)
         let early = try network.view()
@@ -57,9 +57,9 @@ struct JoinStormTests {
         #expect(Set(answered.values.joined()).count == Self.joiners)
         #expect(answered.values.allSatisfy { $0.count <= HandshakeQueue.slice })
         #expect(network.sfu.handshakes.count == 0)
-        let witness = ViewerWitness(viewer: watcher, broadcast: broadcast)
-        #expect(witness.offences().isEmpty)
-        #expect(witness.longestWay(ofLast: 30) <= .milliseconds(25))
+        let recorder = ViewerRecorder(viewer: watcher, broadcast: broadcast)
+        #expect(recorder.offences().isEmpty)
+        #expect(recorder.longestWay(ofLast: 30) <= .milliseconds(25))
     }
 
     @Test("the handshake of a single new viewer is not queued")
@@ -72,8 +72,9 @@ struct JoinStormTests {
     private static let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: VirtualNetwork.relayAddress)
 
     private static func append(_ number: Int, of peer: Int, to queue: inout HandshakeQueue) {
-        let place = PeerIndex.viewer(peer)
-        queue.append(HandshakeQueue.Entry(bytes: [UInt8(number & 0xFF)], path: path, place: place), of: place)
+        let peerIndex = PeerIndex.viewer(peer)
+        queue.append(
+            HandshakeQueue.Entry(bytes: [UInt8(number & 0xFF)], path: path, peerIndex: peerIndex), of: peerIndex)
     }
 
     @Test("waiting handshakes are served round robin, and those beyond the bounds are dropped")
@@ -91,7 +92,7 @@ struct JoinStormTests {
             #expect(deadline - now == HandshakeQueue.interval)
             now = deadline
             while let entry = queue.next(at: now) {
-                if case .viewer(let peer) = entry.place { order.append(peer * 10 + Int(entry.bytes[0])) }
+                if case .viewer(let peer) = entry.peerIndex { order.append(peer * 10 + Int(entry.bytes[0])) }
             }
             #expect(!queue.mayPass(at: now) || queue.count == 0)
         }
@@ -112,7 +113,7 @@ struct JoinStormTests {
         var now = Instant(nanoseconds: 5_000_000_000)
         while queue.count > 0 {
             now += HandshakeQueue.interval
-            while let entry = queue.next(at: now) { served.insert(entry.place) }
+            while let entry = queue.next(at: now) { served.insert(entry.peerIndex) }
         }
         #expect(served.isSuperset(of: (0..<peers).map { PeerIndex.viewer($0) }))
         #expect(served.count > peers)

@@ -84,7 +84,7 @@ struct JoiningTests {
         #expect(network.run { publisher.isConnected && viewer.isConnected })
         func send(_ sequence: UInt16, _ payload: [UInt8], marker: Bool = true, frame: UInt32) {
             publisher.say(.video, sequence: sequence, timestamp: frame * 3_000, payload: payload, marker: marker)
-            network.settle(publisher)
+            network.deliverAll(publisher)
             network.run(for: .milliseconds(20))
         }
         let filling = [UInt8](repeating: 7, count: 100)
@@ -158,13 +158,13 @@ struct JoiningTests {
         let before = publisher.keyFrameRequests
         let ssrc = try #require(viewer.media(.video).remoteSources.first?.ssrc)
         viewer.report { $0.fullIntraRequest(senderSSRC: 9, mediaSSRC: ssrc, sequenceNumber: 5) }
-        network.settle(viewer)
+        network.deliverAll(viewer)
         network.run(for: .milliseconds(100))
         #expect(publisher.keyFrameRequests > before)
         let statistics = network.sfu.statistics(of: viewer.id)
         #expect(statistics?.pliCount == 1)
         viewer.report { $0.fullIntraRequest(senderSSRC: 9, mediaSSRC: ssrc, sequenceNumber: 5) }
-        network.settle(viewer)
+        network.deliverAll(viewer)
         network.run(for: .milliseconds(100))
         #expect(network.sfu.statistics(of: viewer.id)?.pliCount == 1)
     }

@@ -17,7 +17,7 @@ struct LayerSwitchTests {
     /// Returns the state of a viewer that receives a layer.
     private static func showing(_ layer: Int) -> LayerSwitch {
         var layers = LayerSwitch()
-        layers.want(layer, at: start - .seconds(10 as Int64))
+        layers.select(layer, at: start - .seconds(10 as Int64))
         let keyFrame = keyFrame(1, at: start - .seconds(10 as Int64))
         _ = layers.step(keyFrame, isBetweenFrames: true, acceptsAnyAge: false, at: start - .seconds(10 as Int64))
         return layers
@@ -26,8 +26,8 @@ struct LayerSwitchTests {
     @Test("the old layer continues until a key frame of the new one arrives, which is requested once")
     func waitsForKeyFrame() {
         var layers = Self.showing(2)
-        layers.want(0, at: Self.start)
-        #expect(layers.taken == 0b101 && layers.current == 2)
+        layers.select(0, at: Self.start)
+        #expect(layers.neededLayers == 0b101 && layers.current == 2)
         #expect(layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .ask(layer: 0))
         for wait in 1...5 {
             let now = Self.start + .milliseconds(Int64(wait) * 20)
@@ -36,16 +36,16 @@ struct LayerSwitchTests {
         let now = Self.start + .milliseconds(120)
         let step = layers.step(Self.keyFrame(at: now), isBetweenFrames: true, acceptsAnyAge: false, at: now)
         #expect(step == .change(to: 0))
-        #expect(layers.current == 0 && layers.last == 0 && !layers.isChanging && layers.taken == 0b001)
+        #expect(layers.current == 0 && layers.last == 0 && !layers.isChanging && layers.neededLayers == 0b001)
     }
 
     @Test("a frame of the old layer is completed first, but only for a limited time")
     func endsFrames() {
         var layers = Self.showing(2)
-        layers.want(0, at: Self.start)
+        layers.select(0, at: Self.start)
         let keyFrame = Self.keyFrame(at: Self.start)
         #expect(layers.step(keyFrame, isBetweenFrames: false, acceptsAnyAge: false, at: Self.start) == .stay)
-        let late = Self.start + LayerSwitch.framePatience
+        let late = Self.start + LayerSwitch.frameTimeout
         #expect(layers.step(keyFrame, isBetweenFrames: false, acceptsAnyAge: false, at: late) == .change(to: 0))
     }
 
@@ -53,10 +53,10 @@ struct LayerSwitchTests {
     func age() {
         let old = Self.keyFrame(at: Self.start - .milliseconds(300))
         var joining = LayerSwitch()
-        joining.want(1, at: Self.start)
+        joining.select(1, at: Self.start)
         #expect(joining.step(old, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .change(to: 1))
         var changing = Self.showing(2)
-        changing.want(1, at: Self.start)
+        changing.select(1, at: Self.start)
         #expect(changing.step(old, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .ask(layer: 1))
         #expect(changing.step(old, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .stay)
     }
@@ -64,7 +64,7 @@ struct LayerSwitchTests {
     @Test("a new viewer receives an old key frame, then nothing until a newer one arrives")
     func replay() {
         var layers = LayerSwitch()
-        layers.want(0, at: Self.start)
+        layers.select(0, at: Self.start)
         var old = Self.keyFrame(10, at: Self.start - .seconds(1 as Int64))
         old.replayAge = .seconds(2 as Int64)
         old.newerKeyFrameWait = .milliseconds(100)
@@ -98,14 +98,14 @@ struct LayerSwitchTests {
         #expect(step(newer, position: 41, after: 120) == .stay && !layers.needsSteps)
         // After a loss there is no replay to wait for.
         layers = joined
-        layers.lose(at: Self.start)
+        layers.restart(at: Self.start)
         #expect(layers.replay == nil)
     }
 
     @Test("a source that cannot be asked is joined at a key frame of any age")
     func joinsAtOldKeyFrame() {
         var layers = LayerSwitch()
-        layers.want(0, at: Self.start)
+        layers.select(0, at: Self.start)
         let old = Self.keyFrame(at: Self.start - .seconds(5 as Int64))
         #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .change(to: 0))
     }
@@ -113,7 +113,7 @@ struct LayerSwitchTests {
     @Test("a viewer begins with an old key frame after a request for a newer one was left unanswered")
     func unanswered() {
         var layers = LayerSwitch()
-        layers.want(0, at: Self.start)
+        layers.select(0, at: Self.start)
         var old = Self.keyFrame(at: Self.start - .seconds(5 as Int64))
         old.answerTime = .milliseconds(300)
         old.newerKeyFrameWait = .zero
@@ -139,7 +139,7 @@ struct LayerSwitchTests {
     @Test("a viewer whose link was full does not go back to an earlier key frame")
     func doesNotGoBack() {
         var layers = Self.showing(0)
-        layers.lose(at: Self.start)
+        layers.restart(at: Self.start)
         var old = Self.keyFrame(at: Self.start - .seconds(5 as Int64))
         old.isAhead = false
         #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .ask(layer: 0))
@@ -148,9 +148,9 @@ struct LayerSwitchTests {
         #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .change(to: 0))
         // A viewer that had no video for a while and wants it again begins with the old key frame.
         layers = Self.showing(0)
-        layers.want(nil, at: Self.start)
+        layers.select(nil, at: Self.start)
         _ = layers.step(nil, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start)
-        layers.want(0, at: Self.start)
+        layers.select(0, at: Self.start)
         old.isAhead = false
         #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .change(to: 0))
     }
@@ -158,12 +158,12 @@ struct LayerSwitchTests {
     @Test("without sender reports of the new layer, a switch waits shortly and then uses a fresh key frame")
     func switchWithoutSenderReports() {
         var layers = Self.showing(2)
-        layers.want(0, at: Self.start)
+        layers.select(0, at: Self.start)
         #expect(layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .ask(layer: 0))
         var now = Self.start + .milliseconds(40)
         let early = Self.keyFrame(10, at: now, isAligned: false)
         #expect(layers.step(early, isBetweenFrames: true, acceptsAnyAge: false, at: now) == .ask(layer: 0))
-        now = Self.start + LayerSwitch.reportPatience + .milliseconds(10)
+        now = Self.start + LayerSwitch.reportTimeout + .milliseconds(10)
         #expect(layers.step(early, isBetweenFrames: true, acceptsAnyAge: false, at: now) == .stay)
         let fresh = Self.keyFrame(20, at: now, isAligned: false)
         #expect(layers.step(fresh, isBetweenFrames: true, acceptsAnyAge: false, at: now) == .change(to: 0))
@@ -173,9 +173,9 @@ struct LayerSwitchTests {
     func leavesOverloadingLayer() {
         for isUrgent in [true, false] {
             var layers = Self.showing(2)
-            layers.want(0, urgent: isUrgent, at: Self.start)
+            layers.select(0, urgent: isUrgent, at: Self.start)
             _ = layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start)
-            let late = Self.start + LayerSwitch.urgentPatience
+            let late = Self.start + LayerSwitch.urgentTimeout
             #expect(layers.step(nil, isBetweenFrames: false, acceptsAnyAge: false, at: late) == .stay)
             let step = layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: late)
             #expect(step == (isUrgent ? .stop : .stay))
@@ -189,20 +189,20 @@ struct LayerSwitchTests {
     @Test("a viewer that wants no video receives the current frame completely, and resumes at a key frame")
     func stops() {
         var layers = Self.showing(1)
-        layers.want(nil, at: Self.start)
+        layers.select(nil, at: Self.start)
         #expect(layers.step(nil, isBetweenFrames: false, acceptsAnyAge: false, at: Self.start) == .stay)
         #expect(layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .stop)
-        #expect(layers.current == nil && layers.last == 1 && layers.taken == 0)
-        layers.want(1, at: Self.start)
+        #expect(layers.current == nil && layers.last == 1 && layers.neededLayers == 0)
+        layers.select(1, at: Self.start)
         #expect(layers.step(nil, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .ask(layer: 1))
     }
 
     @Test("a switch that is revoked before its key frame arrives has no effect")
     func changesMind() {
         var layers = Self.showing(1)
-        layers.want(0, at: Self.start)
-        layers.want(1, at: Self.start)
-        #expect(!layers.isChanging && layers.taken == 0b010)
+        layers.select(0, at: Self.start)
+        layers.select(1, at: Self.start)
+        #expect(!layers.isChanging && layers.neededLayers == 0b010)
         let keyFrame = Self.keyFrame(at: Self.start)
         #expect(layers.step(keyFrame, isBetweenFrames: true, acceptsAnyAge: false, at: Self.start) == .stay)
     }

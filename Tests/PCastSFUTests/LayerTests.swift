@@ -41,7 +41,7 @@ struct LayerTests {
         }
     }
 
-    /// Whether sequence numbers, timestamps and picture numbers continue as in a single layer.
+    /// Whether sequence numbers, timestamps and picture IDs continue as in a single layer.
     private static func isSeamless(_ seen: [ScriptedLayers.Seen]) -> Bool {
         zip(seen, seen.dropFirst()).allSatisfy { earlier, later in
             later.sequence == earlier.sequence &+ 1 && later.pictureID == (earlier.pictureID + 1) & 0x7FFF
@@ -50,7 +50,7 @@ struct LayerTests {
         }
     }
 
-    @Test("a viewer's sequence numbers, timestamps and picture numbers continue when its layer changes")
+    @Test("a viewer's sequence numbers, timestamps and picture IDs continue when its layer changes")
     func seamless() throws {
         var scene = try Scene()
         let viewer = try scene.view()
@@ -115,7 +115,7 @@ struct LayerTests {
         let before = scene.layers.layers.map(\.requestsSeen)
         let ssrc = try #require(viewer.media(.video).remoteSources.first?.ssrc)
         viewer.report { $0.pictureLossIndication(senderSSRC: 1, mediaSSRC: ssrc) }
-        scene.network.settle(viewer)
+        scene.network.deliverAll(viewer)
         scene.send(1)
         #expect(zip(scene.layers.layers.map(\.requestsSeen), before).map { $0 - $1 } == [0, 0, 1])
     }
@@ -150,7 +150,7 @@ struct LayerTests {
         viewer.report {
             _ = $0.negativeAcknowledgement(senderSSRC: 1, mediaSSRC: ssrc.ssrc, lost: [lost.sequence].span)
         }
-        scene.network.settle(viewer)
+        scene.network.deliverAll(viewer)
         scene.send(0.2)
         let repaired = try #require(viewer.packets(ssrc.rtxSSRC).last)
         #expect(repaired.payload.prefix(2) == [UInt8(lost.sequence >> 8), UInt8(lost.sequence & 0xFF)])
@@ -180,7 +180,7 @@ struct LayerTests {
                         pauseID: 0))
             }
         }
-        scene.network.settle(scene.publisher)
+        scene.network.deliverAll(scene.publisher)
         scene.send(1)
         let wanted = scene.network.now
         viewer.allow(100, by: scene.network)
@@ -262,8 +262,8 @@ struct LayerTests {
             }
         }
 
-        mutating func send(_ pictures: Int, from publisher: CallPeer, by network: VirtualNetwork) {
-            for _ in 0..<pictures {
+        mutating func send(_ videoFrames: Int, from publisher: CallPeer, by network: VirtualNetwork) {
+            for _ in 0..<videoFrames {
                 for event in publisher.events.dropFirst(eventsSeen) {
                     switch event {
                     case .layerPaused(let layer): isPaused[layer] = true
@@ -334,12 +334,12 @@ struct LayerTests {
         encoders.send(75, from: publisher, by: network)
         #expect(network.layers(viewedBy: viewer)?.current == "h")
         viewer.connection.setReceivingLimit(.kilobits(250), at: network.now)
-        network.settle(viewer)
+        network.deliverAll(viewer)
         encoders.send(25, from: publisher, by: network)
         let limited = try #require(network.layers(viewedBy: viewer))
         #expect(limited.current == "m" && limited.cause == .limit)
         viewer.connection.setReceivingLimit(nil, at: network.now)
-        network.settle(viewer)
+        network.deliverAll(viewer)
         encoders.send(75, from: publisher, by: network)
         #expect(network.layers(viewedBy: viewer)?.current == "h")
     }

@@ -9,8 +9,8 @@ import Testing
 struct LifeTests {
     private func expectEmpty(_ network: VirtualNetwork) {
         #expect(network.sfu.peerCount == 0)
-        #expect(network.sfu.places.isEmpty && network.sfu.streamPlaces.isEmpty)
-        #expect(network.sfu.ufrags.isEmpty && network.sfu.paths.places.entries.isEmpty)
+        #expect(network.sfu.peerIndices.isEmpty && network.sfu.streamIndices.isEmpty)
+        #expect(network.sfu.ufrags.isEmpty && network.sfu.paths.table.entries.isEmpty)
         #expect(network.sfu.busyPeers.isEmpty && network.sfu.busyStreams.isEmpty)
     }
 
@@ -69,7 +69,7 @@ struct LifeTests {
         let network = VirtualNetwork()
         let (publisher, viewer) = try broadcasting(network)
         publisher.connection.close(at: network.now)
-        network.settle(publisher)
+        network.deliverAll(publisher)
         network.run(for: .milliseconds(11))
         #expect(network.endedReason(of: publisher.id) == .ended)
         #expect(network.endedReason(of: viewer.id) == .ended)
@@ -121,7 +121,7 @@ struct LifeTests {
                     local: VirtualNetwork.relayAddress,
                     remote: TransportAddress(ip: publisher.addresses[0].ip, port: port)))
         }
-        #expect(network.sfu.paths.places.entries.count <= 2 * ICELiteAgent.maximumPaths)
+        #expect(network.sfu.paths.table.entries.count <= 2 * ICELiteAgent.maximumPaths)
         for _ in 0..<50 { _ = try network.sfu.restart(publisher.id, remote: remote, at: network.now) }
         #expect(network.sfu.ufrags.count == 3 && network.sfu.ufrags[ours.key] == nil)
     }

@@ -30,7 +30,7 @@ struct LiveEdgeTests {
             let publisher = publisher
             #expect(network.run { publisher.isConnected && watcher.isConnected })
             broadcast = Broadcast(codec, keyFrameInterval: keyFrameInterval)
-            broadcast.pictures.keyFrameSize = keyFrameSize
+            broadcast.videoFrames.keyFrameSize = keyFrameSize
             broadcast.answersRequests = answers
             broadcast.send(keyFrameInterval + 1, from: publisher, by: network)
         }
@@ -163,14 +163,14 @@ struct LiveEdgeTests {
         let cost = TimeSpan.seconds(2 as Int64)
         while now < start + .seconds(60 as Int64) {
             if share.allowsRequest(at: now) {
-                share.spend(cost, at: now)
+                share.charge(cost, at: now)
                 granted += 1
             }
             now += .milliseconds(20)
         }
         #expect(granted == 30 + Int(KeyFrameShare.burst) - 1)
         // A source that makes many key frames by itself delays new viewers by no more than a burst.
-        for _ in 0..<100 { share.spend(cost, at: now) }
+        for _ in 0..<100 { share.charge(cost, at: now) }
         #expect(!share.allowsRequest(at: now))
         #expect(share.allowsRequest(at: now + cost))
     }

@@ -102,8 +102,8 @@ struct ReportSilenceTests {
             viewer.link = link
             broadcast.send(48, from: publisher, by: network)
         }
-        return zip(viewer.video, viewer.videoTimes).count { picture, time in
-            guard let number = broadcast.number(of: picture.frame), number >= settled else { return false }
+        return zip(viewer.video, viewer.videoTimes).count { frame, time in
+            guard let number = broadcast.number(of: frame.frame), number >= settled else { return false }
             return time - broadcast.instants[number] > .milliseconds(350)
         }
     }

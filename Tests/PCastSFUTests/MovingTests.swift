@@ -75,7 +75,7 @@ struct MovingTests {
         let viewer = try network.view(addresses: movesPublisher ? nil : addresses)
         let peer = movesPublisher ? publisher : viewer
         peer.connection.setLocalAddresses([addresses[0]], at: network.now)
-        network.settle(peer)
+        network.deliverAll(peer)
         #expect(network.run { publisher.isConnected && viewer.isConnected })
         var broadcast = Broadcast(.vp8)
         broadcast.send(100, from: publisher, by: network)
@@ -83,7 +83,7 @@ struct MovingTests {
             let start = network.now
             peer.link.dead = [addresses[old]]
             peer.connection.setLocalAddresses([addresses[new]], at: network.now)
-            network.settle(peer)
+            network.deliverAll(peer)
             broadcast.send(100, from: publisher, by: network)
             #expect(longestGap(viewer, from: start, to: network.now) < .milliseconds(400))
         }
@@ -96,12 +96,12 @@ struct MovingTests {
         var (network, publisher, viewer, broadcast) = try stage(addresses: addresses, movesPublisher: false)
         viewer.link.dead = Set(addresses)
         viewer.connection.setLocalAddresses([], at: network.now)
-        network.settle(viewer)
+        network.deliverAll(viewer)
         broadcast.send(100, from: publisher, by: network)
         let start = network.now
         viewer.link.dead = []
         viewer.connection.setLocalAddresses([addresses[1]], at: network.now)
-        network.settle(viewer)
+        network.deliverAll(viewer)
         broadcast.send(150, from: publisher, by: network)
         #expect(longestGap(viewer, from: start, to: network.now) < .milliseconds(1000))
         #expect(connections(viewer) == 1 && network.endedReason(of: viewer.id) == nil)
@@ -128,7 +128,7 @@ struct MovingTests {
                 answer.media[index].icePwd = ours.icePwd
             }
             try peer.connection.acceptRestart(answer, at: network.now)
-            network.settle(peer)
+            network.deliverAll(peer)
             broadcast.send(50, from: publisher, by: network)
         }
         #expect(longestGap(viewer, from: start, to: network.now) < .milliseconds(100))
@@ -244,7 +244,7 @@ struct MovingTests {
         #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
         func report(_ viewer: ScriptedPeer) {
             viewer.report { $0.receiverReport(ssrc: 1) }
-            network.settle(viewer)
+            network.deliverAll(viewer)
             network.run(for: .milliseconds(50))
         }
         viewers.forEach(report)
@@ -269,6 +269,6 @@ struct MovingTests {
         network.sfu.end(publisher.id, reason: .ended, at: network.now)
         network.settleRelay()
         #expect(network.sfu.sources == SourceIndex() && network.sfu.probedPaths.isEmpty)
-        #expect(network.sfu.paths.places.entries.isEmpty && network.sfu.ufrags.isEmpty)
+        #expect(network.sfu.paths.table.entries.isEmpty && network.sfu.ufrags.isEmpty)
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PCastSFU
 
-/// The data quality of streams over narrow links, with a publisher that obeys its congestion control.
+/// The data quality of streams over narrow links, with a publisher that honors its congestion control.
 @Suite("Data quality over narrow links")
 struct NarrowLinkQualityTests {
     /// A publisher that adapts the size of its frames to the bandwidth, and sends no video if there is almost none.
@@ -15,14 +15,14 @@ struct NarrowLinkQualityTests {
         static let wanted = Bitrate.kilobits(900)
         private static let least = Bitrate.kilobits(160)
         /// The bit rate of audio on the wire.
-        private static let sound: Int64 = 80_000
+        private static let audio: Int64 = 80_000
 
         let peer: CallPeer
-        let hasSound: Bool
+        let hasAudio: Bool
         var broadcast = Broadcast(.vp8)
 
         mutating func send(seconds: Double, by network: VirtualNetwork) {
-            peer.connection.setWantedBitrate(Self.wanted)
+            peer.connection.setDesiredBitrate(Self.wanted)
             for _ in 0..<Int(seconds * 50) {
                 let estimate = peer.connection.estimate
                 let room = min(estimate?.target ?? Self.wanted, Self.wanted)
@@ -32,15 +32,15 @@ struct NarrowLinkQualityTests {
                     PublisherReport(
                         isVideoCut: isCut, wanted: Self.wanted, estimate: isLimited ? room : Self.wanted),
                     at: network.now)
-                if hasSound { network.send(broadcast.sound.next(), from: peer) }
+                if hasAudio { network.send(broadcast.audio.next(), from: peer) }
                 if !isCut {
-                    let bits = room.bitsPerSecond - (hasSound ? Self.sound : 0)
+                    let bits = room.bitsPerSecond - (hasAudio ? Self.audio : 0)
                     // Each frame has two packets with seventy bytes of headers.
-                    broadcast.pictures.frameSize = max(60, Int(bits / 8 / 50) - 140)
-                    broadcast.pictures.keyFrameSize = broadcast.pictures.frameSize * 2
+                    broadcast.videoFrames.frameSize = max(60, Int(bits / 8 / 50) - 140)
+                    broadcast.videoFrames.keyFrameSize = broadcast.videoFrames.frameSize * 2
                     let isAsked = peer.beginnings > seen || wasCut
                     seen = peer.beginnings
-                    network.send(broadcast.pictures.next(isKeyFrame: isAsked ? true : nil), from: peer)
+                    network.send(broadcast.videoFrames.next(isKeyFrame: isAsked ? true : nil), from: peer)
                 }
                 wasCut = isCut
                 network.run(for: Broadcast.interval)
@@ -50,19 +50,19 @@ struct NarrowLinkQualityTests {
         private var seen = 0
         private var wasCut = false
 
-        init(_ peer: CallPeer, hasSound: Bool) {
+        init(_ peer: CallPeer, hasAudio: Bool) {
             self.peer = peer
-            self.hasSound = hasSound
+            self.hasAudio = hasAudio
         }
     }
 
     private let network = VirtualNetwork(seed: 7)
 
-    private func playing(sound: Bool = true, viewers count: Int) throws -> (Publisher, [CallPeer]) {
-        let peer = try network.publish(.vp8, audio: sound)
+    private func playing(audio: Bool = true, viewers count: Int) throws -> (Publisher, [CallPeer]) {
+        let peer = try network.publish(.vp8, audio: audio)
         #expect(network.run { peer.isConnected })
         let viewers = try (0..<count).map { _ in try network.view() }
-        var publisher = Publisher(peer, hasSound: sound)
+        var publisher = Publisher(peer, hasAudio: audio)
         publisher.send(seconds: 6, by: network)
         for viewer in viewers { #expect(viewer.isConnected && rows(of: viewer).isEmpty) }
         #expect(rows(of: peer).isEmpty)
@@ -114,7 +114,7 @@ struct NarrowLinkQualityTests {
     }
 
     @Test("if the only viewer has bandwidth for audio alone, both ends receive AudioOnly within three seconds")
-    func soundAlone() throws {
+    func audioAlone() throws {
         let (connected, viewers) = try playing(viewers: 1)
         var publisher = connected
         let fall = network.now
@@ -137,16 +137,16 @@ struct NarrowLinkQualityTests {
     }
 
     @Test("if most viewers have bandwidth for audio alone, the others receive NetworkLimited")
-    func withoutPicture() throws {
-        for hasSound in [true, false] {
+    func withoutVideo() throws {
+        for hasAudio in [true, false] {
             let scene = NarrowLinkQualityTests()
-            let (connected, viewers) = try scene.playing(sound: hasSound, viewers: 3)
+            let (connected, viewers) = try scene.playing(audio: hasAudio, viewers: 3)
             var publisher = connected
             for viewer in viewers.prefix(2) { scene.narrow(viewer, to: .kilobits(110)) }
             publisher.send(seconds: 12, by: scene.network)
             #expect(scene.rows(of: publisher.peer).last == row(.audioOnly, .networkLimited))
-            #expect(scene.rows(of: viewers[2]).last == row(hasSound ? .audioOnly : .noData, .networkLimited))
-            #expect(scene.rows(of: viewers[0]).last == row(hasSound ? .audioOnly : .noData, .downloadLimited))
+            #expect(scene.rows(of: viewers[2]).last == row(hasAudio ? .audioOnly : .noData, .networkLimited))
+            #expect(scene.rows(of: viewers[0]).last == row(hasAudio ? .audioOnly : .noData, .downloadLimited))
         }
     }
 

@@ -32,12 +32,12 @@ struct NetworkScenario {
     init(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         self.seed = seed
-        codec = random.chance(0.5) ? .h264 : .vp8
+        codec = random.happens(0.5) ? .h264 : .vp8
         frameSize = Int.random(in: 200...4_000, using: &random)
-        keyFrameInterval = random.chance(0.5) ? 0 : Int.random(in: 40...200, using: &random)
-        offersTCP = random.chance(0.3)
+        keyFrameInterval = random.happens(0.5) ? 0 : Int.random(in: 40...200, using: &random)
+        offersTCP = random.happens(0.3)
         viewers = (0..<Int.random(in: 1...4, using: &random)).map { _ in
-            (.milliseconds(Int64.random(in: 0...3_000, using: &random)), random.chance(0.1))
+            (.milliseconds(Int64.random(in: 0...3_000, using: &random)), random.happens(0.1))
         }
         delays = (0...viewers.count).map { _ in .milliseconds(Int64.random(in: 1...60, using: &random)) }
         var troubles: [Trouble] = []
@@ -57,13 +57,13 @@ struct NetworkScenario {
             peer: peer, start: start, end: min(start + length, healing),
             up: direction == 1 ? .perfect : conditions(using: &random),
             down: direction == 2 ? .perfect : conditions(using: &random),
-            blocksUDP: offersTCP && random.chance(0.1), rebinds: random.chance(0.15))
+            blocksUDP: offersTCP && random.happens(0.1), rebinds: random.happens(0.15))
     }
 
     private static func conditions(using random: inout SeededGenerator) -> LinkConditions {
         var conditions = LinkConditions(delay: .milliseconds(Int64.random(in: 1...300, using: &random)))
-        if random.chance(0.5) { conditions.jitter = .milliseconds(Int64.random(in: 1...60, using: &random)) }
-        conditions.reorders = random.chance(0.7)
+        if random.happens(0.5) { conditions.jitter = .milliseconds(Int64.random(in: 1...60, using: &random)) }
+        conditions.reorders = random.happens(0.7)
         switch Int.random(in: 0..<4, using: &random) {
         case 0: conditions.loss = .random(Double.random(in: 0...0.3, using: &random))
         case 1:
@@ -71,17 +71,17 @@ struct NetworkScenario {
             conditions.loss = .bursts(GilbertElliott(share: share, length: Double.random(in: 1...10, using: &random)))
         default: break
         }
-        if random.chance(0.3) { conditions.duplication = Double.random(in: 0...0.2, using: &random) }
-        if random.chance(0.3) {
+        if random.happens(0.3) { conditions.duplication = Double.random(in: 0...0.2, using: &random) }
+        if random.happens(0.3) {
             conditions.rate = .kilobits(Int64.random(in: 50...3_000, using: &random))
             conditions.queue = .span(.milliseconds(Int64.random(in: 20...800, using: &random)))
         }
-        if random.chance(0.15) {
+        if random.happens(0.15) {
             let span = TimeSpan.milliseconds(Int64.random(in: 20...400, using: &random))
             conditions.stall = Stall(span, each: span * Int64.random(in: 2...10, using: &random))
         }
-        conditions.isDown = random.chance(0.12)
-        if random.chance(0.2) { conditions.maximumPacketSize = 1_280 }
+        conditions.isDown = random.happens(0.12)
+        if random.happens(0.2) { conditions.maximumPacketSize = 1_280 }
         return conditions
     }
 

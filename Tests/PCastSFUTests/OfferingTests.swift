@@ -115,10 +115,10 @@ import Testing
         }
     }
 
-    @Test("an unanswered offer counts as a peer") func places() throws {
+    @Test("an unanswered offer counts as a peer") func peerIndices() throws {
         let network = VirtualNetwork()
         var count = 0
-        while network.sfu.hasRoom {
+        while network.sfu.hasSpace {
             _ = try network.sfu.offerToPublisher(
                 PeerID(UInt64(1 + count)), of: StreamID("stream\(count)"), at: network.now)
             count += 1
@@ -134,8 +134,8 @@ import Testing
 
     @Test("only the media and codecs of the options are offered and accepted") func media() throws {
         let network = VirtualNetwork()
-        let sound = try network.answerAsPublisher(terms: PeerOptions(media: [.audio]))
-        #expect(sound.offer.media.map(\.kind) == [.audio])
+        let audio = try network.answerAsPublisher(terms: PeerOptions(media: [.audio]))
+        #expect(audio.offer.media.map(\.kind) == [.audio])
         let vp8 = PeerOptions(preferring: [.vp8], insistsOnCodecs: true)
         let insisting = try network.answerAsPublisher(terms: vp8, stream: StreamID("b"))
         #expect(insisting.offer.media[1].payloadFormats.map(\.codec) == [.vp8])
@@ -174,11 +174,11 @@ import Testing
         _ = try network.sfu.accept(silent.answer, from: silent.id, at: network.now)
         let talking = try network.answerAsPublisher(terms: terms, stream: StreamID("talking"))
         _ = try network.sfu.accept(talking.answer, from: talking.id, at: network.now)
-        let patient = try network.answerAsPublisher(stream: StreamID("patient"))
-        _ = try network.sfu.accept(patient.answer, from: patient.id, at: network.now)
+        let deferred = try network.answerAsPublisher(stream: StreamID("deferred"))
+        _ = try network.sfu.accept(deferred.answer, from: deferred.id, at: network.now)
         for second in 0..<20 {
             talking.peer.say(.audio, sequence: UInt16(second), timestamp: UInt32(second) * 48_000, payload: [1, 2, 3])
-            network.settle(talking.peer)
+            network.deliverAll(talking.peer)
             network.run(for: .seconds(1 as Int64))
             if second == 13 { #expect(network.endedReason(of: silent.id) == nil) }
         }
@@ -186,7 +186,7 @@ import Testing
         #expect(network.endedReason(of: talking.id) == nil)
         network.run(for: .seconds(16 as Int64))
         #expect(network.endedReason(of: talking.id) == .failed)
-        #expect(network.endedReason(of: patient.id) == nil)
+        #expect(network.endedReason(of: deferred.id) == nil)
     }
 
     @Test("a publisher that is paused without viewers does not fail, but a viewer without data does")

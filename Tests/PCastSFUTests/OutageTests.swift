@@ -27,7 +27,7 @@ struct OutageTests {
         let requests = publisher.keyFrameRequests
         // Each frame has two packets, and the log has a capacity of 1024.
         for _ in 0..<600 { publisher.connection.send(frames.next(), at: network.now) }
-        network.settle(publisher)
+        network.deliverAll(publisher)
         #expect(network.run { publisher.keyFrameRequests > requests })
 
         let keyFrame = frames.next(isKeyFrame: true)

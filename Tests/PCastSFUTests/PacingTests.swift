@@ -29,16 +29,16 @@ struct PacingTests {
         #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
         for viewer in viewers {
             viewer.report { $0.receiverReport(ssrc: 9) }
-            network.settle(viewer)
+            network.deliverAll(viewer)
         }
         network.run(for: .milliseconds(100))
         sayLargeFrame(from: publisher, sequence: 1000, timestamp: 90_000)
         let began = network.now
-        network.settle(publisher)
+        network.deliverAll(publisher)
         network.run(for: .milliseconds(40))
         publisher.say(.audio, sequence: 1, timestamp: 960, payload: [0xFC, 1, 2, 3])
         let said = network.now
-        network.settle(publisher)
+        network.deliverAll(publisher)
         network.run(for: .milliseconds(400))
         for viewer in viewers {
             let video = viewer.packets.filter { $0.payload.count > 1_000 }
@@ -53,8 +53,8 @@ struct PacingTests {
             }
             #expect((burst.dropLast(10).max() ?? 0) <= 5)
             #expect((burst.max() ?? 0) <= 10)
-            let sound = viewer.packets.first { $0.payload.count < 10 }
-            #expect(sound.map { $0.arrival - said == .milliseconds(20) } == true)
+            let audio = viewer.packets.first { $0.payload.count < 10 }
+            #expect(audio.map { $0.arrival - said == .milliseconds(20) } == true)
         }
         // No viewer waits for another.
         let last = viewers.map { $0.packets.filter { $0.payload.count > 1_000 }.last?.arrival }
@@ -88,7 +88,7 @@ struct PacingTests {
         for viewer in viewers {
             // The first report ends the initial pace.
             viewer.report { $0.receiverReport(ssrc: 9) }
-            network.settle(viewer)
+            network.deliverAll(viewer)
         }
         give(2, of: 1_000, from: publisher, to: network, sequence: 1_000, timestamp: 90_000, isKeyFrame: true)
         network.run(for: .milliseconds(500))
@@ -100,12 +100,12 @@ struct PacingTests {
             sent.append((path.remote, header.sequenceNumber, bytes.count))
         }
         // With the bandwidth that is assumed for a path, 12.5 kB may leave at once.
-        for (picture, count) in [2, 9, 4].enumerated() {
+        for (frame, count) in [2, 9, 4].enumerated() {
             sent = []
-            let number = 1_010 + 10 * UInt16(picture)
+            let number = 1_010 + 10 * UInt16(frame)
             give(
                 count, of: 1_100, from: publisher, to: network, sequence: number,
-                timestamp: 180_000 + 3_000 * UInt32(picture), isKeyFrame: false)
+                timestamp: 180_000 + 3_000 * UInt32(frame), isKeyFrame: false)
             #expect(sent.count == 3 * count, "at once")
             for index in sent.indices where index % count != 0 {
                 #expect(sent[index].remote == sent[index - 1].remote)
@@ -139,7 +139,7 @@ struct PacingTests {
         // Reports are processed in the same way after the prefetch.
         for viewer in viewers {
             viewer.report { $0.receiverReport(ssrc: 9) }
-            network.settle(viewer)
+            network.deliverAll(viewer)
         }
         give(2, of: 1_000, from: publisher, to: network, sequence: 1_000, timestamp: 90_000, isKeyFrame: true)
         #expect(network.sfu.unknownSourceDatagrams == 0)
@@ -153,10 +153,10 @@ struct PacingTests {
         #expect(network.run { publisher.isConnected && viewer.isConnected })
         // The first report ends the initial pace.
         viewer.report { $0.receiverReport(ssrc: 9) }
-        network.settle(viewer)
+        network.deliverAll(viewer)
         network.run(for: .milliseconds(100))
         sayLargeFrame(from: publisher, sequence: 1000, timestamp: 90_000)
-        network.settle(publisher)
+        network.deliverAll(publisher)
         network.run(for: .milliseconds(600))
         let source = try #require(viewer.media(.video).remoteSources.first)
         let numbers = viewer.packets(source.ssrc).map(\.header.sequenceNumber).suffix(60)
@@ -168,11 +168,11 @@ struct PacingTests {
             }
         }
         let asked = network.now
-        network.settle(viewer)
+        network.deliverAll(viewer)
         network.run(for: .milliseconds(15))
         publisher.say(.audio, sequence: 1, timestamp: 960, payload: [0xFC, 1, 2, 3])
         let said = network.now
-        network.settle(publisher)
+        network.deliverAll(publisher)
         network.run(for: .milliseconds(500))
         let repairs = viewer.packets(source.rtxSSRC)
         #expect(repairs.count == 60, "each packet once")
@@ -183,8 +183,8 @@ struct PacingTests {
         #expect((burst.max() ?? 0) <= 5)
         // These are 60 packets of 1.15 kB at two and a half times the assumed bandwidth.
         #expect(times[59] - times[0] >= .milliseconds(70))
-        let sound = viewer.packets.first { $0.payload.count < 10 }
-        #expect(sound.map { $0.arrival - said == .milliseconds(20) } == true)
+        let audio = viewer.packets.first { $0.payload.count < 10 }
+        #expect(audio.map { $0.arrival - said == .milliseconds(20) } == true)
     }
 
     @Test("audio, video, retransmissions and probes share one transport-wide sequence without gaps")
@@ -241,8 +241,8 @@ struct PacingTests {
         #expect(estimate.lossRate == 0)
         #expect(estimate.queueDelay.map { $0 < .milliseconds(10) } == true)
         #expect(estimate.acknowledged != nil)
-        let place = network.sfu.places[viewer.id]
-        guard case .viewer(let index)? = place else {
+        let peerIndex = network.sfu.peerIndices[viewer.id]
+        guard case .viewer(let index)? = peerIndex else {
             Issue.record("the viewer does not exist")
             return
         }

@@ -8,7 +8,7 @@ import Testing
 /// H.264 viewers whose publisher sends its parameter sets in unusual ways.
 struct ParameterSetTests {
     /// A publisher that sends frames of one or more packets, preceded by what the test adds.
-    private final class Stage {
+    private final class InMemoryHarness {
         let network: VirtualNetwork
         let publisher: ScriptedPeer
         var sequence: UInt16 = 1000
@@ -30,18 +30,18 @@ struct ParameterSetTests {
         }
 
         /// Sends a frame after the packets that `head` sends, and lets it arrive.
-        func send(isKeyFrame: Bool = false, _ head: (Stage) -> Void = { _ in }) {
+        func send(isKeyFrame: Bool = false, _ head: (InMemoryHarness) -> Void = { _ in }) {
             head(self)
             if isKeyFrame { keyFrames.append(frame) }
             let number = withUnsafeBytes(of: frame.bigEndian) { Array($0) }
             let slice: [UInt8] = isKeyFrame ? [0x65, 0x88, 0x84] : [0x41, 0x9A, 0x80]
             say(slice + number.map { $0 | 1 } + [UInt8](repeating: 7, count: 60), marker: true)
             frame += 1
-            network.settle(publisher)
+            network.deliverAll(publisher)
             network.run(for: .milliseconds(33))
         }
 
-        func play(_ count: Int, keyFrameInterval: UInt32, _ head: (Stage, Bool) -> Void) {
+        func play(_ count: Int, keyFrameInterval: UInt32, _ head: (InMemoryHarness, Bool) -> Void) {
             for _ in 0..<count {
                 let isKeyFrame = frame % keyFrameInterval == 0
                 send(isKeyFrame: isKeyFrame) { head($0, isKeyFrame) }
@@ -62,7 +62,7 @@ struct ParameterSetTests {
         case betweenOthers, fragmented
     }
 
-    private static func head(_ manner: Manner) -> (Stage, Bool) -> Void {
+    private static func head(_ manner: Manner) -> (InMemoryHarness, Bool) -> Void {
         { stage, isKeyFrame in
             switch manner {
             case .once: if stage.frame == 0 { stage.say(stap) }
@@ -100,7 +100,7 @@ struct ParameterSetTests {
 
     @Test("a late viewer sees video within a key frame interval in every manner", arguments: Manner.allCases)
     func lateJoiner(manner: Manner) throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         stage.play(61, keyFrameInterval: 15, Self.head(manner))
         let viewer = try stage.network.view()
         stage.play(45, keyFrameInterval: 15, Self.head(manner))
@@ -132,7 +132,7 @@ struct ParameterSetTests {
 
     @Test("a late viewer first receives the parameter sets, with the timestamp of the key frame and in order")
     func firstPackets() throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         stage.play(61, keyFrameInterval: 15, Self.head(.once))
         let viewer = try stage.network.scriptViewer()
         stage.play(40, keyFrameInterval: 15, Self.head(.once))
@@ -151,7 +151,7 @@ struct ParameterSetTests {
 
     @Test("parameter sets with the timestamp of the frame before are sent with that of the frame after them")
     func retimed() throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         let viewer = try stage.network.scriptViewer()
         #expect(stage.network.run { viewer.isConnected })
         stage.play(46, keyFrameInterval: 15, Self.head(.underThePreviousInPackets))
@@ -169,7 +169,7 @@ struct ParameterSetTests {
 
     @Test("parameter sets before a frame that is not an IDR picture do not answer a request for a key frame")
     func noAnswer() throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         stage.play(31, keyFrameInterval: 1_000, Self.head(.beforeEach))
         let viewer = try stage.network.scriptViewer()
         #expect(stage.network.run { viewer.isConnected })
@@ -189,7 +189,7 @@ struct ParameterSetTests {
 
     @Test("a viewer on another shard begins with the parameter sets that the home shard received")
     func replica() throws {
-        let stage = try Stage(shards: 2)
+        let stage = try InMemoryHarness(shards: 2)
         stage.play(61, keyFrameInterval: 15, Self.head(.once))
         let viewer = try stage.network.viewBeside()
         stage.play(60, keyFrameInterval: 15, Self.head(.once))
@@ -202,7 +202,7 @@ struct ParameterSetTests {
 
     @Test("a viewer on a lossy link receives the inserted parameter sets by retransmission", arguments: 1...6)
     func lossy(seed: Int) throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         stage.play(61, keyFrameInterval: 15, Self.head(.once))
         stage.network.link.loss = 10
         let viewer = try stage.network.view()
@@ -239,7 +239,7 @@ struct ParameterSetTests {
                 }
             }
             frame += 1
-            network.settle(publisher)
+            network.deliverAll(publisher)
             network.run(for: .milliseconds(40))
         }
         func filling(_ layer: Int) -> [UInt8] { [UInt8](repeating: 7, count: layer == 0 ? 100 : 900) + [UInt8(layer)] }

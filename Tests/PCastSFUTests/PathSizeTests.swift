@@ -32,8 +32,8 @@ struct PathSizeTests {
         let viewer = try network.view()
         #expect(network.run { publisher.isConnected && viewer.isConnected })
         var broadcast = Broadcast(codec, keyFrameInterval: 25)
-        broadcast.pictures.keyFrameSize = 60_000
-        broadcast.pictures.frameSize = 9_000
+        broadcast.videoFrames.keyFrameSize = 60_000
+        broadcast.videoFrames.frameSize = 9_000
         broadcast.send(250, from: publisher, by: network)
         #expect(viewer.video.count > 100)
         #expect(sizes.allSatisfy { $0 <= Self.limit }, "\(largest)")
@@ -62,7 +62,7 @@ struct PathSizeTests {
                 number == 0 ? [0x10, 0x10, 0, 0x9D, 0x01, 0x2A, 0x80, 0x02, 0xE0, 0x01] : [0x10, 0x11, 0, 0]
             let payload = begin + [UInt8](repeating: 7, count: 1170 - begin.count)
             publisher.say(.video, sequence: 1 + number, timestamp: 3000 * UInt32(number), payload: payload)
-            network.settle(publisher)
+            network.deliverAll(publisher)
             network.run(for: .milliseconds(20))
         }
         #expect(sent > 300, "some packets were retransmitted")

@@ -64,10 +64,10 @@ struct PathTableTests {
         var table = PathTable()
         for number in 0..<5 { table[Self.path(number)] = .publisher(number) }
         let paths = [4, 7, 0, 0, 3].map(Self.path)
-        var places: [PeerIndex] = []
+        var peerIndices: [PeerIndex] = []
         paths.withUnsafeBufferPointer { paths in
-            table.look(up: Span(_unsafeElements: paths)) { places.append($1) }
+            table.look(up: Span(_unsafeElements: paths)) { peerIndices.append($1) }
         }
-        #expect(places == [4, 0, 0, 3].map { .publisher($0) })
+        #expect(peerIndices == [4, 0, 0, 3].map { .publisher($0) })
     }
 }

@@ -66,7 +66,7 @@ struct PauseRequestTests {
         for type in MediaType.allCases {
             say(.paused(lastSequenceNumber: UInt32(video.sequence) - 1), 0, of: type, publisher)
         }
-        network.settle(publisher)
+        network.deliverAll(publisher)
         network.run(for: .seconds(5 as Int64))
         #expect(publisher.pauseMessages.count == pauses.count && publisher.pictureLossIndications == 0)
 
@@ -74,11 +74,11 @@ struct PauseRequestTests {
         _ = try network.view()
         network.run(for: .seconds(3 as Int64))
         let asked = publisher.pauseMessages.dropFirst(pauses.count)
-        let pictures = asked.filter { $0.message.ssrc == ssrc(publisher, .video) }
-        #expect(asked.allSatisfy { $0.message.kind == .resume } && pictures.count * 2 == asked.count)
+        let videoFrames = asked.filter { $0.message.ssrc == ssrc(publisher, .video) }
+        #expect(asked.allSatisfy { $0.message.kind == .resume } && videoFrames.count * 2 == asked.count)
         #expect(asked.first.map { $0.arrival - joined } == .milliseconds(10))
         // A slow source is not asked for more key frames than it sends anyway.
-        #expect(pictures.count > 10 && publisher.pictureLossIndications == 1)
+        #expect(videoFrames.count > 10 && publisher.pictureLossIndications == 1)
     }
 
     @Test("a source that resumes without a key frame is asked for one")
@@ -88,7 +88,7 @@ struct PauseRequestTests {
         var video = ScriptedVideo()
         send(63, &video, from: publisher, network)
         say(.paused(lastSequenceNumber: UInt32(video.sequence) - 1), 0, of: .video, publisher)
-        network.settle(publisher)
+        network.deliverAll(publisher)
         network.run(for: .seconds(1 as Int64))
         let viewer = try network.view()
         network.run(for: .milliseconds(100))
@@ -103,16 +103,16 @@ struct PauseRequestTests {
     func goodbye() throws {
         let network = VirtualNetwork()
         let publisher = try publisher(network)
-        let sound = try #require(ssrc(publisher, .audio))
+        let audio = try #require(ssrc(publisher, .audio))
         var video = ScriptedVideo()
         send(5, &video, from: publisher, network)
         publisher.report { writer in
-            writer.receiverReport(ssrc: sound)
-            writer.goodbye(ssrc: sound)
+            writer.receiverReport(ssrc: audio)
+            writer.goodbye(ssrc: audio)
         }
         send(100, &video, from: publisher, network)
         #expect(!publisher.pauseMessages.isEmpty)
-        #expect(publisher.pauseMessages.allSatisfy { $0.message.ssrc != sound })
+        #expect(publisher.pauseMessages.allSatisfy { $0.message.ssrc != audio })
         #expect(network.endedReason(of: publisher.id) == nil)
     }
 
@@ -122,8 +122,8 @@ struct PauseRequestTests {
         let publisher = try publisher(network)
         var video = ScriptedVideo()
         send(600, &video, from: publisher, network)
-        let pictures = publisher.pauseMessages.filter { $0.message.ssrc == ssrc(publisher, .video) }
-        #expect((20...30).contains(pictures.count))
+        let videoFrames = publisher.pauseMessages.filter { $0.message.ssrc == ssrc(publisher, .video) }
+        #expect((20...30).contains(videoFrames.count))
         let viewer = try network.view()
         send(20, &video, from: publisher, network)
         #expect(viewer.video.count > 10)
@@ -140,7 +140,7 @@ struct PauseRequestTests {
         func requests() -> Int { publisher.hears { if case .negativeAcknowledgement = $0 { true } else { false } } }
         let before = requests()
         say(.paused(lastSequenceNumber: UInt32(video.sequence) - 1), 0, of: .video, publisher)
-        network.settle(publisher)
+        network.deliverAll(publisher)
         network.run(for: .milliseconds(20))
         let after = requests()
         network.run(for: .seconds(2 as Int64))

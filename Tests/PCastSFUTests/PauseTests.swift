@@ -23,7 +23,7 @@ struct PauseTests {
 
     private func leave(_ viewer: CallPeer, _ network: VirtualNetwork) {
         viewer.connection.close(at: network.now)
-        network.settle(viewer)
+        network.deliverAll(viewer)
     }
 
     private func packets(_ publisher: CallPeer, _ network: VirtualNetwork) -> Int {
@@ -199,7 +199,7 @@ struct PauseTests {
         let viewer = try network.view()
         broadcast.send(20, from: publisher, by: network)
         #expect(!publisher.isPaused(.video) && received() == before && viewer.audio.count > 10)
-        let keyFrame = broadcast.pictures.next(isKeyFrame: true)
+        let keyFrame = broadcast.videoFrames.next(isKeyFrame: true)
         network.send(keyFrame, from: publisher)
         network.run(for: .milliseconds(50))
         #expect(viewer.video.map(\.frame.bytes) == [keyFrame.bytes])
@@ -226,7 +226,7 @@ struct PauseTests {
     func longPause() throws {
         let network = VirtualNetwork()
         var broadcast = Broadcast(.vp8)
-        broadcast.pictures.timestampInterval = 1800
+        broadcast.videoFrames.timestampInterval = 1800
         let publisher = try pausedPublisher(network, &broadcast)
         let spins = network.spins
         broadcast.send(3000, from: publisher, by: network)
@@ -263,7 +263,7 @@ struct PauseTests {
         var broadcast = Broadcast(.vp8)
         let publisher = try pausedPublisher(network, &broadcast)
         // Audio advances 100 ms more than the time that passed.
-        broadcast.sound.firstTicks += 4800
+        broadcast.audio.firstTicks += 4800
         _ = try network.view()
         func error() throws -> TimeSpan {
             let newest = network.sfu.streams[0].audio.log.end - 1

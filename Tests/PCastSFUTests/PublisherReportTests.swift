@@ -13,11 +13,11 @@ struct PublisherReportTests {
         case right, nothing, zero, sinceBoot, twoClocks, wrongTimestamps, goodbye, beyondTheEnd
     }
 
-    private final class Stage {
+    private final class InMemoryHarness {
         let network: VirtualNetwork
         let publisher: ScriptedPeer
-        private var pictures = ScriptedVideo(timestamp: 1_000)
-        private var sound: (sequence: UInt16, timestamp: UInt32) = (5, 7_000)
+        private var videoFrames = ScriptedVideo(timestamp: 1_000)
+        private var audioFrame: (sequence: UInt16, timestamp: UInt32) = (5, 7_000)
         private let began: Instant
         private let manner: Manner
 
@@ -34,13 +34,13 @@ struct PublisherReportTests {
         /// synchronous.
         func play(_ count: Int) {
             for index in 0..<count {
-                pictures.timestamp = 1_000 &+ ticks(90_000)
-                pictures.say(isKeyFrame: index % 10 == 0, from: publisher)
+                videoFrames.timestamp = 1_000 &+ ticks(90_000)
+                videoFrames.say(isKeyFrame: index % 10 == 0, from: publisher)
                 publisher.say(
-                    .audio, sequence: sound.sequence, timestamp: 7_000 &+ ticks(48_000), payload: [0x78, 1, 2])
-                sound.sequence &+= 1
+                    .audio, sequence: audioFrame.sequence, timestamp: 7_000 &+ ticks(48_000), payload: [0x78, 1, 2])
+                audioFrame.sequence &+= 1
                 if index % 25 == 24 { report() }
-                network.settle(publisher)
+                network.deliverAll(publisher)
                 network.run(for: .milliseconds(20))
             }
         }
@@ -95,7 +95,7 @@ struct PublisherReportTests {
 
     @Test("viewers receive synchronized sender reports of both tracks by the SFU's clock", arguments: Manner.allCases)
     func forwardsSenderReports(manner: Manner) throws {
-        let stage = try Stage(manner)
+        let stage = try InMemoryHarness(manner)
         stage.play(75)
         let viewer = try stage.network.scriptViewer()
         stage.play(250)
@@ -104,19 +104,19 @@ struct PublisherReportTests {
 
     @Test("viewers on another shard receive synchronized capture times", arguments: [.nothing, .zero] as [Manner])
     func captureTimesOnOtherShard(manner: Manner) throws {
-        let stage = try Stage(manner, shards: 2)
+        let stage = try InMemoryHarness(manner, shards: 2)
         stage.play(75)
         let viewer = try stage.network.viewBeside()
         stage.play(250)
         #expect(viewer.isConnected)
-        let pictures = viewer.video.map(\.frame).suffix(50)
-        let sounds = viewer.audio.suffix(50)
-        #expect(pictures.count == 50 && sounds.count == 50)
-        #expect(pictures.allSatisfy { $0.captureTime != nil } && sounds.allSatisfy { $0.captureTime != nil })
+        let videoFrames = viewer.video.map(\.frame).suffix(50)
+        let audioFrames = viewer.audio.suffix(50)
+        #expect(videoFrames.count == 50 && audioFrames.count == 50)
+        #expect(videoFrames.allSatisfy { $0.captureTime != nil } && audioFrames.allSatisfy { $0.captureTime != nil })
         // Frames that were sent together have the same capture time.
-        let picture = try #require(pictures.last?.captureTime)
-        let sound = try #require(sounds.last?.captureTime)
-        #expect(abs((picture - sound).milliseconds) <= 25)
+        let frame = try #require(videoFrames.last?.captureTime)
+        let audioFrame = try #require(audioFrames.last?.captureTime)
+        #expect(abs((frame - audioFrame).milliseconds) <= 25)
     }
 
     private static func expectSync(_ viewer: ScriptedPeer, at now: WallTime) throws {
@@ -133,8 +133,8 @@ struct PublisherReportTests {
                 timestamp: report.rtpTimestamp, wallTime: WallTime(ntpTimestamp: report.ntpTimestamp), rate: rate
             ).wallTime(of: packet.header.timestamp)
         }
-        let picture = try captured(.video, try #require(video.last), .video)
-        let sound = try captured(.audio, try #require(audio.last), .opus)
-        #expect(abs((picture - sound).milliseconds) <= 25, "\((picture - sound).milliseconds) ms apart")
+        let frame = try captured(.video, try #require(video.last), .video)
+        let audioFrame = try captured(.audio, try #require(audio.last), .opus)
+        #expect(abs((frame - audioFrame).milliseconds) <= 25, "\((frame - audioFrame).milliseconds) ms apart")
     }
 }

@@ -36,7 +36,7 @@ struct QualityTests {
         let (publisher, viewer) = try playing(&broadcast)
         broadcast.send(200, from: publisher, by: network)
         viewer.connection.close(at: network.now)
-        network.settle(viewer)
+        network.deliverAll(viewer)
         broadcast.send(300, from: publisher, by: network)
         #expect(publisher.isPaused(.video) && publisher.isPaused(.audio))
         let second = try network.view()
@@ -120,7 +120,7 @@ struct QualityTests {
     }
 
     @Test("a loss of 2 % with jitter causes no data-quality event")
-    func littleLoss() throws {
+    func maximumLossToEnd() throws {
         var broadcast = Broadcast(.vp8)
         let (publisher, viewer) = try playing(&broadcast)
         for peer in [publisher, viewer] {
@@ -136,20 +136,20 @@ struct QualityTests {
         var broadcast = Broadcast(.vp8)
         let (publisher, viewer) = try playing(&broadcast)
         publisher.connection.setPublisherReport(PublisherReport(isVideoWithheld: true), at: network.now)
-        network.settle(publisher)
+        network.deliverAll(publisher)
         for _ in 0..<200 {
-            network.send(broadcast.sound.next(), from: publisher)
+            network.send(broadcast.audio.next(), from: publisher)
             network.run(for: Broadcast.interval)
         }
         #expect(rows(of: publisher).isEmpty)
         #expect(rows(of: viewer) == [row(.audioOnly, .none)])
         publisher.connection.setPublisherReport(
             PublisherReport(isVideoWithheld: true, isAudioWithheld: true), at: network.now)
-        network.settle(publisher)
+        network.deliverAll(publisher)
         network.run(for: .seconds(4 as Int64))
         #expect(rows(of: publisher).isEmpty, "a publisher that withholds its media is not reported as disconnected")
         publisher.connection.setPublisherReport(PublisherReport(), at: network.now)
-        network.settle(publisher)
+        network.deliverAll(publisher)
         broadcast.send(200, from: publisher, by: network)
         #expect(rows(of: publisher).isEmpty)
         #expect(rows(of: viewer).last == .good)
@@ -160,7 +160,7 @@ struct QualityTests {
         var broadcast = Broadcast(.vp8)
         let (publisher, viewer) = try playing(&broadcast)
         for _ in 0..<200 {
-            network.send(broadcast.sound.next(), from: publisher)
+            network.send(broadcast.audio.next(), from: publisher)
             network.run(for: Broadcast.interval)
         }
         #expect(rows(of: publisher).isEmpty)
@@ -168,13 +168,13 @@ struct QualityTests {
     }
 
     @Test("viewers of a stream with audio alone receive AudioOnly with None")
-    func soundAlone() throws {
+    func audioAlone() throws {
         let publisher = try network.publish(nil)
         #expect(network.run { publisher.isConnected })
         let viewer = try network.view()
         var broadcast = Broadcast(.vp8)
         for _ in 0..<200 {
-            network.send(broadcast.sound.next(), from: publisher)
+            network.send(broadcast.audio.next(), from: publisher)
             network.run(for: Broadcast.interval)
         }
         #expect(rows(of: publisher).isEmpty)

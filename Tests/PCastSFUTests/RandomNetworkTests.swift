@@ -25,7 +25,7 @@ struct RandomNetworkTests {
     func holds(seed: UInt64) throws {
         let scenario = NetworkScenario(seed: seed)
         let network = VirtualNetwork(seed: seed, offersTCP: scenario.offersTCP)
-        let nonces = NonceWitness()
+        let nonces = NonceRecorder()
         network.onSending = { [unowned network] bytes, path in
             network.owner(of: path.remote).map { nonces.see(bytes, from: -ObjectIdentifier($0).hashValue) }
         }
@@ -34,7 +34,7 @@ struct RandomNetworkTests {
         let publisher = try network.publish(scenario.codec)
         var viewers: [Int: CallPeer] = [:]
         var broadcast = Broadcast(scenario.codec, seed: seed, keyFrameInterval: scenario.keyFrameInterval)
-        broadcast.pictures.frameSize = scenario.frameSize
+        broadcast.videoFrames.frameSize = scenario.frameSize
         var begun: Set<Int> = []
         while case let age = network.now - VirtualNetwork.start, age < NetworkScenario.end {
             for (index, plan) in scenario.viewers.enumerated() {
@@ -61,17 +61,17 @@ struct RandomNetworkTests {
         let span = NetworkScenario.end - NetworkScenario.healing - Self.recovery
         let last = Int(span.nanoseconds / Broadcast.interval.nanoseconds)
         for (number, viewer) in viewers {
-            let witness = ViewerWitness(viewer: viewer, broadcast: broadcast)
-            let offences = witness.offences()
+            let recorder = ViewerRecorder(viewer: viewer, broadcast: broadcast)
+            let offences = recorder.offences()
             #expect(offences.isEmpty, "seed \(seed), viewer \(number): \(offences.prefix(3))")
             if scenario.viewers[number - 1].leaves { continue }
             #expect(network.endedReason(of: viewer.id) == nil, "seed \(seed), viewer \(number)")
-            let received = witness.received(ofLast: last)
+            let received = recorder.received(ofLast: last)
             #expect(
-                witness.longestWay(ofLast: last) < scenario.longestWay(to: number) + Self.margin,
+                recorder.longestWay(ofLast: last) < scenario.longestWay(to: number) + Self.margin,
                 "seed \(seed), viewer \(number): a queue is not empty")
             #expect(
-                received.pictures >= last - 1 && received.sounds >= last - 1,
+                received.videoFrames >= last - 1 && received.audioFrames >= last - 1,
                 "seed \(seed), viewer \(number): \(received) of \(last) after the network healed")
         }
     }

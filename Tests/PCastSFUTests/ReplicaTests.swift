@@ -8,7 +8,7 @@ import Testing
 
 /// A stream with viewers on two shards.
 struct ReplicaTests {
-    private struct Stage {
+    private struct InMemoryHarness {
         let network: VirtualNetwork
         let publisher: CallPeer
         let here: CallPeer
@@ -31,7 +31,7 @@ struct ReplicaTests {
 
     @Test("viewers on both shards receive all audio and video at the same time", arguments: [.vp8, .h264] as [Codec])
     func whole(codec: Codec) throws {
-        var stage = try Stage(codec)
+        var stage = try InMemoryHarness(codec)
         stage.send(300)
         stage.network.run(for: .seconds(1))
         for viewer in [stage.here, stage.beside] {
@@ -46,7 +46,7 @@ struct ReplicaTests {
 
     @Test("packets that are lost before the home shard or after the replica are retransmitted", arguments: 1...4)
     func losses(seed: Int) throws {
-        var stage = try Stage(
+        var stage = try InMemoryHarness(
             seed: UInt64(seed), link: .init(loss: 3, delay: .milliseconds(20), jitter: .milliseconds(3)))
         stage.send(500)
         stage.network.run(for: .seconds(1))
@@ -58,7 +58,7 @@ struct ReplicaTests {
 
     @Test("a viewer that joins a replica later sees video within a round trip")
     func joining() throws {
-        var stage = try Stage()
+        var stage = try InMemoryHarness()
         stage.send(200)
         let late = try stage.network.viewBeside()
         let came = stage.network.now
@@ -75,13 +75,13 @@ struct ReplicaTests {
         let publisher = try network.publish(.vp8, audio: true, layers: 3)
         let here = try network.view()
         #expect(network.run { publisher.isConnected && here.isConnected })
-        var pictures = (0..<3).map { TestFrames(.vp8, seed: UInt64($0 + 1)) }
-        var sound = TestFrames(.opus)
+        var videoFrames = (0..<3).map { TestFrames(.vp8, seed: UInt64($0 + 1)) }
+        var audio = TestFrames(.opus)
         for _ in 0..<150 {
             let captured = VirtualNetwork.clock.wallTime(at: network.now)
-            network.send(sound.next(captureTime: captured), from: publisher)
+            network.send(audio.next(captureTime: captured), from: publisher)
             for layer in 0..<3 {
-                network.send(pictures[layer].next(captureTime: captured), layer: layer, from: publisher)
+                network.send(videoFrames[layer].next(captureTime: captured), layer: layer, from: publisher)
             }
             network.run(for: .milliseconds(20))
         }
@@ -100,24 +100,24 @@ struct ReplicaTests {
             #expect(network.peerShard?.streams[0].layers[layer].bitrate == bitrate)
         }
         #expect(network.peerShard?.streams[0].ladder == home.pointee.ladder)
-        let wanted = (network.peerShard?.streams[0].wantedBitrate, home.pointee.wantedBitrate)
+        let wanted = (network.peerShard?.streams[0].desiredBitrate, home.pointee.desiredBitrate)
         #expect(wanted.0 == wanted.1)
     }
 
     @Test("the links of a replica that has ended no longer count")
     func links() throws {
-        var stage = try Stage()
+        var stage = try InMemoryHarness()
         stage.send(200)
         #expect(stage.network.sfu.streams[0].replicas.map(\.links.counted) == [1])
         stage.network.peerShard?.end(publisher: 0, reason: .failed, at: stage.network.now)
         stage.network.settleRelay()
         #expect(stage.network.sfu.streams[0].replicas.map(\.links) == [StreamReplica.Links()])
-        #expect(stage.network.sfu.streams[0].replicas.map(\.takers) == [StreamReplica.Takers()])
+        #expect(stage.network.sfu.streams[0].replicas.map(\.subscribers) == [StreamReplica.SubscribedTracks()])
     }
 
     @Test("a request for a key frame at a replica reaches the publisher")
     func keyFrame() throws {
-        var stage = try Stage()
+        var stage = try InMemoryHarness()
         stage.send(100)
         let requests = stage.publisher.keyFrameRequests
         stage.network.peerShard?.requestKeyFrame(stream: 0, layer: 0)
@@ -128,7 +128,7 @@ struct ReplicaTests {
 
     @Test("a publisher is paused when no shard has subscribers, and resumes for a viewer of a replica")
     func pausesWithoutSubscribers() throws {
-        var stage = try Stage()
+        var stage = try InMemoryHarness()
         stage.send(100)
         let (network, publisher) = (stage.network, stage.publisher)
         network.sfu.end(stage.here.id, reason: .ended, at: network.now)
@@ -149,7 +149,7 @@ struct ReplicaTests {
         "a replica ends with its stream, and its viewers receive the reason",
         arguments: [.ended, .failed] as [StreamEndedReason])
     func ending(reason: StreamEndedReason) throws {
-        var stage = try Stage()
+        var stage = try InMemoryHarness()
         stage.send(50)
         stage.network.sfu.end(stage.publisher.id, reason: reason, at: stage.network.now)
         stage.network.settleRelay()
@@ -163,7 +163,7 @@ struct ReplicaTests {
 
     @Test("a replica ends by itself if its home shard is silent")
     func silentHomeShard() throws {
-        var stage = try Stage()
+        var stage = try InMemoryHarness()
         stage.send(50)
         let network = stage.network
         network.sfu.streams[0].replicas = []
@@ -172,7 +172,7 @@ struct ReplicaTests {
 
     @Test("the publisher is asked for the bit rate that the links of both shards' viewers carry")
     func sharedLimit() throws {
-        var stage = try Stage()
+        var stage = try InMemoryHarness()
         var narrow = VirtualNetwork.Link(delay: .milliseconds(20))
         narrow.down.rate = .kilobits(150)
         stage.beside.link = narrow
@@ -185,7 +185,7 @@ struct ReplicaTests {
 
     @Test("the metrics of a stream cover the viewers of all shards")
     func figures() throws {
-        var stage = try Stage()
+        var stage = try InMemoryHarness()
         stage.send(100)
         let all = stage.network.sfu.figures + (stage.network.peerShard?.figures ?? [])
         let merged = StreamMetrics.merged(all)

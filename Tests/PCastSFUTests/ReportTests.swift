@@ -15,13 +15,13 @@ struct ReportTests {
         let viewer = try network.view()
         #expect(network.run { publisher.isConnected && viewer.isConnected })
         var broadcast = Broadcast(.h264)
-        broadcast.pictures.timestampInterval = 1800
+        broadcast.videoFrames.timestampInterval = 1800
         broadcast.send(150, from: publisher, by: network, clockOffset: hour)
         network.run(for: .milliseconds(200))
-        let pictures = viewer.video.map(\.frame).suffix(100)
-        let sounds = viewer.audio.suffix(100)
-        #expect(pictures.count == 100 && sounds.count == 100)
-        for frame in Array(pictures) + Array(sounds) {
+        let videoFrames = viewer.video.map(\.frame).suffix(100)
+        let audioFrames = viewer.audio.suffix(100)
+        #expect(videoFrames.count == 100 && audioFrames.count == 100)
+        for frame in Array(videoFrames) + Array(audioFrames) {
             let number = try #require(broadcast.number(of: frame))
             let said = try #require(broadcast.sent[number].captureTime)
             let captured = try #require(frame.captureTime)
@@ -43,8 +43,8 @@ struct ReportTests {
         var broadcast = Broadcast(.vp8)
         broadcast.send(150, from: publisher, by: network, clockOffset: hour)
         network.run(for: .milliseconds(200))
-        let told = network.sfu.videoClock(viewedBy: viewer.id, at: network.now)
-        let clock = try #require(told)
+        let received = network.sfu.videoClock(viewedBy: viewer.id, at: network.now)
+        let clock = try #require(received)
         let source = try #require(viewer.media(.video).remoteSources.first)
         let newest = try #require(viewer.packets(source.ssrc).last)
         let said = try #require(broadcast.sent.last?.captureTime)
@@ -130,7 +130,7 @@ struct ReportTests {
                 writer.receiverReport(ssrc: 9)
                 _ = writer.negativeAcknowledgement(senderSSRC: 9, mediaSSRC: source.ssrc, lost: lost.span)
             }
-            network.settle(viewer)
+            network.deliverAll(viewer)
         }
         ask()
         network.run(for: .milliseconds(5))

@@ -31,7 +31,7 @@ struct RepairDelayTests {
     }
 
     @Test("a loss of 2 % rarely counts as more, and 6 % are detected within seven seconds")
-    func chance() {
+    func happens() {
         let answer = NACKRequester.interval(roundTrip: .milliseconds(100)) + .milliseconds(35)
         var tooLong = 0
         var tooShort = 0
@@ -77,8 +77,8 @@ struct RepairDelayTests {
         let watcher = try network.view()
         #expect(network.run { publisher.isConnected && watcher.isConnected })
         var broadcast = Broadcast(.vp8, seed: seed)
-        broadcast.pictures.frameSize = 4_000
-        broadcast.pictures.keyFrameSize = 40_000
+        broadcast.videoFrames.frameSize = 4_000
+        broadcast.videoFrames.keyFrameSize = 40_000
         broadcast.send(70, from: publisher, by: network)
         network.link = VirtualNetwork.Link(loss: 2, delay: .milliseconds(25), jitter: .milliseconds(10))
         let viewer = try network.view()

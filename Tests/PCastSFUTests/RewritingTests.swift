@@ -19,7 +19,7 @@ struct RewritingTests {
             publisher.say(
                 .video, sequence: UInt16(500 + number), timestamp: UInt32(number) * 3_000, payload: payload,
                 transportSequenceNumber: UInt16(9_000 + 7 * number), extensions: said)
-            network.settle(publisher)
+            network.deliverAll(publisher)
             network.run(for: .milliseconds(33))
         }
         let media = viewer.media(.video)
@@ -77,7 +77,7 @@ struct RewritingTests {
         }
         /// Returns a key frame that refers to a picture parameter set that the layer has not sent.
         static func withoutSets(_ layer: Int) -> [[UInt8]] { [[0x65, 0x88, 0x44] + filling(layer)] }
-        static func picture(_ layer: Int) -> [[UInt8]] { [[0x41, 0x9A] + filling(layer)] }
+        static func frame(_ layer: Int) -> [[UInt8]] { [[0x41, 0x9A] + filling(layer)] }
         private static func filling(_ layer: Int) -> [UInt8] {
             [UInt8](repeating: 7, count: layer == 0 ? 100 : 900) + [UInt8(layer)]
         }
@@ -101,7 +101,7 @@ struct RewritingTests {
                 }
             }
             frame += 1
-            network.settle(publisher)
+            network.deliverAll(publisher)
             network.run(for: .milliseconds(40))
         }
     }
@@ -119,15 +119,15 @@ struct RewritingTests {
         #expect(network.run { viewer.isConnected })
         try network.sfu.pin(viewer.id, layer: "h", at: network.now)
         layers.send(low: Layers.keyFrame(0), high: Layers.keyFrame(1))
-        for _ in 0..<25 { layers.send(low: Layers.picture(0), high: Layers.picture(1)) }
+        for _ in 0..<25 { layers.send(low: Layers.frame(0), high: Layers.frame(1)) }
         #expect(viewer.packets.last?.payload.last == 1)
         try network.sfu.pin(viewer.id, layer: "l", at: network.now)
         network.settleRelay()
-        layers.send(low: Layers.withoutSets(0), high: Layers.picture(1))
-        for _ in 0..<3 { layers.send(low: Layers.picture(0), high: Layers.picture(1)) }
+        layers.send(low: Layers.withoutSets(0), high: Layers.frame(1))
+        for _ in 0..<3 { layers.send(low: Layers.frame(0), high: Layers.frame(1)) }
         #expect(viewer.packets.last?.payload.last == 1, "the best layer continues until the other one can be decoded")
-        layers.send(low: Layers.keyFrame(0), high: Layers.picture(1))
-        for _ in 0..<3 { layers.send(low: Layers.picture(0), high: Layers.picture(1)) }
+        layers.send(low: Layers.keyFrame(0), high: Layers.frame(1))
+        for _ in 0..<3 { layers.send(low: Layers.frame(0), high: Layers.frame(1)) }
         let packets = viewer.packets(viewer.media(.video).remoteSources.first?.ssrc)
         let change = try #require(packets.lastIndex { $0.payload.last == 1 }).advanced(by: 1)
         #expect(packets.dropFirst(change).prefix(3).map { $0.payload[0] } == [0x67, 0x68, 0x65])

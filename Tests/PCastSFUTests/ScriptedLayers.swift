@@ -55,12 +55,12 @@ struct ScriptedLayers {
     }
 
     /// Sends frames in all layers, each layer with the key frames that were requested.
-    mutating func send(_ pictures: Int, from peer: ScriptedPeer, by network: VirtualNetwork) {
-        for _ in 0..<pictures {
+    mutating func send(_ videoFrames: Int, from peer: ScriptedPeer, by network: VirtualNetwork) {
+        for _ in 0..<videoFrames {
             for index in layers.indices { say(index, from: peer) }
             if count % 12 == 0 { report(from: peer, by: network) }
             count += 1
-            network.settle(peer)
+            network.deliverAll(peer)
             network.run(for: Self.interval)
             followRequests(peer)
         }
@@ -118,8 +118,8 @@ struct ScriptedLayers {
         let high = UInt8(truncatingIfNeeded: width >> 8)
         let start: [UInt8] =
             frame.isKeyFrame ? [0x10, 2, 0, 0x9D, 1, 0x2A, low, high, 0xE0, 1] : [0x11, 2, 0, 0, 0, 0, 0, 0, 0, 0]
-        let told = start + [frame.layer] + withUnsafeBytes(of: frame.number.bigEndian) { Array($0) }
-        return told + [UInt8](repeating: 7, count: size - told.count)
+        let received = start + [frame.layer] + withUnsafeBytes(of: frame.number.bigEndian) { Array($0) }
+        return received + [UInt8](repeating: 7, count: size - received.count)
     }
 
     /// A packet that a viewer received, with its numbers.
@@ -134,9 +134,9 @@ struct ScriptedLayers {
             guard let descriptor = VP8PayloadDescriptor.parse(packet.payload.span) else { return nil }
             let frame = packet.payload.dropFirst(descriptor.size)
             guard frame.count > 15 else { return nil }
-            let told = Array(frame.dropFirst(10).prefix(5))
+            let received = Array(frame.dropFirst(10).prefix(5))
             self.frame = Frame(
-                layer: told[0], number: told.dropFirst().reduce(0) { $0 << 8 | UInt32($1) },
+                layer: received[0], number: received.dropFirst().reduce(0) { $0 << 8 | UInt32($1) },
                 isKeyFrame: frame[frame.startIndex] & 1 == 0)
             sequence = packet.header.sequenceNumber
             timestamp = packet.header.timestamp
@@ -159,7 +159,7 @@ extension ScriptedPeer {
             writer.receiverEstimatedBitrate(
                 senderSSRC: 1, bitrate: .kilobits(kilobits), ssrcs: [UInt32(0)].span)
         }
-        network.settle(self)
+        network.deliverAll(self)
     }
 }
 

@@ -48,7 +48,7 @@ final class ScriptedPeer: NetworkPeer {
 
     // MARK: Sending
 
-    /// Queues a media packet for the next `settle`.
+    /// Queues a media packet for the next `deliverAll`.
     func say(
         _ type: MediaType, sequence: UInt16, timestamp: UInt32, payload: [UInt8], marker: Bool = true,
         ssrc: UInt32? = nil, payloadType: UInt8? = nil, paddingSize: Int = 0,
@@ -188,11 +188,11 @@ extension VirtualNetwork {
     ) throws -> ScriptedPeer {
         let msid = MediaStreamIdentification(stream: "s", track: "t")
         let video = OutgoingSource(ssrc: ssrc, rtxSSRC: ssrc + 1, cname: "c", msid: msid)
-        let sound = OutgoingSource(ssrc: ssrc + 2, cname: "c", msid: msid)
+        let audioFrame = OutgoingSource(ssrc: ssrc + 2, cname: "c", msid: msid)
         var sections = [
             OfferSection(type: .video, direction: .sendOnly, codecs: [codec], source: video, layers: layers)
         ]
-        if audio { sections.append(OfferSection(type: .audio, direction: .sendOnly, source: sound)) }
+        if audio { sections.append(OfferSection(type: .audio, direction: .sendOnly, source: audioFrame)) }
         return try script(sections, feedback, certificate, addresses) { id, offer in
             try sfu.publish(id, stream: Self.stream, offer: offer, at: now)
         }

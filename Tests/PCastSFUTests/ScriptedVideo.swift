@@ -20,7 +20,7 @@ struct ScriptedVideo {
         interval: TimeSpan = .milliseconds(33)
     ) {
         say(isKeyFrame: isKeyFrame, from: peer)
-        network.settle(peer)
+        network.deliverAll(peer)
         network.run(for: interval)
     }
 
@@ -40,6 +40,6 @@ struct ScriptedVideo {
             .video, sequence: sequence, timestamp: timestamp &- 3000, payload: [], marker: false, ssrc: ssrc,
             paddingSize: 200)
         sequence &+= 1
-        network.settle(peer)
+        network.deliverAll(peer)
     }
 }

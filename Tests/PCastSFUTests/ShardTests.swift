@@ -35,7 +35,7 @@ struct ShardTests {
         #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
         var broadcast = Broadcast(.vp8)
         broadcast.send(150, from: publisher, by: network)
-        // The link takes 20 ms, and the SFU is told that reports arrived 5 ms earlier.
+        // The link takes 20 ms, and the SFU is notified that reports arrived 5 ms earlier.
         for viewer in viewers {
             let measured = try #require(network.sfu.statistics(of: viewer.id)?.roundTrip)
             #expect(abs((measured - .milliseconds(15)).nanoseconds) < 500_000, "\(measured)")
@@ -83,21 +83,21 @@ struct ShardTests {
         let publisher = try network.publish(.vp8)
         let viewer = try network.viewBeside()
         #expect(network.run { publisher.isConnected && viewer.isConnected })
-        let path = try #require(network.sfu.paths.places.entries.first?.path)
-        let place = try #require(network.sfu.paths[path])
-        func claim(_ claim: ShardMessageBatch.PathClaim) {
+        let path = try #require(network.sfu.paths.table.entries.first?.path)
+        let peerIndex = try #require(network.sfu.paths[path])
+        func claim(_ claim: ShardMessageBatch.PathOwnership) {
             let batch = ShardMessageBatch()
             batch.append(.path(path, claim))
             network.sfu.take(batch, from: 1, at: network.now)
         }
         claim(.asked)
-        #expect(network.sfu.paths[path] == place && network.sfu.shardLinks.paths[path] == nil)
+        #expect(network.sfu.paths[path] == peerIndex && network.sfu.shardLinks.paths[path] == nil)
         claim(.taken)
         #expect(network.sfu.paths[path] == nil && network.sfu.shardLinks.paths[path] == 1)
         claim(.left)
         #expect(network.sfu.shardLinks.paths[path] == nil)
         // The next check assigns the path to the publisher again.
-        #expect(network.run { network.sfu.paths[path] == place })
+        #expect(network.run { network.sfu.paths[path] == peerIndex })
     }
 
     @Test("messages that a shard does not read are dropped and counted, and returned batches are reused")
@@ -144,7 +144,7 @@ struct ShardTests {
             }
         }
         // There are two batches with one datagram, and a full one.
-        #expect(waiting.map(\.shardMessages.count) == [1, 1, ShardMessageBatch.parcelCapacity])
+        #expect(waiting.map(\.shardMessages.count) == [1, 1, ShardMessageBatch.messageCapacity])
         #expect(shardLinks.isHolding)
         shardLinks.give(.path(path, .left), to: 2)
         let other = shardLinks.poll()

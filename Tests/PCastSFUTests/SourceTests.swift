@@ -6,24 +6,24 @@ import Testing
 
 /// Sources whose sequence numbers wrap around or jump, or whose SSRC is unknown.
 struct SourceTests {
-    private struct Stage {
+    private struct InMemoryHarness {
         let network = VirtualNetwork()
         let publisher: ScriptedPeer
         let viewer: CallPeer
-        let witness: ScriptedPeer
+        let recorder: ScriptedPeer
 
         init() throws {
             publisher = try network.scriptPublisher()
             viewer = try network.view()
-            witness = try network.scriptViewer()
-            let peers = (publisher, viewer, witness)
+            recorder = try network.scriptViewer()
+            let peers = (publisher, viewer, recorder)
             #expect(network.run { peers.0.isConnected && peers.1.isConnected && peers.2.isConnected })
         }
 
         var seen: [[UInt8]] { viewer.video.map(\.frame.bytes) }
 
         /// The video packets that the witness received, without retransmissions.
-        var packets: [ScriptedPeer.Packet] { witness.packets(witness.media(.video).remoteSources.first?.ssrc) }
+        var packets: [ScriptedPeer.Packet] { recorder.packets(recorder.media(.video).remoteSources.first?.ssrc) }
 
         /// Expects sequence numbers without gaps and increasing timestamps.
         func expectContinuity() {
@@ -35,7 +35,7 @@ struct SourceTests {
 
     @Test("sequence numbers and timestamps may wrap around")
     func numbersWrapAround() throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         var video = ScriptedVideo(sequence: 65_530, timestamp: 0 &- 9000)
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
         for _ in 0..<40 { video.send(from: stage.publisher, by: stage.network) }
@@ -48,7 +48,7 @@ struct SourceTests {
 
     @Test("a source that restarts with the same SSRC resumes at its next key frame with continuous numbers")
     func sourceRestart() throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         var video = ScriptedVideo()
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
         for _ in 0..<5 { video.send(from: stage.publisher, by: stage.network) }
@@ -71,7 +71,7 @@ struct SourceTests {
 
     @Test("a source that restarts with another SSRC resumes at its next key frame with continuous numbers")
     func otherSSRC() throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         var video = ScriptedVideo()
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
         for _ in 0..<5 { video.send(from: stage.publisher, by: stage.network) }
@@ -110,7 +110,7 @@ struct SourceTests {
                 timestamp: (isOther ? 2_222_222_222 : 0) &+ UInt32(index) * 1800,
                 payload: index % 50 == 0 ? [0x10] + keyFrame : [0x10, 0x11, 2, UInt8(index)],
                 ssrc: isOther ? 0x3333 : 0x1111, extensions: named(.video))
-            network.settle(publisher)
+            network.deliverAll(publisher)
             network.run(for: .milliseconds(20))
         }
         for (type, step) in [(MediaType.audio, 960), (.video, 1800)] as [(MediaType, UInt32)] {
@@ -128,7 +128,7 @@ struct SourceTests {
 
     @Test("an SSRC that appears while the source still sends is not a restart")
     func secondSource() throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         var video = ScriptedVideo()
         var other = ScriptedVideo(sequence: 7)
         other.ssrc = 0xABCD
@@ -143,7 +143,7 @@ struct SourceTests {
 
     @Test("packets that contain only padding do not disturb viewers")
     func paddingOnlyPackets() throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         var video = ScriptedVideo()
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
         for _ in 0..<20 {
@@ -157,13 +157,13 @@ struct SourceTests {
 
     @Test("packets of unknown types or with SSRC 0 are acknowledged by transport feedback, and not forwarded")
     func unknownPacketsAreAcknowledged() throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         for number in 0..<20 {
             stage.publisher.say(
                 .video, sequence: UInt16(number), timestamp: 0, payload: [], ssrc: number % 2 == 0 ? 0 : 0x9999,
                 payloadType: 120, paddingSize: 100, transportSequenceNumber: UInt16(100 + number))
         }
-        stage.network.settle(stage.publisher)
+        stage.network.deliverAll(stage.publisher)
         stage.network.run(for: .milliseconds(300))
         #expect(stage.publisher.acknowledged == Set(100..<120))
         #expect(stage.packets.isEmpty)
@@ -171,7 +171,7 @@ struct SourceTests {
 
     @Test("a publisher that does not answer NACKs is asked for a key frame, at which video resumes")
     func unansweredNACKsCauseKeyFrameRequest() throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         var video = ScriptedVideo()
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
         for _ in 0..<5 { video.send(from: stage.publisher, by: stage.network) }
@@ -195,7 +195,7 @@ struct SourceTests {
 
     @Test("a retransmission of a packet that is no longer in the log is not forwarded as a new one")
     func ancientRetransmission() throws {
-        let stage = try Stage()
+        let stage = try InMemoryHarness()
         var video = ScriptedVideo()
         video.send(isKeyFrame: true, from: stage.publisher, by: stage.network)
         for _ in 0..<2500 { video.send(from: stage.publisher, by: stage.network, interval: .milliseconds(1)) }
@@ -205,7 +205,7 @@ struct SourceTests {
         stage.publisher.say(
             .video, sequence: 1, timestamp: 90_000, payload: [3, 233, 0x10, 0x11, 2, 0],
             ssrc: rtx.localRTXSSRC, payloadType: rtx.rtxPayloadType)
-        stage.network.settle(stage.publisher)
+        stage.network.deliverAll(stage.publisher)
         stage.network.run(for: .milliseconds(100))
         #expect(stage.packets.count == count)
         stage.expectContinuity()

@@ -15,12 +15,12 @@ import Testing
         let msid = MediaStreamIdentification(stream: "s", track: "t")
         let source = OutgoingSource(ssrc: 0x1111, cname: "c", msid: msid)
         let direction: MediaDirection = publishes ? .sendOnly : .receiveOnly
-        let usual = [MediaType.audio, .video].map {
+        let typical = [MediaType.audio, .video].map {
             OfferSection(type: $0, direction: direction, source: publishes ? source : nil)
         }
         let credentials = ICECredentials.random(using: &network.generator)
         var description = Offer(
-            sections: sections ?? usual, originSessionID: 1,
+            sections: sections ?? typical, originSessionID: 1,
             transport: TransportDescription(
                 iceUfrag: credentials.ufrag, icePwd: credentials.password,
                 fingerprint: VirtualNetwork.certificate.fingerprint.attribute, candidates: []),
@@ -101,14 +101,14 @@ import Testing
 
     @Test("media that the token does not permit become inactive sections, even with an unknown codec")
     func token() throws {
-        for (type, isForeign) in [(MediaType.video, false), (.audio, false), (.video, true), (.audio, true)] {
+        for (type, isCrossTraffic) in [(MediaType.video, false), (.audio, false), (.video, true), (.audio, true)] {
             let left = type == .video ? 0 : 1
-            let offer = offer(publishes: true) { if isForeign { Self.makeForeign(&$0.media[left]) } }
+            let offer = offer(publishes: true) { if isCrossTraffic { Self.makeForeign(&$0.media[left]) } }
             let answer =
-                try publish(offer, terms: PeerOptions(media: [type]), stream: "\(type)\(isForeign)")
+                try publish(offer, terms: PeerOptions(media: [type]), stream: "\(type)\(isCrossTraffic)")
                 as SessionDescription?
             let media = try #require(answer?.media)
-            guard !isForeign else { continue }
+            guard !isCrossTraffic else { continue }
             #expect(media[left].direction == .inactive && media[left].port != 0 && media[left].payloadTypes.count == 1)
             #expect(media[1 - left].direction == .receiveOnly && answer?.bundle == ["0", "1"])
         }

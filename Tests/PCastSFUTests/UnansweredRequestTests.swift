@@ -55,7 +55,7 @@ struct UnansweredRequestTests {
                 if isKeyFrame { keyFrames.append(number) }
                 instants.append(network.now)
                 for layer in sequences.indices { say(number, isKeyFrame: isKeyFrame, layer: layer) }
-                network.settle(peer)
+                network.deliverAll(peer)
                 network.run(for: Self.interval)
             }
         }
@@ -215,7 +215,7 @@ struct UnansweredRequestTests {
     }
 
     private func logCapacity(_ source: Source) -> Int? {
-        guard let index = source.network.sfu.streamPlaces[VirtualNetwork.stream] else { return nil }
+        guard let index = source.network.sfu.streamIndices[VirtualNetwork.stream] else { return nil }
         return source.network.sfu.streams[index].layers[0].log.capacity
     }
 

@@ -75,12 +75,12 @@ final class VirtualNetwork {
     private(set) var peers: [any NetworkPeer] = []
     /// The link of peers that are added from now on.
     var link = Link()
-    /// The time between the arrival of a datagram and its processing, as the SFU is told.
+    /// The time between the arrival of a datagram and its processing, as the SFU is notified.
     var readingDelay = TimeSpan.zero
     /// Receives each datagram that the SFU sends, before it may be lost.
     var onSending: (([UInt8], NetworkPath) -> Void)?
     /// Receives each message batch from the first shard to the second.
-    var onParcels: ((ShardMessageBatch) -> Void)?
+    var onMessages: ((ShardMessageBatch) -> Void)?
     /// Receives each datagram that a peer sends, with the path as the peer sees it.
     var onPeerSending: (([UInt8], any NetworkPeer, NetworkPath) -> Void)?
 
@@ -120,7 +120,7 @@ final class VirtualNetwork {
         let wire = Wire(of: peer, seed: seed &+ UInt64(peers.count) << 32, at: now)
         wires.append(wire)
         wireOfPeer[ObjectIdentifier(peer)] = wire
-        settle(peer)
+        deliverAll(peer)
         settleRelay()
     }
 
@@ -203,9 +203,9 @@ final class VirtualNetwork {
         for peer in peers {
             guard let deadline = peer.deadline, deadline <= now else { continue }
             peer.advance(to: now)
-            settle(peer)
+            deliverAll(peer)
             // Frames that were taken may have caused requests.
-            settle(peer)
+            deliverAll(peer)
             if let next = peer.deadline, next <= now { spins += 1 }
         }
     }
@@ -217,7 +217,7 @@ final class VirtualNetwork {
                 receive(flight.bytes, from: flight.path)
                 settleRelay()
             }
-            while let flight = wire.down.receive(at: now) { land(flight) }
+            while let flight = wire.down.receive(at: now) { completeSeek(flight) }
         }
     }
 
@@ -236,7 +236,7 @@ final class VirtualNetwork {
         ((address.ip.v4 ?? 0) ^ UInt32(address.port)) & 1 == 1
     }
 
-    private func land(_ flight: Wire.Flight) {
+    private func completeSeek(_ flight: Wire.Flight) {
         let peer = flight.peer
         guard peers.contains(where: { $0 === peer }) else { return }
         var path = flight.path
@@ -245,7 +245,7 @@ final class VirtualNetwork {
             path.local = inner
         }
         withCopy(of: flight.bytes) { peer.handle($0, from: path, at: now) }
-        settle(peer)
+        deliverAll(peer)
     }
 
     private func withCopy(of bytes: [UInt8], _ body: (UnsafeMutableRawBufferPointer) -> Void) {
@@ -261,7 +261,7 @@ final class VirtualNetwork {
 
     // MARK: Machines
 
-    func settle(_ peer: any NetworkPeer) {
+    func deliverAll(_ peer: any NetworkPeer) {
         var isFull = true
         while isFull {
             isFull = peer.poll(into: &batch, at: now)
@@ -289,7 +289,7 @@ final class VirtualNetwork {
         repeat {
             send(of: { sfu.poll(into: &batch, at: now) })
             send(of: { peerShard?.poll(into: &batch, at: now) ?? false })
-        } while exchangeParcels()
+        } while exchangeMessages()
         while let event = sfu.pollEvent() ?? peerShard?.pollEvent() {
             events.append(event)
             eventTimes.append(now)
@@ -298,15 +298,15 @@ final class VirtualNetwork {
     }
 
     /// Exchanges the message batches of both shards. Returns true if there were any.
-    private func exchangeParcels() -> Bool {
+    private func exchangeMessages() -> Bool {
         var wereAny = false
-        while let (_, batch) = sfu.pollParcels() {
-            onParcels?(batch)
+        while let (_, batch) = sfu.pollMessages() {
+            onMessages?(batch)
             peerShard?.take(batch, from: 0, at: now)
             sfu.takeBack(batch)
             wereAny = true
         }
-        while let (_, batch) = peerShard?.pollParcels() {
+        while let (_, batch) = peerShard?.pollMessages() {
             sfu.take(batch, from: 1, at: now)
             peerShard?.takeBack(batch)
             wereAny = true
@@ -367,7 +367,7 @@ final class VirtualNetwork {
         let path = NetworkPath(transport: .tcp(connection: nextConnection), local: peer.addresses[0], remote: address)
         nextConnection += 1
         peer.pathOpened(path, at: now)
-        settle(peer)
+        deliverAll(peer)
     }
 
     /// Reports to both ends that a connection is lost.
@@ -380,6 +380,6 @@ final class VirtualNetwork {
     private func peerPathClosed(_ path: NetworkPath) {
         guard let peer = peers.last(where: { $0.addresses.contains(path.remote) }) else { return }
         peer.pathClosed(Self.reversed(path), at: now)
-        settle(peer)
+        deliverAll(peer)
     }
 }

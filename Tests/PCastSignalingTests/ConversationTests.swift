@@ -7,8 +7,8 @@ import Testing
     @Test("every request is answered exactly once, whatever is lost", arguments: 1...20 as ClosedRange<UInt64>)
     func oneAnswerPerRequest(seed: UInt64) {
         var generator = SeededGenerator(state: seed)
-        var client = ClientConversation(form: seed % 2 == 0 ? .text : .binary)
-        var server = ServerConversation(at: at(0))
+        var client = ClientSignalingMachine(form: seed % 2 == 0 ? .text : .binary)
+        var server = ServerSignalingMachine(at: at(0))
         var asked: Set<SignalingRequestID> = []
         var answered: [SignalingRequestID] = []
         var open: [(SignalingRequestID, SignalingRequest)] = []
@@ -19,7 +19,7 @@ import Testing
             case 0:
                 client.handle(.disconnected, at: now)
                 client.handle(.connected, at: now)
-                server = ServerConversation(at: now)
+                server = ServerSignalingMachine(at: now)
                 open = []
             case 1..<10: asked.insert(client.request(Samples.authenticate(), at: now))
             case 10..<40: asked.insert(client.request(Samples.setupStream(), at: now))

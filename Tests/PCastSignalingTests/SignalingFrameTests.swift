@@ -56,14 +56,14 @@ import Testing
     @Test("mutated bytes never trap")
     func mutatedBytes() {
         var generator = SeededGenerator(state: 3)
-        var server = ServerConversation(at: at(0))
-        var client = ClientConversation()
+        var server = ServerSignalingMachine(at: at(0))
+        var client = ClientSignalingMachine()
         client.handle(.connected, at: at(0))
         for _ in 0..<5_000 {
             var request = Samples.byeEnvelope
             request[Int.random(in: request.indices, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
             server.handle(.received(.binary(request)), at: at(0))
-            if server.pollAll().contains(.close(.malformed)) { server = ServerConversation(at: at(0)) }
+            if server.pollAll().contains(.close(.malformed)) { server = ServerSignalingMachine(at: at(0)) }
             _ = client.request(Samples.bye, at: at(0))
             var response = Samples.byeResponseEnvelope
             response[Int.random(in: response.indices, using: &generator)] = UInt8.random(in: 0...255, using: &generator)

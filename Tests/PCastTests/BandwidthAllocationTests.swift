@@ -10,18 +10,18 @@ import Testing
         BandwidthAllocation.Layer(least: .kilobits(700), most: .kilobits(1_600)),
     ]
 
-    private func shares(_ total: Int64, sound: Int64? = 64) -> [Int64] {
+    private func shares(_ total: Int64, audio: Int64? = 64) -> [Int64] {
         BandwidthAllocation.divide(
-            .kilobits(total), sound: sound.map { .kilobits($0) }, layers: Self.layers
+            .kilobits(total), audio: audio.map { .kilobits($0) }, layers: Self.layers
         ).map { $0.bitsPerSecond / 1000 }
     }
 
     @Test("audio and its overhead have priority")
-    func sound() {
+    func audio() {
         #expect(shares(90)[0] == 0)
         // Audio has 64 and 28.8 kbit/s.
         #expect((95...100).contains(shares(200)[0]))
-        #expect((180...190).contains(shares(200, sound: nil)[0]))
+        #expect((180...190).contains(shares(200, audio: nil)[0]))
     }
 
     @Test("the lowest layer is filled first, and a layer below its minimum gets nothing")
@@ -37,8 +37,8 @@ import Testing
 
     @Test("if everything can be sent, the division equals the requested rates")
     func total() {
-        let total = BandwidthAllocation.total(sound: .kilobits(64), layers: Self.layers)
-        let divided = BandwidthAllocation.divide(total, sound: .kilobits(64), layers: Self.layers)
+        let total = BandwidthAllocation.total(audio: .kilobits(64), layers: Self.layers)
+        let divided = BandwidthAllocation.divide(total, audio: .kilobits(64), layers: Self.layers)
         let sum = divided.reduce(0) { $0 + $1.bitsPerSecond }
         #expect(abs(sum - 2_780_000) < 2_000)
     }

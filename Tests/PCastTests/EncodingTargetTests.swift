@@ -97,7 +97,7 @@ import Testing
         #expect(target.output(for: Self.source, allowed: .kilobits(110), at: at(3))?.bitrate == .kilobits(110))
     }
 
-    @Test("a requested limit of 50 kbit/s is obeyed, and not interpreted as a bad network")
+    @Test("a requested limit of 50 kbit/s is honored, and not interpreted as a bad network")
     func smallLimit() {
         var target = EncodingTarget()
         var source = Self.source
@@ -110,11 +110,11 @@ import Testing
 
     @Test("dropped frames are evenly distributed")
     func thinning() {
-        var thinning = FrameThinning()
+        var thinning = FrameDecimation()
         let taken = (0..<300).map { _ in thinning.takes(2.0 / 3) }
         #expect((199...201).contains(taken.count { $0 }))
         #expect(!zip(taken, taken.dropFirst()).contains { !$0 && !$1 })
-        var all = FrameThinning()
+        var all = FrameDecimation()
         #expect((0..<30).allSatisfy { _ in all.takes(1) })
     }
 }

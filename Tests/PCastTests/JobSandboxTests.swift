@@ -10,9 +10,9 @@ import Testing
 
     @Test(
         "a worker that cannot be restricted is not started, and the platform gets an error",
-        arguments: JobSandbox.Hold.allCases, ["/there/is/no/such/program", nil]
+        arguments: JobSandbox.Restriction.allCases, ["/there/is/no/such/program", nil]
     )
-    func refuses(_ hold: JobSandbox.Hold, program: String?) async throws {
+    func refuses(_ hold: JobSandbox.Restriction, program: String?) async throws {
         var order = IngestJob(
             kind: .publish, uri: "http://127.0.0.1:9/film.mp4", platform: "http://127.0.0.1:9", credential: "work-x")
         order.networks = ["127.0.0.1"]

@@ -22,11 +22,11 @@ import Testing
     @Test("a subscription ends when it is released")
     func subscriptionLifetime() async {
         let value = ObservableValue("a")
-        let (told, teller) = AsyncStream.makeStream(of: String.self)
+        let (received, teller) = AsyncStream.makeStream(of: String.self)
         let (others, other) = AsyncStream.makeStream(of: String.self)
         var subscription: Disposable? = value.subscribe { teller.yield($0) }
         let kept = value.subscribe { other.yield($0) }
-        var iterator = told.makeAsyncIterator()
+        var iterator = received.makeAsyncIterator()
         var otherIterator = others.makeAsyncIterator()
         #expect(await iterator.next() == "a")
         value.set("b")
@@ -54,21 +54,21 @@ import Testing
 
     @Test("the end of a stream is an observable value")
     func streamEnd() async {
-        let life = StreamLifecycle(.viewer)
-        var told = life.observableEndedInfo.values.makeAsyncIterator()
-        #expect(await told.next() == .some(nil))
-        life.streamEnded(reason: "capacity")
-        life.streamEnded(reason: "censored")
+        let lifecycle = StreamLifecycle(.viewer)
+        var received = lifecycle.observableEndedInfo.values.makeAsyncIterator()
+        #expect(await received.next() == .some(nil))
+        lifecycle.streamEnded(reason: "capacity")
+        lifecycle.streamEnded(reason: "censored")
         let info = StreamEndedInfo(ender: .platform, reason: .capacity, reasonDescription: "capacity")
-        #expect(await told.next() == info)
-        #expect(life.observableEndedInfo.value == info)
+        #expect(await received.next() == info)
+        #expect(lifecycle.observableEndedInfo.value == info)
     }
 
     @Test("an end in the background has its own reason")
     func backgroundReason() async {
-        let life = StreamLifecycle(.publisher)
-        life.applicationWentToBackground()
-        #expect(await life.ended.reason == .appBackground)
-        #expect(await life.ended.ender == .stop)
+        let lifecycle = StreamLifecycle(.publisher)
+        lifecycle.applicationWentToBackground()
+        #expect(await lifecycle.ended.reason == .appBackground)
+        #expect(await lifecycle.ended.ender == .stop)
     }
 }

@@ -20,7 +20,7 @@ struct PassedOnFramesTests {
             failed: { Issue.record("\($0)") })
     }
 
-    private func picture(_ number: Int64, isKeyFrame: Bool = false) -> VideoSample {
+    private func frame(_ number: Int64, isKeyFrame: Bool = false) -> VideoSample {
         .coded(
             EncodedFrame(
                 codec: .h264, bytes: [0, 0, 0, 1, 0x65], isKeyFrame: isKeyFrame,
@@ -30,13 +30,13 @@ struct PassedOnFramesTests {
     @Test("after a dropped frame the next one passed through is a requested key frame") func hole() {
         let seen = Seen()
         let encoding = encoding(.h264, seen)
-        encoding.push(picture(1, isKeyFrame: true))
-        encoding.push(picture(2))
-        encoding.leaveOut(picture(3))
+        encoding.push(frame(1, isKeyFrame: true))
+        encoding.push(frame(2))
+        encoding.dropFrame(frame(3))
         #expect(seen.requests.withLock { $0 } == 0)
-        for number in 4...20 { encoding.push(picture(Int64(number))) }
-        encoding.push(picture(21, isKeyFrame: true))
-        encoding.push(picture(22))
+        for number in 4...20 { encoding.push(frame(Int64(number))) }
+        encoding.push(frame(21, isKeyFrame: true))
+        encoding.push(frame(22))
         #expect(seen.passed.withLock { $0 } == [1, 2, 21, 22])
         // One request is enough, because the first is still pending.
         #expect(seen.requests.withLock { $0 } == 1)
@@ -46,10 +46,10 @@ struct PassedOnFramesTests {
     func dropped() {
         let seen = Seen()
         let encoding = encoding(.vp8, seen)
-        encoding.push(picture(1, isKeyFrame: true))
-        encoding.push(picture(2))
+        encoding.push(frame(1, isKeyFrame: true))
+        encoding.push(frame(2))
         #expect(seen.requests.withLock { $0 } == 0)
-        encoding.push(picture(3))
+        encoding.push(frame(3))
         #expect(seen.requests.withLock { $0 } == 1)
         #expect(seen.passed.withLock { $0 }.isEmpty)
     }

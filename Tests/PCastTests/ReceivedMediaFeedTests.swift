@@ -5,7 +5,7 @@ import Testing
 
 @testable import PCast
 
-private func picture(_ number: Int64, key: Bool) -> PeerConnection.Media {
+private func frame(_ number: Int64, key: Bool) -> PeerConnection.Media {
     .frame(
         EncodedFrame(
             codec: .h264, bytes: [0], isKeyFrame: key, timestamp: MediaTime(ticks: number, rate: .video),
@@ -26,27 +26,27 @@ private final class Taken: Sendable {
     @Test("a late subscriber begins at the last key frame")
     func lateSubscriber() {
         let feed = ReceivedMediaFeed()
-        feed.deliver(picture(1, key: true))
-        feed.deliver(picture(2, key: false))
-        feed.deliver(picture(3, key: true))
-        feed.deliver(picture(4, key: false))
+        feed.deliver(frame(1, key: true))
+        feed.deliver(frame(2, key: false))
+        feed.deliver(frame(3, key: true))
+        feed.deliver(frame(4, key: false))
         let taken = Taken()
         let id = feed.add { taken.take($0) }
-        feed.deliver(picture(5, key: false))
+        feed.deliver(frame(5, key: false))
         feed.remove(id)
-        feed.deliver(picture(6, key: false))
+        feed.deliver(frame(6, key: false))
         #expect(taken.all == [3, 4, 5])
     }
 
     @Test("a backlog above the limit is dropped until the next key frame")
     func backlogLimit() {
         let feed = ReceivedMediaFeed()
-        feed.deliver(picture(0, key: true))
-        for number in 1...120 { feed.deliver(picture(Int64(number), key: false)) }
+        feed.deliver(frame(0, key: true))
+        for number in 1...120 { feed.deliver(frame(Int64(number), key: false)) }
         let late = Taken()
         _ = feed.add { late.take($0) }
         #expect(late.all.isEmpty)
-        feed.deliver(picture(41, key: true))
+        feed.deliver(frame(41, key: true))
         let later = Taken()
         _ = feed.add { later.take($0) }
         #expect(later.all == [41])

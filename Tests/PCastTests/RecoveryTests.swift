@@ -62,14 +62,16 @@ import Testing
     /// A stream without media that ends when the test ends it.
     private final class PlainStream: RecoverableStream {
         let number: Int
-        private let life = StreamLifecycle(.viewer)
+        private let lifecycle = StreamLifecycle(.viewer)
 
         init(_ number: Int) { self.number = number }
 
-        var ended: StreamEndedInfo { get async { await life.ended } }
-        var endedInfo: StreamEndedInfo? { life.endedInfo }
+        var ended: StreamEndedInfo { get async { await lifecycle.ended } }
+        var endedInfo: StreamEndedInfo? { lifecycle.endedInfo }
         func stop() { end(.stop, "ended") }
-        func end(_ ender: StreamEndedInfo.Ender, _ wire: String) { life.end(StreamEndedInfo(ender: ender, wire: wire)) }
+        func end(_ ender: StreamEndedInfo.EndingParty, _ wire: String) {
+            lifecycle.end(StreamEndedInfo(ender: ender, wire: wire))
+        }
     }
 
     /// Creates numbered streams, or refuses to.

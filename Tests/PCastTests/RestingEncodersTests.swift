@@ -8,17 +8,17 @@ import Testing
 @Suite struct RestingEncodersTests {
     private static let size = Dimensions(width: 64, height: 48)
 
-    private static func picture(_ number: Int) -> VideoSample {
+    private static func frame(_ number: Int) -> VideoSample {
         let memory = UnsafeMutableRawBufferPointer.allocate(
             byteCount: VideoFrame.layout(size).byteCount, alignment: 32)
         for index in memory.indices { memory[index] = UInt8(truncatingIfNeeded: index &* 7 &+ number &* 31) }
-        return .picture(
+        return .frame(
             VideoFrame(
                 dimensions: size, captureTime: nil, timestamp: MediaTime(ticks: Int64(number) * 3000, rate: .video),
                 memory: memory, release: { $0.deallocate() }))
     }
 
-    private static func sound(_ number: Int) -> AudioFrame {
+    private static func audio(_ number: Int) -> AudioFrame {
         AudioFrame(
             samples: [Int16](repeating: 100, count: 960), channels: 1, captureTime: nil,
             timestamp: MediaTime(ticks: Int64(number) * 960, rate: .opus))
@@ -34,17 +34,17 @@ import Testing
         defer { encoding.stop() }
         var encoded = frames.makeAsyncIterator()
         for number in 0..<3 {
-            encoding.push(Self.picture(number))
+            encoding.push(Self.frame(number))
             #expect(await encoded.next()?.isKeyFrame == (number == 0))
         }
-        encoding.setResting(true)
-        for number in 3..<20 { encoding.push(Self.picture(number)) }
-        encoding.setResting(false)
-        encoding.push(Self.picture(20))
+        encoding.setPaused(true)
+        for number in 3..<20 { encoding.push(Self.frame(number)) }
+        encoding.setPaused(false)
+        encoding.push(Self.frame(20))
         let first = try #require(await encoded.next())
         #expect(first.isKeyFrame)
         #expect(first.timestamp.ticks == 60_000)
-        encoding.push(Self.picture(21))
+        encoding.push(Self.frame(21))
         #expect(await encoded.next()?.isKeyFrame == false)
 
         var statistics = PublisherStatistics()
@@ -68,9 +68,9 @@ import Testing
                         timestamp: MediaTime(ticks: Int64(number), rate: .video), captureTime: nil)))
         }
         for number in 0..<3 { push(number, isKeyFrame: number == 0) }
-        encoding.setResting(true)
+        encoding.setPaused(true)
         for number in 3..<6 { push(number, isKeyFrame: number == 4) }
-        encoding.setResting(false)
+        encoding.setPaused(false)
         for number in 6..<10 { push(number, isKeyFrame: number == 8) }
         made.finish()
         var passed: [UInt8] = []
@@ -86,12 +86,12 @@ import Testing
         try encoding.start()
         defer { encoding.stop() }
         var encoded = packets.makeAsyncIterator()
-        encoding.push(Self.sound(0))
+        encoding.push(Self.audio(0))
         #expect(await encoded.next()?.timestamp.ticks == 0)
-        encoding.setResting(true)
-        for number in 1..<100 { encoding.push(Self.sound(number)) }
-        encoding.setResting(false)
-        encoding.push(Self.sound(100))
+        encoding.setPaused(true)
+        for number in 1..<100 { encoding.push(Self.audio(number)) }
+        encoding.setPaused(false)
+        encoding.push(Self.audio(100))
         #expect(await encoded.next()?.timestamp.ticks == 96_000)
     }
 

@@ -23,7 +23,7 @@ import Testing
     }
 
     private func placed(_ splice: inout TimelineSplice, _ media: PeerConnection.Media, _ now: Instant) -> Int64? {
-        ticks(splice.place(media, at: now))
+        ticks(splice.map(media, at: now))
     }
 
     @Test("a track continues at its position, later by the delay of its next frame") func timeline() {
@@ -40,36 +40,36 @@ import Testing
     }
 
     @Test("a stream that is lost before its setup completes is set up again once") func early() {
-        let life = StreamLifecycle(.viewer)
+        let lifecycle = StreamLifecycle(.viewer)
         let begun = Mutex(0)
-        life.streamInterrupted()
-        life.setReturn { begun.withLock { $0 += 1 } }
+        lifecycle.streamInterrupted()
+        lifecycle.setReturn { begun.withLock { $0 += 1 } }
         #expect(begun.withLock { $0 } == 1)
-        life.returned()
-        #expect(life.interruption == (false, 1))
-        life.streamInterrupted()
+        lifecycle.returned()
+        #expect(lifecycle.interruption == (false, 1))
+        lifecycle.streamInterrupted()
         #expect(begun.withLock { $0 } == 2)
     }
 
     @Test("during a reconnection, events of the old connection end nothing") func oldConnection() {
-        let life = StreamLifecycle(.viewer)
-        life.setReturn {}
-        life.streamInterrupted()
-        life.follow(.failed("gone"))
-        #expect(life.endedInfo == nil)
-        life.returned()
-        life.follow(.failed("gone"))
-        #expect(life.endedInfo?.reason == .failed)
+        let lifecycle = StreamLifecycle(.viewer)
+        lifecycle.setReturn {}
+        lifecycle.streamInterrupted()
+        lifecycle.follow(.failed("gone"))
+        #expect(lifecycle.endedInfo == nil)
+        lifecycle.returned()
+        lifecycle.follow(.failed("gone"))
+        #expect(lifecycle.endedInfo?.reason == .failed)
     }
 
     @Test("a goodbye ends the stream, unless the platform reported the connection lost before")
     func lateGoodbye() async {
         let (back, over) = (StreamLifecycle(.viewer), StreamLifecycle(.viewer))
-        for life in [back, over] {
-            life.setReturn {}
-            life.follow(.connected)
-            life.streamInterrupted()
-            life.returned()
+        for lifecycle in [back, over] {
+            lifecycle.setReturn {}
+            lifecycle.follow(.connected)
+            lifecycle.streamInterrupted()
+            lifecycle.returned()
         }
         over.follow(.connected)
         back.follow(.closed)
@@ -80,10 +80,10 @@ import Testing
     }
 
     @Test("a stream that has ended does not reconnect") func ended() {
-        let life = StreamLifecycle(.publisher)
-        life.setReturn { Issue.record("the stream has ended") }
-        life.streamEnded(reason: "censored")
-        life.streamInterrupted()
-        #expect(life.endedInfo?.reason == .censored)
+        let lifecycle = StreamLifecycle(.publisher)
+        lifecycle.setReturn { Issue.record("the stream has ended") }
+        lifecycle.streamEnded(reason: "censored")
+        lifecycle.streamInterrupted()
+        #expect(lifecycle.endedInfo?.reason == .censored)
     }
 }

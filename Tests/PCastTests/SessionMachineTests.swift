@@ -7,10 +7,10 @@ import Testing
 /// A session and the platform's half of the conversation. Only the test connects them.
 private struct Pair {
     var client = SessionMachine(identity: ClientIdentity(deviceID: "device"))
-    var server = ServerConversation(at: Instant(nanoseconds: 0))
+    var server = ServerSignalingMachine(at: Instant(nanoseconds: 0))
     var now = Instant(nanoseconds: 0)
     /// The outputs of the client, except frames.
-    var told: [SessionMachine.Output] = []
+    var received: [SessionMachine.Output] = []
     /// The requests to the platform, in order.
     var asked: [(SignalingRequestID, SignalingRequest)] = []
     /// The client's frames that have not been delivered.
@@ -19,12 +19,12 @@ private struct Pair {
 
     mutating func drainClient() {
         while let output = client.poll() {
-            if case .send(let frame) = output { flight.append(frame) } else { told.append(output) }
+            if case .send(let frame) = output { flight.append(frame) } else { received.append(output) }
         }
     }
 
     mutating func connect() {
-        server = ServerConversation(at: now)
+        server = ServerSignalingMachine(at: now)
         client.connected(at: now)
         drainClient()
     }
@@ -66,7 +66,7 @@ private struct Pair {
         connect()
         exchange()
         answerAuthentication(session: session)
-        told = []
+        received = []
         asked = []
     }
 
@@ -77,21 +77,21 @@ private struct Pair {
         answer(asked[0].0, .authenticate(response))
     }
 
-    var events: [PCastEvent] { told.compactMap { if case .event(let event) = $0 { event } else { nil } } }
+    var events: [PCastEvent] { received.compactMap { if case .event(let event) = $0 { event } else { nil } } }
 
     var startResults: [Result<SessionID, PCastError>] {
-        told.compactMap { if case .started(let result) = $0 { result } else { nil } }
+        received.compactMap { if case .started(let result) = $0 { result } else { nil } }
     }
 
     var answers: [Int: Result<SignalingResponse, PCastError>] {
-        told.reduce(into: [:]) { answers, output in
+        received.reduce(into: [:]) { answers, output in
             if case .answered(let ticket, let result) = output { answers[ticket] = result }
         }
     }
 
-    var interruptions: Int { told.count { if case .interrupted = $0 { true } else { false } } }
+    var interruptions: Int { received.count { if case .interrupted = $0 { true } else { false } } }
 
-    var closes: Int { told.count { if case .closeConnection = $0 { true } else { false } } }
+    var closes: Int { received.count { if case .closeConnection = $0 { true } else { false } } }
 }
 
 private func setup(_ token: String = "stream-token") -> SignalingRequest {
@@ -159,7 +159,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.events == [.offline])
         #expect(pair.client.phase == .offline)
         #expect(pause == .zero)
-        pair.told = []
+        pair.received = []
         pair.connect()
         pair.exchange()
         guard case .authenticate(let message)? = pair.asked.first?.1 else {
@@ -210,7 +210,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.now.nanoseconds == 180_000_000_000)
         #expect((8...10).contains(attempts))
         #expect(pair.events == [.offline, .authenticated(.unauthorized, nil)])
-        #expect(pair.told.count { if case .over = $0 { true } else { false } } == 1)
+        #expect(pair.received.count { if case .over = $0 { true } else { false } } == 1)
         #expect(pair.client.resumable == nil)
     }
 
@@ -241,7 +241,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         var pair = Pair()
         pair.goOnline()
         _ = pair.disconnect()
-        pair.told = []
+        pair.received = []
         pair.connect()
         pair.exchange()
         pair.answerAuthentication(session: "session-2")
@@ -274,7 +274,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         var pair = Pair()
         pair.goOnline()
         _ = pair.disconnect()
-        pair.told = []
+        pair.received = []
         pair.connect()
         pair.exchange()
         pair.answerAuthentication(status: "unauthorized", session: "")
@@ -320,7 +320,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         pair.client.advance(to: pair.now + .seconds(11))
         pair.client.advance(to: pair.now + .seconds(12))
         pair.drainClient()
-        let answers = pair.told.compactMap { output -> RequestStatus? in
+        let answers = pair.received.compactMap { output -> RequestStatus? in
             if case .answered(4, .failure(let error)) = output { error.status } else { nil }
         }
         #expect(answers == [.timeout])
@@ -357,9 +357,9 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
             pair.exchange()
             pair.client.stop(forGood: forGood)
             pair.drainClient()
-            pair.told = []
+            pair.received = []
             pair.answerAuthentication(session: "session-1")
-            #expect(pair.told.isEmpty)
+            #expect(pair.received.isEmpty)
             #expect(pair.client.phase == (forGood ? .shutDown : .idle))
             #expect(pair.client.sessionID == nil)
             #expect(pair.disconnect() == nil)

@@ -81,8 +81,8 @@ import Testing
         for text in ["bad-request", "failed"] {
             let silent = PCastError(refusal: text, of: "SetupStream")
             #expect(silent.description.contains("the platform's log"))
-            let told = PCastError(refusal: text, of: "SetupStream", because: "The URI is rejected: it is none.")
-            #expect(told.description.hasSuffix("with “\(text)”: The URI is rejected: it is none"))
+            let received = PCastError(refusal: text, of: "SetupStream", because: "The URI is rejected: it is none.")
+            #expect(received.description.hasSuffix("with “\(text)”: The URI is rejected: it is none"))
         }
     }
 
@@ -98,7 +98,7 @@ import Testing
 
     @Test("every listener receives all values until the end")
     func allListeners() async {
-        let broadcast = Broadcast<Int>()
+        let broadcast = EventBroadcaster<Int>()
         let first = broadcast.listen()
         broadcast.send(1)
         let second = broadcast.listen()

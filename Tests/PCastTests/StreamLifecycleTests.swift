@@ -7,16 +7,16 @@ import Testing
 @Suite struct StreamLifecycleTests {
     @Test("the first end counts, and every observer receives it once")
     func firstEnd() async {
-        let life = StreamLifecycle(.viewer)
-        let (told, teller) = AsyncStream.makeStream(of: StreamEndedInfo.self)
-        life.whenEnded { teller.yield($0) }
-        life.streamEnded(reason: "censored")
-        life.end(StreamEndedInfo(ender: .stop, wire: "ended"))
-        life.sessionStopped()
-        #expect(await life.ended.reason == .censored)
-        life.whenEnded { _ in teller.finish() }
+        let lifecycle = StreamLifecycle(.viewer)
+        let (received, teller) = AsyncStream.makeStream(of: StreamEndedInfo.self)
+        lifecycle.whenEnded { teller.yield($0) }
+        lifecycle.streamEnded(reason: "censored")
+        lifecycle.end(StreamEndedInfo(ender: .stop, wire: "ended"))
+        lifecycle.sessionStopped()
+        #expect(await lifecycle.ended.reason == .censored)
+        lifecycle.whenEnded { _ in teller.finish() }
         var all: [StreamEndedInfo] = []
-        for await info in told.prefix(1) { all.append(info) }
+        for await info in received.prefix(1) { all.append(info) }
         #expect(all == [StreamEndedInfo(ender: .platform, reason: .censored, reasonDescription: "censored")])
     }
 
@@ -29,20 +29,20 @@ import Testing
 
     @Test("the platform receives the end before the observers and before end() returns")
     func platformReceivesEndFirst() async {
-        let life = StreamLifecycle(.viewer)
+        let lifecycle = StreamLifecycle(.viewer)
         let asked = Promise<StreamEndedReason>()
         let known = Promise<Bool>()
-        let order = Broadcast<Bool?>()
-        var told = order.listen().makeAsyncIterator()
-        life.setFarewell { info in
+        let order = EventBroadcaster<Bool?>()
+        var received = order.listen().makeAsyncIterator()
+        lifecycle.setEndNotifier { info in
             asked.resolve(info.reason)
             return known
         }
-        life.whenEnded { _ in order.send(known.value) }
-        life.end(StreamEndedInfo(ender: .source, wire: "ended"))
+        lifecycle.whenEnded { _ in order.send(known.value) }
+        lifecycle.end(StreamEndedInfo(ender: .source, wire: "ended"))
         #expect(asked.value == .ended)
         known.resolve(true)
-        #expect(await told.next() == true)
+        #expect(await received.next() == true)
     }
 
     @Test(
@@ -52,14 +52,14 @@ import Testing
             (DataQuality(status: .audioOnly, reason: .downloadLimited), .downloadLimited),
         ])
     func silence(limited: DataQuality, reason: DataQuality.Reason) async {
-        let life = StreamLifecycle(.viewer)
-        var changes = life.qualities.listen().makeAsyncIterator()
-        life.dataQualityChanged(limited)
-        life.dataQualityChanged(limited)
-        life.follow(.away)
-        #expect(life.dataQuality == DataQuality(status: .noData, reason: reason))
-        life.follow(.back)
-        #expect(life.dataQuality == limited)
+        let lifecycle = StreamLifecycle(.viewer)
+        var changes = lifecycle.qualities.listen().makeAsyncIterator()
+        lifecycle.dataQualityChanged(limited)
+        lifecycle.dataQualityChanged(limited)
+        lifecycle.follow(.away)
+        #expect(lifecycle.dataQuality == DataQuality(status: .noData, reason: reason))
+        lifecycle.follow(.back)
+        #expect(lifecycle.dataQuality == limited)
         #expect(await changes.next() == limited)
         #expect(await changes.next() == DataQuality(status: .noData, reason: reason))
         #expect(await changes.next() == limited)

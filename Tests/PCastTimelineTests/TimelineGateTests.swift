@@ -59,17 +59,17 @@ struct TimelineGateTests {
     func workedExample() throws {
         var release = TimelineCursor()
         #expect(try release.take(example().revisions) == [])
-        func told(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
-        #expect(told(at: 900) == [])
+        func received(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
+        #expect(received(at: 900) == [])
         #expect(release.due == moment(1_000))
-        #expect(told(at: 999) == [])
-        #expect(told(at: 1_000) == ["added goal told"])
-        #expect(told(at: 2_500) == ["added penalty"])
-        #expect(told(at: 3_500) == ["deleted penalty"])
-        #expect(told(at: 5_000) == ["modified goal corrected"])
-        #expect(told(at: 1_500) == ["modified goal told (seek)"])
-        #expect(told(at: 900) == ["deleted goal told (seek)"])
-        #expect(told(at: 6_000) == ["added goal corrected"])
+        #expect(received(at: 999) == [])
+        #expect(received(at: 1_000) == ["added goal told"])
+        #expect(received(at: 2_500) == ["added penalty"])
+        #expect(received(at: 3_500) == ["deleted penalty"])
+        #expect(received(at: 5_000) == ["modified goal corrected"])
+        #expect(received(at: 1_500) == ["modified goal told (seek)"])
+        #expect(received(at: 900) == ["deleted goal told (seek)"])
+        #expect(received(at: 6_000) == ["added goal corrected"])
         #expect(release.due == nil)
         // A viewer that was never between 2000 and 3000 never receives the penalty.
         var spoiler = TimelineCursor(spoiler: true)
@@ -85,9 +85,9 @@ struct TimelineGateTests {
         var release = TimelineCursor()
         #expect(release.move(to: moment(12_999 - delay)) == [])
         try script.put("goal", at: 1_000, recorded: 13_000)
-        let told = try release.take(script.log.revisions)
-        guard delay == 30_000 else { return #expect(told.map(\.line) == ["added goal"]) }
-        #expect(told == [] && release.due == moment(1_000))
+        let received = try release.take(script.log.revisions)
+        guard delay == 30_000 else { return #expect(received.map(\.line) == ["added goal"]) }
+        #expect(received == [] && release.due == moment(1_000))
         #expect(release.move(to: moment(999)) == [])
         #expect(release.move(to: moment(1_000)).map(\.line) == ["added goal"])
     }
@@ -101,16 +101,16 @@ struct TimelineGateTests {
         try script.delete("none", recorded: 14_000)
         var release = TimelineCursor()
         #expect(try release.take(script.log.revisions) == [])
-        func told(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
-        #expect(told(at: 1_000) == ["added goal told"])
-        #expect(told(at: 2_000) == ["added none"])
-        #expect(told(at: 13_999) == [])
-        #expect(told(at: 14_000) == ["deleted none"])
-        #expect(told(at: 14_999) == [])
-        #expect(told(at: 15_000) == ["modified goal corrected"])
-        #expect(told(at: 14_500) == ["modified goal told (seek)"])
-        #expect(told(at: 500) == ["deleted goal told (seek)"])
-        #expect(told(at: 15_001) == ["added goal corrected"])
+        func received(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
+        #expect(received(at: 1_000) == ["added goal told"])
+        #expect(received(at: 2_000) == ["added none"])
+        #expect(received(at: 13_999) == [])
+        #expect(received(at: 14_000) == ["deleted none"])
+        #expect(received(at: 14_999) == [])
+        #expect(received(at: 15_000) == ["modified goal corrected"])
+        #expect(received(at: 14_500) == ["modified goal told (seek)"])
+        #expect(received(at: 500) == ["deleted goal told (seek)"])
+        #expect(received(at: 15_001) == ["added goal corrected"])
     }
 
     @Test("an event that is added again after its deletion is a correction")
@@ -121,11 +121,11 @@ struct TimelineGateTests {
         try script.put("goal", at: 1_000, recorded: 9_000, "after all")
         var release = TimelineCursor()
         #expect(try release.take(script.log.revisions) == [])
-        func told(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
-        #expect(told(at: 1_000) == ["added goal told"])
-        #expect(told(at: 4_000) == ["deleted goal told"])
-        #expect(told(at: 8_999) == [])
-        #expect(told(at: 9_000) == ["added goal after all"])
+        func received(at milliseconds: Int64) -> [String] { release.move(to: moment(milliseconds)).map(\.line) }
+        #expect(received(at: 1_000) == ["added goal told"])
+        #expect(received(at: 4_000) == ["deleted goal told"])
+        #expect(received(at: 8_999) == [])
+        #expect(received(at: 9_000) == ["added goal after all"])
     }
 
     @Test("without a timecode no event is known, and known ones are retracted")
@@ -135,7 +135,7 @@ struct TimelineGateTests {
         #expect(try release.take(example().revisions) == [])
         #expect(release.move(to: moment(2_500)).map(\.line) == ["added goal told", "added penalty"])
         #expect(release.move(to: nil).map(\.line) == ["deleted penalty (seek)", "deleted goal told (seek)"])
-        #expect(release.shown == TimelineShown())
+        #expect(release.shown == DeliveredRevisions())
     }
 
     @Test("the first description of the game applies from the beginning, later ones from their time")
@@ -167,7 +167,7 @@ struct TimelineGateTests {
         var release = TimelineCursor(spoiler: true)
         _ = try release.take(example().revisions)
         #expect(release.startOver().map(\.line) == ["deleted goal corrected (seek)"])
-        #expect(release.log.newest == .none && release.shown == TimelineShown())
+        #expect(release.log.newest == .none && release.shown == DeliveredRevisions())
         #expect(try release.take(example().revisions).map(\.line) == ["added goal corrected"])
     }
 
@@ -179,18 +179,18 @@ struct TimelineGateTests {
         var known: [TimelineEventID: GameEvent] = [:]
         var fed = 0
         for _ in 0..<300 {
-            let told: [TimelineDelivery]
+            let received: [TimelineDelivery]
             if fed < script.log.revisions.count, chance.next(below: 3) == 0 {
                 let count = min(1 + chance.next(below: 4), script.log.revisions.count - fed)
-                told = try release.take(script.log.revisions[fed..<fed + count])
+                received = try release.take(script.log.revisions[fed..<fed + count])
                 fed += count
             } else if chance.next(below: 40) == 0 {
-                told = release.move(to: nil)
+                received = release.move(to: nil)
             } else {
-                told = release.move(to: moment(Int64(chance.next(below: 12_000))))
+                received = release.move(to: moment(Int64(chance.next(below: 12_000))))
             }
             let fresh = oracle(release.log, at: release.moment)
-            for delivery in told {
+            for delivery in received {
                 if delivery.reason == nil { #expect(release.moment >= .at(delivery.gate), "\(delivery.line) is early") }
                 let id = try #require(delivery.eventID)
                 switch delivery.type {
@@ -208,7 +208,7 @@ struct TimelineGateTests {
     /// Returns the events that may be known at a time, by the rule and without the gate's own code. An event is known
     /// from its own time on. A later revision is known from the later of the event's time and the time of its
     /// recording.
-    private func oracle(_ log: TimelineLog, at moment: TimelineMoment) -> [TimelineEventID: SequenceNumber] {
+    private func oracle(_ log: TimelineLog, at moment: TimelinePosition) -> [TimelineEventID: SequenceNumber] {
         guard case .at(let now) = moment else { return [:] }
         var newest: [TimelineEventID: TimelineRevision] = [:]
         var seen: Set<TimelineEventID> = []

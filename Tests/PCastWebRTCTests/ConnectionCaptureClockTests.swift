@@ -13,7 +13,7 @@ struct ConnectionCaptureClockTests {
     }
 
     @Test("audio has 48,000 ticks per second")
-    func sound() {
+    func audio() {
         let time = WallTime(millisecondsSinceEpoch: 1000)
         let clock = CaptureClock(timestamp: 0, wallTime: time, rate: .opus)
         #expect(clock.wallTime(of: 960) == time + .milliseconds(20))

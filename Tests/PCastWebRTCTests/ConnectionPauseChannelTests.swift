@@ -32,13 +32,13 @@ struct ConnectionPauseChannelTests {
 
         private var now: Instant { Instant(nanoseconds: 1_000_000_000) + .milliseconds(time) }
 
-        mutating func setWanted(_ isWanted: Bool) { request.setWanted(isWanted, at: now) }
+        mutating func setDemanded(_ isWanted: Bool) { request.setDemanded(isWanted, at: now) }
 
-        mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &generator) < percent }
+        mutating func happens(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &generator) < percent }
 
         private mutating func send(_ cargo: Cargo) {
-            if chance(loss) { return }
-            for _ in 0..<(chance(duplication) ? 2 : 1) {
+            if happens(loss) { return }
+            for _ in 0..<(happens(duplication) ? 2 : 1) {
                 flying.append((time + 10 + (jitter > 0 ? Int64.random(in: 0...jitter, using: &generator) : 0), cargo))
             }
         }
@@ -82,7 +82,7 @@ struct ConnectionPauseChannelTests {
 
         /// Whether both ends have the same state and no pending request.
         var isSettled: Bool {
-            state.isPaused != request.isWanted && request.isResting == state.isPaused && request.deadline == nil
+            state.isPaused != request.isWanted && request.isPaused == state.isPaused && request.deadline == nil
         }
     }
 
@@ -95,8 +95,8 @@ struct ConnectionPauseChannelTests {
             channel.duplication = seed % 3 * 20
             channel.jitter = Int64(seed % 5 * 20)
             for _ in 0...(seed + round) % 5 {
-                channel.setWanted(channel.chance(50))
-                channel.run(channel.chance(30) ? 2100 + (channel.chance(50) ? 37 : 400) : 90)
+                channel.setDemanded(channel.happens(50))
+                channel.run(channel.happens(30) ? 2100 + (channel.happens(50) ? 37 : 400) : 90)
             }
             channel.loss = 0
             channel.duplication = 0

@@ -101,7 +101,7 @@ struct ConnectionPauseStateTests {
     }
 
     @Test("a pause is reported every second, with a report if one is sent")
-    func toldEachSecond() {
+    func reportedEachSecond() {
         var state = state()
         ask(&state, .pause, 0)
         #expect(said(&state) == [paused(0)])

@@ -17,8 +17,8 @@ struct DTLSAfterHandshakeTests {
         var network = DTLSNetwork(client: ends.client, server: ends.server)
         network.run()
         if isSettled {
-            ends.client.settle()
-            ends.server.settle()
+            ends.client.releaseResources()
+            ends.server.releaseResources()
         }
         return (ends.client, ends.server, network.now)
     }
@@ -110,7 +110,7 @@ struct DTLSAfterHandshakeTests {
         var network = DTLSNetwork(client: client, server: server)
         network.run()
         #expect(server.keys != nil && client.isFinished)
-        server.settle()
+        server.releaseResources()
         if theyClose {
             client.close()
             for datagram in client.datagrams() { server.receive(datagram, at: network.now) }
@@ -129,7 +129,7 @@ struct DTLSAfterHandshakeTests {
             var networks = ends.map { DTLSNetwork(client: $0.client, server: $0.server) }
             for index in networks.indices { networks[index].run() }
             let before = Int(mallinfo2().uordblks)
-            for end in ends { end.server.settle() }
+            for end in ends { end.server.releaseResources() }
             let freed = before - Int(mallinfo2().uordblks)
             withExtendedLifetime(ends) {}
             return freed / ends.count

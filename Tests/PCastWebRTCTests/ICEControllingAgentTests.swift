@@ -213,11 +213,11 @@ import Testing
         }
         let outcome = network.client.handleMessage(forged, from: path, at: network.now).outcome
         #expect(outcome.rejection == .unauthenticated && network.client.state == .checking)
-        let stranger = stunMessage(.request, key: "not-the-password-of-us") { writer in
+        let unknownPeer = stunMessage(.request, key: "not-the-password-of-us") { writer in
             writer.addUsername(recipient: Array("cLnT".utf8), sender: Array("abcd".utf8))
         }
-        let (refusal, reply) = network.client.handleMessage(stranger, from: path, at: network.now)
-        #expect(refusal.rejection == .unauthenticated && reply.count <= stranger.count)
+        let (refusal, reply) = network.client.handleMessage(unknownPeer, from: path, at: network.now)
+        #expect(refusal.rejection == .unauthenticated && reply.count <= unknownPeer.count)
         #expect(!network.client.isValidated(path))
     }
 

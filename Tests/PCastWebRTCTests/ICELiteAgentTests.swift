@@ -122,9 +122,9 @@ import Testing
         _ = agent.handleMessage(check(), from: path(), at: first)
         #expect(
             !agent.hasExpired(at: start + .milliseconds(79_000)) && agent.hasExpired(at: start + .milliseconds(80_000)))
-        var patient = ICELiteAgent(local: server)
-        #expect(!patient.hasExpired(at: start + .milliseconds(100_000_000)))
-        #expect(patient.deadline(after: start) == nil)
+        var deferred = ICELiteAgent(local: server)
+        #expect(!deferred.hasExpired(at: start + .milliseconds(100_000_000)))
+        #expect(deferred.deadline(after: start) == nil)
     }
 
     @Test("a controlled peer receives 487, and that check does not validate it")

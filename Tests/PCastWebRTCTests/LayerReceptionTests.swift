@@ -107,7 +107,7 @@ struct LayerReceptionTests {
         for (ssrc, rid) in [(10, "l"), (20, "m"), (30, "h")] {
             _ = Self.receive(1, ssrc: UInt32(ssrc), rid: rid, by: &receiver)
         }
-        receiver.setWanted(.video, layer: 2, false, at: Self.start)
+        receiver.setDemanded(.video, layer: 2, false, at: Self.start)
         #expect(receiver.layers.map { $0.pauseDeadline != nil } == [false, false, true])
         #expect(receiver.layers[2].pauseDeadline == Self.start + PauseRequest.timeout)
     }

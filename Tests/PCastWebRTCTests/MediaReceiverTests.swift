@@ -53,14 +53,14 @@ struct MediaReceiverTests {
         var receiver = MediaReceiver(media, reporterSSRC: 9, cname: "c", measuresRoundTrip: false)
         var values = RTPExtensionValues()
         values.audioLevel = AudioLevel(rawValue: 30)
-        let sound = Self.receive(Self.packet(media[1], values), &receiver)
-        #expect(sound?.forwarded.audioLevel == AudioLevel(rawValue: 30))
+        let audio = Self.receive(Self.packet(media[1], values), &receiver)
+        #expect(audio?.forwarded.audioLevel == AudioLevel(rawValue: 30))
         // The only deadline is the report a second later.
         #expect(receiver.deadline == Self.start + .seconds(1 as Int64))
 
         values.transportSequenceNumber = 5
-        let picture = Self.receive(Self.packet(media[0], values), &receiver)
-        #expect(picture != nil && picture?.forwarded.audioLevel == nil)
+        let frame = Self.receive(Self.packet(media[0], values), &receiver)
+        #expect(frame != nil && frame?.forwarded.audioLevel == nil)
         #expect(receiver.deadline == Self.start + .milliseconds(100))
     }
 

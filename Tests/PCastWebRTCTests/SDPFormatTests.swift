@@ -34,7 +34,7 @@ struct SDPFormatTests {
     @Test("the level follows frame size and frame rate")
     func levelOfSizeAndFrameRate() {
         func level(_ width: Int, _ height: Int, _ rate: Int) -> H264Level? {
-            .lowest(for: Dimensions(width: width, height: height), picturesPerSecond: rate)
+            .lowest(for: Dimensions(width: width, height: height), framesPerSecond: rate)
         }
         #expect(level(352, 288, 30) == .level13 && level(640, 480, 30) == .level30)
         #expect(level(1_280, 720, 30) == .level31 && level(1_280, 720, 60) == .level32)

@@ -12,9 +12,9 @@ struct SDPRedundancyTests {
         let offer = SDPSamples.chromiumViewerOffer.replacing(
             "a=rtcp-fb:111 transport-cc", with: "a=rtcp-fb:111 transport-cc\r\na=rtcp-fb:111 nack")
         let answer = try Answer.toViewer(offer, of: .vp8)
-        let sound = answer.session.media[1]
-        #expect(sound.format.redPayloadType == 63 && sound.payloadType == 111)
-        #expect(!sound.feedback.contains(.nack) && sound.localRTXSSRC == nil)
+        let audio = answer.session.media[1]
+        #expect(audio.format.redPayloadType == 63 && audio.payloadType == 111)
+        #expect(!audio.feedback.contains(.nack) && audio.localRTXSSRC == nil)
         #expect(answer.lines(ofSection: 1)[0] == "m=audio 9 UDP/TLS/RTP/SAVPF 111 63")
         #expect(answer.lines(ofSection: 1).contains("a=fmtp:63 111/111"))
         let publisher = try Answer.toPublisher(SDPSamples.chromiumPublisherOffer)

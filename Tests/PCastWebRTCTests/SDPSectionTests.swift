@@ -204,7 +204,7 @@ struct SDPSectionTests {
     @Test(
         "a mid that packets cannot carry has no extension, in both directions",
         arguments: [(1, true), (16, true), (17, false), (32, false), (200, false)])
-    func longMID(length: Int, isCarried: Bool) throws {
+    func longMID(length: Int, containsRedundancy: Bool) throws {
         let mid = String(repeating: "m", count: length)
         let extensions = ["a=extmap:4 \(RTPHeaderExtension.mid.uri)", "a=extmap:3 urn:3gpp:video-orientation"]
         for session in [[], ["a=extmap-allow-mixed"]] {
@@ -214,8 +214,8 @@ struct SDPSectionTests {
                 try Answer.toViewer(offer.replacing("sendonly", with: "recvonly"), of: .h264(.stream)),
             ] {
                 #expect(answer.session.media.first?.mid == mid && answer.description.bundle == [mid])
-                #expect((answer.session.media.first?.extensionMap.id(of: .mid) == 4) == isCarried)
-                #expect(answer.lines.contains { $0.hasPrefix("a=extmap:4") } == isCarried)
+                #expect((answer.session.media.first?.extensionMap.id(of: .mid) == 4) == containsRedundancy)
+                #expect(answer.lines.contains { $0.hasPrefix("a=extmap:4") } == containsRedundancy)
                 #expect(answer.lines.contains { $0.hasPrefix("a=extmap:3") })
             }
         }

@@ -42,13 +42,13 @@ struct SRTPTests {
     func protectsIntoOtherBuffer() {
         for profile in profiles {
             let keys = SRTPKeyingMaterial.pair(profile, seed: 3).client
-            let (outOfPlace, inPlace) = (SRTPSender(keys), SRTPSender(keys))
+            let (notInPlace, inPlace) = (SRTPSender(keys), SRTPSender(keys))
             let packet = rtpPacket(ssrc: 9, sequenceNumber: 5, payload: [UInt8](0..<200))
             let before = packet
             var output = [UInt8](repeating: 0, count: 300)
             let length = packet.withUnsafeBytes { bytes in
                 output.withUnsafeMutableBytes {
-                    outOfPlace.protectRTP(
+                    notInPlace.protectRTP(
                         header: UnsafeRawBufferPointer(rebasing: bytes[..<12]),
                         payload: UnsafeRawBufferPointer(rebasing: bytes[12...]), into: $0)
                 }

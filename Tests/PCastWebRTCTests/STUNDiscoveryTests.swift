@@ -30,8 +30,8 @@ import Testing
         answer[3] = 12
         let other = NetworkPath(local: path.local, remote: TransportAddress("192.0.2.66:3478")!)
         let isOtherTaken = discovery.handle(parsedSTUN(answer)!, from: other)
-        let isTaken = discovery.handle(parsedSTUN(answer)!, from: path)
-        #expect(!isOtherTaken && isTaken)
+        let hasSubscribers = discovery.handle(parsedSTUN(answer)!, from: path)
+        #expect(!isOtherTaken && hasSubscribers)
         #expect(discovery.publicAddress == address)
         #expect(discovery.deadline == nil && !discovery.hasFailed)
     }

@@ -6,18 +6,18 @@ import Testing
 /// This project's client with its server, for the duration of a long call.
 struct TURNClientTests {
     private struct Call {
-        var stage = TURNStage()
+        var stage = TURNTestSetup()
         var client: TURNClient
         var received: [[UInt8]] = []
 
-        init(_ credentials: TURNCredentials, peer: TransportAddress = TURNStage.peer) {
+        init(_ credentials: TURNCredentials, peer: TransportAddress = TURNTestSetup.peer) {
             client = TURNClient(credentials: credentials, peer: peer, seed: 4)
             stage.connect(1)
             client.connected(at: stage.now)
-            settle()
+            releaseCall()
         }
 
-        mutating func settle() {
+        mutating func releaseCall() {
             for _ in 0..<20 {
                 while let output = client.poll() {
                     switch output {
@@ -34,7 +34,7 @@ struct TURNClientTests {
             while let next = Instant.earlier(client.deadline, stage.server.deadline), next <= end {
                 stage.now = max(stage.now, next)
                 client.advance(to: stage.now)
-                settle()
+                releaseCall()
                 stage.server.advance(to: stage.now)
                 stage.drain()
             }
@@ -43,17 +43,17 @@ struct TURNClientTests {
 
         mutating func exchange(_ byte: UInt8) -> Bool {
             client.send([byte, 1])
-            settle()
-            stage.server.relayed([byte, 2], from: TURNStage.peer, on: 1, at: stage.now)
+            releaseCall()
+            stage.server.relayed([byte, 2], from: TURNTestSetup.peer, on: 1, at: stage.now)
             stage.drain()
-            settle()
+            releaseCall()
             return stage.relayed.last?.bytes == [byte, 1] && received.last == [byte, 2]
         }
     }
 
     @Test("datagrams pass both ways after two requests, by SHA-256, and for hours")
     func lasts() {
-        var call = Call(TURNStage.credentials())
+        var call = Call(TURNTestSetup.credentials())
         #expect(call.client.state == .ready)
         #expect({ call.exchange(1) }())
         for hour in 2...6 as ClosedRange<UInt8> {
@@ -62,15 +62,15 @@ struct TURNClientTests {
         }
         #expect(call.stage.closed.isEmpty)
         call.client.close()
-        call.settle()
+        call.releaseCall()
         #expect(call.stage.closed == [1] && call.stage.server.allocationCount == 0)
     }
 
     @Test("data before the channel exists waits for it")
     func early() {
-        var stage = TURNStage()
+        var stage = TURNTestSetup()
         stage.connect(1)
-        var client = TURNClient(credentials: TURNStage.credentials(), peer: TURNStage.peer, seed: 1)
+        var client = TURNClient(credentials: TURNTestSetup.credentials(), peer: TURNTestSetup.peer, seed: 1)
         for byte in 0..<20 as Range<UInt8> { client.send([byte]) }
         #expect(client.poll() == nil)
         client.connected(at: stage.now)
@@ -83,16 +83,16 @@ struct TURNClientTests {
 
     @Test("a refusal ends the allocation, and its code is reported")
     func refused() {
-        let stale = TURNStage.credentials(lasting: .seconds(-5))
+        let stale = TURNTestSetup.credentials(lasting: .seconds(-5))
         #expect(Call(stale).client.state == .failed(code: 401))
         let elsewhere = TransportAddress("192.0.2.99:8189")!
-        #expect(Call(TURNStage.credentials(), peer: elsewhere).client.state == .failed(code: 403))
+        #expect(Call(TURNTestSetup.credentials(), peer: elsewhere).client.state == .failed(code: 403))
     }
 
     @Test("a response that is not from the server is ignored")
     func forged() {
-        var client = TURNClient(credentials: TURNStage.credentials(), peer: TURNStage.peer, seed: 1)
-        var stage = TURNStage()
+        var client = TURNClient(credentials: TURNTestSetup.credentials(), peer: TURNTestSetup.peer, seed: 1)
+        var stage = TURNTestSetup()
         stage.connect(1)
         client.connected(at: stage.now)
         guard case .send(let first) = client.poll() else { return }
@@ -105,7 +105,7 @@ struct TURNClientTests {
         let wrong = TURNKey(.sha256, username: "a", realm: "pcast", password: "b")
         for key in [nil, wrong] {
             var writer = TURNMessageWriter(.allocate, .success, request.transactionID)
-            writer.add(TURNAttributeType.xorRelayedAddress, address: TURNStage.peer)
+            writer.add(TURNAttributeType.xorRelayedAddress, address: TURNTestSetup.peer)
             client.received(writer.finish(key), at: stage.now)
             #expect(client.state == .allocating && client.poll() == nil)
         }

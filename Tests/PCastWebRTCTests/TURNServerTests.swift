@@ -28,26 +28,26 @@ struct TURNServerTests {
 
     @Test("a client is challenged, and then relayed", arguments: [TURNKey.Algorithm.md5, .sha256])
     func allocates(algorithm: TURNKey.Algorithm) throws {
-        var stage = TURNStage()
+        var stage = TURNTestSetup()
         stage.connect(1)
         let given = stage.allocate(1, algorithm: algorithm)
         let answer = try #require(given)
         #expect(answer.messageClass == .success)
-        let relayed = TransportAddress(ip: TURNStage.peer.ip, port: 50_001)
+        let relayed = TransportAddress(ip: TURNTestSetup.peer.ip, port: 50_001)
         #expect(answer.addresses(TURNAttributeType.xorRelayedAddress) == [relayed])
-        #expect(answer.addresses(STUNAttributeType.xorMappedAddress) == [TURNStage.client])
+        #expect(answer.addresses(STUNAttributeType.xorMappedAddress) == [TURNTestSetup.client])
         #expect(answer.number32(TURNAttributeType.lifetime) == 600)
-        #expect(stage.bind(0x4001, to: TURNStage.peer, 1)?.messageClass == .success)
+        #expect(stage.bind(0x4001, to: TURNTestSetup.peer, 1)?.messageClass == .success)
         stage.send(TURNStreamReader.channelData(0x4001, [1, 2, 3, 4, 5]), 1)
-        #expect(stage.relayed.map(\.bytes) == [[1, 2, 3, 4, 5]] && stage.relayed.map(\.peer) == [TURNStage.peer])
-        stage.server.relayed([9, 8, 7], from: TURNStage.peer, on: 1, at: stage.now)
+        #expect(stage.relayed.map(\.bytes) == [[1, 2, 3, 4, 5]] && stage.relayed.map(\.peer) == [TURNTestSetup.peer])
+        stage.server.relayed([9, 8, 7], from: TURNTestSetup.peer, on: 1, at: stage.now)
         stage.drain()
         #expect(stage.streams[1] == [0x40, 0x01, 0, 3, 9, 8, 7, 0])
     }
 
     @Test("without a channel datagrams use indications, for peers with a permission")
     func indications() throws {
-        var stage = TURNStage()
+        var stage = TURNTestSetup()
         stage.connect(1)
         _ = stage.allocate(1)
         func indication(_ peer: TransportAddress) -> [UInt8] {
@@ -56,30 +56,30 @@ struct TURNServerTests {
             writer.add(TURNAttributeType.data, [7, 7, 7])
             return writer.finish(nil)
         }
-        stage.send(indication(TURNStage.peer), 1)
-        stage.server.relayed([1], from: TURNStage.peer, on: 1, at: stage.now)
+        stage.send(indication(TURNTestSetup.peer), 1)
+        stage.server.relayed([1], from: TURNTestSetup.peer, on: 1, at: stage.now)
         stage.drain()
         #expect(stage.relayed.isEmpty && stage.streams[1] == nil, "nothing is permitted yet")
         let answer = stage.ask(.createPermission, 1) {
-            $0.add(TURNAttributeType.xorPeerAddress, address: TransportAddress(ip: TURNStage.peer.ip, port: 1))
+            $0.add(TURNAttributeType.xorPeerAddress, address: TransportAddress(ip: TURNTestSetup.peer.ip, port: 1))
         }
         #expect(answer?.messageClass == .success)
-        stage.send(indication(TURNStage.peer), 1)
+        stage.send(indication(TURNTestSetup.peer), 1)
         #expect(stage.relayed.map(\.bytes) == [[7, 7, 7]])
-        stage.server.relayed([1, 2], from: TURNStage.peer, on: 1, at: stage.now)
+        stage.server.relayed([1, 2], from: TURNTestSetup.peer, on: 1, at: stage.now)
         stage.drain()
-        let told = stage.answer(1)
-        let data = try #require(told)
+        let received = stage.answer(1)
+        let data = try #require(received)
         #expect(data.method == .data && data.value(TURNAttributeType.data).map(Array.init) == [1, 2])
-        #expect(data.addresses(TURNAttributeType.xorPeerAddress) == [TURNStage.peer])
+        #expect(data.addresses(TURNAttributeType.xorPeerAddress) == [TURNTestSetup.peer])
         stage.now = stage.now + .seconds(301)
-        stage.send(indication(TURNStage.peer), 1)
+        stage.send(indication(TURNTestSetup.peer), 1)
         #expect(stage.relayed.count == 1, "a permission lasts five minutes")
     }
 
     @Test("a peer other than the platform is refused: 403")
     func platformAlone() throws {
-        var stage = TURNStage()
+        var stage = TURNTestSetup()
         stage.connect(1)
         _ = stage.allocate(1)
         for address in ["192.0.2.1:8189", "127.0.0.1:8189", "169.254.169.254:80", "[::1]:8189"] {
@@ -93,7 +93,7 @@ struct TURNServerTests {
             #expect(stage.ask(.refresh, 1)?.messageClass == .success)
         }
         // The machine is permitted, but this port is not.
-        let port = TransportAddress(ip: TURNStage.peer.ip, port: 22)
+        let port = TransportAddress(ip: TURNTestSetup.peer.ip, port: 22)
         #expect(stage.bind(0x4001, to: port, 1)?.errorCode == 403)
         _ = stage.ask(.createPermission, 1) { $0.add(TURNAttributeType.xorPeerAddress, address: port) }
         var writer = TURNMessageWriter(.send, .indication, STUNTransactionID(high: 3, low: 4))
@@ -106,10 +106,10 @@ struct TURNServerTests {
 
     @Test("a wrong password, an expired or an invented user name is refused: 401")
     func unauthenticated() {
-        var stage = TURNStage()
+        var stage = TURNTestSetup()
         let attempts: [(TURNCredentials, password: String?)] = [
-            (TURNStage.credentials(), "guessed"),
-            (TURNStage.credentials(lasting: .seconds(-1)), nil),
+            (TURNTestSetup.credentials(), "guessed"),
+            (TURNTestSetup.credentials(lasting: .seconds(-1)), nil),
             (TURNCredentials(username: "somebody", password: "something"), nil),
             (TURNCredentials(username: "99999999999:admin", password: ""), nil),
         ]
@@ -126,10 +126,10 @@ struct TURNServerTests {
 
     @Test("a nonce that is ten minutes old, or another client's, is stale: 438 has a new one")
     func staleNonce() throws {
-        var stage = TURNStage()
+        var stage = TURNTestSetup()
         stage.connect(1)
-        let credentials = TURNStage.credentials()
-        let old = stage.server.nonces.make(for: TURNStage.client.description, at: stage.now)
+        let credentials = TURNTestSetup.credentials()
+        let old = stage.server.nonces.make(for: TURNTestSetup.client.description, at: stage.now)
         let others = stage.server.nonces.make(for: "198.51.100.77:1", at: stage.now + .seconds(601))
         stage.now = stage.now + .seconds(601)
         stage.connect(2)
@@ -142,18 +142,18 @@ struct TURNServerTests {
                     writer.add(STUNAttributeType.realm, text: "pcast")
                     writer.add(STUNAttributeType.nonce, text: nonce)
                 }, 2)
-            let told = stage.answer(2)
-            let answer = try #require(told)
+            let received = stage.answer(2)
+            let answer = try #require(received)
             #expect(answer.errorCode == 438 && answer.contains(STUNAttributeType.nonce))
         }
     }
 
     @Test("a client that received weaker algorithms than offered is rejected with 400")
     func downgradedAlgorithms() throws {
-        var stage = TURNStage()
+        var stage = TURNTestSetup()
         stage.connect(1)
-        let credentials = TURNStage.credentials()
-        let nonce = stage.server.nonces.make(for: TURNStage.client.description, at: stage.now)
+        let credentials = TURNTestSetup.credentials()
+        let nonce = stage.server.nonces.make(for: TURNTestSetup.client.description, at: stage.now)
         let key = TURNKey(.md5, username: credentials.username, realm: "pcast", password: credentials.password)
         for (offered, chosen) in [([0, 1, 0, 0], [0, 1, 0, 0]), ([0, 2, 0, 0, 0, 1, 0, 0], nil)]
             as [([UInt8], [UInt8]?)]
@@ -172,7 +172,7 @@ struct TURNServerTests {
 
     @Test("each unavailable feature is refused with its own code")
     func refusals() {
-        var stage = TURNStage(perUser: 2, total: 3)
+        var stage = TURNTestSetup(perUser: 2, total: 3)
         for connection in 1...8 as ClosedRange<UInt32> { stage.connect(connection) }
         #expect(stage.allocate(1, transport: 6)?.errorCode == 442)
         #expect(stage.allocate(1, family: 2)?.errorCode == 440)
@@ -182,29 +182,30 @@ struct TURNServerTests {
         #expect(stage.ask(.allocate, 1) { $0.add(0x0018, [0x80, 0, 0, 0]) }?.errorCode == 420)
         #expect(stage.allocate(1)?.messageClass == .success)
         #expect(stage.allocate(1)?.errorCode == 437, "an allocation exists")
-        #expect(stage.ask(.refresh, 1, TURNStage.credentials("another"))?.errorCode == 441)
-        #expect(stage.bind(0x3FFF, to: TURNStage.peer, 1)?.errorCode == 400)
-        #expect(stage.bind(0x5000, to: TURNStage.peer, 1)?.errorCode == 400)
-        #expect(stage.bind(0x4000, to: TURNStage.peer, 1)?.messageClass == .success)
-        #expect(stage.bind(0x4000, to: TURNStage.otherPeer, 1)?.errorCode == 400, "the channel of another peer")
-        #expect(stage.bind(0x4001, to: TURNStage.peer, 1)?.errorCode == 400, "the peer has another channel")
+        #expect(stage.ask(.refresh, 1, TURNTestSetup.credentials("another"))?.errorCode == 441)
+        #expect(stage.bind(0x3FFF, to: TURNTestSetup.peer, 1)?.errorCode == 400)
+        #expect(stage.bind(0x5000, to: TURNTestSetup.peer, 1)?.errorCode == 400)
+        #expect(stage.bind(0x4000, to: TURNTestSetup.peer, 1)?.messageClass == .success)
+        #expect(stage.bind(0x4000, to: TURNTestSetup.otherPeer, 1)?.errorCode == 400, "the channel of another peer")
+        #expect(stage.bind(0x4001, to: TURNTestSetup.peer, 1)?.errorCode == 400, "the peer has another channel")
         #expect(stage.allocate(2)?.messageClass == .success)
         #expect(stage.allocate(3)?.errorCode == 486, "the third allocation of a user")
-        #expect(stage.allocate(3, TURNStage.credentials("another"))?.messageClass == .success)
+        #expect(stage.allocate(3, TURNTestSetup.credentials("another"))?.messageClass == .success)
         #expect(
-            stage.allocate(4, TURNStage.credentials("a third"))?.errorCode == 486, "the fourth allocation of the server"
+            stage.allocate(4, TURNTestSetup.credentials("a third"))?.errorCode == 486,
+            "the fourth allocation of the server"
         )
         #expect(stage.ask(.refresh, 1) { $0.add(TURNAttributeType.lifetime, number: 0) }?.messageClass == .success)
         #expect(stage.closed == [1], "the allocation was released")
         stage.hasPorts = false
-        #expect(stage.allocate(4, TURNStage.credentials("a third"))?.errorCode == 508)
+        #expect(stage.allocate(4, TURNTestSetup.credentials("a third"))?.errorCode == 508)
         stage.hasPorts = true
-        #expect(stage.allocate(4, TURNStage.credentials("a third"))?.messageClass == .success)
+        #expect(stage.allocate(4, TURNTestSetup.credentials("a third"))?.messageClass == .success)
     }
 
     @Test("a client without a valid request, or with an expired allocation, is disconnected")
     func disconnects() {
-        var stage = TURNStage()
+        var stage = TURNTestSetup()
         for connection in 1...5 as ClosedRange<UInt32> { stage.connect(connection) }
         stage.send(Array("GET / HTTP/1.1\r\n".utf8), 1)
         #expect(stage.closed == [1])
@@ -213,12 +214,12 @@ struct TURNServerTests {
         stage.send([0, 3, 0xFF, 0xFC] + [UInt8](repeating: 0, count: 100), 5)
         #expect(stage.closed == [1, 2, 5], "longer than any valid message")
         _ = stage.allocate(3)
-        #expect(stage.server.deadline == TURNStage.start + .seconds(10))
+        #expect(stage.server.deadline == TURNTestSetup.start + .seconds(10))
         stage.now = stage.now + .seconds(10)
         stage.server.advance(to: stage.now)
         stage.drain()
         #expect(stage.closed == [1, 2, 4, 5])
-        stage.now = TURNStage.start + .seconds(600)
+        stage.now = TURNTestSetup.start + .seconds(600)
         stage.server.advance(to: stage.now)
         stage.drain()
         #expect(stage.closed == [1, 2, 3, 4, 5])
@@ -229,7 +230,7 @@ struct TURNServerTests {
     func framing() {
         var stream: [UInt8] = []
         var expected: [TURNStreamReader.Frame] = []
-        let stage = TURNStage()
+        let stage = TURNTestSetup()
         for size in 0..<40 {
             let bytes = (0..<size).map { UInt8($0) }
             stream += TURNStreamReader.channelData(0x4000 + UInt16(size), bytes)

@@ -20,21 +20,21 @@ final class DisplayUser {
 
     deinit { xcb_disconnect(connection) }
 
-    /// Takes a picture of the display.
+    /// Takes a frame of the display.
     func look() throws -> VideoFrame {
         let grab = grabber.grab(
             captureTime: WallTime(nanosecondsSinceEpoch: 0), timestamp: MediaTime(ticks: 0, rate: .video))
-        guard case .picture(let picture) = grab else { throw WindowProgram.Silent(description: "no picture") }
-        return picture
+        guard case .frame(let frame) = grab else { throw WindowProgram.Silent(description: "no frame") }
+        return frame
     }
 
     /// Reads the screen until a condition holds. Returns the last content, also after half a minute without success.
     func look(until holds: (VideoFrame) -> Bool) throws -> VideoFrame {
         let deadline = MonotonicClock.now() + .seconds(30)
         while true {
-            let picture = try look()
-            if holds(picture) || MonotonicClock.now() > deadline { return picture }
-            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(5))
+            let frame = try look()
+            if holds(frame) || MonotonicClock.now() > deadline { return frame }
+            FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(5))
         }
     }
 

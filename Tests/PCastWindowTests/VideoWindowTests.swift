@@ -18,18 +18,18 @@ struct VideoWindowTests {
 
     /// Returns whether the four quarters of a part of the screen have these colors.
     private static func shows(
-        _ picture: VideoFrame, _ colours: [UInt32], x: Int, y: Int, width: Int, height: Int
+        _ frame: VideoFrame, _ colours: [UInt32], x: Int, y: Int, width: Int, height: Int
     ) -> Bool {
         let (left, right) = (x + width / 5, x + width * 4 / 5)
         let (top, bottom) = (y + height / 3, y + height * 4 / 5)
-        return picture.shows(colours[0], left, top) && picture.shows(colours[1], right, top)
-            && picture.shows(colours[2], left, bottom) && picture.shows(colours[3], right, bottom)
+        return frame.shows(colours[0], left, top) && frame.shows(colours[1], right, top)
+            && frame.shows(colours[2], left, bottom) && frame.shows(colours[3], right, bottom)
     }
 
     private static let upright = [red, green, blue, white]
 
     @Test("SDL is loaded when a window is opened and not before; it has the size of its first frame")
-    func firstPicture() throws {
+    func firstFrame() throws {
         let server = try DisplayServer()
         let user = try DisplayUser(server)
         let program = try WindowProgram(display: server.display)
@@ -78,12 +78,12 @@ struct VideoWindowTests {
 
     /// Returns the same as `shows`, but for the centers of the quarters, because the time strip may be on any side.
     private static func isQuartered(
-        _ picture: VideoFrame, _ colours: [UInt32], _ x: Int, _ y: Int, _ width: Int, _ height: Int
+        _ frame: VideoFrame, _ colours: [UInt32], _ x: Int, _ y: Int, _ width: Int, _ height: Int
     ) -> Bool {
         let (left, right, top, bottom) = (x + width / 4, x + width * 3 / 4, y + height / 4, y + height * 3 / 4)
-        let isBeside = x == 0 || picture.shows(0, x / 2, 300)
-        return isBeside && picture.shows(colours[0], left, top) && picture.shows(colours[1], right, top)
-            && picture.shows(colours[2], left, bottom) && picture.shows(colours[3], right, bottom)
+        let isBeside = x == 0 || frame.shows(0, x / 2, 300)
+        return isBeside && frame.shows(colours[0], left, top) && frame.shows(colours[1], right, top)
+            && frame.shows(colours[2], left, bottom) && frame.shows(colours[3], right, bottom)
     }
 
     @Test("the time strip is readable on the screen")

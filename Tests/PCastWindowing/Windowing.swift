@@ -13,20 +13,20 @@ import Synchronization
 @main
 enum Windowing {
     static func main() async {
-        var stage = WindowStage()
+        var stage = WindowTestSetup()
         while let line = readLine() {
             let words = line.split(separator: " ").map(String.init)
             guard let command = words.first else { continue }
             if command == "quit" { break }
-            await tell(stage.perform(command, Array(words.dropFirst())))
+            await notify(stage.perform(command, Array(words.dropFirst())))
         }
     }
 
-    static func tell(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+    static func notify(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 }
 
 /// The implementation of the commands.
-struct WindowStage {
+struct WindowTestSetup {
     private var window: VideoWindow?
     private var following: Task<Void, Never>?
 
@@ -40,7 +40,7 @@ struct WindowStage {
         case "arrange": arrange(words)
         case "fullscreen": with { $0.isFullscreen = words.first == "on" }
         case "statistics":
-            window.map { "shown \($0.statistics.picturesShown) left out \($0.statistics.picturesLeftOut)" } ?? "none"
+            window.map { "shown \($0.statistics.framesShown) left out \($0.statistics.framesLeftOut)" } ?? "none"
         case "drawing": window?.drawing ?? "none"
         case "libraries": libraries
         default: "what is \(command)?"
@@ -56,7 +56,7 @@ struct WindowStage {
         let window = VideoWindow(options)
         let events = window.events
         following?.cancel()
-        following = Task { for await event in events { Windowing.tell("event \(event)") } }
+        following = Task { for await event in events { Windowing.notify("event \(event)") } }
         self.window = window
         return "made"
     }
@@ -79,21 +79,21 @@ struct WindowStage {
     /// Performs `show WIDTH HEIGHT COUNTER`: quarters of red, green, blue and white below the time strip.
     private func show(_ words: [String]) -> String {
         let numbers = words.compactMap { Int($0) }
-        guard numbers.count == 3, let picture = Self.picture(numbers[0], numbers[1], counter: numbers[2]) else {
-            return "no picture"
+        guard numbers.count == 3, let frame = Self.frame(numbers[0], numbers[1], counter: numbers[2]) else {
+            return "no frame"
         }
-        return with { $0.show(picture) }
+        return with { $0.show(frame) }
     }
 
     /// Performs `run COUNT RATE`: this many frames at this frame rate. Returns the duration in milliseconds.
     private func run(_ words: [String]) -> String {
         let numbers = words.compactMap { Int($0) }
         guard numbers.count == 2, let window else { return "none" }
-        let pictures = (0..<8).compactMap { Self.picture(320, 180, counter: $0) }
+        let frames = (0..<8).compactMap { Self.frame(320, 180, counter: $0) }
         let start = MonotonicClock.now()
         for index in 0..<numbers[0] {
-            Pacer.sleep(until: start + TimeSpan.seconds(Int64(index)) / Int64(numbers[1]))
-            window.show(pictures[index % pictures.count])
+            FramePacing.sleep(until: start + TimeSpan.seconds(Int64(index)) / Int64(numbers[1]))
+            window.show(frames[index % frames.count])
         }
         return "ran \(Int((MonotonicClock.now() - start).milliseconds))"
     }
@@ -114,7 +114,7 @@ struct WindowStage {
         dlopen("libSDL2-2.0.so.0", RTLD_NOW | RTLD_NOLOAD) == nil ? "no SDL" : "SDL"
     }
 
-    private static func picture(_ width: Int, _ height: Int, counter: Int) -> VideoFrame? {
+    private static func frame(_ width: Int, _ height: Int, counter: Int) -> VideoFrame? {
         var bytes: [UInt8] = []
         for y in 0..<height {
             for x in 0..<width {
@@ -125,15 +125,15 @@ struct WindowStage {
                 bytes += colour + [255]
             }
         }
-        let picture = bytes.withUnsafeBytes {
+        let frame = bytes.withUnsafeBytes {
             try? RawFrameConverter().convert(
                 $0, format: .bgra, dimensions: Dimensions(width: width, height: height), isFullRange: true,
                 captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video))
         }
-        guard let picture else { return nil }
+        guard let frame else { return nil }
         TestPatternStrip.draw(
             TestPatternStamp(counter: UInt16(truncatingIfNeeded: counter), captureTime: MonotonicClock.wallTime()),
-            into: picture)
-        return picture
+            into: frame)
+        return frame
     }
 }

@@ -10,7 +10,7 @@ extension MediaCall {
     /// - Throws: `PCastError` with the status `failed` if the call is over.
     func renew() async throws(PCastError) -> String {
         restarting.stop()
-        detour.reset()
+        turnFallback.reset()
         let certificate = try ProcessCertificate.get()
         let (purpose, bound) = (purpose, loop.boundAddresses)
         do throws(IOError) {

@@ -42,7 +42,7 @@ final class MediaCall: Sendable {
     let splice: SharedSplice
     private let happened: AsyncStream<PeerConnection.Event>.Continuation
     let restarting = ICERestarting()
-    let detour = TURNFallback()
+    let turnFallback = TURNFallback()
     private let agreed = Mutex<Set<MediaType>>([])
     private let agreedLayers = Atomic(1)
     /// The statistics at the time at which the call was closed.
@@ -77,9 +77,9 @@ final class MediaCall: Sendable {
                     offer = machine.offer.text
                     return machine
                 },
-                afterTurn: { machine, now in
+                afterIteration: { machine, now in
                     while let media = machine.pollFrame(at: now) {
-                        received(splice.withLock { $0.place(media, at: now) })
+                        received(splice.withLock { $0.map(media, at: now) })
                     }
                     if let estimate = machine.pollEstimate() { estimated(estimate) }
                     while let event = machine.pollEvent() { happened.yield(event) }
@@ -92,18 +92,18 @@ final class MediaCall: Sendable {
         }
         self.offer = offer
         self.happened = happened
-        let (events, told) = AsyncStream.makeStream(of: Event.self)
+        let (events, continuation) = AsyncStream.makeStream(of: Event.self)
         self.events = events
-        let (restarting, detour) = (restarting, detour)
+        let (restarting, turnFallback) = (restarting, turnFallback)
         Task { [weak loop] in
             for await event in raw {
-                await Self.follow(event, on: loop, telling: told)
+                await Self.follow(event, on: loop, continuation: continuation)
                 restarting.follow(event, on: loop)
-                detour.follow(event)
+                turnFallback.follow(event)
             }
             restarting.stop()
-            detour.close()
-            told.finish()
+            turnFallback.close()
+            continuation.finish()
         }
     }
 
@@ -137,7 +137,7 @@ final class MediaCall: Sendable {
                 }
             }
             try accepted.get()
-            detour.prepare(relays, answer: description, on: loop)
+            turnFallback.prepare(relays, answer: description, on: loop)
         } catch {
             throw PCastError(
                 .failed, .media,
@@ -161,8 +161,8 @@ final class MediaCall: Sendable {
     }
 
     /// Sets the bit rate that all tracks together would have on the wire if the path carried it.
-    func setWanted(_ bitrate: Bitrate) {
-        try? loop.submit { machine, _ in machine.setWantedBitrate(bitrate) }
+    func setDemanded(_ bitrate: Bitrate) {
+        try? loop.submit { machine, _ in machine.setDesiredBitrate(bitrate) }
     }
 
     /// Returns the counters since the call began. After the call was closed they are the last ones; nil if there are
@@ -179,8 +179,8 @@ final class MediaCall: Sendable {
 
     /// Returns the time at which a packet was last received from the platform, and the number of packets sent; nil
     /// after the call was closed.
-    func signsOfLife() async -> (lastHeard: Instant?, packetsSent: Int)? {
-        try? await loop.call { machine, _ in (machine.lastHeard, machine.statistics.packetsSent) }
+    func linkActivity() async -> (lastReceivedAt: Instant?, packetsSent: Int)? {
+        try? await loop.call { machine, _ in (machine.lastReceivedAt, machine.statistics.packetsSent) }
     }
 
     /// Sends the publisher's report to the platform, in addition to the connection's own statistics.
@@ -221,20 +221,20 @@ final class MediaCall: Sendable {
     /// Forwards an event of the connection, or performs the action that the connection requests.
     private static func follow(
         _ event: PeerConnection.Event, on loop: EventLoop<PeerConnection>?,
-        telling told: AsyncStream<Event>.Continuation
+        continuation: AsyncStream<Event>.Continuation
     ) async {
         switch event {
-        case .connected: told.yield(.connected)
-        case .keyFrameRequested: told.yield(.keyFrameRequested)
-        case .paused(let type): told.yield(.paused(type))
-        case .resumed(let type): told.yield(.resumed(type))
-        case .layerNeedsKeyFrame(let layer): told.yield(.layerNeedsKeyFrame(layer))
-        case .layerPaused(let layer): told.yield(.layerPaused(layer))
-        case .layerResumed(let layer): told.yield(.layerResumed(layer))
-        case .away: told.yield(.away)
-        case .back: told.yield(.back)
-        case .closed: told.yield(.closed)
-        case .failed(let failure): told.yield(.failed(failure.words))
+        case .connected: continuation.yield(.connected)
+        case .keyFrameRequested: continuation.yield(.keyFrameRequested)
+        case .paused(let type): continuation.yield(.paused(type))
+        case .resumed(let type): continuation.yield(.resumed(type))
+        case .layerNeedsKeyFrame(let layer): continuation.yield(.layerNeedsKeyFrame(layer))
+        case .layerPaused(let layer): continuation.yield(.layerPaused(layer))
+        case .layerResumed(let layer): continuation.yield(.layerResumed(layer))
+        case .away: continuation.yield(.away)
+        case .back: continuation.yield(.back)
+        case .closed: continuation.yield(.closed)
+        case .failed(let failure): continuation.yield(.failed(failure.words))
         case .closeConnection(let path): loop?.close(path)
         case .openConnection(let address): open(address, on: loop)
         }

@@ -11,32 +11,32 @@ struct RemoteSetup: Sendable {
     var originStreamID: StreamID?
     var connectOptions = ConnectOptions()
 
-    /// Sends the request. After the response, `life` receives the platform's notifications of the stream, and the
+    /// Sends the request. After the response, `lifecycle` receives the platform's notifications of the stream, and the
     /// platform is notified when the stream ends here. Throws an error if the platform refuses.
-    func run(_ life: StreamLifecycle, _ session: SignalingSession) async throws(PCastError) -> StreamID {
+    func run(_ lifecycle: StreamLifecycle, _ session: SignalingClient) async throws(PCastError) -> StreamID {
         do throws(PCastError) {
-            let response = try await session.perform(.setupStream(message(session)), listener: life).get()
+            let response = try await session.perform(.setupStream(message(session)), listener: lifecycle).get()
             let stream = try Self.read(response)
             let isDetached = connectOptions.isDetached
-            life.setFarewell { info in
+            lifecycle.setEndNotifier { info in
                 // A detached stream continues when the session is stopped.
                 guard isDetached, info.reason == .pcastStop else {
-                    return StreamSetup.sayGoodbye(to: stream, info, session)
+                    return StreamSetup.notifyPlatform(to: stream, info, session)
                 }
-                let said = Promise<Bool>()
-                session.forget(stream)
-                said.resolve(true)
-                return said
+                let confirmation = Promise<Bool>()
+                session.discard(stream)
+                confirmation.resolve(true)
+                return confirmation
             }
             return stream
         } catch {
-            life.end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: error.description))
+            lifecycle.end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: error.description))
             throw error
         }
     }
 
     /// Returns the request.
-    private func message(_ session: SignalingSession) -> PCastSetupStream {
+    private func message(_ session: SignalingClient) -> PCastSetupStream {
         var stream = PCastCreateStream()
         // The ID is empty directly after Authenticate, which means the session of this conversation.
         stream.sessionID = session.sessionID?.description ?? ""

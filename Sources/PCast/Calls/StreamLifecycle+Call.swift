@@ -4,7 +4,7 @@ import PCastIO
 extension StreamLifecycle {
     /// The time for which the platform's message with the reason is awaited. The media connection may be closed before
     /// the message arrives.
-    private static let graceForWords = Duration.seconds(1)
+    private static let endReasonTimeout = Duration.seconds(1)
 
     /// Processes a change of the stream's media connection.
     func follow(_ event: MediaCall.Event) {
@@ -23,7 +23,7 @@ extension StreamLifecycle {
             guard !isConnectionLost else { return }
             let before = interruption.count
             Task {
-                try? await Task.sleep(for: Self.graceForWords)
+                try? await Task.sleep(for: Self.endReasonTimeout)
                 // The message may have requested a new setup.
                 guard interruption == (false, before) else { return }
                 end(StreamEndedInfo(ender: .platform, reason: .ended, reasonDescription: "ended"))
@@ -41,8 +41,10 @@ extension StreamLifecycle {
             while (try? await Task.sleep(for: Self.lookInterval)) != nil {
                 guard let self, let call else { return }
                 alongside(call)
-                guard let life = await call.signsOfLife() else { continue }
-                self.observe(lastHeard: life.lastHeard, packetsSent: life.packetsSent, at: MonotonicClock.now())
+                guard let lifecycle = await call.linkActivity() else { continue }
+                self.observe(
+                    lastReceivedAt: lifecycle.lastReceivedAt, packetsSent: lifecycle.packetsSent,
+                    at: MonotonicClock.now())
             }
         }
         whenEnded { _ in watching.cancel() }

@@ -9,13 +9,13 @@ final class StreamLifecycle: StreamListener {
     /// An action that runs after the end.
     typealias EndedAction = @Sendable (StreamEndedInfo) -> Void
     /// Begins to notify the platform. The promise is resolved with whether the platform has confirmed.
-    typealias Farewell = @Sendable (StreamEndedInfo) -> Promise<Bool>
+    typealias EndNotifier = @Sendable (StreamEndedInfo) -> Promise<Bool>
 
     private struct State {
         var info: StreamEndedInfo?
         /// Whether all listeners were notified.
         var isOver = false
-        var farewell: Farewell?
+        var endNotifier: EndNotifier?
         var actions: [EndedAction] = []
         /// Begins to set up the stream again.
         var back: (@Sendable () -> Void)?
@@ -26,13 +26,13 @@ final class StreamLifecycle: StreamListener {
         var isLost = false
         var quality: ConnectionQuality
         /// The last observation of the connection.
-        var look = ConnectionQuality.Observation(lastHeard: nil, packetsSent: 0)
+        var look = ConnectionQuality.Observation(lastReceivedAt: nil, packetsSent: 0)
     }
 
     /// The cause of the end; nil until the stream has ended.
     let observableEndedInfo = ObservableValue<StreamEndedInfo?>(nil)
     /// The changes of the data quality.
-    let qualities = Broadcast<DataQuality>()
+    let qualities = EventBroadcaster<DataQuality>()
     /// The captions of a viewed stream.
     let captions = ReceivedCaptions()
     private let state: Mutex<State>
@@ -64,30 +64,30 @@ final class StreamLifecycle: StreamListener {
     /// Sets the function that notifies the platform of the end, whichever side ends the stream; it must not block.
     /// Other actions run after the platform has confirmed, so that the end of the media connection does not arrive
     /// before the reason.
-    func setFarewell(_ farewell: @escaping Farewell) {
+    func setEndNotifier(_ endNotifier: @escaping EndNotifier) {
         let info = state.withLock { state in
-            if state.info == nil { state.farewell = farewell }
+            if state.info == nil { state.endNotifier = endNotifier }
             return state.info
         }
-        if let info { _ = farewell(info) }
+        if let info { _ = endNotifier(info) }
     }
 
     /// Ends the stream, if it has not ended yet. A separate task runs the actions, because the caller may be a thread
     /// that must not block, or one for which an action waits.
     func end(_ info: StreamEndedInfo) {
-        let (isFirst, farewell) = state.withLock { state in
+        let (isFirst, endNotifier) = state.withLock { state in
             let isFirst = state.info == nil
             if isFirst { state.info = info }
-            defer { (state.farewell, state.back) = (nil, nil) }
-            return (isFirst, state.farewell)
+            defer { (state.endNotifier, state.back) = (nil, nil) }
+            return (isFirst, state.endNotifier)
         }
         guard isFirst else { return }
-        let said = farewell?(info)
+        let confirmation = endNotifier?(info)
         observableEndedInfo.set(info)
         qualities.finish()
         captions.finish()
         Task {
-            _ = await said?.settled
+            _ = await confirmation?.settled
             while let action = nextAction() { action(info) }
         }
     }
@@ -168,12 +168,12 @@ final class StreamLifecycle: StreamListener {
     var dataQuality: DataQuality { state.withLock { $0.quality.quality } }
 
     /// Processes the data quality that the platform reports.
-    func dataQualityChanged(_ quality: DataQuality) { follow { state in state.quality.told(quality) } }
+    func dataQualityChanged(_ quality: DataQuality) { follow { state in state.quality.setPlatformQuality(quality) } }
 
     /// Processes an observation of the connection to the platform.
-    func observe(lastHeard: Instant?, packetsSent: Int, at now: Instant) {
+    func observe(lastReceivedAt: Instant?, packetsSent: Int, at now: Instant) {
         follow { state in
-            state.look.lastHeard = lastHeard
+            state.look.lastReceivedAt = lastReceivedAt
             state.look.packetsSent = packetsSent
             return state.quality.observe(state.look, at: now)
         }
@@ -189,7 +189,7 @@ final class StreamLifecycle: StreamListener {
 
     /// Applies a change of the state and emits the data quality if it changed. Nothing is emitted after the end.
     private func follow(_ change: (inout State) -> DataQuality?) {
-        let (news, isOver) = state.withLock { state in (change(&state), state.info != nil) }
-        if let news, !isOver { qualities.send(news) }
+        let (updates, isOver) = state.withLock { state in (change(&state), state.info != nil) }
+        if let updates, !isOver { qualities.send(updates) }
     }
 }

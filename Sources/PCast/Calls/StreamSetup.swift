@@ -18,7 +18,7 @@ struct StreamSetup: Sendable {
     /// Whether a publisher resumes the stream that it published before.
     var resumes = false
 
-    /// Sends the request and lets `call` connect with the answer. After the response, `life` receives the platform's
+    /// Sends the request and lets `call` connect with the answer. After the response, `lifecycle` receives the platform's
     /// notifications of the stream, and the platform is notified when the stream ends here.
     ///
     /// - Parameters:
@@ -27,33 +27,35 @@ struct StreamSetup: Sendable {
     ///   - session: The session that sends the request.
     /// - Returns: The ID of the stream.
     /// - Throws: `PCastError` with the platform's refusal, or with `failed` if its answer cannot be used.
-    func run(_ call: MediaCall, life: StreamLifecycle, session: SignalingSession) async throws(PCastError) -> StreamID {
+    func run(_ call: MediaCall, lifecycle: StreamLifecycle, session: SignalingClient) async throws(PCastError)
+        -> StreamID
+    {
         do throws(PCastError) {
             let request = SignalingRequest.setupStream(message(offer: call.offer, session: session))
-            let response = try await session.perform(request, listener: life).get()
+            let response = try await session.perform(request, listener: lifecycle).get()
             let (stream, answer, relays) = try Self.read(response)
             Self.warn(of: response, stream, session)
-            life.setFarewell { info in Self.sayGoodbye(to: stream, info, session) }
-            let back = StreamReturn(of: stream, by: self, call, life, session)
-            life.setReturn { back.begin() }
+            lifecycle.setEndNotifier { info in Self.notifyPlatform(to: stream, info, session) }
+            let back = StreamReconnection(of: stream, by: self, call, lifecycle, session)
+            lifecycle.setReturn { back.begin() }
             call.restartsICE { offer in await Self.restart(stream, offer: offer, session) }
             try await call.accept(answer, relays: relays)
-            note(stream, life, session)
+            note(stream, lifecycle, session)
             return stream
         } catch {
             session.logger.info(
                 "stream rejected", metadata: ["direction": "\(direction.rawValue)", "error": "\(error.description)"])
-            life.end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: error.description))
+            lifecycle.end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: error.description))
             call.close()
             throw error
         }
     }
 
     /// Logs that the stream was set up, the changes of its data quality, and its end.
-    private func note(_ stream: StreamID, _ life: StreamLifecycle, _ session: SignalingSession) {
+    private func note(_ stream: StreamID, _ lifecycle: StreamLifecycle, _ session: SignalingClient) {
         let (logger, stream) = (session.logger, "\(stream)")
         logger.info("stream established", metadata: ["stream": "\(stream)", "direction": "\(direction.rawValue)"])
-        life.whenEnded { info in
+        lifecycle.whenEnded { info in
             logger.info(
                 "stream ended",
                 metadata: [
@@ -61,7 +63,7 @@ struct StreamSetup: Sendable {
                     "description": "\(info.reasonDescription)",
                 ])
         }
-        let qualities = life.qualities.listen()
+        let qualities = lifecycle.qualities.listen()
         Task {
             for await quality in qualities {
                 logger.info(
@@ -75,7 +77,7 @@ struct StreamSetup: Sendable {
     }
 
     /// Returns the request. `former` is the stream, or the subscription, to resume.
-    func message(offer: String, session: SignalingSession, resuming former: StreamID? = nil) -> PCastSetupStream {
+    func message(offer: String, session: SignalingClient, resuming former: StreamID? = nil) -> PCastSetupStream {
         var description = PCastSetRemoteDescription()
         description.streamID = ""
         description.apiVersion = ClientIdentity.apiVersion
@@ -120,9 +122,9 @@ struct StreamSetup: Sendable {
         let isRefusal = { (text: String) in RequestStatus(wire: text) != .ok }
         if isRefusal(setup.status) {
             // The inner status is more specific, if there is one.
-            let isTold = setup.hasCreateStreamResponse && isRefusal(stream.status)
+            let isNotified = setup.hasCreateStreamResponse && isRefusal(stream.status)
             throw PCastError(
-                refusal: isTold ? stream.status : setup.status, of: "SetupStream", because: setup.refusalReason)
+                refusal: isNotified ? stream.status : setup.status, of: "SetupStream", because: setup.refusalReason)
         }
         if isRefusal(stream.status) { throw PCastError(refusal: stream.status, of: "CreateStream") }
         if isRefusal(answer.status) { throw PCastError(refusal: answer.status, of: "CreateAnswerDescription") }
@@ -138,7 +140,7 @@ struct StreamSetup: Sendable {
     }
 
     /// Logs the capabilities that the token requests and that the platform ignores.
-    private static func warn(of response: SignalingResponse, _ stream: StreamID, _ session: SignalingSession) {
+    private static func warn(of response: SignalingResponse, _ stream: StreamID, _ session: SignalingClient) {
         guard case .setupStream(let setup) = response else { return }
         let mark = "ignored-capability="
         let ignored = setup.createStreamResponse.options.filter { $0.hasPrefix(mark) }.map { $0.dropFirst(mark.count) }
@@ -149,7 +151,7 @@ struct StreamSetup: Sendable {
     }
 
     /// Sends an offer that restarts ICE, and returns the answer; nil if that failed.
-    private static func restart(_ stream: StreamID, offer: String, _ session: SignalingSession) async -> String? {
+    private static func restart(_ stream: StreamID, offer: String, _ session: SignalingClient) async -> String? {
         var message = PCastSetRemoteDescription()
         message.streamID = stream.description
         message.apiVersion = ClientIdentity.apiVersion
@@ -168,23 +170,23 @@ struct StreamSetup: Sendable {
 
     /// Notifies the platform of the end, unless the platform ended the stream. The promise is resolved with whether the
     /// platform was notified.
-    static func sayGoodbye(
-        to stream: StreamID, _ info: StreamEndedInfo, _ session: SignalingSession
+    static func notifyPlatform(
+        to stream: StreamID, _ info: StreamEndedInfo, _ session: SignalingClient
     ) -> Promise<Bool> {
-        let said = Promise<Bool>()
-        session.forget(stream)
+        let confirmation = Promise<Bool>()
+        session.discard(stream)
         if info.ender == .platform {
-            said.resolve(true)
-            return said
+            confirmation.resolve(true)
+            return confirmation
         }
         var message = PCastDestroyStream()
         message.streamID = stream.description
         message.reason = info.reason == .custom ? info.reasonDescription : info.reason.rawValue
-        session.request(.destroyStream(message)) { _ in said.resolve(true) }
+        session.request(.destroyStream(message)) { _ in confirmation.resolve(true) }
         Task {
             try? await Task.sleep(for: timeout)
-            said.resolve(false)
+            confirmation.resolve(false)
         }
-        return said
+        return confirmation
     }
 }

@@ -107,7 +107,7 @@ final class TURNFallback: Sendable {
             else { return }
             state.tunnel = Tunnel(
                 TURNTunnel(server.credentials, peer: peer), host: server.host, port: server.port,
-                clock: { MonotonicClock.now() }, told: { [weak self] event in self?.follow(event) })
+                clock: { MonotonicClock.now() }, onEvent: { [weak self] event in self?.follow(event) })
         }
     }
 

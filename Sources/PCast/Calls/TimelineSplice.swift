@@ -10,7 +10,7 @@ struct TimelineSplice {
         var last: (ticks: Int64, arrival: Instant)?
         var isCut = false
 
-        mutating func place(_ time: MediaTime, at now: Instant) -> MediaTime {
+        mutating func map(_ time: MediaTime, at now: Instant) -> MediaTime {
             if isCut, let last {
                 offset = last.ticks + time.rate.ticks(in: max(now - last.arrival, .zero)) - time.ticks
             }
@@ -31,11 +31,11 @@ struct TimelineSplice {
     }
 
     /// Returns the media with its timestamp on the joined timeline.
-    mutating func place(_ media: PeerConnection.Media, at now: Instant) -> PeerConnection.Media {
+    mutating func map(_ media: PeerConnection.Media, at now: Instant) -> PeerConnection.Media {
         guard case .frame(var frame, let arrival) = media else { return media }
         switch frame.codec.mediaType {
-        case .video: frame.timestamp = video.place(frame.timestamp, at: now)
-        case .audio: frame.timestamp = audio.place(frame.timestamp, at: now)
+        case .video: frame.timestamp = video.map(frame.timestamp, at: now)
+        case .audio: frame.timestamp = audio.map(frame.timestamp, at: now)
         }
         return .frame(frame, arrival: arrival)
     }

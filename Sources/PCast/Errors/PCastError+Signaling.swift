@@ -25,7 +25,7 @@ extension PCastError {
     init(refusal text: String, of what: String, because reason: String? = nil) {
         let status = RequestStatus(wire: text)
         // Advice may follow in the same sentence.
-        let words = reason.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 } ?? status.adviceOnSilence
+        let words = reason.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 } ?? status.unresponsiveAdvice
         let answer = "the platform responded to \(what) with “\(text)”"
         self.init(status, .platform, words.map { "\(answer): \($0)" } ?? answer)
     }
@@ -49,7 +49,7 @@ extension PCastError {
 
 extension RequestStatus {
     /// The advice after a refusal with an unspecific status and no reason; nil for other statuses.
-    fileprivate var adviceOnSilence: String? {
+    fileprivate var unresponsiveAdvice: String? {
         switch self {
         case .badRequest: "do not retry; change the request, the platform's log states what is unsupported"
         case .failed: "retry once, and check the platform's log if that does not help"

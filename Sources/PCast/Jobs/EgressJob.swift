@@ -11,7 +11,7 @@ final class EgressJob: Sendable {
     /// Begins to push a stream. `changed` receives the states of the push. Throws an error if the stream is not
     /// subscribed, or if the push cannot be set up.
     init(
-        of stream: MediaStream, to place: OutboundPolicy, format: String,
+        of stream: MediaStream, to policy: OutboundPolicy, format: String,
         changed: @escaping @Sendable (StreamPusher.State) -> Void
     ) throws(PCastError) {
         guard case .remote(let media) = stream.origin else {
@@ -19,7 +19,7 @@ final class EgressJob: Sendable {
         }
         do {
             pusher = try StreamPusher(
-                uri: place.uri, name: place.name, format: format, tracks: stream.codecs, changed: changed)
+                uri: policy.uri, name: policy.name, format: format, tracks: stream.codecs, changed: changed)
         } catch {
             throw PCastError(.failed, .media, "\(error)")
         }

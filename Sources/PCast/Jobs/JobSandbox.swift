@@ -15,12 +15,12 @@ import Synchronization
 /// | network namespaces, if permitted | its only interface is loopback, and this process forwards its connections |
 public struct JobSandbox: Sendable {
     /// A way of restricting a worker.
-    public enum Hold: Sendable, CaseIterable {
+    public enum Restriction: Sendable, CaseIterable {
         /// Landlock's TCP rules (`portRules`), or a network namespace (`network`).
         case portRules, network
 
         /// Returns the restriction that this machine offers for the job; nil if there is none.
-        public static func available(for order: IngestJob) -> Hold? {
+        public static func available(for order: IngestJob) -> Restriction? {
             if ConnectionLimits.hasPortRules { return .portRules }
             return canIsolate(order) ? .network : nil
         }
@@ -37,7 +37,7 @@ public struct JobSandbox: Sendable {
     }
 
     private let order: IngestJob
-    private let hold: Hold
+    private let hold: Restriction
     private let platform: TransportAddress?
     private let platformPort: UInt16
     private let purpose: OutboundProxy.Purpose?
@@ -77,9 +77,9 @@ public struct JobSandbox: Sendable {
     ///
     /// - Parameters:
     ///   - order: The job of the worker.
-    ///   - hold: The restriction of the worker, as ``Hold/available(for:)`` returns it.
+    ///   - hold: The restriction of the worker, as ``Restriction/available(for:)`` returns it.
     ///   - write: A function that writes a line for the platform.
-    public init?(_ order: IngestJob, _ hold: Hold, write: @escaping @Sendable (String) -> Void) {
+    public init?(_ order: IngestJob, _ hold: Restriction, write: @escaping @Sendable (String) -> Void) {
         let reporting = Reporting(order.kind, write)
         guard let uri = MediaURI(order.uri), let address = try? WebAddress(order.platform) else {
             reporting.refuse("the URI is not supported: use http, https, rtsp, srt, rtmp or rtmps")
@@ -89,8 +89,8 @@ public struct JobSandbox: Sendable {
         do {
             switch uri.scheme {
             case .http, .https, .rtmps: purpose = .proxy(addresses)
-            case .rtsp: purpose = .rtsp(try addresses.judge(host: uri.host, port: uri.port))
-            case .rtmp: purpose = .tunnel(try addresses.judge(host: uri.host, port: uri.port))
+            case .rtsp: purpose = .rtsp(try addresses.evaluate(host: uri.host, port: uri.port))
+            case .rtmp: purpose = .tunnel(try addresses.evaluate(host: uri.host, port: uri.port))
             case .srt, .file: purpose = nil
             }
         } catch {
@@ -152,12 +152,12 @@ public struct JobSandbox: Sendable {
     private func limited(
         _ start: @escaping @Sendable (IngestJob) throws(IOError) -> ChildProcess
     ) throws(IOError) -> Running {
-        let relay: OutboundProxy?
-        if let purpose { relay = try OutboundProxy(purpose, refused: reporting.refuse) } else { relay = nil }
-        let order = guardedOrder(by: relay?.address)
-        let ports = [platformPort] + [order.mediaPort, relay?.address.port].compactMap { $0 }
+        let proxy: OutboundProxy?
+        if let purpose { proxy = try OutboundProxy(purpose, refused: reporting.refuse) } else { proxy = nil }
+        let order = guardedOrder(by: proxy?.address)
+        let ports = [platformPort] + [order.mediaPort, proxy?.address.port].compactMap { $0 }
         let process = try ConnectionLimits.run(ports: ports) { () throws(IOError) in try start(order) }
-        return Running(process: process, relays: relay.map { [$0] } ?? [])
+        return Running(process: process, relays: proxy.map { [$0] } ?? [])
     }
 
     /// Starts a worker in its own network namespace. Throws an error if that fails.
@@ -170,19 +170,20 @@ public struct JobSandbox: Sendable {
         let hasGuard = purpose != nil
         // The listening sockets are in the worker's network namespace. The proxies that serve them, below, are in that
         // of this process.
-        let (process, doors, media) = try ConnectionLimits.runIsolated {
-            () throws(IOError) -> (ChildProcess, [OutboundProxy.Entrance], ProxiedDatagrams.Entrance) in
-            var doors = [try OutboundProxy.Entrance(port: platform.port)]
-            if hasGuard { doors.append(try OutboundProxy.Entrance()) }
-            let media = try ProxiedDatagrams.Entrance(port: mediaPort)
-            let process = try start(guardedOrder(by: hasGuard ? doors[1].address : nil))
-            return (process, doors, media)
+        let (process, listeningSockets, media) = try ConnectionLimits.runIsolated {
+            () throws(IOError) -> (ChildProcess, [OutboundProxy.ListeningSocket], ProxiedDatagrams.ListeningSocket) in
+            var listeningSockets = [try OutboundProxy.ListeningSocket(port: platform.port)]
+            if hasGuard { listeningSockets.append(try OutboundProxy.ListeningSocket()) }
+            let media = try ProxiedDatagrams.ListeningSocket(port: mediaPort)
+            let process = try start(guardedOrder(by: hasGuard ? listeningSockets[1].address : nil))
+            return (process, listeningSockets, media)
         }
         var running = Running(process: process)
         do throws(IOError) {
-            running.relays.append(try OutboundProxy(.tunnel(platform), at: doors[0], refused: reporting.refuse))
+            running.relays.append(
+                try OutboundProxy(.tunnel(platform), at: listeningSockets[0], refused: reporting.refuse))
             if let purpose {
-                running.relays.append(try OutboundProxy(purpose, at: doors[1], refused: reporting.refuse))
+                running.relays.append(try OutboundProxy(purpose, at: listeningSockets[1], refused: reporting.refuse))
             }
             running.datagrams = try ProxiedDatagrams(
                 at: media, to: TransportAddress(ip: platform.ip, port: mediaPort))

@@ -27,7 +27,7 @@ struct OutboundPolicy: Sendable {
     private let secrets: [String]
     /// The proxy of this process, which lives as long as the policy; nil if another process runs it, or if there is
     /// none.
-    private let relay: OutboundProxy?
+    private let proxy: OutboundProxy?
     /// The opened file, which lives as long as the policy; nil for an address.
     private let file: FolderFile?
     /// The name of a file; nil for an address.
@@ -48,7 +48,7 @@ struct OutboundPolicy: Sendable {
         }
         do {
             return try make(uri, order, refused)
-        } catch let refusal as AddressRefusal {
+        } catch let refusal as AddressRejection {
             throw failure("\(refusal)")
         } catch let error as PCastError {
             throw error
@@ -64,12 +64,12 @@ struct OutboundPolicy: Sendable {
         let addresses = AddressPolicy(listed: order.networks.compactMap { IPNetwork($0) })
         var access = MediaAccess(schemes: [uri.scheme.rawValue], protocols: [], formats: [])
         var text = order.uri
-        var relay: OutboundProxy?
+        var proxy: OutboundProxy?
         var opened: FolderFile?
         switch uri.scheme {
         case .http, .https, .rtmps:
             let (address, own) = try guardAddress(order) { try OutboundProxy(.proxy(addresses), refused: refused) }
-            relay = own
+            proxy = own
             // The variables are in the environment because every part of libavformat reads them, however deep in a
             // playlist.
             for name in ["http_proxy", "https_proxy"] { setenv(name, "http://\(address)", 1) }
@@ -83,9 +83,9 @@ struct OutboundPolicy: Sendable {
                 throw failure("RTSP media uses the RTSP connection: remove the transport from the query")
             }
             let (address, own) = try guardAddress(order) {
-                try OutboundProxy(.rtsp(addresses.judge(host: uri.host, port: uri.port)), refused: refused)
+                try OutboundProxy(.rtsp(addresses.evaluate(host: uri.host, port: uri.port)), refused: refused)
             }
-            relay = own
+            proxy = own
             text = uri.text(at: address)
             access.protocols = ["tcp"]
             access.formats = ["rtsp", "mpegts"]
@@ -93,19 +93,19 @@ struct OutboundPolicy: Sendable {
         case .rtmp:
             // The proxy of the parent process connects to the address that it has checked.
             let beside = order.guardAddress.flatMap { TransportAddress($0) }
-            text = uri.text(at: try beside ?? addresses.judge(host: uri.host, port: uri.port))
+            text = uri.text(at: try beside ?? addresses.evaluate(host: uri.host, port: uri.port))
             access.protocols = ["rtmp", "tcp"]
             access.formats = ["flv", "live_flv"]
             access.options = ["rtmp_tcurl": Self.connectURL(uri), "fflags": "nobuffer"]
         case .srt:
             if let listen = order.listen.flatMap({ IPAddress($0) }) {
                 text = uri.text(at: TransportAddress(ip: listen, port: uri.port))
-                access.openingPatience = Self.listenerPatience
+                access.openTimeout = Self.listenerTimeout
             } else {
                 guard !uri.isListener else {
                     throw failure("SRT listeners are not allowed: set --srt-pull-ports of “pcast serve”")
                 }
-                text = uri.text(at: try addresses.judge(host: uri.host, port: uri.port))
+                text = uri.text(at: try addresses.evaluate(host: uri.host, port: uri.port))
             }
             access.protocols = ["srt"]
             access.formats = ["mpegts"]
@@ -125,7 +125,7 @@ struct OutboundPolicy: Sendable {
         let query = uri.path.firstIndex(of: "?").map { String(uri.path[$0...].dropFirst()) }
         return OutboundPolicy(
             uri: text, name: "\(uri)", pushFormat: Self.pushFormat(uri.scheme), isListener: order.listen != nil,
-            secrets: [uri.userInfo, query, Self.key(uri)].compactMap { $0 }.filter { !$0.isEmpty }, relay: relay,
+            secrets: [uri.userInfo, query, Self.key(uri)].compactMap { $0 }.filter { !$0.isEmpty }, proxy: proxy,
             file: opened,
             fileName: opened.map { _ in String(uri.path[(uri.path.lastIndex(of: "/") ?? uri.path.startIndex)...]) })
     }
@@ -149,7 +149,7 @@ struct OutboundPolicy: Sendable {
     // MARK: Schemes
 
     /// The time for which a listener waits for a caller: seven days.
-    private static let listenerPatience = Duration.seconds(7 * 86_400)
+    private static let listenerTimeout = Duration.seconds(7 * 86_400)
 
     /// The containers and elementary streams that cannot refer to other files or addresses.
     private static let filmFormats = [

@@ -33,23 +33,23 @@ public struct StreamJob: Sendable {
 
     /// Runs the job until the stream has ended.
     public func run() async {
-        let place: OutboundPolicy
+        let policy: OutboundPolicy
         do throws(PCastError) {
-            place = try OutboundPolicy.open(order, refused: refuse)
+            policy = try OutboundPolicy.open(order, refused: refuse)
         } catch {
             return report(.ended(reason: setupFailure, description: "\(error)"))
         }
         let pcast = PCast(PCastOptions(uri: order.platform))
         do throws(PCastError) {
             switch order.kind {
-            case .publish: try await publish(place, by: pcast)
-            case .egress: try await push(to: place, by: pcast)
+            case .publish: try await publish(policy, by: pcast)
+            case .egress: try await push(to: policy, by: pcast)
             }
         } catch {
-            report(.ended(reason: setupFailure, description: place.redacted("\(error)")))
+            report(.ended(reason: setupFailure, description: policy.redacted("\(error)")))
         }
         await pcast.shutdown()
-        withExtendedLifetime(place) {}
+        withExtendedLifetime(policy) {}
     }
 
     /// A function that reports a refused connection. Before the job runs it ends the job; afterwards it is a note.
@@ -68,15 +68,15 @@ public struct StreamJob: Sendable {
     // MARK: Publishing
 
     /// Publishes the address until it ends. Throws an error if that cannot begin.
-    private func publish(_ place: OutboundPolicy, by pcast: PCast) async throws(PCastError) {
-        if place.isListener { report(.listening) }
+    private func publish(_ policy: OutboundPolicy, by pcast: PCast) async throws(PCastError) {
+        if policy.isListener { report(.listening) }
         let order = order
         let media = try await DeviceThread.run { () throws(DeviceError) in
             let source = try URISource(
-                anythingOf: place.uri, skipping: .milliseconds(Int64(order.skippedMilliseconds)),
+                anythingOf: policy.uri, skipping: .milliseconds(Int64(order.skippedMilliseconds)),
                 passesThrough: order.maximumFrameRate == nil)
-            let inputs = try SourceInputs(opened: source) { pictures in
-                order.maximumFrameRate.map { ThinnedVideoSource(pictures, rate: $0) } ?? pictures
+            let inputs = try SourceInputs(opened: source) { frames in
+                order.maximumFrameRate.map { DecimatedVideoSource(frames, rate: $0) } ?? frames
             }
             return UserMediaStream(LocalMedia(inputs))
         }
@@ -88,30 +88,30 @@ public struct StreamJob: Sendable {
         report(
             .ended(
                 reason: info.reason == .custom ? info.reasonDescription : info.reason.rawValue,
-                description: place.redacted(info.reasonDescription)))
+                description: policy.redacted(info.reasonDescription)))
     }
 
     // MARK: Pushing
 
     /// Pushes the stream to the address until it ends. Throws an error if that cannot begin.
-    private func push(to place: OutboundPolicy, by pcast: PCast) async throws(PCastError) {
+    private func push(to policy: OutboundPolicy, by pcast: PCast) async throws(PCastError) {
         _ = try await pcast.start(authenticationToken: order.credential)
         let stream = try await pcast.subscribe(
             streamToken: order.credential, streamID: order.stream.map { StreamID($0) })
-        guard let format = place.pushFormat else { return try await record(stream, to: place) }
+        guard let format = policy.pushFormat else { return try await record(stream, to: policy) }
         let failed = Promise<JobReport>()
-        let pushing = try EgressJob(of: stream, to: place, format: format) { [report] state in
+        let pushing = try EgressJob(of: stream, to: policy, format: format) { [report] state in
             switch state {
             case .running: report(.running)
             case .failed(let why, let wasRunning):
                 failed.resolve(
                     .ended(
                         reason: wasRunning ? "egress-failed" : "egress-setup-failed",
-                        description: place.redacted(why)))
+                        description: policy.redacted(why)))
             case .connecting, .finished: break
             }
         }
-        stream.life.whenEnded { info in failed.resolve(Self.end(info)) }
+        stream.lifecycle.whenEnded { info in failed.resolve(Self.end(info)) }
         report(await failed.settled)
         // The platform ends the stream with the reported reason. An end by this process would have the reason `ended`.
         let limit = Task {
@@ -124,13 +124,13 @@ public struct StreamJob: Sendable {
     }
 
     /// Records the stream to the file until it ends. Throws an error if that cannot begin.
-    private func record(_ stream: MediaStream, to place: OutboundPolicy) async throws(PCastError) {
-        let recording = try stream.record(to: place.uri, named: place.fileName)
+    private func record(_ stream: MediaStream, to policy: OutboundPolicy) async throws(PCastError) {
+        let recording = try stream.record(to: policy.uri, named: policy.fileName)
         report(.running)
         let info = await stream.ended
         recording.stop()
         if let failure = recording.failure {
-            report(.ended(reason: "egress-failed", description: place.redacted(failure)))
+            report(.ended(reason: "egress-failed", description: policy.redacted(failure)))
         } else {
             report(Self.end(info))
         }

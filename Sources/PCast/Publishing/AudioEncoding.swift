@@ -13,7 +13,7 @@ final class AudioEncoding: Sendable {
     private let encoded: @Sendable (EncodedFrame) -> Void
     private let failed: @Sendable (String) -> Void
     private let queue = FrameQueue<AudioFrame>(capacity: queueCapacity)
-    private let isResting = Atomic(false)
+    private let isPaused = Atomic(false)
     /// The packet loss that the platform last reported, in percent.
     private let expectedLoss = Atomic(0)
     private let thread = Mutex<WorkerThread?>(nil)
@@ -53,11 +53,11 @@ final class AudioEncoding: Sendable {
 
     /// Adds a frame to the queue, unless the encoding is paused.
     func push(_ frame: AudioFrame) {
-        if !isResting.load(ordering: .relaxed) { queue.push(frame) }
+        if !isPaused.load(ordering: .relaxed) { queue.push(frame) }
     }
 
     /// Pauses or resumes the encoding. It is paused while nobody subscribes to the audio.
-    func setResting(_ isResting: Bool) { self.isResting.store(isResting, ordering: .relaxed) }
+    func setPaused(_ isPaused: Bool) { self.isPaused.store(isPaused, ordering: .relaxed) }
 
     /// Sets the expected packet loss, 0...1. The encoder adjusts its in-band forward error correction, which repeats
     /// parts of a packet in the next one (RFC 6716, section 2.1.7).

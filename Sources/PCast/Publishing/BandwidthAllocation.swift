@@ -14,7 +14,7 @@ enum BandwidthAllocation {
     /// The overhead of an audio packet in bytes: IP, UDP, RTP with its extensions, and the authentication tag of SRTP.
     private static let overhead = 72
     /// The number of audio packets per second.
-    private static let soundPackets = 50
+    private static let audioPackets = 50
     /// The size of a video packet with that overhead, relative to its payload. It allows for small frames, whose
     /// packets are not full.
     private static let videoOverhead = 1.08
@@ -24,11 +24,11 @@ enum BandwidthAllocation {
     ///
     /// - Parameters:
     ///   - total: The available bandwidth on the wire.
-    ///   - sound: The bit rate of the audio encoder; nil without audio.
+    ///   - audio: The bit rate of the audio encoder; nil without audio.
     ///   - layers: The layers, the lowest first.
     /// - Returns: The bit rates in the order of the layers.
-    static func divide(_ total: Bitrate, sound: Bitrate?, layers: [Layer]) -> [Bitrate] {
-        let wire = total.bitsPerSecond - (sound.map(onWire(sound:)) ?? 0)
+    static func divide(_ total: Bitrate, audio: Bitrate?, layers: [Layer]) -> [Bitrate] {
+        let wire = total.bitsPerSecond - (audio.map(onWire(audio:)) ?? 0)
         var left = Int64(Double(max(wire, 0)) / videoOverhead)
         var isFull = false
         return layers.enumerated().map { index, layer in
@@ -45,11 +45,11 @@ enum BandwidthAllocation {
     }
 
     /// Returns the bandwidth on the wire that everything needs in full quality.
-    static func total(sound: Bitrate?, layers: [Layer]) -> Bitrate {
+    static func total(audio: Bitrate?, layers: [Layer]) -> Bitrate {
         let video = layers.reduce(0) { $0 + $1.most.bitsPerSecond }
-        return Bitrate(bitsPerSecond: Int64(Double(video) * videoOverhead) + (sound.map(onWire(sound:)) ?? 0))
+        return Bitrate(bitsPerSecond: Int64(Double(video) * videoOverhead) + (audio.map(onWire(audio:)) ?? 0))
     }
 
     /// Returns the bit rate of audio on the wire, in bits per second.
-    private static func onWire(sound: Bitrate) -> Int64 { sound.bitsPerSecond + Int64(soundPackets * overhead * 8) }
+    private static func onWire(audio: Bitrate) -> Int64 { audio.bitsPerSecond + Int64(audioPackets * overhead * 8) }
 }

@@ -5,12 +5,12 @@ public import PCastCore
 public final class BandwidthLimit: Sendable {
     /// The maximum bit rate of the video.
     public let bitrate: Bitrate
-    private let lift: @Sendable () -> Void
+    private let remove: @Sendable () -> Void
 
-    init(bitrate: Bitrate, lift: @escaping @Sendable () -> Void) {
+    init(bitrate: Bitrate, remove: @escaping @Sendable () -> Void) {
         self.bitrate = bitrate
-        self.lift = lift
+        self.remove = remove
     }
 
-    deinit { lift() }
+    deinit { remove() }
 }

@@ -27,7 +27,7 @@ struct EncodingTarget: Sendable {
         (1, 1), (2.0 / 3, 1), (0.5, 1), (0.5, 0.75), (0.5, 0.5), (0.5, 0.375), (0.5, 0.25),
     ]
     /// The minimum bits per pixel for an acceptable quality with libx264's fast presets.
-    private static let leastBitsPerPixel = 0.02
+    private static let minimumBitsPerPixel = 0.02
     /// The factor of the required bit rate at which a higher step is taken.
     private static let margin = 1.4
     /// The bit rate below which the encoder pauses.
@@ -39,9 +39,9 @@ struct EncodingTarget: Sendable {
     /// The minimum factor of an increase.
     private static let upShare = 1.1
     /// The time for which the bit rate has to be sufficient for a higher step.
-    private static let stepPatience = TimeSpan.seconds(2 as Int64)
+    private static let stepUpDelay = TimeSpan.seconds(2 as Int64)
     /// The minimum height, which is that of the smallest step of the ladder.
-    private static let leastHeight = 90
+    private static let minimumHeight = 90
 
     private var source: Source?
     private var step = 0
@@ -113,7 +113,7 @@ struct EncodingTarget: Sendable {
         }
         let since = enoughSince ?? now
         enoughSince = since
-        guard now - since >= Self.stepPatience else { return }
+        guard now - since >= Self.stepUpDelay else { return }
         step -= 1
         enoughSince = nil
     }
@@ -125,7 +125,7 @@ struct EncodingTarget: Sendable {
 
     /// The last step whose frames are not too small.
     private var lastStep: Int {
-        (0..<Self.steps.count).last { dimensions(at: $0).height >= Self.leastHeight } ?? 0
+        (0..<Self.steps.count).last { dimensions(at: $0).height >= Self.minimumHeight } ?? 0
     }
 
     /// Returns the bit rate that a step needs, in bits per second. It is limited by the maximum of the source.
@@ -134,7 +134,7 @@ struct EncodingTarget: Sendable {
         let dimensions = dimensions(at: step)
         let pixels = Double(dimensions.width * dimensions.height) * source.frameRate * Self.steps[step].frames
         let share = Self.steps[step].frames * Self.steps[step].size * Self.steps[step].size
-        return min(pixels * Self.leastBitsPerPixel, 0.6 * Double(source.bitrate.bitsPerSecond) * share)
+        return min(pixels * Self.minimumBitsPerPixel, 0.6 * Double(source.bitrate.bitsPerSecond) * share)
     }
 
     /// Returns the dimensions at a step, which are even because encoders require that.

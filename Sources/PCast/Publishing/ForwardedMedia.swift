@@ -4,8 +4,8 @@ import PCastWebRTC
 
 /// A subscribed stream as the media of another publication. The encoded frames are forwarded with their capture times.
 final class ForwardedMedia: PublishedMedia {
-    let life = StreamLifecycle(.publisher)
-    let hasSound: Bool
+    let lifecycle = StreamLifecycle(.publisher)
+    let hasAudio: Bool
     let videoRate: Double?
 
     private let media: RemoteMedia
@@ -15,18 +15,18 @@ final class ForwardedMedia: PublishedMedia {
 
     init(_ media: RemoteMedia, codecs: [Codec]) {
         self.media = media
-        hasSound = codecs.contains { $0.mediaType == .audio }
+        hasAudio = codecs.contains { $0.mediaType == .audio }
         videoRate = codecs.contains { $0.mediaType == .video } ? Self.assumedRate : nil
-        media.life.whenEnded { [weak life] info in
+        media.lifecycle.whenEnded { [weak lifecycle] info in
             let isFailure = info.ender == .connection || info.reason == .failed
-            life?.end(
+            lifecycle?.end(
                 StreamEndedInfo(
                     ender: .source, reason: isFailure ? .failed : .ended, reasonDescription: info.reasonDescription))
         }
     }
 
     var dimensions: Dimensions? { nil }
-    var soundChannels: Int? { nil }
+    var audioChannels: Int? { nil }
 
     func deviceName(_ type: MediaType) -> String? { media.streamID.description }
 
@@ -42,7 +42,7 @@ final class ForwardedMedia: PublishedMedia {
 
     func remove(_ id: Int) { media.feed.remove(id) }
 
-    func setDemand(_ id: Int, _ wants: Bool) {}
+    func setDemand(_ id: Int, _ hasSubscribers: Bool) {}
 
     func requestKeyFrame() { media.call.requestKeyFrame() }
 }

@@ -12,7 +12,7 @@ final class LayeredEncoding: Sendable {
 
     /// The number of layers that the platform receives. If it is one, that is the highest layer. The encoders' threads
     /// read it.
-    private final class TakenCount: Sendable {
+    private final class ReceivedLayerCount: Sendable {
         private let count: Atomic<Int>
 
         init(_ count: Int) { self.count = Atomic(count) }
@@ -25,9 +25,9 @@ final class LayeredEncoding: Sendable {
     /// The encoders, the lowest layer first.
     private let encodings: [VideoEncoding]
     private let limits: BandwidthLimits
-    private let taken: TakenCount
+    private let receivedLayers: ReceivedLayerCount
     /// The layers without subscribers, by the platform's indices.
-    private let resting = Mutex<Set<Int>>([])
+    private let pausedLayers = Mutex<Set<Int>>([])
 
     /// Creates the encoders, which begin with ``start(taken:)``.
     ///
@@ -48,28 +48,28 @@ final class LayeredEncoding: Sendable {
     ) {
         precondition((1...3).contains(layers), "a stream must have one to three layers")
         let reductions = Self.reductions[layers]!
-        let taken = TakenCount(layers)
+        let receivedLayers = ReceivedLayerCount(layers)
         encodings = reductions.enumerated().map { index, reduction in
             VideoEncoding(
                 codec: options.videoCodec, encoder: options.videoEncoder,
                 bitrate: reduction == 1 ? options.videoBitrate : nil, reducedBy: reduction, frameRate: frameRate,
                 limits: layers == 1 ? limits : BandwidthLimits(), keyFrameNeeded: keyFrameNeeded,
-                encoded: { frame in encoded(frame, taken.value == 1 ? 0 : index) }, failed: failed)
+                encoded: { frame in encoded(frame, receivedLayers.value == 1 ? 0 : index) }, failed: failed)
         }
         self.limits = limits
-        self.taken = taken
+        self.receivedLayers = receivedLayers
     }
 
     /// Starts the encoders. `count` is the number of layers that the platform receives, either all offered layers or
     /// one. Throws an error if there is no thread.
-    func start(taken count: Int) throws(PCastError) {
+    func start(layers count: Int) throws(PCastError) {
         let count = count == encodings.count ? count : 1
-        taken.set(count)
+        receivedLayers.set(count)
         for encoding in active { try encoding.start() }
     }
 
     /// The encoders of the layers that the platform receives, by its indices.
-    private var active: ArraySlice<VideoEncoding> { encodings.suffix(taken.value) }
+    private var active: ArraySlice<VideoEncoding> { encodings.suffix(receivedLayers.value) }
 
     /// Returns the encoder of a layer; nil if the platform does not receive the layer.
     private func encoding(_ layer: Int) -> VideoEncoding? {
@@ -89,8 +89,8 @@ final class LayeredEncoding: Sendable {
     }
 
     /// Records that a frame was withheld on purpose.
-    func leaveOut(_ sample: VideoSample) {
-        for encoding in active { encoding.leaveOut(sample) }
+    func dropFrame(_ sample: VideoSample) {
+        for encoding in active { encoding.dropFrame(sample) }
     }
 
     // MARK: Demand
@@ -104,14 +104,14 @@ final class LayeredEncoding: Sendable {
     /// Pauses or resumes a layer without subscribers, or all layers if `layer` is nil. Returns whether all layers are
     /// paused.
     @discardableResult
-    func setResting(_ isResting: Bool, layer: Int? = nil) -> Bool {
-        let count = taken.value
+    func setPaused(_ isPaused: Bool, layer: Int? = nil) -> Bool {
+        let count = receivedLayers.value
         let layers = layer.map { [$0] } ?? Array(0..<count)
-        let all = resting.withLock { resting in
-            if isResting { resting.formUnion(layers) } else { resting.subtract(layers) }
-            return resting.count == count
+        let all = pausedLayers.withLock { pausedLayers in
+            if isPaused { pausedLayers.formUnion(layers) } else { pausedLayers.subtract(layers) }
+            return pausedLayers.count == count
         }
-        for layer in layers { encoding(layer)?.setResting(isResting) }
+        for layer in layers { encoding(layer)?.setPaused(isPaused) }
         return all
     }
 
@@ -119,12 +119,12 @@ final class LayeredEncoding: Sendable {
 
     /// The encoders of the layers with subscribers.
     private var wanted: [VideoEncoding] {
-        let resting = resting.withLock { $0 }
-        return active.enumerated().filter { !resting.contains($0.offset) }.map(\.element)
+        let pausedLayers = pausedLayers.withLock { $0 }
+        return active.enumerated().filter { !pausedLayers.contains($0.offset) }.map(\.element)
     }
 
     /// The minimum share of its full bit rate, in percent, that a layer above the lowest needs to be useful.
-    private static let leastShare: Int64 = 60
+    private static let minimumShare: Int64 = 60
 
     /// Returns the ranges of bit rates of the encoders, the lowest layer first; nil before their first frames.
     private func layers(_ encodings: [VideoEncoding]) -> [BandwidthAllocation.Layer]? {
@@ -132,42 +132,43 @@ final class LayeredEncoding: Sendable {
         for encoding in encodings {
             guard let full = encoding.fullBitrate else { return nil }
             let least =
-                layers.isEmpty ? EncodingTarget.off : Bitrate(bitsPerSecond: full.bitsPerSecond * Self.leastShare / 100)
+                layers.isEmpty
+                ? EncodingTarget.off : Bitrate(bitsPerSecond: full.bitsPerSecond * Self.minimumShare / 100)
             layers.append(BandwidthAllocation.Layer(least: least, most: full))
         }
         return layers
     }
 
-    /// Divides the available bandwidth on the wire between audio and the layers, the lowest first. `sound` is the bit
+    /// Divides the available bandwidth on the wire between audio and the layers, the lowest first. `audio` is the bit
     /// rate of audio; nil without audio.
-    func divide(_ total: Bitrate, sound: Bitrate?) {
+    func divide(_ total: Bitrate, audio: Bitrate?) {
         let encodings = wanted
         guard let layers = layers(encodings) else {
             // A single encoder limits its bit rate itself.
             if let only = encodings.first, self.encodings.count == 1 {
                 let unknown = BandwidthAllocation.Layer(
                     least: EncodingTarget.off, most: Bitrate(bitsPerSecond: .max / 4))
-                only.setAllowed(BandwidthAllocation.divide(total, sound: sound, layers: [unknown])[0])
+                only.setAllowed(BandwidthAllocation.divide(total, audio: audio, layers: [unknown])[0])
             }
             return
         }
-        var shares = BandwidthAllocation.divide(total, sound: sound, layers: layers)
+        var shares = BandwidthAllocation.divide(total, audio: audio, layers: layers)
         if layers.count > 1 || self.encodings.count > 1 {
             let video = shares.reduce(0) { $0 + $1.bitsPerSecond }
             let limit = limits.apply(to: Bitrate(bitsPerSecond: video))
             if limit.bitsPerSecond < video {
-                let limited = BandwidthAllocation.total(sound: nil, layers: [.init(least: limit, most: limit)])
-                shares = BandwidthAllocation.divide(limited, sound: nil, layers: layers)
+                let limited = BandwidthAllocation.total(audio: nil, layers: [.init(least: limit, most: limit)])
+                shares = BandwidthAllocation.divide(limited, audio: nil, layers: layers)
             }
         }
         for (encoding, share) in zip(encodings, shares) { encoding.setAllowed(share) }
     }
 
     /// Returns the bandwidth on the wire that the streams would use without a limit; nil before the first frames.
-    func total(sound: Bitrate?) -> Bitrate? {
+    func total(audio: Bitrate?) -> Bitrate? {
         let encodings = wanted
         guard !encodings.isEmpty, let layers = layers(encodings) else { return nil }
-        return BandwidthAllocation.total(sound: sound, layers: layers)
+        return BandwidthAllocation.total(audio: audio, layers: layers)
     }
 
     /// Whether video has subscribers, but the available bandwidth is too low for any layer.

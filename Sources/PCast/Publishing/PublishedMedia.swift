@@ -6,15 +6,15 @@ protocol PublishedMedia: AnyObject, Sendable {
     typealias Sink = @Sendable (SourceFrame) -> Void
 
     /// The lifecycle of the source.
-    var life: StreamLifecycle { get }
+    var lifecycle: StreamLifecycle { get }
     /// The frame rate in frames per second, as far as the source knows it; nil without video.
     var videoRate: Double? { get }
     /// The present dimensions of the frames; nil if the source does not know them.
     var dimensions: Dimensions? { get }
     /// Whether the source has audio.
-    var hasSound: Bool { get }
+    var hasAudio: Bool { get }
     /// The number of audio channels, 1 or 2; nil without audio, or if the audio is already encoded.
-    var soundChannels: Int? { get }
+    var audioChannels: Int? { get }
 
     /// Returns the name of the device for people, which appears in statistics; nil if there is none.
     func deviceName(_ type: MediaType) -> String?
@@ -25,7 +25,7 @@ protocol PublishedMedia: AnyObject, Sendable {
     /// Removes the sink.
     func remove(_ id: Int)
     /// Sets whether a sink has subscribers.
-    func setDemand(_ id: Int, _ wants: Bool)
+    func setDemand(_ id: Int, _ hasSubscribers: Bool)
 
     /// Requests a key frame from a source that encodes its frames itself.
     func requestKeyFrame()
@@ -34,8 +34,8 @@ protocol PublishedMedia: AnyObject, Sendable {
 extension LocalMedia: PublishedMedia {
     var videoRate: Double? { video?.nominalFrameRate }
     var dimensions: Dimensions? { video?.dimensions }
-    var hasSound: Bool { audio != nil }
-    var soundChannels: Int? { audio?.channels }
+    var hasAudio: Bool { audio != nil }
+    var audioChannels: Int? { audio?.channels }
 
     func deviceName(_ type: MediaType) -> String? {
         type == .video ? video?.selection?.device.info.name : audio?.selection?.device.info.name

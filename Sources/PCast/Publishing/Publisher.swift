@@ -9,46 +9,46 @@ public final class Publisher: Sendable {
     /// The media of the stream; nil if the platform pulls or pushes the media itself.
     let publishing: Publishing?
     /// The session, which sends captions.
-    let session: SignalingSession
-    private let life: StreamLifecycle
+    let session: SignalingClient
+    private let lifecycle: StreamLifecycle
     private let limits: BandwidthLimits
 
-    init(streamID: StreamID, publishing: Publishing, session: SignalingSession) {
+    init(streamID: StreamID, publishing: Publishing, session: SignalingClient) {
         self.streamID = streamID
         self.publishing = publishing
         self.session = session
-        life = publishing.life
+        lifecycle = publishing.lifecycle
         limits = publishing.limits
     }
 
     /// Creates the publisher of a stream whose media the platform pulls or pushes.
-    init(streamID: StreamID, life: StreamLifecycle, session: SignalingSession) {
+    init(streamID: StreamID, lifecycle: StreamLifecycle, session: SignalingClient) {
         self.streamID = streamID
         publishing = nil
         self.session = session
-        self.life = life
+        self.lifecycle = lifecycle
         limits = BandwidthLimits()
     }
 
     // MARK: The end
 
     /// Whether the stream has ended.
-    public var hasEnded: Bool { life.endedInfo != nil }
+    public var hasEnded: Bool { lifecycle.endedInfo != nil }
 
     /// The cause of the end; nil before the stream has ended.
-    public var endedInfo: StreamEndedInfo? { life.endedInfo }
+    public var endedInfo: StreamEndedInfo? { lifecycle.endedInfo }
 
     /// The cause of the end as an observable value, which is nil before the end (Phenix: `getObservableEndedInfo`).
-    public var observableEndedInfo: ObservableValue<StreamEndedInfo?> { life.observableEndedInfo }
+    public var observableEndedInfo: ObservableValue<StreamEndedInfo?> { lifecycle.observableEndedInfo }
 
     /// The cause of the end; waits until the stream has ended.
-    public var ended: StreamEndedInfo { get async { await life.ended } }
+    public var ended: StreamEndedInfo { get async { await lifecycle.ended } }
 
     /// Calls back once: when the stream ends, or at once if it has ended (Phenix: `setPublisherEndedCallback`).
     public func setPublisherEndedCallback(
         _ callback: @escaping @Sendable (Publisher, StreamEndedReason, _ reasonDescription: String) -> Void
     ) {
-        life.whenEnded { info in callback(self, info.reason, info.reasonDescription) }
+        lifecycle.whenEnded { info in callback(self, info.reason, info.reasonDescription) }
     }
 
     /// Stops publishing. The sources keep running. It has no effect when it is called again.
@@ -56,7 +56,7 @@ public final class Publisher: Sendable {
     /// - Parameter reason: The reason for the platform and the viewers: a raw value of ``StreamEndedReason`` or any
     ///   other text.
     public func stop(reason: String = StreamEndedReason.ended.rawValue) {
-        life.end(StreamEndedInfo(ender: .stop, wire: reason))
+        lifecycle.end(StreamEndedInfo(ender: .stop, wire: reason))
     }
 
     // MARK: Statistics
@@ -76,10 +76,10 @@ public final class Publisher: Sendable {
     public func getStats() async -> RTCStatsReport { await publishing?.stats() ?? RTCStatsReport() }
 
     /// The data quality that the platform reports, or that the client has detected itself.
-    public var dataQuality: DataQuality { life.dataQuality }
+    public var dataQuality: DataQuality { lifecycle.dataQuality }
 
     /// The changes of ``dataQuality`` until the stream ends.
-    public var dataQualities: AsyncStream<DataQuality> { life.qualities.listen() }
+    public var dataQualities: AsyncStream<DataQuality> { lifecycle.qualities.listen() }
 
     /// Calls back at each change of the data quality until the stream ends (Phenix: `setDataQualityChangedCallback`).
     public func setDataQualityChangedCallback(

@@ -13,18 +13,18 @@ final class Publishing: Sendable {
         var rate = RateMeter()
         var sampler: Task<Void, Never>?
         /// The types of media without subscribers, as the platform reports.
-        var resting: Set<MediaType> = []
+        var pausedTypes: Set<MediaType> = []
         var estimate: BandwidthEstimate?
         /// The bandwidth that the call last received as wanted.
         var wanted: Bitrate?
     }
 
     let call: MediaCall
-    let life: StreamLifecycle
+    let lifecycle: StreamLifecycle
     let limits: BandwidthLimits
-    let statistics = Broadcast<PublisherStatistics>()
+    let statistics = EventBroadcaster<PublisherStatistics>()
     /// The changes of `hasSubscribers`.
-    let watched = Broadcast<Bool>()
+    let watched = EventBroadcaster<Bool>()
     /// The capture time of the first frame.
     let start = StreamStart()
 
@@ -46,12 +46,12 @@ final class Publishing: Sendable {
         guard (1...3).contains(layers) else {
             throw PCastError(.badRequest, .usage, "\(layers) layers are not supported: use 1, 2 or 3")
         }
-        let life = StreamLifecycle(.publisher)
+        let lifecycle = StreamLifecycle(.publisher)
         let limits = BandwidthLimits()
         let estimates = LatestValue<BandwidthEstimate>()
         let call = try MediaCall(
             .publish(
-                video: media.videoRate == nil ? nil : options.videoCodec, audio: media.hasSound, layers: layers),
+                video: media.videoRate == nil ? nil : options.videoCodec, audio: media.hasAudio, layers: layers),
             at: platform,
             estimated: { estimates.set($0) }, received: { _ in })
         video = media.videoRate.map { rate in
@@ -59,25 +59,25 @@ final class Publishing: Sendable {
                 layers: layers, options: options, frameRate: rate, limits: limits,
                 keyFrameNeeded: { [weak media] in media?.requestKeyFrame() },
                 encoded: { call.send($0, layer: $1) },
-                failed: { life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: $0)) })
+                failed: { lifecycle.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: $0)) })
         }
-        audio = media.soundChannels.map { channels in
+        audio = media.audioChannels.map { channels in
             AudioEncoding(
                 channels: channels, bitrate: options.audioBitrate, encoded: { call.send($0) },
-                failed: { life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: $0)) })
+                failed: { lifecycle.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: $0)) })
         }
-        audioBitrate = media.hasSound ? options.audioBitrate : nil
+        audioBitrate = media.hasAudio ? options.audioBitrate : nil
         self.media = media
         self.call = call
-        self.life = life
+        self.lifecycle = lifecycle
         self.limits = limits
         estimates.follow { [weak self] in self?.divide($0) }
-        life.whenEnded { [self] _ in stop() }
-        media.life.whenEnded { [weak life] in life?.end($0) }
+        lifecycle.whenEnded { [self] _ in stop() }
+        media.lifecycle.whenEnded { [weak lifecycle] in lifecycle?.end($0) }
         Task { [weak self] in
             for await event in call.events { self?.follow(event, from: stream) }
         }
-        life.watch(call) { [weak self] call in
+        lifecycle.watch(call) { [weak self] call in
             if let self { call.setPublisherReport(self.report(of: stream)) }
         }
     }
@@ -98,14 +98,14 @@ final class Publishing: Sendable {
         switch event {
         case .connected:
             if state.withLock({ $0.taking }) == nil { begin(stream) } else { goOn() }
-            life.follow(event)
+            lifecycle.follow(event)
         case .keyFrameRequested: requestKeyFrame()
-        case .paused(let type): setResting(true, type)
-        case .resumed(let type): setResting(false, type)
+        case .paused(let type): setPaused(true, type)
+        case .resumed(let type): setPaused(false, type)
         case .layerNeedsKeyFrame(let layer): requestKeyFrame(layer: layer)
-        case .layerPaused(let layer): setResting(true, layer: layer)
-        case .layerResumed(let layer): setResting(false, layer: layer)
-        default: life.follow(event)
+        case .layerPaused(let layer): setPaused(true, layer: layer)
+        case .layerResumed(let layer): setPaused(false, layer: layer)
+        default: lifecycle.follow(event)
         }
     }
 
@@ -115,14 +115,14 @@ final class Publishing: Sendable {
             // Media that the platform has declined, e.g. because of the token, is not encoded.
             let sent = call.sentTypes
             let (video, audio) = (sent.contains(.video) ? video : nil, sent.contains(.audio) ? audio : nil)
-            try video?.start(taken: call.sentLayers)
+            try video?.start(layers: call.sentLayers)
             try audio?.start()
             let taking = try media.add { [call, start] frame in
                 start.note(frame)
                 switch frame {
                 case .video(let sample) where stream.passes(.video): video?.push(sample)
-                case .video(let sample): video?.leaveOut(sample)
-                case .audio(let sound): if stream.passes(.audio) { audio?.push(sound) }
+                case .video(let sample): video?.dropFrame(sample)
+                case .audio(let audioFrame): if stream.passes(.audio) { audio?.push(audioFrame) }
                 case .codedAudio(let packet): if stream.passes(.audio) { call.send(packet) }
                 }
             }
@@ -130,19 +130,19 @@ final class Publishing: Sendable {
             media.setDemand(taking, hasSubscribers)
             sample()
         } catch {
-            life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: error.description))
+            lifecycle.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: error.description))
         }
     }
 
     /// Resumes after a reconnection. The new connection has none of the old one's state.
     private func goOn() {
-        let resting = state.withLock { state in
+        let pausedTypes = state.withLock { state in
             state.wanted = nil
-            return state.resting
+            return state.pausedTypes
         }
-        for layer in 0..<call.sentLayers { _ = video?.setResting(false, layer: layer) }
-        for type in resting { setResting(false, type) }
-        tellWanted()
+        for layer in 0..<call.sentLayers { _ = video?.setPaused(false, layer: layer) }
+        for type in pausedTypes { setPaused(false, type) }
+        reportDemand()
         requestKeyFrame()
     }
 
@@ -161,58 +161,58 @@ final class Publishing: Sendable {
     /// Divides the available bandwidth between the encoders. It runs on the loop's thread.
     private func divide(_ estimate: BandwidthEstimate) {
         state.withLock { $0.estimate = estimate }
-        video?.divide(estimate.target, sound: audioBitrate)
+        video?.divide(estimate.target, audio: audioBitrate)
     }
 
     /// Reports the wanted bandwidth to the call, if it has changed.
-    private func tellWanted() {
+    private func reportDemand() {
         // Limits, layers and dimensions may change without a new estimate.
         if let estimate { divide(estimate) }
-        guard let total = video?.total(sound: audioBitrate) else { return }
+        guard let total = video?.total(audio: audioBitrate) else { return }
         let isNew = state.withLock { state in
             defer { state.wanted = total }
             return state.wanted != total
         }
-        if isNew { call.setWanted(total) }
+        if isNew { call.setDemanded(total) }
     }
 
     // MARK: Pauses
 
     /// Whether the stream has subscribers, as far as the platform reports.
-    var hasSubscribers: Bool { hasSubscribers(resting: state.withLock { $0.resting }) }
+    var hasSubscribers: Bool { hasSubscribers(pausedTypes: state.withLock { $0.pausedTypes }) }
 
-    private func hasSubscribers(resting: Set<MediaType>) -> Bool {
-        resting.isEmpty || !call.sentTypes.isSubset(of: resting)
+    private func hasSubscribers(pausedTypes: Set<MediaType>) -> Bool {
+        pausedTypes.isEmpty || !call.sentTypes.isSubset(of: pausedTypes)
     }
 
     /// Pauses or resumes a layer.
-    private func setResting(_ isResting: Bool, layer: Int) {
+    private func setPaused(_ isPaused: Bool, layer: Int) {
         guard let video else { return }
-        let allRest = video.setResting(isResting, layer: layer)
-        if !isResting { requestKeyFrame(layer: layer) }
-        tellWanted()
-        noteResting(allRest, .video)
+        let allRest = video.setPaused(isPaused, layer: layer)
+        if !isPaused { requestKeyFrame(layer: layer) }
+        reportDemand()
+        notePaused(allRest, .video)
     }
 
     /// Pauses or resumes a type of media.
-    private func setResting(_ isResting: Bool, _ type: MediaType) {
+    private func setPaused(_ isPaused: Bool, _ type: MediaType) {
         switch type {
-        case .video: video?.setResting(isResting)
-        case .audio: audio?.setResting(isResting)
+        case .video: video?.setPaused(isPaused)
+        case .audio: audio?.setPaused(isPaused)
         }
-        noteResting(isResting, type)
-        if !isResting { requestKeyFrame() }
+        notePaused(isPaused, type)
+        if !isPaused { requestKeyFrame() }
     }
 
     /// Records a pause, and notifies the source and the listeners if `hasSubscribers` has changed.
-    private func noteResting(_ isResting: Bool, _ type: MediaType) {
+    private func notePaused(_ isPaused: Bool, _ type: MediaType) {
         let (before, after, taking) = state.withLock { state in
-            let before = state.resting
-            if isResting { state.resting.insert(type) } else { state.resting.remove(type) }
-            return (before, state.resting, state.taking)
+            let before = state.pausedTypes
+            if isPaused { state.pausedTypes.insert(type) } else { state.pausedTypes.remove(type) }
+            return (before, state.pausedTypes, state.taking)
         }
-        let hasSubscribers = hasSubscribers(resting: after)
-        guard hasSubscribers != self.hasSubscribers(resting: before) else { return }
+        let hasSubscribers = hasSubscribers(pausedTypes: after)
+        guard hasSubscribers != self.hasSubscribers(pausedTypes: before) else { return }
         if let taking { media.setDemand(taking, hasSubscribers) }
         watched.send(hasSubscribers)
     }
@@ -245,7 +245,7 @@ final class Publishing: Sendable {
             state.rate.read(bytes: 0, at: MonotonicClock.now())
             state.sampler = sampler
         }
-        if life.endedInfo != nil { sampler.cancel() }
+        if lifecycle.endedInfo != nil { sampler.cancel() }
     }
 
     /// Returns the statistics of the W3C (webrtc-stats).
@@ -275,9 +275,9 @@ final class Publishing: Sendable {
         var result = PublisherStatistics()
         result.hasSubscribers = hasSubscribers
         if let video { video.report(into: &result) }
-        tellWanted()
+        reportDemand()
         guard let call = await call.statistics() else { return result }
-        if let loss = call.soundLoss { audio?.setExpectedLoss(loss) }
+        if let loss = call.audioLoss { audio?.setExpectedLoss(loss) }
         result.packetsSent = call.packetsSent
         result.packetsRetransmitted = call.packetsRetransmitted
         result.roundTripTime = call.roundTrip?.milliseconds

@@ -26,11 +26,11 @@ package final class VideoEncoding: Sendable {
 
     private let queue = FrameQueue<VideoSample>(capacity: queueCapacity)
     /// Whether an encoded frame was left out, to which the following ones refer.
-    private let hasHole = Atomic(false)
+    private let hasGap = Atomic(false)
     /// The time of the last key frame request to the source, in nanoseconds.
     private let lastAsked = Atomic(Int64.min)
     private let wantsKeyFrame = Atomic(false)
-    private let isResting = Atomic(false)
+    private let isPaused = Atomic(false)
     private let captured = Atomic(0)
     private let target = Atomic<Int64>(0)
     /// The available bit rate in bits per second; negative before there is an estimate.
@@ -94,10 +94,10 @@ package final class VideoEncoding: Sendable {
     /// Adds a frame of the source. It must not be called concurrently.
     package func push(_ sample: VideoSample) {
         captured.add(1, ordering: .relaxed)
-        if isResting.load(ordering: .relaxed) { return leaveOut(sample) }
+        if isPaused.load(ordering: .relaxed) { return dropFrame(sample) }
         if case .coded(let frame) = sample, frame.codec == codec, reduction == 1 { return pass(frame) }
         if case .coded? = queue.push(sample) {
-            hasHole.store(true, ordering: .relaxed)
+            hasGap.store(true, ordering: .relaxed)
             askForKeyFrame()
         }
     }
@@ -117,23 +117,23 @@ package final class VideoEncoding: Sendable {
         // The frame cannot be re-encoded here. It is left out if the available bit rate is too low for video.
         let isCut = allowedBitrate.map { $0 < EncodingTarget.off } ?? false
         cut.store(isCut, ordering: .relaxed)
-        guard !isCut else { return hasHole.store(true, ordering: .relaxed) }
-        if frame.isKeyFrame { hasHole.store(false, ordering: .relaxed) }
-        guard !hasHole.load(ordering: .relaxed) else { return askForKeyFrame() }
+        guard !isCut else { return hasGap.store(true, ordering: .relaxed) }
+        if frame.isKeyFrame { hasGap.store(false, ordering: .relaxed) }
+        guard !hasGap.load(ordering: .relaxed) else { return askForKeyFrame() }
         meter.withLock { $0.encoded(in: .zero) }
         encoded(frame)
     }
 
     /// Records that a frame was left out, because it has no subscribers or is withheld on purpose. It counts as neither
     /// encoded nor dropped.
-    func leaveOut(_ sample: VideoSample) {
-        if case .coded = sample { hasHole.store(true, ordering: .relaxed) }
+    func dropFrame(_ sample: VideoSample) {
+        if case .coded = sample { hasGap.store(true, ordering: .relaxed) }
     }
 
     /// Pauses or resumes the encoding. It resumes with a key frame.
-    func setResting(_ isResting: Bool) {
-        if !isResting { requestKeyFrame() }
-        self.isResting.store(isResting, ordering: .releasing)
+    func setPaused(_ isPaused: Bool) {
+        if !isPaused { requestKeyFrame() }
+        self.isPaused.store(isPaused, ordering: .releasing)
     }
 
     /// Sets the available bit rate from the next frame on. The encoding pauses if it is too low for video.
@@ -179,17 +179,17 @@ package final class VideoEncoding: Sendable {
         var decoder: (any VideoDecoder)?
         var current: (dimensions: Dimensions, color: VideoColor, bitrate: Bitrate)?
         var adaptation = EncodingTarget()
-        var thinning = FrameThinning()
+        var thinning = FrameDecimation()
         let scaler = FrameScaler()
-        let reducer = FrameReducer()
+        let reducer = FrameDownscaler()
         do {
             while let sample = queue.pop() {
-                if isResting.load(ordering: .acquiring) {
-                    leaveOut(sample)
+                if isPaused.load(ordering: .acquiring) {
+                    dropFrame(sample)
                     continue
                 }
-                guard let picture = try picture(of: sample, by: &decoder) else { continue }
-                let frame = reducer.reduce(picture, by: reduction)
+                guard let videoFrame = try videoFrame(of: sample, by: &decoder) else { continue }
+                let frame = reducer.reduce(videoFrame, by: reduction)
                 let output = adaptation.output(
                     for: source(frame), allowed: allowedBitrate, at: MonotonicClock.now())
                 target.store(output?.bitrate.bitsPerSecond ?? 0, ordering: .relaxed)
@@ -200,7 +200,7 @@ package final class VideoEncoding: Sendable {
                     continue
                 }
                 guard thinning.takes(output.frameRate / frameRate) else { continue }
-                let bitrate = perPicture(output)
+                let bitrate = perFrame(output)
                 // The colors are declared when an encoder is opened.
                 if current?.dimensions != output.dimensions || current?.color != frame.color {
                     encoder = try VideoEncoders.open(
@@ -233,25 +233,25 @@ package final class VideoEncoding: Sendable {
 
     /// Returns the bit rate for the encoder. Encoders count frames and not time, so the bit rate of the frames that are
     /// left out is given to the others.
-    private func perPicture(_ output: EncodingTarget.Output) -> Bitrate {
+    private func perFrame(_ output: EncodingTarget.Output) -> Bitrate {
         Bitrate(bitsPerSecond: Int64(Double(output.bitrate.bitsPerSecond) * frameRate / output.frameRate))
     }
 
-    /// Returns the picture of a frame, which is decoded if its codec is not the stream's; nil if it cannot be decoded.
+    /// Returns the frame of a frame, which is decoded if its codec is not the stream's; nil if it cannot be decoded.
     /// Throws an error if there is no decoder.
-    private func picture(of sample: VideoSample, by decoder: inout (any VideoDecoder)?) throws -> VideoFrame? {
+    private func videoFrame(of sample: VideoSample, by decoder: inout (any VideoDecoder)?) throws -> VideoFrame? {
         switch sample {
-        case .picture(let frame): return frame
+        case .frame(let frame): return frame
         case .coded(let frame):
-            if hasHole.exchange(false, ordering: .relaxed) { decoder = nil }
+            if hasGap.exchange(false, ordering: .relaxed) { decoder = nil }
             let current = try decoder ?? (frame.codec == .vp8 ? VP8Decoder() : H264Decoder())
             decoder = current
             // The frame is damaged, or precedes the first key frame.
-            guard let pictures = try? current.decode(frame) else {
+            guard let frames = try? current.decode(frame) else {
                 askForKeyFrame()
                 return nil
             }
-            return pictures.last
+            return frames.last
         }
     }
 

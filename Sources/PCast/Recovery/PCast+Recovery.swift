@@ -48,11 +48,11 @@ extension PCast {
 
     /// Makes the first attempt, and returns the stream that repeats it. Throws an error if the first attempt fails.
     private func recover<Stream>(
-        _ policy: RecoveryPolicy, _ again: @escaping @Sendable () async throws(PCastError) -> Stream
+        _ policy: RecoveryPolicy, _ retry: @escaping @Sendable () async throws(PCastError) -> Stream
     ) async throws(PCastError) -> RecoveringStream<Stream> {
-        let first = try await again()
+        let first = try await retry()
         return RecoveringStream(
-            first, policy: policy, isOnline: { [weak self] limit in await self?.waitToBeOnline(limit) }, again: again)
+            first, policy: policy, isOnline: { [weak self] limit in await self?.waitToBeOnline(limit) }, retry: retry)
     }
 
     /// Returns when the session is online again, or after the time limit.

@@ -28,12 +28,12 @@ public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
     ///   - again: A function that makes another attempt. It throws an error if the attempt fails.
     init(
         _ first: Stream, policy: RecoveryPolicy, isOnline: @escaping @Sendable (TimeSpan) async -> Void,
-        again: @escaping @Sendable () async throws(PCastError) -> Stream
+        retry: @escaping @Sendable () async throws(PCastError) -> Stream
     ) {
         self.policy = policy
         current = ObservableValue(first) { $0 === $1 }
         let recovery = StreamRecovery(
-            policy: policy, current: current, offer: offer, isStopped: isStopped, isOnline: isOnline, again: again)
+            policy: policy, current: current, offer: offer, isStopped: isStopped, isOnline: isOnline, retry: retry)
         let (over, ended) = (over, observableEndedInfo)
         let task = Task {
             let info = await recovery.run(first)

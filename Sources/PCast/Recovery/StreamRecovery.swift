@@ -8,7 +8,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
     let offer: ObservableValue<RetryOffer?>
     let isStopped: Promise<Bool>
     let isOnline: @Sendable (TimeSpan) async -> Void
-    let again: @Sendable () async throws(PCastError) -> Stream
+    let retry: @Sendable () async throws(PCastError) -> Stream
 
     /// Waits for the ends of the streams and returns the last one. The task is cancelled when the stream is stopped.
     func run(_ first: Stream) async -> StreamEndedInfo {
@@ -22,7 +22,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
             switch isStopped.value == true ? .report : policy.action(after: info) {
             case .report: return info
             case .offer:
-                guard await isTakenUp(info) else { return info }
+                guard await isRetryAccepted(info) else { return info }
                 failures = 0
             case .retry(let pause):
                 // A stream that ends repeatedly is not retried without a delay.
@@ -34,7 +34,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
     }
 
     /// Offers a retry to the application, and returns whether it accepts.
-    private func isTakenUp(_ info: StreamEndedInfo) async -> Bool {
+    private func isRetryAccepted(_ info: StreamEndedInfo) async -> Bool {
         let question = RetryOffer(after: info)
         offer.set(question)
         // A concurrent stop may have looked for an offer before this one was set.
@@ -50,7 +50,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
         while isStopped.value != true {
             failures += 1
             do throws(PCastError) {
-                let stream = try await again()
+                let stream = try await retry()
                 current.set(stream)
                 // The stream may have been stopped during its setup.
                 if isStopped.value == true { stream.stop() }

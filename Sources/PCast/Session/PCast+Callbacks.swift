@@ -22,8 +22,8 @@ extension PCast {
         onlineCallback: @escaping @Sendable (PCast) -> Void,
         offlineCallback: @escaping @Sendable (PCast) -> Void
     ) {
-        let (events, teller) = AsyncStream.makeStream(
-            of: PCastEvent.self, bufferingPolicy: .bufferingNewest(Broadcast<PCastEvent>.bufferLimit))
+        let (events, notifier) = AsyncStream.makeStream(
+            of: PCastEvent.self, bufferingPolicy: .bufferingNewest(EventBroadcaster<PCastEvent>.bufferLimit))
         // The client is retained until the first callback, so that it is called even if the application has released
         // the client.
         let holder = Holder(self)
@@ -39,9 +39,9 @@ extension PCast {
             }
         }
         // A start that is refused at once is no event of the session, which may continue.
-        if let refusal = begin(authenticationToken, telling: teller) {
-            teller.yield(.authenticated(refusal.status, nil))
-            teller.finish()
+        if let refusal = begin(authenticationToken, notifier: notifier) {
+            notifier.yield(.authenticated(refusal.status, nil))
+            notifier.finish()
         }
     }
 

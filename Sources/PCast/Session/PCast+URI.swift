@@ -63,7 +63,7 @@ extension PCast {
 
     /// Sends the setup and returns its publisher. Throws an error if the platform refuses.
     private func connect(_ setup: RemoteSetup) async throws(PCastError) -> Publisher {
-        let life = StreamLifecycle(.publisher)
-        return Publisher(streamID: try await setup.run(life, session), life: life, session: session)
+        let lifecycle = StreamLifecycle(.publisher)
+        return Publisher(streamID: try await setup.run(lifecycle, session), lifecycle: lifecycle, session: session)
     }
 }

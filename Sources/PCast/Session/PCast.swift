@@ -18,7 +18,7 @@ public final class PCast: Sendable {
     /// The options with which the client was created.
     public let options: PCastOptions
 
-    let session: SignalingSession
+    let session: SignalingClient
     /// The log lines for ``collectLogMessages()``.
     let log: LogRing
     /// The registration for termination signals; nil if the options do not request it.
@@ -31,7 +31,7 @@ public final class PCast: Sendable {
         self.options = options
         let log = LogRing()
         let logger = Logger(label: "pcast") { _ in CollectingLogHandler(log, configuration: options.logging) }
-        let session = SignalingSession(identity: ClientIdentity(deviceID: options.deviceID), logger: logger)
+        let session = SignalingClient(identity: ClientIdentity(deviceID: options.deviceID), logger: logger)
         self.log = log
         self.session = session
         signals =
@@ -78,16 +78,16 @@ public final class PCast: Sendable {
     ///   - token: The authentication token.
     ///   - teller: A stream that receives the events of this start, until the next start finishes it.
     ///   - started: A function that is called once with the result of the first authentication.
-    /// - Returns: The reason why nothing began, in which case neither `teller` nor `started` is used; nil on success.
+    /// - Returns: The reason why nothing began, in which case neither `notifier` nor `started` is used; nil on success.
     func begin(
-        _ token: String, telling teller: AsyncStream<PCastEvent>.Continuation? = nil,
+        _ token: String, notifier notifier: AsyncStream<PCastEvent>.Continuation? = nil,
         started: @escaping @Sendable (Result<SessionID, PCastError>) -> Void = { _ in }
     ) -> PCastError? {
         do throws(PCastError) {
             let platform = try PlatformAddress(option: options.uri, token: token)
             address.withLock { $0 = platform }
             let previous = isFirstStart.exchange(false, ordering: .relaxed) ? options.sessionID : nil
-            return session.start(at: platform, token: token, resuming: previous, telling: teller, started: started)
+            return session.start(at: platform, token: token, resuming: previous, notifier: notifier, started: started)
         } catch {
             session.events.send(.authenticated(error.status, nil))
             return error
@@ -197,11 +197,11 @@ public final class PCast: Sendable {
             media = ForwardedMedia(viewed, codecs: mediaStream.codecs)
         }
         var options = options
-        options.layers = options.layers ?? StreamCapabilities(token: streamToken).layers
+        options.layers = options.layers ?? TokenCapabilities(token: streamToken).layers
         let publishing = try Publishing(media, of: mediaStream, options: options, at: platform(for: "publish"))
         let setup = StreamSetup(
             direction: .upload, streamToken: streamToken, tags: tags, resumes: options.resumes)
-        let stream = try await setup.run(publishing.call, life: publishing.life, session: session)
+        let stream = try await setup.run(publishing.call, lifecycle: publishing.lifecycle, session: session)
         return Publisher(streamID: stream, publishing: publishing, session: session)
     }
 
@@ -215,16 +215,16 @@ public final class PCast: Sendable {
     ///   or the platform's refusal.
     public func subscribe(streamToken: String, streamID: StreamID? = nil) async throws(PCastError) -> MediaStream {
         let feed = ReceivedMediaFeed()
-        let life = StreamLifecycle(.viewer)
+        let lifecycle = StreamLifecycle(.viewer)
         let call = try MediaCall(
             .view(video: true, audio: true), at: platform(for: "subscribe"), received: { feed.deliver($0) })
         Task {
-            for await event in call.events { life.follow(event) }
+            for await event in call.events { lifecycle.follow(event) }
         }
-        life.watch(call)
+        lifecycle.watch(call)
         let setup = StreamSetup(direction: .download, streamToken: streamToken, originStreamID: streamID)
-        let stream = try await setup.run(call, life: life, session: session)
-        let media = RemoteMedia(streamID: stream, call: call, feed: feed, life: life)
+        let stream = try await setup.run(call, lifecycle: lifecycle, session: session)
+        let media = RemoteMedia(streamID: stream, call: call, feed: feed, lifecycle: lifecycle)
         return MediaStream(remote: media, codecs: await call.receivedCodecs())
     }
 

@@ -9,9 +9,9 @@ enum ReconnectionDelay {
     /// restarting.
     private static let knocking = TimeSpan.seconds(3)
     /// The minimum delay of a quick retry.
-    private static let shortestKnock = TimeSpan.milliseconds(150)
+    private static let minimumQuickRetryDelay = TimeSpan.milliseconds(150)
     /// The maximum delay of a quick retry.
-    private static let longestKnock = TimeSpan.milliseconds(300)
+    private static let maximumQuickRetryDelay = TimeSpan.milliseconds(300)
 
     /// Returns the delay before an attempt. `attempt` is counted from 0, which is made at once.
     static func before(attempt: Int, using generator: inout some RandomNumberGenerator) -> TimeSpan {
@@ -23,11 +23,12 @@ enum ReconnectionDelay {
 
     /// Returns the delay before a quick retry; nil after the time for those. `offline` is the time since the connection
     /// was lost.
-    static func beforeKnocking(
+    static func beforeQuickRetry(
         offline: TimeSpan, using generator: inout some RandomNumberGenerator
     ) -> TimeSpan? {
         guard offline < knocking else { return nil }
         return TimeSpan(
-            seconds: Double.random(in: shortestKnock.seconds...longestKnock.seconds, using: &generator))
+            seconds: Double.random(
+                in: minimumQuickRetryDelay.seconds...maximumQuickRetryDelay.seconds, using: &generator))
     }
 }

@@ -55,7 +55,7 @@ struct SessionMachine {
 
     private let identity: ClientIdentity
     private var token = ""
-    private var conversation = ClientConversation()
+    private var machine = ClientSignalingMachine()
     private var authentication: SignalingRequestID?
     private var tickets: [SignalingRequestID: (ticket: Ticket, name: String)] = [:]
     /// The requests from before the first connection. Their number is limited like that of outstanding requests.
@@ -74,7 +74,7 @@ struct SessionMachine {
     mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
     /// The time at which `advance(to:)` must be called; nil if nothing is scheduled.
-    var deadline: Instant? { conversation.deadline }
+    var deadline: Instant? { machine.deadline }
 
     // MARK: Application
 
@@ -98,7 +98,7 @@ struct SessionMachine {
         case .shutDown: refuse(ticket, .shutDown)
         case .offline: refuse(ticket, .offline(request.typeName))
         case .starting where authentication == nil:
-            guard waiting.count < ClientConversation.maximumOutstanding else {
+            guard waiting.count < ClientSignalingMachine.maximumOutstanding else {
                 return refuse(ticket, PCastError(.tooManyOutstanding, asking: request.typeName))
             }
             waiting.append((request, ticket))
@@ -134,7 +134,7 @@ struct SessionMachine {
     }
 
     private mutating func send(_ request: SignalingRequest, ticket: Ticket, at now: Instant) {
-        let id = conversation.request(request, at: now)
+        let id = machine.request(request, at: now)
         tickets[id] = (ticket, request.typeName)
         drain()
     }
@@ -143,12 +143,12 @@ struct SessionMachine {
 
     /// Begins to use an open WebSocket. The authentication and waiting requests are sent together.
     mutating func connected(at now: Instant) {
-        conversation.handle(.connected, at: now)
+        machine.handle(.connected, at: now)
         drain()
         guard phase == .starting || phase == .offline else { return }
         var message = identity.authentication(token: token)
         if let sessionToResume { message.sessionID = sessionToResume.description }
-        authentication = conversation.request(.authenticate(message), at: now)
+        authentication = machine.request(.authenticate(message), at: now)
         let requests = waiting
         waiting = []
         for (request, ticket) in requests { send(request, ticket: ticket, at: now) }
@@ -161,7 +161,7 @@ struct SessionMachine {
         _ reason: PCastError, isRefused: Bool = false, at now: Instant,
         using generator: inout some RandomNumberGenerator
     ) -> TimeSpan? {
-        conversation.handle(.disconnected, at: now)
+        machine.handle(.disconnected, at: now)
         authentication = nil
         drain()
         switch phase {
@@ -177,10 +177,10 @@ struct SessionMachine {
         }
         let offline = now - (offlineSince ?? now)
         guard offline < Self.maximumOfflineTime else {
-            stayedAway()
+            sessionTimedOut()
             return nil
         }
-        if isRefused, let pause = ReconnectionDelay.beforeKnocking(offline: offline, using: &generator) {
+        if isRefused, let pause = ReconnectionDelay.beforeQuickRetry(offline: offline, using: &generator) {
             return pause
         }
         defer { failedAttempts += 1 }
@@ -190,7 +190,7 @@ struct SessionMachine {
     }
 
     /// Ends the session after the client was offline for too long.
-    private mutating func stayedAway() {
+    private mutating func sessionTimedOut() {
         outputs.append(.over)
         former = nil
         fail(PCastError(.unauthorized, .connection, "the platform could not be reached before the timeout"))
@@ -198,19 +198,19 @@ struct SessionMachine {
 
     /// Processes a received frame.
     mutating func received(_ frame: SignalingFrame, at now: Instant) {
-        conversation.handle(.received(frame), at: now)
+        machine.handle(.received(frame), at: now)
         drain()
     }
 
     /// Handles timeouts.
     mutating func advance(to now: Instant) {
-        conversation.advance(to: now)
+        machine.advance(to: now)
         drain()
     }
 
     /// Processes the outputs of the conversation.
     private mutating func drain() {
-        while let output = conversation.poll() {
+        while let output = machine.poll() {
             switch output {
             case .send(let frame): outputs.append(.send(frame))
             case .answered(let id, let result): answered(id, result)

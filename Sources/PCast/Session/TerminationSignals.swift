@@ -11,7 +11,7 @@ final class TerminationSignals: Sendable {
     static let shared = TerminationSignals()
 
     /// An action that ends a client's streams.
-    typealias Ending = @Sendable () async -> Void
+    typealias EndHandler = @Sendable () async -> Void
 
     private struct Installation {
         /// The former dispositions by signal.
@@ -20,7 +20,7 @@ final class TerminationSignals: Sendable {
     }
 
     private struct State {
-        var endings: [Int: Ending] = [:]
+        var endings: [Int: EndHandler] = [:]
         var lastID = 0
         var installation: Installation?
         var isEnding = false
@@ -43,7 +43,7 @@ final class TerminationSignals: Sendable {
     private init() {}
 
     /// Handles the signals while the returned object exists.
-    func handle(_ ending: @escaping Ending) -> Disposable {
+    func handle(_ ending: @escaping EndHandler) -> Disposable {
         let id = state.withLock { state in
             state.lastID += 1
             state.endings[state.lastID] = ending
@@ -122,7 +122,7 @@ final class TerminationSignals: Sendable {
 
     /// Runs the actions for the first signal. A second signal is applied at once.
     private func arrived(_ number: Int32) {
-        let endings: [Ending]? = state.withLock { state in
+        let endings: [EndHandler]? = state.withLock { state in
             guard !state.isEnding else { return nil }
             state.isEnding = true
             return Array(state.endings.values)

@@ -9,7 +9,7 @@ final class LocalMedia: Sendable {
     private struct State {
         var sinks: [Int: Sink] = [:]
         /// The sinks with subscribers.
-        var wanting: Set<Int> = []
+        var sinksWithSubscribers: Set<Int> = []
         var lastID = 0
         var hasStarted = false
         var isStopped = false
@@ -20,7 +20,7 @@ final class LocalMedia: Sendable {
     let audio: AudioInput?
     private let isOnDemand: Bool
     /// The lifecycle of the sources.
-    let life = StreamLifecycle(.publisher)
+    let lifecycle = StreamLifecycle(.publisher)
     private let state = Mutex(State())
 
     /// Serializes changes of the devices.
@@ -30,7 +30,7 @@ final class LocalMedia: Sendable {
         video = inputs.video
         audio = inputs.audio
         self.isOnDemand = isOnDemand
-        if isOnDemand { settle() }
+        if isOnDemand { updateDevices() }
     }
 
     deinit {
@@ -58,21 +58,25 @@ final class LocalMedia: Sendable {
     }
 
     /// Sets whether a sink has subscribers. With `isOnDemand` it opens or closes the devices on another thread.
-    func setDemand(_ id: Int, _ wants: Bool) {
+    func setDemand(_ id: Int, _ hasSubscribers: Bool) {
         state.withLock { state in
-            if wants, state.sinks[id] != nil { state.wanting.insert(id) } else { state.wanting.remove(id) }
+            if hasSubscribers, state.sinks[id] != nil {
+                state.sinksWithSubscribers.insert(id)
+            } else {
+                state.sinksWithSubscribers.remove(id)
+            }
         }
         guard isOnDemand else { return }
         Task { [weak self] in
             guard let media = self else { return }
-            try? await DeviceThread.run { () throws(DeviceError) in media.settle() }
+            try? await DeviceThread.run { () throws(DeviceError) in media.updateDevices() }
         }
     }
 
     /// Opens or closes the devices by the present demand. Concurrent calls have the same result.
-    private func settle() {
+    private func updateDevices() {
         devices.withLock { _ in
-            if state.withLock({ $0.wanting.isEmpty }) {
+            if state.withLock({ $0.sinksWithSubscribers.isEmpty }) {
                 video?.rest()
                 audio?.rest()
             } else {
@@ -96,7 +100,7 @@ final class LocalMedia: Sendable {
         state.withLock { $0.isStopped = true }
         video?.stop()
         audio?.stop()
-        life.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "stopped"))
+        lifecycle.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "stopped"))
     }
 
     /// Starts the sources. Throws an error if one of them fails.
@@ -128,9 +132,9 @@ final class LocalMedia: Sendable {
         }
         switch end {
         case .ended:
-            if isLast { life.end(StreamEndedInfo(ender: .source, reason: .ended, reasonDescription: "ended")) }
+            if isLast { lifecycle.end(StreamEndedInfo(ender: .source, reason: .ended, reasonDescription: "ended")) }
         case .failed(let reason), .vanished(let reason):
-            life.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: reason))
+            lifecycle.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: reason))
         }
     }
 }

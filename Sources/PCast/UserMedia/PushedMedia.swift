@@ -9,50 +9,50 @@ final class PushedMedia: PublishedMedia {
         var sinks: [Int: Sink] = [:]
         var lastID = 0
         /// The newest frame and the time at which it was pushed; nil before the first one.
-        var standing: (picture: VideoFrame, since: Instant)?
+        var lastFrame: (frame: VideoFrame, since: Instant)?
     }
 
-    let life = StreamLifecycle(.publisher)
+    let lifecycle = StreamLifecycle(.publisher)
     let videoRate: Double?
-    let soundChannels: Int?
+    let audioChannels: Int?
     private let state = Mutex(State())
     /// Serializes the output of frames.
-    private let turn = Mutex(())
+    private let outputLock = Mutex(())
 
     /// The age below which the last frame is not repeated, because another one follows.
     private static let repetition = TimeSpan.milliseconds(150)
 
-    init(videoRate: Double?, soundChannels: Int?) {
-        (self.videoRate, self.soundChannels) = (videoRate, soundChannels)
+    init(videoRate: Double?, audioChannels: Int?) {
+        (self.videoRate, self.audioChannels) = (videoRate, audioChannels)
     }
 
-    var hasSound: Bool { soundChannels != nil }
-    var dimensions: Dimensions? { state.withLock { $0.standing?.picture.dimensions } }
+    var hasAudio: Bool { audioChannels != nil }
+    var dimensions: Dimensions? { state.withLock { $0.lastFrame?.frame.dimensions } }
     /// Whether there are sinks.
-    var isTaken: Bool { state.withLock { !$0.sinks.isEmpty } }
+    var hasSubscribers: Bool { state.withLock { !$0.sinks.isEmpty } }
 
     func deviceName(_ type: MediaType) -> String? { nil }
 
     /// Sends a frame to all sinks.
-    func push(_ picture: VideoFrame) {
+    func push(_ frame: VideoFrame) {
         guard videoRate != nil else { return }
-        turn.withLock { _ in
+        outputLock.withLock { _ in
             let sinks = state.withLock { state in
-                state.standing = (picture, MonotonicClock.now())
+                state.lastFrame = (frame, MonotonicClock.now())
                 return state.sinks.values
             }
-            for sink in sinks { sink(.video(.picture(picture))) }
+            for sink in sinks { sink(.video(.frame(frame))) }
         }
     }
 
     /// Sends audio to all sinks.
-    func push(_ sound: AudioFrame) {
-        guard hasSound else { return }
-        for sink in state.withLock({ $0.sinks.values }) { sink(.audio(sound)) }
+    func push(_ audio: AudioFrame) {
+        guard hasAudio else { return }
+        for sink in state.withLock({ $0.sinks.values }) { sink(.audio(audio)) }
     }
 
     /// Ends the media.
-    func stop() { life.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "stopped")) }
+    func stop() { lifecycle.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "stopped")) }
 
     // MARK: Sinks
 
@@ -62,29 +62,29 @@ final class PushedMedia: PublishedMedia {
             state.sinks[state.lastID] = sink
             return state.lastID
         }
-        repeatStanding()
+        repeatLastFrame()
         return id
     }
 
     func remove(_ id: Int) { _ = state.withLock { $0.sinks.removeValue(forKey: id) } }
 
-    func setDemand(_ id: Int, _ wants: Bool) {}
+    func setDemand(_ id: Int, _ hasSubscribers: Bool) {}
 
-    /// Repeats the last frame. If the picture does not change, there is no other frame to encode.
-    func requestKeyFrame() { repeatStanding() }
+    /// Repeats the last frame. If the frame does not change, there is no other frame to encode.
+    func requestKeyFrame() { repeatLastFrame() }
 
     /// Sends the last frame again, with its times advanced by its age.
-    private func repeatStanding() {
-        turn.withLock { _ in
+    private func repeatLastFrame() {
+        outputLock.withLock { _ in
             let now = MonotonicClock.now()
-            let (standing, sinks) = state.withLock { ($0.standing, $0.sinks.values) }
-            guard let (picture, since) = standing, now - since > Self.repetition else { return }
+            let (lastFrame, sinks) = state.withLock { ($0.lastFrame, $0.sinks.values) }
+            guard let (frame, since) = lastFrame, now - since > Self.repetition else { return }
             let age = now - since
-            let time = picture.timestamp
-            let again = picture.retimed(
-                captureTime: picture.captureTime.map { $0 + age },
+            let time = frame.timestamp
+            let repeatedFrame = frame.retimed(
+                captureTime: frame.captureTime.map { $0 + age },
                 timestamp: MediaTime(ticks: time.ticks + time.rate.ticks(in: age), rate: time.rate))
-            for sink in sinks { sink(.video(.picture(again))) }
+            for sink in sinks { sink(.video(.frame(repeatedFrame))) }
         }
     }
 }

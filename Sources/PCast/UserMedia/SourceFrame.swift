@@ -13,7 +13,7 @@ enum SourceFrame: Sendable {
     /// The capture time; nil if the source does not know it.
     var captureTime: WallTime? {
         switch self {
-        case .video(.picture(let frame)): frame.captureTime
+        case .video(.frame(let frame)): frame.captureTime
         case .video(.coded(let frame)): frame.captureTime
         case .audio(let frame): frame.captureTime
         case .codedAudio(let frame): frame.captureTime

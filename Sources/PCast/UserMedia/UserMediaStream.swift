@@ -66,7 +66,7 @@ public final class UserMediaStream: Sendable {
 
     /// Sets the clockwise rotation of the device while the application's user interface is upright.
     /// `VideoSourceRotationMode.followUIRotation` uses it, and so does `automatic` without an accelerometer.
-    public func setUserInterfaceRotation(_ turn: FrameRotation) { media.video?.setUserInterfaceTurn(turn) }
+    public func setUserInterfaceRotation(_ turn: FrameRotation) { media.video?.setUserInterfaceRotation(turn) }
 
     /// Stops the sources and their publications. It has no effect when it is called again.
     public func stop() { mediaStream.stop() }

@@ -91,7 +91,7 @@ final class CreatedSurface: Sendable {
             case .ready: deliver(window)
             case .lost where window.isOpenRequested:
                 // A window that has shown nothing since the last interruption cannot show anything.
-                let count = window.statistics.picturesShown
+                let count = window.statistics.framesShown
                 guard count > shown, await open(window) else { return }
                 shown = count
             default: break

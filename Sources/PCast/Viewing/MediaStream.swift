@@ -21,13 +21,13 @@ public final class MediaStream: Sendable {
     public let streamID: StreamID?
 
     let origin: Origin
-    let life: StreamLifecycle
+    let lifecycle: StreamLifecycle
     /// The codecs of a subscribed stream's tracks.
     let codecs: [Codec]
 
     init(local media: LocalMedia) {
         origin = .local(media)
-        life = media.life
+        lifecycle = media.lifecycle
         streamID = nil
         codecs = []
         tracks =
@@ -37,17 +37,17 @@ public final class MediaStream: Sendable {
 
     init(application media: PushedMedia) {
         origin = .application(media)
-        life = media.life
+        lifecycle = media.lifecycle
         streamID = nil
         codecs = []
         tracks =
             (media.videoRate == nil ? [] : [MediaStreamTrack(.video)])
-            + (media.hasSound ? [MediaStreamTrack(.audio)] : [])
+            + (media.hasAudio ? [MediaStreamTrack(.audio)] : [])
     }
 
     init(remote media: RemoteMedia, codecs: [Codec]) {
         origin = .remote(media)
-        life = media.life
+        lifecycle = media.lifecycle
         streamID = media.streamID
         let call = media.call
         tracks = codecs.map { codec in
@@ -69,19 +69,19 @@ public final class MediaStream: Sendable {
     // MARK: The end
 
     /// The cause of the end; nil before the stream has ended.
-    public var endedInfo: StreamEndedInfo? { life.endedInfo }
+    public var endedInfo: StreamEndedInfo? { lifecycle.endedInfo }
 
     /// The cause of the end as an observable value, which is nil before the end (Phenix: `getObservableEndedInfo`).
-    public var observableEndedInfo: ObservableValue<StreamEndedInfo?> { life.observableEndedInfo }
+    public var observableEndedInfo: ObservableValue<StreamEndedInfo?> { lifecycle.observableEndedInfo }
 
     /// The cause of the end; waits until the stream has ended.
-    public var ended: StreamEndedInfo { get async { await life.ended } }
+    public var ended: StreamEndedInfo { get async { await lifecycle.ended } }
 
     /// Calls back once: when the stream ends, or at once if it has ended (Phenix: `setStreamEndedCallback`).
     public func setStreamEndedCallback(
         _ callback: @escaping @Sendable (MediaStream, StreamEndedReason, _ reasonDescription: String) -> Void
     ) {
-        life.whenEnded { info in callback(self, info.reason, info.reasonDescription) }
+        lifecycle.whenEnded { info in callback(self, info.reason, info.reasonDescription) }
     }
 
     /// Ends the subscription, or stops the sources. It has no effect when it is called again.
@@ -89,7 +89,7 @@ public final class MediaStream: Sendable {
         switch origin {
         case .local(let media): media.stop()
         case .application(let media): media.stop()
-        case .remote: life.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "ended"))
+        case .remote: lifecycle.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "ended"))
         }
     }
 
@@ -97,10 +97,10 @@ public final class MediaStream: Sendable {
 
     /// The data quality that the platform reports, or that the client has detected itself. For sources of this machine
     /// it is always good.
-    public var dataQuality: DataQuality { life.dataQuality }
+    public var dataQuality: DataQuality { lifecycle.dataQuality }
 
     /// The changes of ``dataQuality`` until the stream ends.
-    public var dataQualities: AsyncStream<DataQuality> { life.qualities.listen() }
+    public var dataQualities: AsyncStream<DataQuality> { lifecycle.qualities.listen() }
 
     /// Returns the statistics of the W3C (webrtc-stats) since a subscribed stream began. After the end they are the
     /// last ones. ``Renderer/getStats()`` adds those of its frames. The report is empty for other streams.
@@ -114,7 +114,7 @@ public final class MediaStream: Sendable {
     /// The captions of a subscribed stream: the present ones at first, and then those that arrive, until the stream
     /// ends. They usually arrive before the frames to which they belong. ``Renderer/caption`` is the text of the
     /// displayed frame. Each access creates a new stream.
-    public var captions: AsyncStream<[CaptionCue]> { life.captions.listen() }
+    public var captions: AsyncStream<[CaptionCue]> { lifecycle.captions.listen() }
 
     /// Returns the captions of a displayed frame.
     ///
@@ -122,7 +122,7 @@ public final class MediaStream: Sendable {
     ///   now.
     /// - Returns: The texts of the captions, one below the other; nil if there are none.
     public func caption(at captureTime: WallTime?) -> String? {
-        life.captions.text(at: captureTime, now: MonotonicClock.now())
+        lifecycle.captions.text(at: captureTime, now: MonotonicClock.now())
     }
 
     // MARK: Rendering

@@ -27,7 +27,7 @@ public final class MediaStreamTrack: Sendable {
     /// - Parameter bitrate: The maximum bit rate.
     /// - Returns: The limit, which applies while the object exists.
     public func limitBandwidth(_ bitrate: Bitrate) -> BandwidthLimit {
-        limits?.add(bitrate) ?? BandwidthLimit(bitrate: bitrate, lift: {})
+        limits?.add(bitrate) ?? BandwidthLimit(bitrate: bitrate, remove: {})
     }
 
     /// Enables or disables the track. A disabled track passes no frames on. Video resumes with the next key frame.

@@ -7,16 +7,16 @@ final class RemoteMedia: Sendable {
     let streamID: StreamID
     let call: MediaCall
     let feed: ReceivedMediaFeed
-    let life: StreamLifecycle
+    let lifecycle: StreamLifecycle
     private let began = MonotonicClock.now()
     private let endedAt = Mutex<Instant?>(nil)
 
-    init(streamID: StreamID, call: MediaCall, feed: ReceivedMediaFeed, life: StreamLifecycle) {
+    init(streamID: StreamID, call: MediaCall, feed: ReceivedMediaFeed, lifecycle: StreamLifecycle) {
         self.streamID = streamID
         self.call = call
         self.feed = feed
-        self.life = life
-        life.whenEnded { [weak self] _ in
+        self.lifecycle = lifecycle
+        lifecycle.whenEnded { [weak self] _ in
             self?.endedAt.withLock { $0 = MonotonicClock.now() }
             call.close()
         }

@@ -30,8 +30,8 @@ public final class Renderer: Sendable {
     private let stream: MediaStream
     private let options: RendererOptions
     private let first = Promise<Instant?>()
-    private let sizes = Broadcast<Dimensions>()
-    private let measured = Broadcast<ViewerStatistics>()
+    private let sizes = EventBroadcaster<Dimensions>()
+    private let measured = EventBroadcaster<ViewerStatistics>()
     /// The text of the captions on the displayed frame; nil for none.
     public let caption = ObservableValue<String?>(nil)
     private let state = Mutex(State())
@@ -48,7 +48,7 @@ public final class Renderer: Sendable {
     /// Begins to render the stream, with the last key frame that arrived or the next one. A renderer can be started
     /// once. If no audio device can be opened, there is no audio (``isAudioPlayed``). Returns the result.
     public func start() -> RendererStartStatus {
-        guard stream.life.endedInfo == nil else { return .failed }
+        guard stream.lifecycle.endedInfo == nil else { return .failed }
         let status: RendererStartStatus = state.withLock { state in
             guard state.rendering == nil, !state.isStopped else { return .conflict }
             do {
@@ -59,9 +59,9 @@ public final class Renderer: Sendable {
                 rendering.setFrameReadyCallback(state.frameReady)
                 rendering.surface = options.useNullVideoDevice ? nil : state.surface
                 rendering.playoutDelayOverride = state.playoutDelayOverride
-                rendering.tell(measured)
+                rendering.notify(measured)
                 state.rendering = rendering
-                stream.life.whenEnded { [weak self] _ in self?.stop() }
+                stream.lifecycle.whenEnded { [weak self] _ in self?.stop() }
                 return .ok
             } catch {
                 return .failed
@@ -382,10 +382,10 @@ public final class Renderer: Sendable {
     // MARK: Statistics
 
     /// The data quality that the platform reports, or that the client has detected itself.
-    public var dataQuality: DataQuality { stream.life.dataQuality }
+    public var dataQuality: DataQuality { stream.lifecycle.dataQuality }
 
     /// The changes of ``dataQuality`` until the stream ends.
-    public var dataQualities: AsyncStream<DataQuality> { stream.life.qualities.listen() }
+    public var dataQualities: AsyncStream<DataQuality> { stream.lifecycle.qualities.listen() }
 
     /// Calls back at each change of the data quality until the stream ends (Phenix: `setDataQualityChangedCallback`).
     public func setDataQualityChangedCallback(

@@ -6,7 +6,7 @@ public struct RendererOptions: Hashable, Sendable {
     /// Whether audio and video are synchronized. If not, each is presented as soon as it is decoded.
     public var lipSync: Bool
 
-    /// Whether latency and skew are measured with the test pattern and the test sound, if the stream contains them.
+    /// Whether latency and skew are measured with the test pattern and the test audio, if the stream contains them.
     public var measuresTestSignal: Bool
 
     /// Whether audio is decoded, timed and measured, but not played. The default is false.

@@ -24,24 +24,24 @@ final class Rendering: Sendable {
 
     /// Begins to render the stream. Throws an error if there is no thread or decoder, or if the source cannot start.
     init(
-        _ stream: MediaStream, options: RendererOptions, first: Promise<Instant?>, sizes: Broadcast<Dimensions>,
+        _ stream: MediaStream, options: RendererOptions, first: Promise<Instant?>, sizes: EventBroadcaster<Dimensions>,
         caption: ObservableValue<String?>
     ) throws {
-        var rendering = PCastRendering.RendererOptions()
+        var rendering = StreamRendererOptions()
         rendering.measuresTestSignal = options.measuresTestSignal
-        rendering.loudspeaker = options.useNullAudioDevice ? nil : "default"
+        rendering.audioDevice = options.useNullAudioDevice ? nil : "default"
         var callbacks = RendererCallbacks(
             onFirstFrame: { first.resolve(MonotonicClock.now()) }, onDimensions: { sizes.send($0) })
         switch stream.origin {
         case .remote(let media):
             rendering.synchronization = options.lipSync ? .lipSync : .immediate
-            callbacks.onFrame = { [captions = media.life.captions] frame in
+            callbacks.onFrame = { [captions = media.lifecycle.captions] frame in
                 caption.set(captions.text(at: frame.captureTime, now: MonotonicClock.now()))
             }
             self.media = media
             renderer = try Self.renderer(rendering, callbacks) { [call = media.call] in call.requestKeyFrame() }
             let leave = take(from: media, stream)
-            let captions = stream.videoTracks.isEmpty ? media.life.captions.follow(caption) : nil
+            let captions = stream.videoTracks.isEmpty ? media.lifecycle.captions.follow(caption) : nil
             state.withLock { ($0.leave, $0.captions) = (leave, captions) }
         case .local(let media):
             self.media = nil
@@ -58,7 +58,7 @@ final class Rendering: Sendable {
 
     /// Returns the renderer of media of this machine. Throws an error if there is no thread or decoder.
     private static func renderer(
-        of media: any PublishedMedia, _ options: PCastRendering.RendererOptions, _ callbacks: RendererCallbacks
+        of media: any PublishedMedia, _ options: StreamRendererOptions, _ callbacks: RendererCallbacks
     ) throws -> StreamRenderer {
         var options = options
         // The machine's own media has no network jitter to compensate.
@@ -68,7 +68,7 @@ final class Rendering: Sendable {
 
     /// Returns a renderer. Throws an error if there is no thread or decoder.
     private static func renderer(
-        _ options: PCastRendering.RendererOptions, _ callbacks: RendererCallbacks,
+        _ options: StreamRendererOptions, _ callbacks: RendererCallbacks,
         onKeyFrameNeeded: @escaping @Sendable () -> Void
     ) throws -> StreamRenderer {
         var callbacks = callbacks
@@ -77,15 +77,15 @@ final class Rendering: Sendable {
             return try StreamRenderer(options: options, callbacks: callbacks)
         } catch {
             // The stream is shown without audio if there is no audio device.
-            guard options.loudspeaker != nil else { throw error }
+            guard options.audioDevice != nil else { throw error }
             var silent = options
-            silent.loudspeaker = nil
+            silent.audioDevice = nil
             return try StreamRenderer(options: silent, callbacks: callbacks)
         }
     }
 
     /// Whether an audio device plays the audio.
-    var isAudioPlayed: Bool { renderer.loudspeakerStatistics != nil }
+    var isAudioPlayed: Bool { renderer.audioOutputStatistics != nil }
 
     /// Begins the input of a subscribed stream. Returns the function that ends it.
     private func take(from media: RemoteMedia, _ stream: MediaStream) -> @Sendable () -> Void {
@@ -108,9 +108,9 @@ final class Rendering: Sendable {
         let tracks = (video: stream.videoTracks.first, audio: stream.audioTracks.first)
         let id = try media.add { [renderer] frame in
             switch frame {
-            case .video(.picture(let picture)): if tracks.video?.isEnabled == true { renderer.push(picture) }
+            case .video(.frame(let videoFrame)): if tracks.video?.isEnabled == true { renderer.push(videoFrame) }
             case .video(.coded(let frame)): if tracks.video?.isEnabled == true { renderer.push(frame) }
-            case .audio(let sound): if tracks.audio?.isEnabled == true { renderer.push(sound) }
+            case .audio(let audio): if tracks.audio?.isEnabled == true { renderer.push(audio) }
             case .codedAudio(let frame): if tracks.audio?.isEnabled == true { renderer.push(frame) }
             }
         }
@@ -119,7 +119,7 @@ final class Rendering: Sendable {
     }
 
     /// Sends the statistics of each second until the run is stopped.
-    func tell(_ listeners: Broadcast<ViewerStatistics>) {
+    func notify(_ listeners: EventBroadcaster<ViewerStatistics>) {
         let sampler = Task { [weak self] in
             while !Task.isCancelled {
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }

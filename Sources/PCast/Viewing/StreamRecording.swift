@@ -28,7 +28,7 @@ public final class StreamRecording: Sendable {
         taking.withLock { $0 = id }
         // The recorder waits for a key frame before it writes anything.
         media.call.requestKeyFrame()
-        media.life.whenEnded { [self] _ in stop() }
+        media.lifecycle.whenEnded { [self] _ in stop() }
     }
 
     /// The number of frames in the file so far.

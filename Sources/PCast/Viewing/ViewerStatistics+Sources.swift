@@ -20,7 +20,7 @@ extension ViewerStatistics {
         steadyLatencyP99 = rendering.steadyLatencyP99?.milliseconds
         framesBroken = rendering.framesBroken
         audioVideoSkew = rendering.audioVideoSkew?.milliseconds
-        audioConcealed = rendering.soundConcealed
+        audioConcealed = rendering.audioConcealed
         playoutDelay = rendering.playoutDelay?.milliseconds
     }
 

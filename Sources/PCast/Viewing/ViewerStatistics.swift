@@ -49,7 +49,7 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
     /// The number of shown frames with a damaged test pattern: its time strip could not be read though earlier ones
     /// could; nil without the test pattern.
     public var framesBroken: Int?
-    /// The time in milliseconds by which the test sound is later than the test pattern; nil without the test signal.
+    /// The time in milliseconds by which the test audio is later than the test pattern; nil without the test signal.
     public var audioVideoSkew: Double?
     /// The share of the audio's duration that was concealed or silent because of missing packets, 0...1, since it
     /// began; nil without audio.

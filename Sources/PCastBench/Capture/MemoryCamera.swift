@@ -11,7 +11,7 @@ final class MemoryCamera: VideoSource {
     let nominalFrameRate: Double
     /// The number of frames until it ends.
     private let count: Int
-    private let pictures: Data
+    private let frames: Data
     private let sleep = CancellableSleep()
     private let thread = Mutex<WorkerThread?>(nil)
 
@@ -19,11 +19,11 @@ final class MemoryCamera: VideoSource {
         self.dimensions = dimensions
         self.count = count
         nominalFrameRate = Double(frameRate)
-        pictures = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
-        guard pictures.count >= pictureSize else { throw BenchFailure("\(path) contains no frame of \(dimensions)") }
+        frames = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
+        guard frames.count >= frameSize else { throw BenchFailure("\(path) contains no frame of \(dimensions)") }
     }
 
-    private var pictureSize: Int { dimensions.width * dimensions.height * 2 }
+    private var frameSize: Int { dimensions.width * dimensions.height * 2 }
 
     func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
@@ -43,17 +43,17 @@ final class MemoryCamera: VideoSource {
         let converter = RawFrameConverter()
         let rate = ClockRate(hertz: Int64(nominalFrameRate))
         let origin = MonotonicClock.now()
-        pictures.withUnsafeBytes { bytes in
+        frames.withUnsafeBytes { bytes in
             for index in 0..<count {
                 guard sleep.sleep(until: origin + rate.span(ofTicks: Int64(index))) else { return }
-                let offset = index % (bytes.count / pictureSize) * pictureSize
+                let offset = index % (bytes.count / frameSize) * frameSize
                 // The time of dequeuing, from which the time to encoding is measured.
                 let frame = try? converter.convert(
-                    UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + pictureSize]), format: .yuyv,
+                    UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + frameSize]), format: .yuyv,
                     dimensions: dimensions, stride: dimensions.width * 2, isFullRange: false,
                     captureTime: MonotonicClock.wallTime(),
                     timestamp: MediaTime(ticks: Int64(index), rate: rate))
-                if let frame { deliver(.picture(frame)) }
+                if let frame { deliver(.frame(frame)) }
             }
         }
     }

@@ -54,30 +54,30 @@ struct AllocationsCommand: AsyncParsableCommand {
         try AllocationCounter.load(source: counter ?? Self.source)
         AllocationCounter.removeFile()
         var report = Report(options)
-        let tolls = try measure()
-        let relay = tolls.relayIn + tolls.relayOut
-        tell("publisher sends", tolls.send, &report)
-        tell("relay receives", tolls.relayIn, isJudged: false, &report)
-        tell("relay forwards", tolls.relayOut, isJudged: false, &report)
-        tell("relay, both", relay, &report)
-        tell("viewer receives", tolls.receive, &report)
+        let costs = try measure()
+        let relay = costs.relayIn + costs.relayOut
+        notify("publisher sends", costs.send, &report)
+        notify("relay receives", costs.relayIn, isJudged: false, &report)
+        notify("relay forwards", costs.relayOut, isJudged: false, &report)
+        notify("relay, both", relay, &report)
+        notify("viewer receives", costs.receive, &report)
         report.row(
             "viewer takes frames",
             [
-                "frames": Double(tolls.frames.frames), "allocations": Double(tolls.frames.allocations),
-                "perFrame": tolls.frames.allocationsPerFrame,
+                "frames": Double(costs.frames.frames), "allocations": Double(costs.frames.allocations),
+                "perFrame": costs.frames.allocationsPerFrame,
             ])
         try report.finish(
             [
                 "viewers": Double(viewers), "allocationsPerPacket": relay.allocationsPerPacket,
-                "sendAllocationsPerPacket": tolls.send.allocationsPerPacket,
-                "receiveAllocationsPerPacket": tolls.receive.allocationsPerPacket,
-                "sendAllocationsPerFrame": tolls.send.allocationsPerFrame,
-                "receiveAllocationsPerFrame": tolls.frames.allocationsPerFrame,
+                "sendAllocationsPerPacket": costs.send.allocationsPerPacket,
+                "receiveAllocationsPerPacket": costs.receive.allocationsPerPacket,
+                "sendAllocationsPerFrame": costs.send.allocationsPerFrame,
+                "receiveAllocationsPerFrame": costs.frames.allocationsPerFrame,
             ], targets: Self.targets)
     }
 
-    private func measure() throws -> MemoryBroadcast.Tolls {
+    private func measure() throws -> MemoryBroadcast.WorkCosts {
         let broadcast = try MemoryBroadcast(viewers: viewers)
         try broadcast.run(for: .seconds(10))
         switch trace {
@@ -89,15 +89,15 @@ struct AllocationsCommand: AsyncParsableCommand {
         }
         broadcast.beginMetering()
         try broadcast.run(for: .seconds(Int64(seconds)))
-        return broadcast.tolls
+        return broadcast.costs
     }
 
-    private func tell(_ name: String, _ toll: Toll, isJudged: Bool = true, _ report: inout Report) {
+    private func notify(_ name: String, _ cost: WorkCost, isJudged: Bool = true, _ report: inout Report) {
         report.row(
             name,
             [
-                "packets": Double(toll.packets), "allocations": Double(toll.allocations),
-                "perPacket": toll.allocationsPerPacket,
-            ], pass: isJudged ? Target("", Self.limit).holds(for: toll.allocationsPerPacket) : nil)
+                "packets": Double(cost.packets), "allocations": Double(cost.allocations),
+                "perPacket": cost.allocationsPerPacket,
+            ], pass: isJudged ? Target("", Self.limit).holds(for: cost.allocationsPerPacket) : nil)
     }
 }

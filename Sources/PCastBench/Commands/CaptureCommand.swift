@@ -24,7 +24,7 @@ struct CaptureCommand: AsyncParsableCommand {
     @Option(help: "Frame size.")
     var size = "1280x720"
 
-    @Option(help: "Pictures a second.")
+    @Option(help: "Frames per second.")
     var rate = 30
 
     @Option(help: "Target bit rate of the encoder in kbit/s.")
@@ -53,23 +53,23 @@ struct CaptureCommand: AsyncParsableCommand {
         var report = Report(options)
         let path = "/dev/shm/pcast-bench-\(getpid()).yuyv"
         defer { unlink(path) }
-        if camera == nil { try makePictures(path) }
-        let turn = seconds / count
-        var ours = Turns()
-        var theirs = Turns()
+        if camera == nil { try makeFrames(path) }
+        let span = seconds / count
+        var ours = CombinedResults()
+        var theirs = CombinedResults()
         for index in 1...count {
-            let own = try worker(camera == nil ? .memory : .camera, path, seconds: turn)
+            let own = try worker(camera == nil ? .memory : .camera, path, seconds: span)
             ours.add(own)
             report.row(
                 "pcast, turn \(index)",
                 ["processor": own.cost.milliseconds, "frames": own.encoded, "handoverP99": own.handoverP99])
-            let other = try ffmpeg(path, seconds: turn)
+            let other = try ffmpeg(path, seconds: span)
             theirs.add(other)
             report.row(
                 "ffmpeg, turn \(index)",
                 ["processor": other.cost.milliseconds, "frames": other.encoded, "handoverP99": nil])
         }
-        let drawing = try worker(.drawing, path, seconds: min(turn, 5))
+        let drawing = try worker(.drawing, path, seconds: min(span, 5))
         report.row("drawing the test pattern", ["processor": drawing.cost.milliseconds, "frames": drawing.captured])
         let ratio = ours.perFrame / theirs.perFrame
         var targets = [Target("ratioToFFmpeg", .atMost(1.02)), Target("framesLost", .exactly(0))]
@@ -81,13 +81,13 @@ struct CaptureCommand: AsyncParsableCommand {
                 "handoverP50": ours.last?.handoverP50, "handoverP99": ours.handoverP99,
                 "handoverMaximum": ours.handoverMaximum, "framesCaptured": ours.captured,
                 "framesLost": camera == nil
-                    ? Double(turn * rate * count) - ours.encoded : ours.captured - ours.encoded,
+                    ? Double(span * rate * count) - ours.encoded : ours.captured - ours.encoded,
             ], targets: targets)
     }
 
     // MARK: Processes
 
-    private func worker(_ kind: CaptureWorkerCommand.Kind, _ path: String, seconds: Int) throws -> Turn {
+    private func worker(_ kind: CaptureWorkerCommand.Kind, _ path: String, seconds: Int) throws -> ProcessResult {
         guard let dimensions else { throw BenchFailure("\(size) is not a size: write WIDTHxHEIGHT") }
         var arguments = [
             "capture-worker", "--kind", kind.rawValue, "--frames", path, "--width", "\(dimensions.width)", "--height",
@@ -95,19 +95,19 @@ struct CaptureCommand: AsyncParsableCommand {
         ]
         if let camera { arguments += ["--camera", camera] }
         let cost = try ChildCost.run("/proc/self/exe", arguments)
-        guard let told = JSONObject(text: cost.output.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+        guard let output = JSONObject(text: cost.output.trimmingCharacters(in: .whitespacesAndNewlines)) else {
             throw BenchFailure("the worker reported no result")
         }
         let figure = { (name: String) -> Double in
-            told[name]?.number ?? 0
+            output[name]?.number ?? 0
         }
-        return Turn(
+        return ProcessResult(
             cost: cost.processor, captured: figure("captured"), encoded: figure("encoded"),
             handoverP50: figure("handoverP50"), handoverP99: figure("handoverP99"),
             handoverMaximum: figure("handoverMaximum"))
     }
 
-    private func ffmpeg(_ path: String, seconds: Int) throws -> Turn {
+    private func ffmpeg(_ path: String, seconds: Int) throws -> ProcessResult {
         let input =
             camera == nil
             ? [
@@ -125,11 +125,11 @@ struct CaptureCommand: AsyncParsableCommand {
                 "scenecut=0:repeat-headers=1:annexb=1:aud=0:sliced-threads=0", "-f", "null", "-",
             ]
         let cost = try ChildCost.run("ffmpeg", arguments)
-        return Turn(cost: cost.processor, captured: Double(seconds * rate), encoded: Double(seconds * rate))
+        return ProcessResult(cost: cost.processor, captured: Double(seconds * rate), encoded: Double(seconds * rate))
     }
 
     /// Generates two seconds of moving frames with camera noise.
-    private func makePictures(_ path: String) throws {
+    private func makeFrames(_ path: String) throws {
         _ = try ChildCost.run(
             "ffmpeg",
             [
@@ -140,7 +140,7 @@ struct CaptureCommand: AsyncParsableCommand {
     }
 
     /// The results of one process.
-    struct Turn {
+    struct ProcessResult {
         var cost: TimeSpan
         var captured: Double
         var encoded: Double
@@ -150,8 +150,8 @@ struct CaptureCommand: AsyncParsableCommand {
     }
 
     /// The combined results of one of the two programs.
-    private struct Turns {
-        var last: Turn?
+    private struct CombinedResults {
+        var last: ProcessResult?
         var captured = 0.0
         var encoded = 0.0
         var handoverP99: Double?
@@ -161,13 +161,13 @@ struct CaptureCommand: AsyncParsableCommand {
         /// The CPU time per frame, in milliseconds.
         var perFrame: Double { milliseconds / max(1, encoded) }
 
-        mutating func add(_ turn: Turn) {
-            last = turn
-            captured += turn.captured
-            encoded += turn.encoded
-            milliseconds += turn.cost.milliseconds
-            handoverP99 = [handoverP99, turn.handoverP99].compactMap { $0 }.max()
-            handoverMaximum = [handoverMaximum, turn.handoverMaximum].compactMap { $0 }.max()
+        mutating func add(_ span: ProcessResult) {
+            last = span
+            captured += span.captured
+            encoded += span.encoded
+            milliseconds += span.cost.milliseconds
+            handoverP99 = [handoverP99, span.handoverP99].compactMap { $0 }.max()
+            handoverMaximum = [handoverMaximum, span.handoverMaximum].compactMap { $0 }.max()
         }
     }
 }

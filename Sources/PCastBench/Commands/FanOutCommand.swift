@@ -52,8 +52,8 @@ struct FanOutCommand: AsyncParsableCommand {
     enum SizesArgument: String, ExpressibleByArgument, CaseIterable {
         case even, chromium
 
-        func shape() throws -> StreamShape {
-            self == .even ? .even : try StreamShape(recordedIn: "scripts/chromium.sizes")
+        func profile() throws -> TrafficProfile {
+            self == .even ? .even : try TrafficProfile(recordedIn: "scripts/chromium.sizes")
         }
     }
 
@@ -71,20 +71,20 @@ struct FanOutCommand: AsyncParsableCommand {
     private var sample: Int { decryptEach ?? (viewers > 1_000 ? 8 : 1) }
 
     func run() async throws {
-        if hasJanus { try SealedNetwork.enter() }
+        if hasJanus { try IsolatedNetwork.enter() }
         var report = Report(options)
         let broadcast = try await Broadcast.start(
-            of: try sizes.shape(), viewers: viewers, decryptsEach: sample, isPinned: !unpinned)
+            of: try sizes.profile(), viewers: viewers, decryptsEach: sample, isPinned: !unpinned)
         defer { broadcast.stop() }
         var measured = FanOutMeasurement(broadcast, seconds: seconds, sample: sample)
-        let limit = alone ? nil : try LimitProgram(source, shape: broadcast.arrivals.text)
+        let limit = alone ? nil : try LimitProgram(source, profile: broadcast.arrivals.text)
         defer { limit?.remove() }
-        let rival =
+        let janus =
             hasJanus
             ? try await JanusBroadcast.start(
-                of: sizes.shape(), viewers: viewers, decryptsEach: sample, isPinned: !unpinned) : nil
-        defer { rival?.stop() }
-        try await measured.run(rounds: rounds, limit: limit, janus: rival, &report)
+                of: sizes.profile(), viewers: viewers, decryptsEach: sample, isPinned: !unpinned) : nil
+        defer { janus?.stop() }
+        try await measured.run(rounds: rounds, limit: limit, janus: janus, &report)
         try report.finish(
             measured.figures + [
                 ("bytesPerPacket", broadcast.arrivals.meanSize), ("memoryPerViewer", broadcast.memoryPerViewer),

@@ -15,7 +15,7 @@ struct IdleCommand: AsyncParsableCommand {
     var viewers = 2_000
 
     @Option(help: "Protocol of the viewers: whep, or session (the PCast protocol, with a WebSocket each).")
-    var by = LoadViewers.Way.whep
+    var by = LoadViewers.JoinProtocol.whep
 
     @Option(help: "Seconds of silence to measure.")
     var seconds = 20
@@ -56,4 +56,4 @@ struct IdleCommand: AsyncParsableCommand {
     }
 }
 
-extension LoadViewers.Way: ExpressibleByArgument {}
+extension LoadViewers.JoinProtocol: ExpressibleByArgument {}

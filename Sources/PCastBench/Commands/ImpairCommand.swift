@@ -106,8 +106,8 @@ struct ImpairCommand: AsyncParsableCommand {
         }
         let link = try ImpairedLink(ports, conditions)
         let report = Report(options)
-        let rebinding = Interruption.on(SIGUSR1) { link.rebind() }
-        let stepping = Interruption.on(SIGUSR2) {
+        let rebinding = StopSignals.on(SIGUSR1) { link.rebind() }
+        let stepping = StopSignals.on(SIGUSR2) {
             let number = link.step()
             report.event(
                 "stepped", ["number": .number(Double(number))], sentence: "Step \(number) of the network's conditions.")
@@ -117,12 +117,12 @@ struct ImpairCommand: AsyncParsableCommand {
                 "listening", ["listen": .string(address), "to": .string(server)],
                 sentence: "Forwarding \(address) to \(server). Press Ctrl-C to stop.")
         }
-        await Interruption.wait()
+        await StopSignals.wait()
         rebinding.cancel()
         stepping.cancel()
         link.stop()
-        tell(link.statistics.up, "up", report)
-        tell(link.statistics.down, "down", report)
+        notify(link.statistics.up, "up", report)
+        notify(link.statistics.down, "down", report)
     }
 
     private var conditions: NetworkConditions {
@@ -152,7 +152,7 @@ struct ImpairCommand: AsyncParsableCommand {
         }
     }
 
-    private func tell(_ statistics: LinkStatistics, _ direction: String, _ report: Report) {
+    private func notify(_ statistics: LinkStatistics, _ direction: String, _ report: Report) {
         report.event(
             "passed",
             [

@@ -46,8 +46,8 @@ struct JoinCommand: AsyncParsableCommand {
 
     func run() async throws {
         var report = Report(options)
-        let near = try await measureNear(&report)
-        let far = try await measureFar(&report)
+        let near = try await measureLocal(&report)
+        let far = try await measureRemote(&report)
         try report.finish(
             [
                 "joinP50": near.p50, "joinP99": near.p99, "farJoinP50": far.p50, "farJoinP99": far.p99,
@@ -55,18 +55,18 @@ struct JoinCommand: AsyncParsableCommand {
             ], targets: Self.targets)
     }
 
-    private func measureNear(_ report: inout Report) async throws -> Quantiles {
-        let live = try await LiveStream.start()
+    private func measureLocal(_ report: inout Report) async throws -> Quantiles {
+        let live = try await TestPatternStream.start()
         defer { live.stop() }
         let viewing = try Viewing(live)
-        _ = try await viewing.joinAfresh()
+        _ = try await viewing.rejoin()
         let fresh = try await afresh(viewing, "loopback, session begins", limit: 120, &report)
-        _ = try await again(viewing, "loopback, session is open", limit: 120, &report)
+        _ = try await rejoin(viewing, "loopback, session is open", limit: 120, &report)
         return fresh
     }
 
     /// The proxy has an address of its own with the platform's port, so that the platform's candidates lead to it.
-    private func measureFar(_ report: inout Report) async throws -> Quantiles {
+    private func measureRemote(_ report: inout Report) async throws -> Quantiles {
         let far = IPAddress(v4: 0x7F00_0002)
         // Only the viewer's network is slow, not the publisher's.
         var conditions = NetworkConditions(
@@ -75,7 +75,7 @@ struct JoinCommand: AsyncParsableCommand {
         var links: [ImpairedLink] = []
         defer { links.forEach { $0.stop() } }
         var web: UInt16 = 0
-        let live = try await LiveStream.start(advertise: far.description) { uri, rtcPort in
+        let live = try await TestPatternStream.start(advertise: far.description) { uri, rtcPort in
             guard let port = uri.split(separator: ":").last.flatMap({ UInt16($0) }) else {
                 throw BenchFailure("the platform's address \(uri) has no port")
             }
@@ -89,20 +89,20 @@ struct JoinCommand: AsyncParsableCommand {
         }
         defer { live.stop() }
         let viewing = try Viewing(live, uri: "http://\(far):\(web)")
-        _ = try await viewing.joinAfresh()
+        _ = try await viewing.rejoin()
         let limit = 7 * Self.addedRoundTrip + Self.allowance
         let fresh = try await afresh(viewing, "50 ms away, session begins", limit: limit, &report)
-        _ = try await again(viewing, "50 ms away, session is open", limit: limit, &report)
+        _ = try await rejoin(viewing, "50 ms away, session is open", limit: limit, &report)
         return fresh
     }
 
     private func afresh(
         _ viewing: Viewing, _ name: String, limit: Double, _ report: inout Report
     ) async throws -> Quantiles {
-        try await measure(name, limit: limit, &report) { try await viewing.joinAfresh() }
+        try await measure(name, limit: limit, &report) { try await viewing.rejoin() }
     }
 
-    private func again(
+    private func rejoin(
         _ viewing: Viewing, _ name: String, limit: Double, _ report: inout Report
     ) async throws -> Quantiles {
         let pcast = PCast(PCastOptions(uri: viewing.uri))
@@ -116,9 +116,9 @@ struct JoinCommand: AsyncParsableCommand {
         _ name: String, limit: Double, _ report: inout Report, _ join: () async throws -> TimeSpan
     ) async throws -> Quantiles {
         var waits: [Double] = []
-        var chance = SeededGenerator(seed: 1)
+        var generator = SeededGenerator(seed: 1)
         for _ in 0..<count {
-            try await Task.sleep(for: .milliseconds(Int64.random(in: 200...1_200, using: &chance)))
+            try await Task.sleep(for: .milliseconds(Int64.random(in: 200...1_200, using: &generator)))
             waits.append(try await join().milliseconds)
         }
         let quantiles = Quantiles(waits)

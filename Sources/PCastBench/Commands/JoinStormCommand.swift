@@ -36,7 +36,7 @@ struct JoinStormCommand: AsyncParsableCommand {
     private var targets: [Target] {
         [Target("framesMissedBefore", .exactly(0)), Target("packetsMissedBefore", .exactly(0))]
             + (rate == nil
-                ? [Target("firstPictureP99", .atMost(1_000)), Target("withoutPicture", .exactly(0))]
+                ? [Target("firstFrameP99", .atMost(1_000)), Target("withoutVideo", .exactly(0))]
                 : [Target("keyFrameShare", .atMost(0.1))])
     }
 
@@ -47,7 +47,7 @@ struct JoinStormCommand: AsyncParsableCommand {
         // The first viewer must receive everything that the publisher sends from now on.
         await broadcast.publishers.run(false)
         try await Task.sleep(for: .milliseconds(200))
-        await broadcast.audience.begin()
+        await broadcast.viewersLoad.begin()
         await broadcast.publishers.begin()
         await broadcast.publishers.run()
         let start = MonotonicClock.now()
@@ -55,28 +55,28 @@ struct JoinStormCommand: AsyncParsableCommand {
         try await come(count, each: .nanoseconds(Int64(1_000_000_000 / (rate ?? viewers))), broadcast)
         let timeout = MonotonicClock.now() + .seconds(60)
         while rate == nil, MonotonicClock.now() < timeout,
-            await broadcast.audience.waits().contains(where: { $0 == nil })
+            await broadcast.viewersLoad.waits().contains(where: { $0 == nil })
         {
             try await Task.sleep(for: .milliseconds(50))
         }
         await broadcast.publishers.run(false)
         try await Task.sleep(for: .milliseconds(500))
-        let before = await broadcast.audience.firstFigures()
+        let before = await broadcast.viewersLoad.firstFigures()
         let publishing = await broadcast.publishers.figures()
-        let waits = await broadcast.audience.waits().dropFirst()
+        let waits = await broadcast.viewersLoad.waits().dropFirst()
         let times = waits.compactMap { $0?.milliseconds }
         report.row(
             "\(count) viewers",
             [
-                "firstPictureP50": Percentile.of(times, 0.5), "firstPictureP99": Percentile.of(times, 0.99),
+                "firstFrameP50": Percentile.of(times, 0.5), "firstFrameP99": Percentile.of(times, 0.99),
                 "slowest": times.max(), "keyFrames": Double(publishing.keyFrames),
                 "took": (MonotonicClock.now() - start).seconds, "ownDrops": Double(broadcast.ownDrops),
             ])
         try report.finish(
             [
-                "viewers": Double(count), "firstPictureP50": Percentile.of(times, 0.5),
-                "firstPictureP99": Percentile.of(times, 0.99), "withoutPicture": Double(waits.count - times.count),
-                "framesMissedBefore": Double(publishing.frames - before.mostPictures),
+                "viewers": Double(count), "firstFrameP50": Percentile.of(times, 0.5),
+                "firstFrameP99": Percentile.of(times, 0.99), "withoutVideo": Double(waits.count - times.count),
+                "framesMissedBefore": Double(publishing.frames - before.maximumFrames),
                 "packetsMissedBefore": Double(before.missing),
                 "keyFrameShare": Double(publishing.keyFrameBytes) / Double(max(1, publishing.bytes)),
                 "ownDrops": Double(broadcast.ownDrops),
@@ -86,7 +86,7 @@ struct JoinStormCommand: AsyncParsableCommand {
     /// Starts each join at its time, whether previous ones have completed or not.
     private func come(_ count: Int, each spacing: TimeSpan, _ broadcast: Broadcast) async throws {
         let stream = broadcast.publishers.streams[0]
-        let token = try broadcast.stage.viewingToken(stream)
+        let token = try broadcast.setup.viewingToken(stream)
         let start = MonotonicClock.now()
         let staying = rate == nil ? nil : TimeSpan.seconds(3)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -94,10 +94,10 @@ struct JoinStormCommand: AsyncParsableCommand {
                 let pause = start + spacing * Int64(number) - MonotonicClock.now()
                 if pause > .zero { try await Task.sleep(for: .nanoseconds(pause.nanoseconds)) }
                 group.addTask {
-                    try await broadcast.audience.join(number, stream, token, at: broadcast.stage)
+                    try await broadcast.viewersLoad.join(number, stream, token, at: broadcast.setup)
                 }
                 if let staying, number % 50 == 0 {
-                    await broadcast.audience.dismiss(joinedBefore: MonotonicClock.now() - staying, after: 1)
+                    await broadcast.viewersLoad.dismiss(joinedBefore: MonotonicClock.now() - staying, after: 1)
                 }
             }
             try await group.waitForAll()

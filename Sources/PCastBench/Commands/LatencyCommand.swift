@@ -39,22 +39,22 @@ struct LatencyCommand: AsyncParsableCommand {
 
     func run() async throws {
         var report = Report(options)
-        let live = try await LiveStream.start()
+        let live = try await TestPatternStream.start()
         defer { live.stop() }
         let synchronized = try await watchByProgram(live)
-        tell(synchronized, "in lip sync", p50: 80, p99: 120, &report)
-        let picture = WatchingMetrics(try await Viewing(live).watch(for: .seconds(seconds), lipSync: false))
-        tell(picture, "video only", p50: 50, p99: 80, &report)
+        notify(synchronized, "in lip sync", p50: 80, p99: 120, &report)
+        let frame = WatchingMetrics(try await Viewing(live).watch(for: .seconds(seconds), lipSync: false))
+        notify(frame, "video only", p50: 50, p99: 80, &report)
         let startUp = try await measureStartUp(live, &report)
         try report.finish(
             [
-                "pictureLatencyP50": picture.latencyP50, "pictureLatencyP99": picture.latencyP99,
+                "pictureLatencyP50": frame.latencyP50, "pictureLatencyP99": frame.latencyP99,
                 "latencyP50": synchronized.latencyP50, "latencyP99": synchronized.latencyP99,
                 "audioVideoSkew": synchronized.audioVideoSkew,
-                "framesDropped": synchronized.framesDropped + picture.framesDropped,
-                "freezeCount": synchronized.freezeCount + picture.freezeCount,
-                "pictureSteadyLatencyP50": picture.steadyLatencyP50,
-                "pictureSteadyLatencyP99": picture.steadyLatencyP99,
+                "framesDropped": synchronized.framesDropped + frame.framesDropped,
+                "freezeCount": synchronized.freezeCount + frame.freezeCount,
+                "pictureSteadyLatencyP50": frame.steadyLatencyP50,
+                "pictureSteadyLatencyP99": frame.steadyLatencyP99,
                 "steadyLatencyP50": synchronized.steadyLatencyP50, "steadyLatencyP99": synchronized.steadyLatencyP99,
                 "timeToLiveEdgeP50": startUp.liveEdgeP50, "timeToLiveEdgeP95": startUp.liveEdgeP95,
                 "firstFrameP50": startUp.firstFrameP50, "firstFrameP95": startUp.firstFrameP95,
@@ -68,10 +68,10 @@ struct LatencyCommand: AsyncParsableCommand {
         let liveEdgeP95: Double?
     }
 
-    private func measureStartUp(_ live: LiveStream, _ report: inout Report) async throws -> StartUp {
-        var chance = SeededGenerator(seed: 1)
+    private func measureStartUp(_ live: TestPatternStream, _ report: inout Report) async throws -> StartUp {
+        var generator = SeededGenerator(seed: 1)
         let joins = try await Viewing(live).joins(self.joins) {
-            .milliseconds(Int64.random(in: 200...1_200, using: &chance))
+            .milliseconds(Int64.random(in: 200...1_200, using: &generator))
         }
         // A join that did not reach the live edge counts as infinite.
         let edges = joins.map { $0.summary.timeToLiveEdge ?? .infinity }
@@ -96,7 +96,7 @@ struct LatencyCommand: AsyncParsableCommand {
     }
 
     /// Subscribes like a user, with `pcast subscribe`.
-    private func watchByProgram(_ live: LiveStream) async throws -> WatchingMetrics {
+    private func watchByProgram(_ live: TestPatternStream) async throws -> WatchingMetrics {
         let tokens = [try live.authenticationToken(), try live.viewingToken()]
         let viewer = try PCastProcess(
             ["subscribe", "--uri", live.uri, "--render", "null", "--for", "\(seconds)s"],
@@ -106,7 +106,7 @@ struct LatencyCommand: AsyncParsableCommand {
         return WatchingMetrics(summary)
     }
 
-    private func tell(
+    private func notify(
         _ statistics: WatchingMetrics, _ name: String, p50: Double, p99: Double, _ report: inout Report
     ) {
         let isQuick =

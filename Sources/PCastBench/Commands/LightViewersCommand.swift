@@ -34,16 +34,16 @@ struct LightViewersCommand: AsyncParsableCommand {
             throw ValidationError("--from must be an address and the first port, such as 127.0.0.1:20000.")
         }
         var report = Report(options)
-        let audience = try LightViewers(viewers, from: first.ip, firstPort: first.port)
-        defer { audience.leave() }
-        try await audience.join(StreamID(stream), at: uri, token: token)
-        try await audience.watching(within: .seconds(20))
+        let viewersLoad = try LightViewers(viewers, from: first.ip, firstPort: first.port)
+        defer { viewersLoad.leave() }
+        try await viewersLoad.join(StreamID(stream), at: uri, token: token)
+        try await viewersLoad.watching(within: .seconds(20))
         try await Task.sleep(for: .seconds(settleSeconds))
-        try await audience.begin()
+        try await viewersLoad.begin()
         report.event(
             "watching", ["viewers": .number(Double(viewers))],
             sentence: "\(viewers) viewers are subscribed. Press Ctrl-C to stop.")
-        await Interruption.wait()
-        report.row("light-viewers", try await audience.figures().named)
+        await StopSignals.wait()
+        report.row("light-viewers", try await viewersLoad.figures().named)
     }
 }

@@ -34,12 +34,12 @@ struct MeetingCommand: AsyncParsableCommand {
         let broadcast = try await Broadcast.start(
             streams: publishers, of: .small, viewers: total, decryptsEach: total > 1_000 ? 8 : 1)
         defer { broadcast.stop() }
-        let turn = try await broadcast.measure(seconds: seconds)
-        report.row("\(publishers) to \(viewers) each", turn.round.row, pass: !turn.round.isVoid)
+        let measurement = try await broadcast.measure(seconds: seconds)
+        report.row("\(publishers) to \(viewers) each", measurement.round.row, pass: !measurement.round.isVoid)
         try report.finish(
-            turn.round.row + [
-                ("delayP50", turn.delays.percentile(0.5)), ("delayP99", turn.delays.percentile(0.99)),
-                ("requestedOfPublishers", Double(turn.publishing.requested)),
+            measurement.round.row + [
+                ("delayP50", measurement.delays.percentile(0.5)), ("delayP99", measurement.delays.percentile(0.99)),
+                ("requestedOfPublishers", Double(measurement.publishing.requested)),
             ], targets: Self.targets)
     }
 }

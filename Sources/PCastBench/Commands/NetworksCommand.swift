@@ -24,9 +24,9 @@ struct NetworksCommand: AsyncParsableCommand {
     @OptionGroup var options: ReportOptions
 
     static let all: [NetworkRow] =
-        NetworkScene.Hop.allCases.flatMap { hop in
-            NetworkRow.steady(hop) + NetworkRow.narrow(hop) + NetworkRow.interrupted(hop)
-        } + [NetworkRow.badNeighbour, NetworkRow.synchronized, NetworkRow.simulcast] + NetworkRow.browsers
+        NetworkTestbed.ImpairedPeer.allCases.flatMap { impairedPeer in
+            NetworkRow.steady(impairedPeer) + NetworkRow.narrow(impairedPeer) + NetworkRow.interrupted(impairedPeer)
+        } + [NetworkRow.lossyPeer, NetworkRow.synchronized, NetworkRow.simulcast] + NetworkRow.browsers
 
     private var chosen: [NetworkRow] {
         guard let rows else { return Self.all }

@@ -41,7 +41,7 @@ struct OverlayCommand: AsyncParsableCommand {
         let folder = "/dev/shm/pcast-bench-\(getpid())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let film = try StampedFilm(seconds: 10, in: folder)
+        let film = try StampedVideo(seconds: 10, in: folder)
         var films = [film.file]
         if players > 1 {
             let small = "\(folder)/small.mp4"
@@ -50,14 +50,14 @@ struct OverlayCommand: AsyncParsableCommand {
                 ["-v", "error", "-nostdin", "-y", "-i", film.file, "-vf", "scale=320:180", "-c:a", "copy", small])
             films += Array(repeating: small, count: players - 1)
         }
-        let stage = try await OverlayBenchStage(films, pages: viewers)
-        let messages = try await stage.measure(.message, for: .seconds(Int64(seconds)))
+        let setup = try await OverlayBenchSetup(films, pages: viewers)
+        let messages = try await setup.measure(.message, for: .seconds(Int64(seconds)))
         report.row("message", Self.figures(messages))
-        let commands = try await stage.measure(.command, for: .seconds(Int64(seconds)))
+        let commands = try await setup.measure(.command, for: .seconds(Int64(seconds)))
         report.row("command", Self.figures(commands))
-        let hub = try await stage.measureHub(for: .seconds(Int64(seconds)))
+        let hub = try await setup.measureHub(for: .seconds(Int64(seconds)))
         report.row("hub", Self.figures(hub))
-        await stage.close()
+        await setup.close()
         try report.finish(
             [
                 "messageP50": Percentile.of(messages, 0.5), "messageP99": Percentile.of(messages, 0.99),

@@ -33,15 +33,15 @@ struct PacketsCommand: AsyncParsableCommand {
             try broadcast.run(for: .seconds(1))
             broadcast.beginMetering()
             try broadcast.run(for: .seconds(Int64(seconds)))
-            let tolls = broadcast.tolls
-            let nanoseconds = tolls.relayIn.nanoseconds + tolls.relayOut.nanoseconds
-            last = Double(nanoseconds) / Double(max(1, tolls.relayOut.packets))
+            let costs = broadcast.costs
+            let nanoseconds = costs.relayIn.nanoseconds + costs.relayOut.nanoseconds
+            last = Double(nanoseconds) / Double(max(1, costs.relayOut.packets))
             report.row(
                 "\(count) viewers",
                 [
-                    "viewers": Double(count), "packets": Double(tolls.relayOut.packets),
-                    "receivePerPacket": tolls.relayIn.nanosecondsPerPacket,
-                    "forwardPerPacket": tolls.relayOut.nanosecondsPerPacket, "perForwardedPacket": last,
+                    "viewers": Double(count), "packets": Double(costs.relayOut.packets),
+                    "receivePerPacket": costs.relayIn.nanosecondsPerPacket,
+                    "forwardPerPacket": costs.relayOut.nanosecondsPerPacket, "perForwardedPacket": last,
                 ])
         }
         try report.finish(["nanosecondsPerPacket": last], targets: [])

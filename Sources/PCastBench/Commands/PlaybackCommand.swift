@@ -43,8 +43,8 @@ struct PlaybackCommand: AsyncParsableCommand {
         let folder = "/dev/shm/pcast-bench-\(getpid())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let film = try StampedFilm(seconds: Self.length, in: folder)
-        let origin = try await FilmOrigin.open(film, head: Self.head)
+        let film = try StampedVideo(seconds: Self.length, in: folder)
+        let origin = try await TestHLSOrigin.open(film, head: Self.head)
         let file = try await starts(film.file, "start, file", &report)
         let playlist = try await starts(origin.uri("film.m3u8"), "start, HLS", &report)
         let sought = try await seeksInBuffer(origin.uri("film.m3u8"), &report)
@@ -55,12 +55,12 @@ struct PlaybackCommand: AsyncParsableCommand {
                 "fileStartP50": Percentile.of(file, 0.5), "startP50": Percentile.of(playlist, 0.5),
                 "seekP50": Percentile.of(sought, 0.5), "seekP95": Percentile.of(sought, 0.95),
                 "liveStart": live.start, "behindP50": Percentile.of(live.behind, 0.5), "behindMax": live.behind.max(),
-                "behindCameraMax": live.behindCamera.max(), "livePicturesLeftOut": Double(live.leftOut),
-                "liveLongestPicture": live.longest,
+                "behindCameraMax": live.behindCamera.max(), "liveFramesDropped": Double(live.leftOut),
+                "liveLongestFrame": live.longest,
             ],
             targets: [
                 Target("startP50", .atMost(250)), Target("seekP95", .atMost(100)), Target("behindMax", .atMost(1_500)),
-                Target("livePicturesLeftOut", .exactly(0)),
+                Target("liveFramesDropped", .exactly(0)),
             ])
     }
 
@@ -87,8 +87,8 @@ struct PlaybackCommand: AsyncParsableCommand {
             try await playback.awaitBuffer(.seconds(3 as Int64))
             let (position, end) = (playback.player.position, playback.player.bufferedPosition)
             // The target is in the middle of a frame, so that the expected frame is unambiguous.
-            let picture = (Double.random(in: position + 0.5...end - 1, using: &generator) * Double(StampedFilm.rate))
-            let goal = TimeSpan(seconds: (picture.rounded(.down) + 0.5) / Double(StampedFilm.rate))
+            let frame = (Double.random(in: position + 0.5...end - 1, using: &generator) * Double(StampedVideo.rate))
+            let goal = TimeSpan(seconds: (frame.rounded(.down) + 0.5) / Double(StampedVideo.rate))
             times.append(Self.milliseconds(try await playback.seek(to: goal)))
             if goal.seconds > Double(Self.length) - 20 { _ = try await playback.seek(to: .milliseconds(20)) }
         }
@@ -99,25 +99,26 @@ struct PlaybackCommand: AsyncParsableCommand {
         return times
     }
 
-    private func liveFigures(_ film: StampedFilm, _ report: inout Report) async throws -> LiveMetrics {
-        let origin = try await FilmOrigin.open(film, head: Self.head)
+    private func liveFigures(_ film: StampedVideo, _ report: inout Report) async throws -> LiveMetrics {
+        let origin = try await TestHLSOrigin.open(film, head: Self.head)
         let playback = MeasuredPlayback()
         var figures = LiveMetrics(start: Self.milliseconds(try await playback.start(origin.uri("live.m3u8"))))
-        let sights = try await playback.watch(.seconds(Int64(seconds)))
-        for sight in sights {
-            let shown = StampedFilm.position(of: sight.counter)
-            figures.behind.append(Self.milliseconds(origin.edge(at: sight.moment) - shown))
-            figures.behindCamera.append(Self.milliseconds(origin.camera(at: sight.moment) - shown))
+        let shownFrames = try await playback.watch(.seconds(Int64(seconds)))
+        for shownFrame in shownFrames {
+            let shown = StampedVideo.position(of: shownFrame.counter)
+            figures.behind.append(Self.milliseconds(origin.edge(at: shownFrame.moment) - shown))
+            figures.behindCamera.append(Self.milliseconds(origin.camera(at: shownFrame.moment) - shown))
         }
-        figures.leftOut = zip(sights, sights.dropFirst()).map { $1.counter - $0.counter - 1 }.reduce(0, +)
-        figures.longest = zip(sights, sights.dropFirst()).map { Self.milliseconds($1.moment - $0.moment) }.max()
+        figures.leftOut = zip(shownFrames, shownFrames.dropFirst()).map { $1.counter - $0.counter - 1 }.reduce(0, +)
+        figures.longest = zip(shownFrames, shownFrames.dropFirst()).map { Self.milliseconds($1.moment - $0.moment) }
+            .max()
         await playback.stop()
         await origin.close()
         report.row(
             "live, low latency",
             [
                 "start": figures.start, "behind": Percentile.of(figures.behind, 0.5), "behindMax": figures.behind.max(),
-                "behindCamera": Percentile.of(figures.behindCamera, 0.5), "pictures": Double(figures.behind.count),
+                "behindCamera": Percentile.of(figures.behindCamera, 0.5), "frames": Double(figures.behind.count),
                 "leftOut": Double(figures.leftOut), "longest": figures.longest,
             ])
         return figures

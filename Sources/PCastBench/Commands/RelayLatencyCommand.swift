@@ -41,16 +41,16 @@ struct RelayLatencyCommand: AsyncParsableCommand {
         var report = Report(options)
         let broadcast = try await Broadcast.start(streams: streams, of: .even, viewers: viewers, decryptsEach: 4)
         defer { broadcast.stop() }
-        let turn = try await broadcast.measure(seconds: seconds)
-        report.row("\(streams) streams to \(viewers)", turn.round.row, pass: !turn.round.isVoid)
-        let frames = turn.round.elapsed.seconds * Double(broadcast.shape.rate) * Double(streams)
-        let work = turn.round.processorTime.milliseconds / frames
-        let p99 = turn.delays.percentile(0.99)
+        let measurement = try await broadcast.measure(seconds: seconds)
+        report.row("\(streams) streams to \(viewers)", measurement.round.row, pass: !measurement.round.isVoid)
+        let frames = measurement.round.elapsed.seconds * Double(broadcast.profile.rate) * Double(streams)
+        let work = measurement.round.processorTime.milliseconds / frames
+        let p99 = measurement.delays.percentile(0.99)
         try report.finish(
             [
-                "ofProcessor": turn.round.share, "delayP50": turn.delays.percentile(0.5), "delayP99": p99,
+                "ofProcessor": measurement.round.share, "delayP50": measurement.delays.percentile(0.5), "delayP99": p99,
                 "frameWork": work, "ofFrameWork": p99.map { $0 / work },
-                "missing": Double(turn.round.missing), "idle": Double(turn.round.idle),
+                "missing": Double(measurement.round.missing), "idle": Double(measurement.round.idle),
             ], targets: targets)
     }
 }

@@ -41,15 +41,15 @@ struct RenderCommand: AsyncParsableCommand {
         var (ours, theirs, leftOut, frames) = (0.0, 0.0, 0.0, 0.0)
         for turn in 1...count {
             let own = try measured(display) { try ChildCost.run("/proc/self/exe", ["render-worker", "--file", path]) }
-            let told = try Self.told(own.cost.output)
+            let parsed = try Self.parsed(own.cost.output)
             ours += own.cost.processor.seconds
-            frames += told.frames
-            leftOut += told.frames - told.shown
+            frames += parsed.frames
+            leftOut += parsed.frames - parsed.shown
             report.row(
                 "pcast, turn \(turn)",
                 [
-                    "processor": own.cost.processor.seconds, "display": own.display, "frames": told.frames,
-                    "leftOut": told.frames - told.shown,
+                    "processor": own.cost.processor.seconds, "display": own.display, "frames": parsed.frames,
+                    "leftOut": parsed.frames - parsed.shown,
                 ])
             let other = try measured(display) {
                 try ChildCost.run("ffplay", ["-hide_banner", "-loglevel", "error", "-autoexit", path])
@@ -58,7 +58,7 @@ struct RenderCommand: AsyncParsableCommand {
             report.row(
                 "ffplay, turn \(turn)",
                 [
-                    "processor": other.cost.processor.seconds, "display": other.display, "frames": told.frames,
+                    "processor": other.cost.processor.seconds, "display": other.display, "frames": parsed.frames,
                     "leftOut": nil,
                 ])
         }
@@ -93,7 +93,7 @@ struct RenderCommand: AsyncParsableCommand {
         return (cost, before.flatMap { before in after.map { $0 - before } })
     }
 
-    private static func told(_ output: String) throws -> (frames: Double, shown: Double) {
+    private static func parsed(_ output: String) throws -> (frames: Double, shown: Double) {
         guard let object = JSONObject(text: output.trimmingCharacters(in: .whitespacesAndNewlines)),
             let frames = object["frames"]?.number, let shown = object["shown"]?.number
         else { throw BenchFailure("the worker reported no result") }

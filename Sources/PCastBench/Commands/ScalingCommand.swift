@@ -45,15 +45,17 @@ struct ScalingCommand: AsyncParsableCommand {
     func run() async throws {
         var report = Report(options)
         // A frame as viewers receive it: eight packets with 36 bytes that are not encrypted.
-        let limit = try LimitProgram(source, shape: Array(repeating: "36:1200", count: 8).joined(separator: " ") + "\n")
+        let limit = try LimitProgram(
+            source, profile: Array(repeating: "36:1200", count: 8).joined(separator: " ") + "\n")
         defer { limit.remove() }
         let cipher = LimitProgram.Cipher.allCases.last { limit.has($0) } ?? .evp
         var relay: [Int: [Double]] = [:]
         var program: [Int: [Double]] = [:]
         for number in 1...rounds {
             for count in [1, shards] {
-                let own = try await Undrained.relay(shards: count, viewersOfEach: viewers, seconds: seconds)
-                let least = try await Undrained.limit(
+                let own = try await NonReadingViewers.measurePlatform(
+                    shards: count, viewersOfEach: viewers, seconds: seconds)
+                let least = try await NonReadingViewers.limit(
                     limit, cipher, processes: count, viewersOfEach: viewers, seconds: seconds)
                 relay[count, default: []].append(Double(own.perPacket.nanoseconds))
                 program[count, default: []].append(Double(least.perPacket.nanoseconds))

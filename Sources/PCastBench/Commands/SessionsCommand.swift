@@ -47,76 +47,77 @@ struct SessionsCommand: AsyncParsableCommand {
 
     func run() async throws {
         var report = Report(options)
-        let stage = try await SessionStage.start(absence: Self.absence)
-        defer { stage.stop() }
-        let door = try DroppingProxy(
-            to: TransportAddress(ip: .loopbackV4, port: stage.port), meanLife: .seconds(20), seed: seed)
-        defer { door.close() }
-        let (ledger, tally) = (CallbackLedger(), SessionTally())
-        let surroundings = ChurnClient.Surroundings(
-            uri: "http://\(door.address)", authenticationToken: try stage.authenticationToken(),
-            viewingToken: try stage.viewingToken(), ledger: ledger, tally: tally,
+        let setup = try await SessionSetup.start(absence: Self.absence)
+        defer { setup.stop() }
+        let listeningSocket = try DroppingProxy(
+            to: TransportAddress(ip: .loopbackV4, port: setup.port), meanLifetime: .seconds(20), seed: seed)
+        defer { listeningSocket.close() }
+        let (callbacks, tally) = (CallbackRecorder(), SessionTally())
+        let context = ChurnClient.Context(
+            uri: "http://\(listeningSocket.address)", authenticationToken: try setup.authenticationToken(),
+            viewingToken: try setup.viewingToken(), callbacks: callbacks, tally: tally,
             // On average, each of the thousand sessions takes an action every five seconds.
             longestPause: .seconds(10))
 
-        try await visit(surroundings)
-        let before = try await stage.settled()
+        try await runOnce(context)
+        let before = try await setup.settled()
         report.row("idle, after \(count) sessions", before.row)
 
         let end = ContinuousClock.now + .seconds(seconds)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<count {
-                let session = ChurnClient(surroundings, seed: seed &* 1_000_003 &+ UInt64(number))
+                let session = ChurnClient(context, seed: seed &* 1_000_003 &+ UInt64(number))
                 group.addTask { await session.run(until: end) }
             }
             while ContinuousClock.now < end {
                 try await Task.sleep(for: min(.seconds(20), max(.milliseconds(1), end - .now)))
-                report.row("under load", try await stage.holdings().row)
+                report.row("under load", try await setup.holdings().row)
             }
             try await group.waitForAll()
         }
-        door.calm()
-        let after = try await stage.settled(unlike: before, by: Self.memoryLimit)
+        listeningSocket.stopDropping()
+        let after = try await setup.settled(comparedWith: before, by: Self.memoryLimit)
         // Callbacks of SDK objects that were released have time to arrive, too.
         let timeout = ContinuousClock.now + .seconds(30)
-        while ledger.uncalled > 0, ContinuousClock.now < timeout { try await Task.sleep(for: .milliseconds(100)) }
+        while callbacks.missing > 0, ContinuousClock.now < timeout { try await Task.sleep(for: .milliseconds(100)) }
         report.row("idle, at the end", after.row)
-        for kind in CallbackLedger.Kind.allCases {
+        for kind in CallbackRecorder.Kind.allCases {
             report.row(
                 "callbacks: \(kind.rawValue)",
                 [
-                    "once": Double(ledger.kept(kind)), "uncalled": Double(ledger.uncalled(kind)),
-                    "repeated": Double(ledger.repeated(kind)),
-                ], pass: ledger.uncalled(kind) == 0 && ledger.repeated(kind) == 0)
+                    "once": Double(callbacks.kept(kind)), "uncalled": Double(callbacks.missing(kind)),
+                    "repeated": Double(callbacks.repeated(kind)),
+                ], pass: callbacks.missing(kind) == 0 && callbacks.repeated(kind) == 0)
         }
-        try report.finish(figures(before, after, ledger, tally, dropped: door.dropped), targets: Self.targets)
+        try report.finish(
+            figures(before, after, callbacks, tally, dropped: listeningSocket.dropped), targets: Self.targets)
     }
 
     /// Runs each session once, with up to 100 at a time.
-    private func visit(_ surroundings: ChurnClient.Surroundings) async throws {
+    private func runOnce(_ context: ChurnClient.Context) async throws {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<count {
                 if number >= 100 { await group.next() }
-                let session = ChurnClient(surroundings, seed: UInt64(number))
-                group.addTask { await session.visit() }
+                let session = ChurnClient(context, seed: UInt64(number))
+                group.addTask { await session.runOnce() }
             }
         }
     }
 
     private func figures(
-        _ before: PlatformHoldings, _ after: PlatformHoldings, _ ledger: CallbackLedger, _ tally: SessionTally,
+        _ before: PlatformResources, _ after: PlatformResources, _ callbacks: CallbackRecorder, _ tally: SessionTally,
         dropped: Int
     ) -> [(key: String, value: Double?)] {
-        func growth(_ figure: (PlatformHoldings) -> Double?) -> Double? {
+        func growth(_ figure: (PlatformResources) -> Double?) -> Double? {
             guard let first = figure(before), let last = figure(after) else { return nil }
             return last - first
         }
-        let kinds = CallbackLedger.Kind.allCases
+        let kinds = CallbackRecorder.Kind.allCases
         return [
             ("sessionsLeft", growth(\.sessions)), ("streamsLeft", growth(\.streams)), ("viewersLeft", after.viewers),
             ("descriptorsLeft", growth(\.descriptors)), ("memoryGrowth", growth(\.memory)),
-            ("callbacksUncalled", Double(ledger.uncalled)),
-            ("callbacksRepeated", Double(kinds.reduce(0) { $0 + ledger.repeated($1) })),
+            ("callbacksUncalled", Double(callbacks.missing)),
+            ("callbacksRepeated", Double(kinds.reduce(0) { $0 + callbacks.repeated($1) })),
             ("disorders", Double(tally[.disorder])), ("connectionsDropped", Double(dropped)),
             ("resumptions", Double(tally[.resumption])), ("sessionsLost", Double(tally[.loss])),
             ("subscriptions", Double(tally[.subscription])),

@@ -45,7 +45,7 @@ struct SoakCommand: AsyncParsableCommand {
         var report = Report(options)
         let broadcast = try await Broadcast.start(
             of: .even, viewers: viewers, decryptsEach: viewers > 1_000 ? 8 : 1,
-            beginning: LightPublisher.Beginning(
+            beginning: LightPublisher.InitialState(
                 sequenceNumber: 65_000, timestamp: .max - 900_000, transportNumber: 65_300))
         defer { broadcast.stop() }
         let keeper = load.map { load in Task { try await broadcast.keepLoad(at: load) } }
@@ -56,19 +56,19 @@ struct SoakCommand: AsyncParsableCommand {
         var settled: Double?
         var rounds: [FanOutRound] = []
         for number in 1...parts {
-            async let turn = broadcast.measure(seconds: part)
+            async let measurement = broadcast.measure(seconds: part)
             if stall.span > .zero {
                 try await Task.sleep(for: .seconds(part) / 3)
-                try await broadcast.stage.platform.standStill(for: stall.span)
+                try await broadcast.setup.platform.suspend(for: stall.span)
             }
-            let measured = try await turn
+            let measured = try await measurement
             let round = measured.round
             rounds.append(round)
-            let memory = broadcast.stage.residentMemory
+            let memory = broadcast.setup.residentMemory
             settled = settled ?? memory
-            let pictures = Double(measured.publishing.frames) / round.elapsed.seconds
+            let frames = Double(measured.publishing.frames) / round.elapsed.seconds
             report.row(
-                "\(number) of \(parts)", round.row + [("pictures", pictures), ("memory", memory)],
+                "\(number) of \(parts)", round.row + [("pictures", frames), ("memory", memory)],
                 pass: round.missing == 0)
         }
         func sum(_ figure: (FanOutRound) -> Int) -> Double { Double(rounds.reduce(0) { $0 + figure($1) }) }
@@ -77,7 +77,7 @@ struct SoakCommand: AsyncParsableCommand {
                 ("minutes", minutes), ("packets", sum(\.packets)), ("missing", sum(\.missing)),
                 ("unauthentic", sum(\.unauthentic)), ("idle", sum(\.idle)), ("ownDrops", sum(\.ownDrops)),
                 ("ofProcessor", Percentile.of(rounds.map(\.share), 0.5)),
-                ("memoryGrowth", settled.map { broadcast.stage.residentMemory - $0 }),
+                ("memoryGrowth", settled.map { broadcast.setup.residentMemory - $0 }),
             ], targets: Self.targets + (load.map { [Target("ofProcessor", .atLeast(0.95 * $0))] } ?? []))
     }
 }

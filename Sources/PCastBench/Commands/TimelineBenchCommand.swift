@@ -54,53 +54,53 @@ struct TimelineBenchCommand: AsyncParsableCommand {
         let folder = "/dev/shm/pcast-bench-\(getpid())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let platform = try await TimelineStage.start(in: folder)
+        let platform = try await TimelineSetup.start(in: folder)
         defer { platform.stop() }
-        let film = try StampedFilm(seconds: TimelineProgramme.head + seconds + Self.rest, in: folder)
-        let viewers = try await TimelineProgramme(platform, film: film, count: count, seconds: seconds, seed: seed)
+        let film = try StampedVideo(seconds: TimelineScenario.head + seconds + Self.rest, in: folder)
+        let viewers = try await TimelineScenario(platform, film: film, count: count, seconds: seconds, seed: seed)
             .run()
         for viewer in viewers { report.row(viewer.name, Totals([viewer.figures]).row) }
         let programme = Totals(viewers.map(\.figures))
-        let crowd = consumers > 0 ? try await TimelineCrowd.measure(platform, consumers, rounds: rounds) : nil
-        if let crowd {
+        let load = consumers > 0 ? try await TimelineLoad.measure(platform, consumers, rounds: rounds) : nil
+        if let load {
             report.row(
                 "\(consumers) consumers",
                 [
-                    "latencyP50": Percentile.of(crowd.latencies, 0.5),
-                    "latencyP99": Percentile.of(crowd.latencies, 0.99),
-                    "latencyMax": crowd.latencies.max(), "joined": crowd.joining, "missing": Double(crowd.missing),
+                    "latencyP50": Percentile.of(load.latencies, 0.5),
+                    "latencyP99": Percentile.of(load.latencies, 0.99),
+                    "latencyMax": load.latencies.max(), "joined": load.joining, "missing": Double(load.missing),
                 ])
         }
         try report.finish(
             [
-                "told": programme.told, "seeks": programme.seeks, "early": programme.early,
+                "told": programme.delivered, "seeks": programme.seeks, "early": programme.early,
                 "lateP99": programme.lateP99, "lateMax": programme.lateMax, "sets": programme.sets,
                 "wrongSets": programme.wrongSets, "consumers": Double(consumers),
-                "latencyP50": crowd.flatMap { Percentile.of($0.latencies, 0.5) },
-                "latencyP99": crowd.flatMap { Percentile.of($0.latencies, 0.99) },
-                "latencyMax": crowd?.latencies.max(), "missing": crowd.map { Double($0.missing) },
+                "latencyP50": load.flatMap { Percentile.of($0.latencies, 0.5) },
+                "latencyP99": load.flatMap { Percentile.of($0.latencies, 0.99) },
+                "latencyMax": load?.latencies.max(), "missing": load.map { Double($0.missing) },
             ],
             targets: [
                 Target("early", .exactly(0)), Target("lateMax", .atMost(100)), Target("wrongSets", .exactly(0)),
-            ] + (crowd == nil ? [] : [Target("latencyMax", .atMost(500)), Target("missing", .exactly(0))]))
+            ] + (load == nil ? [] : [Target("latencyMax", .atMost(500)), Target("missing", .exactly(0))]))
     }
 
     /// The sums over one or all viewers.
     private struct Totals {
-        let told, seeks, early, sets, wrongSets: Double
+        let delivered, seeks, early, sets, wrongSets: Double
         let lateP99, lateMax: Double?
 
         init(_ all: [TimelineViewer.Figures]) {
             func sum(_ value: (TimelineViewer.Figures) -> Int) -> Double { Double(all.map(value).reduce(0, +)) }
             let late = all.flatMap(\.late)
-            (told, seeks, early) = (sum(\.told), sum(\.seeks), sum(\.early))
+            (delivered, seeks, early) = (sum(\.delivered), sum(\.seeks), sum(\.early))
             (sets, wrongSets) = (sum(\.sets), sum(\.wrongSets))
             (lateP99, lateMax) = (Percentile.of(late, 0.99), late.max())
         }
 
         var row: Report.Figures {
             [
-                "told": told, "seeks": seeks, "early": early, "lateP99": lateP99, "lateMax": lateMax, "sets": sets,
+                "told": delivered, "seeks": seeks, "early": early, "lateP99": lateP99, "lateMax": lateMax, "sets": sets,
                 "wrongSets": wrongSets,
             ]
         }

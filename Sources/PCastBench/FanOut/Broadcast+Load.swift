@@ -10,14 +10,14 @@ extension Broadcast {
     /// Keeps the platform at a fraction of its CPU by changing the publishers' frame rate, until the task is cancelled.
     /// On a shared machine, the same work takes a different fraction at different times.
     func keepLoad(at share: Double) async throws {
-        let usual = 1 / Double(shape.rate)
+        let typical = 1 / Double(profile.rate)
         var factor = 1.0
         while true {
-            let (start, before) = (MonotonicClock.now(), stage.processorTime)
+            let (start, before) = (MonotonicClock.now(), setup.processorTime)
             try await Task.sleep(for: .seconds(Self.step.seconds))
-            let taken = (stage.processorTime - before).seconds / (MonotonicClock.now() - start).seconds
-            factor = Self.range.clamping(factor * Self.change.clamping(share / max(taken, 0.01)))
-            await publishers.setInterval(TimeSpan(seconds: usual / factor))
+            let cpuTime = (setup.processorTime - before).seconds / (MonotonicClock.now() - start).seconds
+            factor = Self.range.clamping(factor * Self.change.clamping(share / max(cpuTime, 0.01)))
+            await publishers.setInterval(TimeSpan(seconds: typical / factor))
         }
     }
 }

@@ -7,7 +7,7 @@ struct FanOutMeasurement {
     let seconds: Int
     let sample: Int
 
-    private var relay: [FanOutRound] = []
+    private var platformRounds: [FanOutRound] = []
     private var janus: [FanOutRound] = []
     private var limits: [(cipher: LimitProgram.Cipher, round: FanOutRound)] = []
 
@@ -29,32 +29,32 @@ struct FanOutMeasurement {
         }
         defer { sink?.stop() }
         for number in 1...rounds {
-            let turn = try await broadcast.measure(seconds: seconds).round
-            relay.append(turn)
-            report.row("\(number): relay", turn.row, pass: !turn.isVoid)
+            let measurement = try await broadcast.measure(seconds: seconds).round
+            platformRounds.append(measurement)
+            report.row("\(number): relay", measurement.row, pass: !measurement.isVoid)
             guard limit != nil || rival != nil else { continue }
             await broadcast.publishers.run(false)
             if let limit, let sink {
                 for cipher in ciphers {
-                    let turn = try await limitTurn(limit, cipher, into: sink)
-                    limits.append((cipher, turn))
-                    report.row("\(number): C, \(cipher.rawValue)", turn.row, pass: !turn.isVoid)
+                    let measurement = try await measureLimit(limit, cipher, into: sink)
+                    limits.append((cipher, measurement))
+                    report.row("\(number): C, \(cipher.rawValue)", measurement.row, pass: !measurement.isVoid)
                 }
             }
             if let rival {
-                let turn = try await rival.measure(seconds: seconds)
-                janus.append(turn)
-                report.row("\(number): Janus", turn.row, pass: !turn.isVoid)
+                let measurement = try await rival.measure(seconds: seconds)
+                janus.append(measurement)
+                report.row("\(number): Janus", measurement.row, pass: !measurement.isVoid)
             }
             await broadcast.publishers.run()
             try await Task.sleep(for: .seconds(1))
         }
     }
 
-    private func limitTurn(
+    private func measureLimit(
         _ limit: LimitProgram, _ cipher: LimitProgram.Cipher, into sink: LoadLoop<LimitSink>
     ) async throws -> FanOutRound {
-        let (viewers, sample, rate, port) = (viewers, sample, broadcast.shape.rate, sink.port)
+        let (viewers, sample, rate, port) = (viewers, sample, broadcast.profile.rate, sink.port)
         await sink.call { sink, _ in sink = LimitSink(viewers, port: port, decryptsEach: sample) }
         let (drops, ownTime, start, received) = (
             sink.ownDrops, sink.processorTime, MonotonicClock.now(), sink.received
@@ -70,9 +70,9 @@ struct FanOutMeasurement {
             seen = await sink.call { sink, _ in sink.figures }
         }
         // The last reports arrive after the program has ended. In a short measurement, these are many.
-        guard figures.forgedReports == 0, figures.reports > seen.reports / 2 else {
+        guard figures.fakeReports == 0, figures.reports > seen.reports / 2 else {
             throw BenchFailure(
-                "C read \(figures.reports) of \(seen.reports) reports, \(figures.forgedReports) not authentic")
+                "C read \(figures.reports) of \(seen.reports) reports, \(figures.fakeReports) not authentic")
         }
         return FanOutRound(
             processorTime: figures.processorTime, packets: figures.packets,
@@ -87,8 +87,8 @@ struct FanOutMeasurement {
 
     var figures: [(key: String, value: Double?)] {
         let all = LimitProgram.Cipher.allCases.compactMap { limit($0) }
-        let own = FanOutRound.median(relay)
-        let rounds = relay + limits.map(\.round) + janus
+        let own = FanOutRound.median(platformRounds)
+        let rounds = platformRounds + limits.map(\.round) + janus
         return [
             ("viewers", Double(viewers)), ("relayPerPacket", own), ("evpPerPacket", limit(.evp)),
             ("ipsecPerPacket", limit(.ipsecMB)),
@@ -96,9 +96,9 @@ struct FanOutMeasurement {
             ("ratioToC", all.min().flatMap { limit in own.map { $0 / limit } }),
             ("janusPerPacket", FanOutRound.median(janus)),
             ("ratioToJanus", FanOutRound.median(janus).flatMap { janus in own.map { janus / $0 } }),
-            ("missing", Double(relay.reduce(0) { $0 + $1.missing })),
-            ("idle", Double(relay.reduce(0) { $0 + $1.idle })),
-            ("unauthentic", Double(relay.reduce(0) { $0 + $1.unauthentic })),
+            ("missing", Double(platformRounds.reduce(0) { $0 + $1.missing })),
+            ("idle", Double(platformRounds.reduce(0) { $0 + $1.idle })),
+            ("unauthentic", Double(platformRounds.reduce(0) { $0 + $1.unauthentic })),
             ("missingOfC", Double(limits.reduce(0) { $0 + $1.round.missing })),
             ("unauthenticOfC", Double(limits.reduce(0) { $0 + $1.round.unauthentic })),
             ("ownDrops", Double(rounds.reduce(0) { $0 + $1.ownDrops })),

@@ -6,7 +6,7 @@ import PCastWebRTC
 /// frame are sent at once at its time, so that later delays are those of the SFU.
 final class LightPublisher: LightPeer {
     /// The first numbers and times.
-    struct Beginning: Sendable {
+    struct InitialState: Sendable {
         var sequenceNumber: UInt16 = 1_000
         var timestamp: UInt32 = 90_000
         var transportNumber: UInt16 = 0
@@ -21,7 +21,7 @@ final class LightPublisher: LightPeer {
     private var transport: SecureTransport
     private let media: NegotiatedMedia
     private let clock: WallClockReference
-    private let shape: StreamShape
+    private let profile: TrafficProfile
     private let begun: Instant
     /// The sequence number of the next retransmission.
     private var retransmissionNumber: UInt16 = 1
@@ -38,7 +38,7 @@ final class LightPublisher: LightPeer {
     private var leavesKeyFrame = false
     private var timestamp: UInt32 = 0
     private var log = [Sent?](repeating: nil, count: logSize)
-    private var again: [UInt16] = []
+    private var repeats: [UInt16] = []
     private var reportDue: Instant?
     private var wantsKeyFrame = true
 
@@ -60,8 +60,8 @@ final class LightPublisher: LightPeer {
     /// Creates a publisher from its offer and the platform's answer. `begun` is the time of the first frame. Throws if
     /// the answer is invalid.
     init(
-        _ own: LightPublisherOffer, answer: SessionDescription, address: TransportAddress, shape: StreamShape,
-        clock: WallClockReference, begun: Instant, beginning: Beginning = Beginning(), at now: Instant
+        _ own: LightPublisherOffer, answer: SessionDescription, address: TransportAddress, profile: TrafficProfile,
+        clock: WallClockReference, begun: Instant, beginning: InitialState = InitialState(), at now: Instant
     ) throws {
         let session = try own.offer.accept(answer)
         guard let media = session.media.first else { throw BenchFailure("the platform did not accept the video") }
@@ -69,9 +69,9 @@ final class LightPublisher: LightPeer {
         transport = try own.identity.transport(to: session, from: address, using: &generator, at: now)
         self.media = media
         self.clock = clock
-        self.shape = shape
+        self.profile = profile
         self.begun = begun
-        interval = TimeSpan(seconds: 1 / Double(shape.rate))
+        interval = TimeSpan(seconds: 1 / Double(profile.rate))
         reference = (0, begun)
         sequence = beginning.sequenceNumber
         transportNumber = beginning.transportNumber
@@ -101,7 +101,7 @@ final class LightPublisher: LightPeer {
             case .pictureLossIndication: wantsKeyFrame = true
             case .negativeAcknowledgement(let nack):
                 var budget = NegativeAcknowledgement.maximumCountPerDatagram
-                nack.forEach(in: bytes, budget: &budget) { again.append($0) }
+                nack.forEach(in: bytes, budget: &budget) { repeats.append($0) }
             default: break
             }
         }
@@ -146,15 +146,15 @@ final class LightPublisher: LightPeer {
         guard transport.canSend, let path = transport.path else { return false }
         beginFrame(at: now)
         while let size = leaving.first {
-            guard let room = batch.reserve() else { return true }
+            guard let buffer = batch.reserve() else { return true }
             leaving.removeFirst()
-            let length = write(size, isLast: leaving.isEmpty, into: room, at: now)
+            let length = write(size, isLast: leaving.isEmpty, into: buffer, at: now)
             batch.commit(length: length, to: path)
         }
-        while let number = again.last {
-            guard let room = batch.reserve() else { return true }
-            again.removeLast()
-            let length = repeatPacket(number, into: room, at: now)
+        while let number = repeats.last {
+            guard let buffer = batch.reserve() else { return true }
+            repeats.removeLast()
+            let length = repeatPacket(number, into: buffer, at: now)
             if length > 0 { batch.commit(length: length, to: path) }
         }
         return report(into: &batch, to: path, at: now)
@@ -170,7 +170,7 @@ final class LightPublisher: LightPeer {
         frames += 1
         leavesKeyFrame = wantsKeyFrame
         wantsKeyFrame = false
-        let sizes = leavesKeyFrame ? shape.keyFrame : shape.frames[Int(number) % shape.frames.count]
+        let sizes = leavesKeyFrame ? profile.keyFrame : profile.frames[Int(number) % profile.frames.count]
         leaving = sizes[...]
         timestamp = rtpTimestamp(of: captured)
         if leavesKeyFrame {
@@ -193,22 +193,22 @@ final class LightPublisher: LightPeer {
     }
 
     private func write(
-        _ size: Int, isLast: Bool, into room: UnsafeMutableRawBufferPointer, at now: Instant
+        _ size: Int, isLast: Bool, into buffer: UnsafeMutableRawBufferPointer, at now: Instant
     ) -> Int {
         let header = RTPHeader(
             marker: isLast, payloadType: media.payloadType, sequenceNumber: sequence, timestamp: timestamp,
             ssrc: media.localSSRC ?? 0)
-        let layout = header.write(into: room, extensions: extensions(at: now), map: media.extensionMap)
-        let startsKeyFrame = leavesKeyFrame && leaving.count == shape.keyFrame.count - 1
+        let layout = header.write(into: buffer, extensions: extensions(at: now), map: media.extensionMap)
+        let startsKeyFrame = leavesKeyFrame && leaving.count == profile.keyFrame.count - 1
         let payload = max(24, size - layout.size - (transport.profile?.tagLength ?? 16))
         let sent = Sent(header: header, payloadSize: payload, startsKeyFrame: startsKeyFrame)
         log[Int(sequence) % Self.logSize] = sent
         sequence &+= 1
         packets += 1
         Self.writePayload(
-            into: UnsafeMutableRawBufferPointer(rebasing: room[layout.size..<layout.size + payload]),
+            into: UnsafeMutableRawBufferPointer(rebasing: buffer[layout.size..<layout.size + payload]),
             startsKeyFrame: startsKeyFrame, isKeyFrame: leavesKeyFrame, at: now)
-        let length = transport.protectRTP(room, length: layout.size + payload, headerSize: layout.size)
+        let length = transport.protectRTP(buffer, length: layout.size + payload, headerSize: layout.size)
         bytes += length
         payloadBytes += payload
         return length
@@ -250,7 +250,7 @@ final class LightPublisher: LightPeer {
         return Instant(nanoseconds: packet.loadUnaligned(fromByteOffset: start + 6, as: Int64.self).bigEndian)
     }
 
-    private func repeatPacket(_ number: UInt16, into room: UnsafeMutableRawBufferPointer, at now: Instant) -> Int {
+    private func repeatPacket(_ number: UInt16, into buffer: UnsafeMutableRawBufferPointer, at now: Instant) -> Int {
         requested += 1
         guard let sent = log[Int(number) % Self.logSize], sent.header.sequenceNumber == number,
             let type = media.rtxPayloadType
@@ -259,28 +259,28 @@ final class LightPublisher: LightPeer {
             marker: sent.header.marker, payloadType: type, sequenceNumber: retransmissionNumber,
             timestamp: sent.header.timestamp, ssrc: media.localRTXSSRC ?? 1)
         retransmissionNumber &+= 1
-        let layout = header.write(into: room, extensions: extensions(at: now), map: media.extensionMap)
-        room.storeBytes(of: number.bigEndian, toByteOffset: layout.size, as: UInt16.self)
+        let layout = header.write(into: buffer, extensions: extensions(at: now), map: media.extensionMap)
+        buffer.storeBytes(of: number.bigEndian, toByteOffset: layout.size, as: UInt16.self)
         let start = layout.size + RTXEncapsulation.headerSize
         Self.writePayload(
-            into: UnsafeMutableRawBufferPointer(rebasing: room[start..<start + sent.payloadSize]),
+            into: UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + sent.payloadSize]),
             startsKeyFrame: sent.startsKeyFrame, isKeyFrame: false, at: now)
-        return transport.protectRTP(room, length: start + sent.payloadSize, headerSize: layout.size)
+        return transport.protectRTP(buffer, length: start + sent.payloadSize, headerSize: layout.size)
     }
 
     /// Sends a sender report every second.
     private func report(into batch: inout DatagramBatch, to path: NetworkPath, at now: Instant) -> Bool {
         guard let reportDue, reportDue <= now else { return false }
-        guard let room = batch.reserve() else { return true }
+        guard let buffer = batch.reserve() else { return true }
         self.reportDue = now + .seconds(1)
-        var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: room[..<1_000]))
+        var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: buffer[..<1_000]))
         writer.senderReport(
             SenderInformation(
                 ssrc: media.localSSRC ?? 0, ntpTimestamp: clock.wallTime(at: now).ntpTimestamp,
                 rtpTimestamp: rtpTimestamp(of: now),
                 packetCount: UInt32(truncatingIfNeeded: packets), octetCount: UInt32(truncatingIfNeeded: payloadBytes)))
         writer.sourceDescription(ssrc: media.localSSRC ?? 0, cname: Array("light".utf8).span)
-        let length = transport.protectRTCP(room, length: writer.count)
+        let length = transport.protectRTCP(buffer, length: writer.count)
         if length > 0 { batch.commit(length: length, to: path) }
         return false
     }

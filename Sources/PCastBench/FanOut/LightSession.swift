@@ -11,19 +11,19 @@ enum LightSession {
     /// the session. Throws `BenchFailure` if the platform rejects it.
     static func view(
         _ offer: SessionDescription, at uri: String, authenticationToken: String, token: String
-    ) async throws -> (answer: SessionDescription, life: Task<Void, any Error>) {
+    ) async throws -> (answer: SessionDescription, session: Task<Void, any Error>) {
         let (answers, continuation) = AsyncThrowingStream<String, any Error>.makeStream()
         let requests = [
             SignalingRequest.authenticate(authentication(authenticationToken)),
             .setupStream(setup(offer.text, token: token)),
         ]
-        let life = Task {
+        let session = Task {
             do {
                 try await WebSocketClient().connect(to: uri + "/ws") { connection in
-                    let talk = Talk(connection, continuation)
-                    try await talk.advance { talk in
-                        talk.handle(.connected, at: MonotonicClock.now())
-                        for request in requests { _ = talk.request(request, at: MonotonicClock.now()) }
+                    let exchange = SignalingExchange(connection, continuation)
+                    try await exchange.advance { exchange in
+                        exchange.handle(.connected, at: MonotonicClock.now())
+                        for request in requests { _ = exchange.request(request, at: MonotonicClock.now()) }
                     }
                     try await connection.forEachMessage { message in
                         let frame: SignalingFrame =
@@ -31,7 +31,7 @@ enum LightSession {
                             case .text(let text): .text(text)
                             case .binary(let bytes): .binary(bytes)
                             }
-                        try await talk.advance { $0.handle(.received(frame), at: MonotonicClock.now()) }
+                        try await exchange.advance { $0.handle(.received(frame), at: MonotonicClock.now()) }
                     }
                 }
                 continuation.finish(throwing: BenchFailure("the session ended"))
@@ -41,17 +41,17 @@ enum LightSession {
             }
         }
         do {
-            for try await answer in answers { return (try SessionDescription(parsing: answer), life) }
+            for try await answer in answers { return (try SessionDescription(parsing: answer), session) }
             throw BenchFailure("the session ended")
         } catch {
-            life.cancel()
+            session.cancel()
             throw error
         }
     }
 
     /// The client's part of the signaling on one connection.
-    private final class Talk: Sendable {
-        private let conversation = Mutex(ClientConversation())
+    private final class SignalingExchange: Sendable {
+        private let machine = Mutex(ClientSignalingMachine())
         private let connection: WebSocketConnection
         private let answers: AsyncThrowingStream<String, any Error>.Continuation
 
@@ -60,17 +60,17 @@ enum LightSession {
             self.answers = answers
         }
 
-        func advance(_ change: @Sendable (inout ClientConversation) -> Void) async throws {
-            let outputs = conversation.withLock { conversation in
-                change(&conversation)
-                var outputs: [ClientConversation.Output] = []
-                while let output = conversation.poll() { outputs.append(output) }
+        func advance(_ change: @Sendable (inout ClientSignalingMachine) -> Void) async throws {
+            let outputs = machine.withLock { machine in
+                change(&machine)
+                var outputs: [ClientSignalingMachine.Output] = []
+                while let output = machine.poll() { outputs.append(output) }
                 return outputs
             }
             for output in outputs { try await follow(output) }
         }
 
-        private func follow(_ output: ClientConversation.Output) async throws {
+        private func follow(_ output: ClientSignalingMachine.Output) async throws {
             switch output {
             case .send(.text(let text)): try await connection.send(.text(text))
             case .send(.binary(let bytes)): try await connection.send(.binary(bytes))

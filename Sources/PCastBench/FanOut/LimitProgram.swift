@@ -14,28 +14,28 @@ struct LimitProgram {
         let processorTime: TimeSpan
         /// The number of viewers' reports, and of those that were not authentic.
         let reports: Int
-        let forgedReports: Int
+        let fakeReports: Int
     }
 
     /// The number of messages per system call, the fastest of 4 to 64 when this was written.
     private static let batch = 16
 
     private let program: URL
-    private let shape: URL
+    private let profile: URL
 
     /// Builds the program from its source. `text` is the description of a viewer's packets; see `PacketTap`. Throws
     /// `BenchFailure` without a C compiler, OpenSSL's headers or the source.
-    init(_ source: String, shape text: String) throws {
+    init(_ source: String, profile text: String) throws {
         let folder = FileManager.default.temporaryDirectory
         program = folder.appendingPathComponent("pcast-limit-\(getpid())")
-        shape = folder.appendingPathComponent("pcast-shape-\(getpid())")
-        try text.write(to: shape, atomically: false, encoding: .utf8)
+        profile = folder.appendingPathComponent("pcast-shape-\(getpid())")
+        try text.write(to: profile, atomically: false, encoding: .utf8)
         _ = try ChildCost.run("cc", ["-O2", "-o", program.path, source, "-lcrypto", "-ldl"])
     }
 
     func remove() {
         try? FileManager.default.removeItem(at: program)
-        try? FileManager.default.removeItem(at: shape)
+        try? FileManager.default.removeItem(at: profile)
     }
 
     /// Returns whether a cipher implementation is available.
@@ -44,15 +44,15 @@ struct LimitProgram {
     }
 
     /// Runs the program. `first` is the number of the first viewer, whose address is counted from
-    /// `FanOutStage.viewersBegin`, and `port` the port of all viewers. `rate` is in frames per second; 0 sends without
+    /// `FanOutSetup.viewersBegin`, and `port` the port of all viewers. `rate` is in frames per second; 0 sends without
     /// pauses. `processor` is its CPU. Throws `BenchFailure`.
     func run(
         _ cipher: Cipher, viewers: Int, first: Int = 0, port: UInt16, rate: Int64, frames: Int,
-        processor: Int = FanOutStage.relayProcessor
+        processor: Int = FanOutSetup.relayProcessor
     ) throws -> Figures {
         let words = [
-            program.path, cipher.rawValue, shape.path,
-            "\(IPAddress(v4: FanOutStage.viewersBegin + UInt32(first)))", "\(viewers)",
+            program.path, cipher.rawValue, profile.path,
+            "\(IPAddress(v4: FanOutSetup.viewersBegin + UInt32(first)))", "\(viewers)",
             "\(port)", "\(rate)", "\(frames)", "\(Self.batch)", "0",
         ]
         let command = Processor.prefix(processor) + words
@@ -62,6 +62,6 @@ struct LimitProgram {
         guard numbers.count == 8 else { throw BenchFailure("\(program.lastPathComponent): \(output)") }
         return Figures(
             packets: numbers[0], processorTime: .nanoseconds(Int64(numbers[2])), reports: numbers[6],
-            forgedReports: numbers[7])
+            fakeReports: numbers[7])
     }
 }

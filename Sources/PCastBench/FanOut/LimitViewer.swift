@@ -30,7 +30,7 @@ final class LimitViewer: LightPeer {
     private static let cname = Array("light".utf8)
     private static let reportInterval = TimeSpan.seconds(Int64(1))
     /// The size of the longest report, in bytes.
-    private static let room = 1_000
+    private static let reportSize = 1_000
 
     /// Creates a viewer whose keys are derived from its number; see `scripts/fanout-limit.c`. For `decryptsEach`, see
     /// `LightViewer`. Returns nil if the keys are invalid.
@@ -84,8 +84,8 @@ final class LimitViewer: LightPeer {
 
     func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         guard let path, let deadline, now >= deadline else { return false }
-        guard let room = batch.reserve() else { return true }
-        var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: room[..<Self.room]))
+        guard let reportSize = batch.reserve() else { return true }
+        var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: reportSize[..<Self.reportSize]))
         if let nextReport, now >= nextReport {
             self.nextReport = nextReport + Self.reportInterval
             writer.receiverReport(ssrc: ssrc)
@@ -95,7 +95,7 @@ final class LimitViewer: LightPeer {
             writer.receiverReferenceTime(ssrc: ssrc, ntpTimestamp: UInt64(bitPattern: now.nanoseconds))
         }
         _ = arrivals.poll(into: &writer, senderSSRC: ssrc, mediaSSRC: mediaSSRC, at: now)
-        let length = sender.protectRTCP(room, length: writer.count)
+        let length = sender.protectRTCP(reportSize, length: writer.count)
         if length > 0 {
             batch.commit(length: length, to: path)
             figures.reports += 1
@@ -115,7 +115,7 @@ extension LoadGenerator where Peer == LimitViewer {
         self.init()
         for number in 0..<UInt32(count) {
             guard let viewer = LimitViewer(number, decryptsEach: decryptsEach) else { continue }
-            let ip = IPAddress(v4: FanOutStage.viewersBegin + number)
+            let ip = IPAddress(v4: FanOutSetup.viewersBegin + number)
             add(viewer, at: TransportAddress(ip: ip, port: port))
         }
     }

@@ -12,13 +12,13 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
     typealias Work = @Sendable (inout M, Instant) -> Void
 
     let port: UInt16
-    private let mail: Mail
+    private let inbox: Inbox
     private let thread: WorkerThread
 
-    private final class Mail: Sendable {
+    private final class Inbox: Sendable {
         let items = Mutex<[Work]>([])
         let isOver = Atomic(false)
-        let isResting = Atomic(false)
+        let isPaused = Atomic(false)
         /// The lost datagrams; see `LoadSocket.Arrival`.
         let drops = Atomic<UInt32>(0)
         let unsent = Atomic<Int>(0)
@@ -45,14 +45,14 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
         let socket = try LoadSocket()
         let port = socket.port
         self.port = port
-        let mail = Mail()
-        self.mail = mail
+        let inbox = Inbox()
+        self.inbox = inbox
         // The socket is transferred to the thread, which owns it from then on.
         let passed = Unmanaged.passRetained(socket)
         nonisolated(unsafe) let reference = passed.toOpaque()
         thread = try WorkerThread(name: name) {
             let driver = Driver(
-                Unmanaged<LoadSocket>.fromOpaque(reference).takeRetainedValue(), mail, makeMachine(port))
+                Unmanaged<LoadSocket>.fromOpaque(reference).takeRetainedValue(), inbox, makeMachine(port))
             driver.run()
         }
     }
@@ -61,57 +61,57 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
 
     func call<R: Sendable>(_ body: @escaping @Sendable (inout M, Instant) -> R) async -> R {
         await withCheckedContinuation { continuation in
-            mail.items.withLock { $0.append { machine, now in continuation.resume(returning: body(&machine, now)) } }
-            mail.ring()
+            inbox.items.withLock { $0.append { machine, now in continuation.resume(returning: body(&machine, now)) } }
+            inbox.ring()
         }
     }
 
     func submit(_ work: @escaping Work) {
-        mail.items.withLock { $0.append(work) }
-        mail.ring()
+        inbox.items.withLock { $0.append(work) }
+        inbox.ring()
     }
 
     /// The number of datagrams that this side lost because it was late or could not send.
-    var ownDrops: Int { Int(mail.drops.load(ordering: .relaxed)) + mail.unsent.load(ordering: .relaxed) }
+    var ownDrops: Int { Int(inbox.drops.load(ordering: .relaxed)) + inbox.unsent.load(ordering: .relaxed) }
 
     /// The number of received datagrams and messages. On the same machine, messages have the sizes in which they were
     /// sent (UDP_GRO).
     var received: (datagrams: Int, messages: Int) {
-        (mail.datagrams.load(ordering: .relaxed), mail.messages.load(ordering: .relaxed))
+        (inbox.datagrams.load(ordering: .relaxed), inbox.messages.load(ordering: .relaxed))
     }
 
     /// The CPU time of the thread.
-    var processorTime: TimeSpan { .nanoseconds(mail.processorTime.load(ordering: .relaxed)) }
+    var processorTime: TimeSpan { .nanoseconds(inbox.processorTime.load(ordering: .relaxed)) }
 
     /// Stops reading and sending. The kernel drops incoming datagrams.
     func rest() {
-        mail.isResting.store(true, ordering: .releasing)
-        mail.ring()
+        inbox.isPaused.store(true, ordering: .releasing)
+        inbox.ring()
     }
 
     /// Ends the thread after all pending work.
     func stop() {
-        mail.isOver.store(true, ordering: .releasing)
-        mail.ring()
+        inbox.isOver.store(true, ordering: .releasing)
+        inbox.ring()
         thread.join()
     }
 
     /// The state of the thread.
     private final class Driver {
         private let socket: LoadSocket
-        private let mail: Mail
+        private let inbox: Inbox
         private var machine: M
         private var batch = DatagramBatch()
         private var now = MonotonicClock.now()
         private let poller = clinux_epoll_create()
         private let events = UnsafeMutablePointer<clinux_event>.allocate(capacity: Int(CLINUX_EVENTS_PER_WAIT))
 
-        init(_ socket: LoadSocket, _ mail: Mail, _ machine: consuming sending M) {
+        init(_ socket: LoadSocket, _ inbox: Inbox, _ machine: consuming sending M) {
             self.socket = socket
-            self.mail = mail
+            self.inbox = inbox
             self.machine = machine
             _ = clinux_epoll_control(poller, Int32(CLINUX_ADD), socket.number, UInt32(CLINUX_READABLE), 0)
-            _ = clinux_epoll_control(poller, Int32(CLINUX_ADD), mail.wake, UInt32(CLINUX_READABLE), 1)
+            _ = clinux_epoll_control(poller, Int32(CLINUX_ADD), inbox.wake, UInt32(CLINUX_READABLE), 1)
         }
 
         deinit {
@@ -120,10 +120,10 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
         }
 
         func run() {
-            while !mail.isOver.load(ordering: .acquiring), !mail.isResting.load(ordering: .acquiring) { turn() }
+            while !inbox.isOver.load(ordering: .acquiring), !inbox.isPaused.load(ordering: .acquiring) { turn() }
             // Otherwise, incoming datagrams would wake the thread continuously.
             _ = clinux_epoll_control(poller, Int32(CLINUX_REMOVE), socket.number, 0, 0)
-            while !mail.isOver.load(ordering: .acquiring) {
+            while !inbox.isOver.load(ordering: .acquiring) {
                 wait(until: nil)
                 now = tick()
                 perform()
@@ -146,8 +146,8 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
             perform()
             expire()
             send()
-            mail.processorTime.store(Processor.threadTime.nanoseconds, ordering: .relaxed)
-            mail.unsent.store(socket.unsent, ordering: .relaxed)
+            inbox.processorTime.store(Processor.threadTime.nanoseconds, ordering: .relaxed)
+            inbox.unsent.store(socket.unsent, ordering: .relaxed)
         }
 
         private func tick() -> Instant { max(now, MonotonicClock.now()) }
@@ -157,11 +157,11 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
             let count = max(0, Int(clinux_epoll_wait(poller, events, left)))
             guard (0..<count).contains(where: { events[$0].token == 1 }) else { return }
             var rings: UInt64 = 0
-            _ = read(mail.wake, &rings, 8)
+            _ = read(inbox.wake, &rings, 8)
         }
 
         private func perform() {
-            for work in mail.items.withLock({ items in
+            for work in inbox.items.withLock({ items in
                 defer { items = [] }
                 return items
             }) { work(&machine, now) }
@@ -174,7 +174,7 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
             var datagrams = 0
             for index in 0..<count {
                 let arrival = socket.arrival(index)
-                if arrival.drops > 0 { mail.drops.store(arrival.drops, ordering: .relaxed) }
+                if arrival.drops > 0 { inbox.drops.store(arrival.drops, ordering: .relaxed) }
                 let time = arrival.time.map { clocks.instant(at: $0) } ?? clocks.instant
                 now = max(now, min(time, clocks.instant))
                 var offset = 0
@@ -187,8 +187,8 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
                     datagrams += 1
                 }
             }
-            mail.messages.wrappingAdd(count, ordering: .relaxed)
-            mail.datagrams.wrappingAdd(datagrams, ordering: .relaxed)
+            inbox.messages.wrappingAdd(count, ordering: .relaxed)
+            inbox.datagrams.wrappingAdd(datagrams, ordering: .relaxed)
             return count
         }
 

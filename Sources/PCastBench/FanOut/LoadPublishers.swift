@@ -11,29 +11,29 @@ final class LoadPublishers: Sendable {
 
     /// Publishes streams. Nothing is sent before `run`. `beginning` are the first numbers and times of all publishers.
     init(
-        _ count: Int, of shape: StreamShape, at stage: FanOutStage,
-        beginning: LightPublisher.Beginning = LightPublisher.Beginning()
+        _ count: Int, of profile: TrafficProfile, at setup: FanOutSetup,
+        beginning: LightPublisher.InitialState = LightPublisher.InitialState()
     ) async throws {
         loop = try LoadLoop(name: "publishers") { LoadGenerator<LightPublisher>() }
         certificate = try DTLSCertificate.generate(at: clock.wallTime)
-        let token = try stage.publishingToken()
+        let token = try setup.publishingToken()
         var streams: [StreamID] = []
         let now = MonotonicClock.now()
         for number in 0..<count {
             var generator = SystemRandomNumberGenerator()
             let own = LightPublisherOffer(certificate: certificate, using: &generator)
             let answer = try await WebRTCHTTPRequest.post(
-                own.offer.description, to: "/whip", at: stage.server, token: token)
+                own.offer.description, to: "/whip", at: setup.server, token: token)
             guard let stream = answer.streamID else { throw BenchFailure("the WHIP response does not name the stream") }
             streams.append(stream)
             let address = TransportAddress(
-                ip: IPAddress(v4: FanOutStage.publishersBegin + UInt32(number)), port: loop.port)
+                ip: IPAddress(v4: FanOutSetup.publishersBegin + UInt32(number)), port: loop.port)
             // The publishers are spread over the frame interval, so that no two send at the same time.
-            let begun = now + .nanoseconds(Int64(number) * 1_000_000_000 / shape.rate / Int64(count))
+            let begun = now + .nanoseconds(Int64(number) * 1_000_000_000 / profile.rate / Int64(count))
             let failure = await loop.call { [clock] crowd, now -> (any Error)? in
                 do {
                     let publisher = try LightPublisher(
-                        own, answer: answer.description, address: address, shape: shape, clock: clock, begun: begun,
+                        own, answer: answer.description, address: address, profile: profile, clock: clock, begun: begun,
                         beginning: beginning, at: now)
                     crowd.add(publisher, at: address)
                     return nil

@@ -172,10 +172,10 @@ final class LoadSocket {
     private func transmit(_ count: Int) {
         var first = 0
         while first < count {
-            let taken = clinux_sendmmsg(number, messages + first, UInt32(count - first), Int32(MSG_NOSIGNAL))
-            if taken < 0, errno == EINTR { continue }
-            if taken < 0 { unsent += 1 }
-            first += max(1, Int(taken))
+            let sent = clinux_sendmmsg(number, messages + first, UInt32(count - first), Int32(MSG_NOSIGNAL))
+            if sent < 0, errno == EINTR { continue }
+            if sent < 0 { unsent += 1 }
+            first += max(1, Int(sent))
         }
     }
 }

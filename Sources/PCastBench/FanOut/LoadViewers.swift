@@ -5,63 +5,63 @@ import Synchronization
 
 /// Light viewers that join by WHEP or by signaling. Thousands run on one thread, each with its own address.
 final class LoadViewers: Sendable {
-    private let loop: LoadLoop<LightAudience>
+    private let loop: LoadLoop<LightViewerGroup>
     private let clock = MonotonicClock.reference()
     private let certificate: DTLSCertificate
     private let decryptsEach: Int
-    private let areDeaf: Bool
+    private let sendNoFeedback: Bool
     private let firstAddress: UInt32
-    private let way: Way
+    private let joinProtocol: JoinProtocol
     private let sessions = Mutex<[Task<Void, any Error>]>([])
 
     /// The protocol by which they join.
-    enum Way: String, CaseIterable, Sendable {
+    enum JoinProtocol: String, CaseIterable, Sendable {
         case whep, session
     }
 
-    /// Creates an empty audience. For `decryptsEach`, see `LightViewer`. With `areDeaf`, viewers send no feedback and
+    /// Creates an empty audience. For `decryptsEach`, see `LightViewer`. With `sendNoFeedback`, viewers send no feedback and
     /// need not read; see `rest`.
     init(
-        by way: Way = .whep, decryptsEach: Int, areDeaf: Bool = false,
-        firstAddress: UInt32 = FanOutStage.viewersBegin
+        by joinProtocol: JoinProtocol = .whep, decryptsEach: Int, sendNoFeedback: Bool = false,
+        firstAddress: UInt32 = FanOutSetup.viewersBegin
     ) throws {
-        self.way = way
-        self.areDeaf = areDeaf
+        self.joinProtocol = joinProtocol
+        self.sendNoFeedback = sendNoFeedback
         certificate = try DTLSCertificate.generate(at: clock.wallTime)
-        loop = try LoadLoop(name: "viewers") { LightAudience() }
+        loop = try LoadLoop(name: "viewers") { LightViewerGroup() }
         self.decryptsEach = decryptsEach
         self.firstAddress = firstAddress
     }
 
     /// Adds viewers, distributed equally over the streams, with up to `atOnce` joins at a time.
-    func join(_ numbers: Range<Int>, to streams: [StreamID], at stage: FanOutStage, atOnce: Int = 8) async throws {
-        let tokens = try streams.map { try stage.viewingToken($0) }
+    func join(_ numbers: Range<Int>, to streams: [StreamID], at setup: FanOutSetup, atOnce: Int = 8) async throws {
+        let tokens = try streams.map { try setup.viewingToken($0) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in numbers {
                 if number - numbers.lowerBound >= atOnce { try await group.next() }
                 let which = number % streams.count
-                group.addTask { try await self.join(number, streams[which], tokens[which], at: stage) }
+                group.addTask { try await self.join(number, streams[which], tokens[which], at: setup) }
             }
             try await group.waitForAll()
         }
     }
 
-    func join(_ number: Int, _ stream: StreamID, _ token: String, at stage: FanOutStage) async throws {
+    func join(_ number: Int, _ stream: StreamID, _ token: String, at setup: FanOutSetup) async throws {
         let asked = MonotonicClock.now()
         var generator = SystemRandomNumberGenerator()
         let own = LightViewerOffer(
-            certificate: certificate, wantsSound: false, isDeaf: areDeaf, using: &generator)
+            certificate: certificate, wantsAudio: false, sendsNoFeedback: sendNoFeedback, using: &generator)
         let answer: SessionDescription
-        switch way {
+        switch joinProtocol {
         case .whep:
             answer = try await WebRTCHTTPRequest.post(
-                own.offer.description, to: "/whep/\(stream)", at: stage.server, token: token
+                own.offer.description, to: "/whep/\(stream)", at: setup.server, token: token
             ).description
         case .session:
             let session = try await LightSession.view(
-                own.offer.description, at: stage.uri, authenticationToken: try stage.authenticationToken(),
+                own.offer.description, at: setup.uri, authenticationToken: try setup.authenticationToken(),
                 token: token)
-            sessions.withLock { $0.append(session.life) }
+            sessions.withLock { $0.append(session.session) }
             answer = session.answer
         }
         try await add(own, answer, number: number, asked: asked)
@@ -90,12 +90,12 @@ final class LoadViewers: Sendable {
     private func add(
         _ identity: LightIdentity, _ session: NegotiatedSession, address: TransportAddress, asked: Instant
     ) async throws {
-        let refusal = await loop.call { [clock, decryptsEach] audience, now -> SDPError? in
+        let refusal = await loop.call { [clock, decryptsEach] viewersLoad, now -> SDPError? in
             do throws(SDPError) {
                 let viewer = try LightViewer(
-                    identity, session: session, wantsSound: false, address: address, clock: clock,
+                    identity, session: session, wantsAudio: false, address: address, clock: clock,
                     decryptsEach: decryptsEach, asked: asked, at: now)
-                audience.add(viewer, at: address)
+                viewersLoad.add(viewer, at: address)
                 return nil
             } catch {
                 return error
@@ -108,7 +108,7 @@ final class LoadViewers: Sendable {
     func watching(_ count: Int, within timeout: TimeSpan) async throws {
         let limit = MonotonicClock.now() + timeout
         while true {
-            let watching = await loop.call { audience, _ in audience.peers.count { $0.isWatching } }
+            let watching = await loop.call { viewersLoad, _ in viewersLoad.peers.count { $0.isWatching } }
             if watching >= count { return }
             guard MonotonicClock.now() < limit else {
                 throw BenchFailure("only \(watching) of \(count) viewers receive media")
@@ -121,7 +121,7 @@ final class LoadViewers: Sendable {
     func connected(_ count: Int, within timeout: TimeSpan) async throws {
         let limit = MonotonicClock.now() + timeout
         while true {
-            let connected = await loop.call { audience, _ in audience.peers.count { $0.profile != nil } }
+            let connected = await loop.call { viewersLoad, _ in viewersLoad.peers.count { $0.profile != nil } }
             if connected >= count { return }
             guard MonotonicClock.now() < limit else {
                 throw BenchFailure("only \(connected) of \(count) viewers connected")
@@ -135,25 +135,25 @@ final class LoadViewers: Sendable {
 
     /// Returns the SRTP profiles of all viewers.
     func profiles() async -> Set<SRTPProfile> {
-        await loop.call { audience, _ in Set(audience.peers.compactMap { $0.profile }) }
+        await loop.call { viewersLoad, _ in Set(viewersLoad.peers.compactMap { $0.profile }) }
     }
 
-    func begin() async { await loop.call { audience, _ in audience.forEach { $0.beginCounting() } } }
+    func begin() async { await loop.call { viewersLoad, _ in viewersLoad.forEach { $0.beginCounting() } } }
 
     func figures() async -> LightViewingMetrics {
-        var figures = await loop.call { audience, _ in LightViewingMetrics(audience.peers) }
+        var figures = await loop.call { viewersLoad, _ in LightViewingMetrics(viewersLoad.peers) }
         figures.ownDrops = loop.ownDrops
         return figures
     }
 
     /// Returns the packets of one viewer over a number of frames.
-    func shape(frames: Int) async throws -> (text: String, meanSize: Double) {
-        await loop.call { audience, _ in audience.peers.first?.tap = PacketTap(frames: frames) }
+    func profile(frames: Int) async throws -> (text: String, meanSize: Double) {
+        await loop.call { viewersLoad, _ in viewersLoad.peers.first?.tap = PacketTap(frames: frames) }
         let limit = MonotonicClock.now() + .seconds(60)
         while MonotonicClock.now() < limit {
-            let result = await loop.call { audience, _ -> (text: String, meanSize: Double)? in
-                guard let tap = audience.peers.first?.tap, tap.isFull else { return nil }
-                audience.peers.first?.tap = nil
+            let result = await loop.call { viewersLoad, _ -> (text: String, meanSize: Double)? in
+                guard let tap = viewersLoad.peers.first?.tap, tap.isFull else { return nil }
+                viewersLoad.peers.first?.tap = nil
                 return (tap.text, tap.meanSize)
             }
             if let result { return result }
@@ -165,21 +165,21 @@ final class LoadViewers: Sendable {
     /// Returns for each viewer, in the order of joining, the time from the request to the first complete frame; nil
     /// without one.
     func waits() async -> [TimeSpan?] {
-        await loop.call { audience, _ in
-            audience.peers.map { viewer in viewer.firstPicture.map { $0 - viewer.asked } }
+        await loop.call { viewersLoad, _ in
+            viewersLoad.peers.map { viewer in viewer.firstFrame.map { $0 - viewer.asked } }
         }
     }
 
     /// Returns the statistics of the first viewer.
     func firstFigures() async -> LightViewingMetrics {
-        await loop.call { audience, _ in LightViewingMetrics(Array(audience.peers.prefix(1))) }
+        await loop.call { viewersLoad, _ in LightViewingMetrics(Array(viewersLoad.peers.prefix(1))) }
     }
 
     /// Removes the viewers that joined before a time, except for the first ones.
     func dismiss(joinedBefore instant: Instant, after first: Int) async {
-        await loop.call { audience, now in
+        await loop.call { viewersLoad, now in
             var number = 0
-            audience.forEach { viewer in
+            viewersLoad.forEach { viewer in
                 number += 1
                 if number > first, viewer.asked < instant { viewer.close(at: now) }
             }
@@ -193,7 +193,7 @@ final class LoadViewers: Sendable {
 
     func leave() {
         for session in sessions.withLock({ $0 }) { session.cancel() }
-        loop.submit { audience, now in audience.close(at: now) }
+        loop.submit { viewersLoad, now in viewersLoad.close(at: now) }
         loop.stop()
     }
 }

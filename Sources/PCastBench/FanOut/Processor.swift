@@ -23,7 +23,7 @@ enum Processor {
     }
 
     /// The CPU time of the calling thread.
-    static var threadTime: TimeSpan { TollMeter.threadTime() - Instant(nanoseconds: 0) }
+    static var threadTime: TimeSpan { WorkMeter.threadTime() - Instant(nanoseconds: 0) }
 
     /// Returns how often a process's threads were scheduled.
     static func wakeUps(of process: Int32) -> Int {

@@ -7,7 +7,7 @@ import PCastWebRTC
 
 /// A POST of an offer to WHIP or WHEP on a connection of its own (RFC 9112).
 enum WebRTCHTTPRequest {
-    struct Answer: Sendable {
+    struct Reply: Sendable {
         let description: SessionDescription
         /// The stream ID, if the endpoint returns it.
         let streamID: StreamID?
@@ -16,7 +16,7 @@ enum WebRTCHTTPRequest {
     /// Sends an offer, on a thread of its own because it blocks. Throws `BenchFailure` if the endpoint rejects it.
     static func post(
         _ offer: SessionDescription, to path: String, at server: TransportAddress, token: String
-    ) async throws -> Answer {
+    ) async throws -> Reply {
         let body = offer.text
         let head = [
             "POST \(path) HTTP/1.1", "Host: \(server)", "Authorization: Bearer \(token)",
@@ -26,7 +26,7 @@ enum WebRTCHTTPRequest {
         guard lines[0].contains(" 201 ") else { throw BenchFailure("\(path) answered “\(lines[0])”") }
         let stream = lines.first { $0.lowercased().hasPrefix("pcast-stream-id:") }?.split(separator: ":", maxSplits: 1)
             .last?.trimmingCharacters(in: .whitespaces)
-        return Answer(
+        return Reply(
             description: try SessionDescription(parsing: answer), streamID: stream.map { StreamID($0) })
     }
 

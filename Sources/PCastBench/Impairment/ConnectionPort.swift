@@ -9,7 +9,7 @@ struct ConnectionPort {
     private static let maximumConnections = 256
 
     private let number: Int
-    private let door: ProxySocket
+    private let listeningSocket: ProxySocket
     private let server: TransportAddress
     /// The delay of a connection's first bytes. It stands for the handshake, which the kernel completes at once.
     private let opening: TimeSpan
@@ -22,18 +22,18 @@ struct ConnectionPort {
         self.number = number
         self.server = server
         self.opening = opening
-        door = try ProxySocket(.stream)
-        try door.bind(address)
-        try door.listen()
+        listeningSocket = try ProxySocket(.stream)
+        try listeningSocket.bind(address)
+        try listeningSocket.listen()
     }
 
     /// Returns the descriptors to wait for: the listening socket, then two for each connection.
     func descriptors(_ path: borrowing ImpairedPath, at now: Instant) -> [pollfd] {
         let isOpen = connections.count < Self.maximumConnections
-        let first = pollfd(fd: door.number, events: isOpen ? Int16(POLLIN) : 0, revents: 0)
-        let up = path.hasRoom(isUp: true)
-        let down = path.hasRoom(isUp: false)
-        return [first] + connections.flatMap { $0.descriptors(hasRoomUp: up, hasRoomDown: down, at: now) }
+        let first = pollfd(fd: listeningSocket.number, events: isOpen ? Int16(POLLIN) : 0, revents: 0)
+        let up = path.hasSpace(isUp: true)
+        let down = path.hasSpace(isUp: false)
+        return [first] + connections.flatMap { $0.descriptors(hasSpaceUp: up, hasSpaceDown: down, at: now) }
     }
 
     /// Returns the next time at which a connection may be read whose handshake is still delayed; nil if there is none.
@@ -54,7 +54,7 @@ struct ConnectionPort {
     }
 
     private mutating func acceptAll(at now: Instant) {
-        while connections.count < Self.maximumConnections, let client = door.accept() {
+        while connections.count < Self.maximumConnections, let client = listeningSocket.accept() {
             guard let server = try? ProxySocket(.stream), (try? server.connect(self.server)) != nil else { continue }
             opened += 1
             connections.append(
@@ -62,8 +62,8 @@ struct ConnectionPort {
         }
     }
 
-    mutating func arrive(_ journey: ImpairedPath.Journey, isUp: Bool) {
-        guard case .segment(_, let connection, let bytes) = journey,
+    mutating func arrive(_ transit: ImpairedPath.Transit, isUp: Bool) {
+        guard case .segment(_, let connection, let bytes) = transit,
             let index = connections.firstIndex(where: { $0.number == connection })
         else { return }
         connections[index].arrive(bytes, isUp: isUp)

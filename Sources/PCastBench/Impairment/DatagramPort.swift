@@ -9,7 +9,7 @@ struct DatagramPort {
     private struct Client {
         let address: TransportAddress
         var socket: ProxySocket
-        var lastHeard: Instant
+        var lastReceivedAt: Instant
     }
 
     /// The most clients, and the time without datagrams after which a client is removed.
@@ -17,7 +17,7 @@ struct DatagramPort {
     private static let timeout = TimeSpan.seconds(60)
 
     private let number: Int
-    private let door: ProxySocket
+    private let listeningSocket: ProxySocket
     private let server: TransportAddress
     private let exempt: IPAddress?
     private var clients: [Client] = []
@@ -25,15 +25,15 @@ struct DatagramPort {
     /// Opens the port. `number` is its number among the proxy's ports. Throws `BenchFailure`.
     init(_ number: Int, from address: TransportAddress, to server: TransportAddress, exempt: IPAddress?) throws {
         self.number = number
-        door = try ProxySocket(.datagrams)
-        try door.bind(address)
+        listeningSocket = try ProxySocket(.datagrams)
+        try listeningSocket.bind(address)
         self.server = server
         self.exempt = exempt
     }
 
     /// The descriptors to wait for: the listening socket, then one for each client.
     var descriptors: [pollfd] {
-        ([door] + clients.map(\.socket)).map { pollfd(fd: $0.number, events: Int16(POLLIN), revents: 0) }
+        ([listeningSocket] + clients.map(\.socket)).map { pollfd(fd: $0.number, events: Int16(POLLIN), revents: 0) }
     }
 
     /// Reads the sockets that are ready. `reports` are the `descriptors` after waiting.
@@ -45,32 +45,32 @@ struct DatagramPort {
         for index in clients.indices where reports[index + 1].revents != 0 {
             while let (count, _) = clients[index].socket.receive(into: buffer) {
                 let address = clients[index].address
-                let journey = ImpairedPath.Journey.datagram(port: number, client: address, Array(buffer[..<count]))
+                let transit = ImpairedPath.Transit.datagram(port: number, client: address, Array(buffer[..<count]))
                 if address.ip == exempt {
-                    arrive(journey, isUp: false)
+                    arrive(transit, isUp: false)
                 } else {
-                    path.send(journey, isUp: false, at: now)
+                    path.send(transit, isUp: false, at: now)
                 }
             }
         }
         // This comes last, because it adds clients whose sockets are not among the reports.
         if reports[0].revents != 0 { readDoor(buffer, into: &path, at: now) }
-        clients.removeAll { now - $0.lastHeard > Self.timeout }
+        clients.removeAll { now - $0.lastReceivedAt > Self.timeout }
     }
 
     private mutating func readDoor(
         _ buffer: UnsafeMutableRawBufferPointer, into path: inout ImpairedPath, at now: Instant
     ) {
-        while let (count, address) = door.receive(into: buffer) {
+        while let (count, address) = listeningSocket.receive(into: buffer) {
             if let index = clients.firstIndex(where: { $0.address == address }) {
-                clients[index].lastHeard = now
+                clients[index].lastReceivedAt = now
             } else if let socket = newSocket() {
-                clients.append(Client(address: address, socket: socket, lastHeard: now))
+                clients.append(Client(address: address, socket: socket, lastReceivedAt: now))
             } else {
                 continue
             }
-            let journey = ImpairedPath.Journey.datagram(port: number, client: address, Array(buffer[..<count]))
-            if address.ip == exempt { arrive(journey, isUp: true) } else { path.send(journey, isUp: true, at: now) }
+            let transit = ImpairedPath.Transit.datagram(port: number, client: address, Array(buffer[..<count]))
+            if address.ip == exempt { arrive(transit, isUp: true) } else { path.send(transit, isUp: true, at: now) }
         }
     }
 
@@ -87,13 +87,13 @@ struct DatagramPort {
     }
 
     /// Delivers a datagram. If the socket does not accept it, it is lost like on any network.
-    func arrive(_ journey: ImpairedPath.Journey, isUp: Bool) {
-        guard case .datagram(_, let client, let bytes) = journey else { return }
+    func arrive(_ transit: ImpairedPath.Transit, isUp: Bool) {
+        guard case .datagram(_, let client, let bytes) = transit else { return }
         if isUp {
             guard let client = clients.first(where: { $0.address == client }) else { return }
             send(client.socket.number, bytes, bytes.count, 0)
         } else {
-            _ = ProxySocket.with(client) { sendto(door.number, bytes, bytes.count, 0, $0, $1) }
+            _ = ProxySocket.with(client) { sendto(listeningSocket.number, bytes, bytes.count, 0, $0, $1) }
         }
     }
 }

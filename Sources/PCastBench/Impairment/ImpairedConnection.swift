@@ -53,9 +53,9 @@ struct ImpairedConnection {
 
     /// The descriptors of client and server to wait for. A side is not read while the other side has not accepted its
     /// data, like with TCP's flow control.
-    func descriptors(hasRoomUp: Bool, hasRoomDown: Bool, at now: Instant) -> [pollfd] {
-        let readsClient = !hasClientEnded && hasRoomUp && !up.isWaiting && now >= opened
-        let readsServer = !hasServerEnded && hasRoomDown && !down.isWaiting
+    func descriptors(hasSpaceUp: Bool, hasSpaceDown: Bool, at now: Instant) -> [pollfd] {
+        let readsClient = !hasClientEnded && hasSpaceUp && !up.isWaiting && now >= opened
+        let readsServer = !hasServerEnded && hasSpaceDown && !down.isWaiting
         return [
             Self.descriptor(client, reads: readsClient, writes: down.isWaiting),
             Self.descriptor(server, reads: readsServer, writes: up.isWaiting),
@@ -88,7 +88,7 @@ struct ImpairedConnection {
         _ socket: ProxySocket, _ port: Int, isUp: Bool, _ buffer: UnsafeMutableRawBufferPointer,
         into path: inout ImpairedPath, at now: Instant
     ) -> Bool {
-        while path.hasRoom(isUp: isUp) {
+        while path.hasSpace(isUp: isUp) {
             let count = recv(socket.number, buffer.baseAddress, ImpairedPath.segmentSize, 0)
             if count < 0, errno == EAGAIN || errno == EINTR { return false }
             let bytes = Array(buffer[..<max(0, count)])

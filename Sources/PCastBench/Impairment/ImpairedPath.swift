@@ -4,7 +4,7 @@ import PCastNetworkEmulation
 /// Both directions between clients and servers, with queues that all traffic shares.
 struct ImpairedPath {
     /// Data in transit.
-    enum Journey {
+    enum Transit {
         case datagram(port: Int, client: TransportAddress, [UInt8])
         /// Bytes of a connection; an empty array is its end.
         case segment(port: Int, connection: Int, [UInt8])
@@ -16,8 +16,8 @@ struct ImpairedPath {
     /// The largest segment, as on Ethernet.
     static let segmentSize = 1_448
 
-    var up: NetworkLink<Journey>
-    var down: NetworkLink<Journey>
+    var up: NetworkLink<Transit>
+    var down: NetworkLink<Transit>
 
     init(_ conditions: NetworkConditions, at now: Instant) {
         up = NetworkLink(conditions.up, seed: conditions.seed, at: now)
@@ -26,25 +26,25 @@ struct ImpairedPath {
 
     var deadline: Instant? { Instant.earlier(up.deadline, down.deadline) }
 
-    mutating func send(_ journey: Journey, isUp: Bool, at now: Instant) {
+    mutating func send(_ transit: Transit, isUp: Bool, at now: Instant) {
         let size: Int
         var isReliable = false
-        switch journey {
+        switch transit {
         case .datagram(_, _, let bytes): size = bytes.count + Self.datagramOverhead
         case .segment(_, _, let bytes):
             size = bytes.count + Self.segmentOverhead
             isReliable = true
         }
         if isUp {
-            up.send(journey, size: size, isReliable: isReliable, at: now)
+            up.send(transit, size: size, isReliable: isReliable, at: now)
         } else {
-            down.send(journey, size: size, isReliable: isReliable, at: now)
+            down.send(transit, size: size, isReliable: isReliable, at: now)
         }
     }
 
     /// Returns whether a direction accepts another segment. TCP waits until it does.
-    func hasRoom(isUp: Bool) -> Bool {
+    func hasSpace(isUp: Bool) -> Bool {
         let size = Self.segmentSize + Self.segmentOverhead
-        return isUp ? up.hasRoom(for: size) : down.hasRoom(for: size)
+        return isUp ? up.hasSpace(for: size) : down.hasSpace(for: size)
     }
 }

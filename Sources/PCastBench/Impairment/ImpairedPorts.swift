@@ -76,14 +76,14 @@ struct ImpairedPorts {
     }
 
     private mutating func deliver(at now: Instant) {
-        while let journey = path.up.receive(at: now) { arrive(journey, isUp: true) }
-        while let journey = path.down.receive(at: now) { arrive(journey, isUp: false) }
+        while let transit = path.up.receive(at: now) { arrive(transit, isUp: true) }
+        while let transit = path.down.receive(at: now) { arrive(transit, isUp: false) }
     }
 
-    private mutating func arrive(_ journey: ImpairedPath.Journey, isUp: Bool) {
-        switch journey {
-        case .datagram(let port, _, _): if !blocksUDP { datagrams[port].arrive(journey, isUp: isUp) }
-        case .segment(let port, _, _): connections[port].arrive(journey, isUp: isUp)
+    private mutating func arrive(_ transit: ImpairedPath.Transit, isUp: Bool) {
+        switch transit {
+        case .datagram(let port, _, _): if !blocksUDP { datagrams[port].arrive(transit, isUp: isUp) }
+        case .segment(let port, _, _): connections[port].arrive(transit, isUp: isUp)
         }
     }
 }

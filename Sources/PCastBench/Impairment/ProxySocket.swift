@@ -18,8 +18,8 @@ final class ProxySocket {
             setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &one, size)
             setsockopt(number, Int32(IPPROTO_TCP), TCP_NODELAY, &one, size)
         } else {
-            var room: Int32 = 4 << 20
-            setsockopt(number, SOL_SOCKET, SO_RCVBUF, &room, size)
+            var bufferSize: Int32 = 4 << 20
+            setsockopt(number, SOL_SOCKET, SO_RCVBUF, &bufferSize, size)
         }
     }
 

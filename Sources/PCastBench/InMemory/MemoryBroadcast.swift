@@ -3,51 +3,51 @@ import PCastInMemoryHarness
 import PCastSFU
 import PCastWebRTC
 
-/// A publisher, an SFU and its viewers in memory on a `Stage`; the CPU time and the allocations of each part are
+/// A publisher, an SFU and its viewers in memory on a `InMemoryHarness`; the CPU time and the allocations of each part are
 /// measured.
 final class MemoryBroadcast {
     /// The costs of the parts while `isMetering`.
-    struct Tolls {
+    struct WorkCosts {
         /// The publisher's frames to packets, and sending of the packets.
-        var send = Toll()
+        var send = WorkCost()
         /// Packets received by the SFU.
-        var relayIn = Toll()
+        var relayIn = WorkCost()
         /// Packets sent by the SFU, and its work at deadlines.
-        var relayOut = Toll()
+        var relayOut = WorkCost()
         /// Datagrams received by viewers.
-        var receive = Toll()
+        var receive = WorkCost()
         /// Complete frames taken from viewers.
-        var frames = Toll()
+        var frames = WorkCost()
     }
 
     private var sfu: SFU
-    private let relayAddress = Stage.relayAddress
-    private let publisher: StagePeer
-    private var viewers: [StagePeer] = []
-    private var media: StageFrames
+    private let relayAddress = InMemoryHarness.relayAddress
+    private let publisher: HarnessPeer
+    private var viewers: [HarnessPeer] = []
+    private var media: HarnessFrames
     private var batch = DatagramBatch()
     private let scratch = UnsafeMutableRawBufferPointer.allocate(
         byteCount: DatagramBatch.maximumDatagramSize, alignment: 64)
     private var relayHasInput = false
-    private var now = Stage.beginning
+    private var now = InMemoryHarness.beginning
 
-    private(set) var tolls = Tolls()
+    private(set) var costs = WorkCosts()
     var isMetering = false
     /// One meter for each part: the publisher, the SFU's input and output, the viewers' input and their frames.
-    var sendMeter = TollMeter()
-    var relayInMeter = TollMeter()
-    var relayOutMeter = TollMeter()
-    var receiveMeter = TollMeter()
-    private var frameMeter = TollMeter()
+    var sendMeter = WorkMeter()
+    var relayInMeter = WorkMeter()
+    var relayOutMeter = WorkMeter()
+    var receiveMeter = WorkMeter()
+    private var frameMeter = WorkMeter()
 
     /// Creates the peers and connects them. Throws `BenchFailure` if they do not connect within two seconds of
     /// simulated time.
     init(viewers count: Int) throws {
-        let stage = try Stage()
-        sfu = stage.sfu()
-        media = StageFrames(at: now)
-        publisher = stage.peer(0, .publish(video: .h264, audio: true))
-        viewers = (1...max(1, count)).map { stage.peer($0, .view(video: true, audio: true)) }
+        let harness = try InMemoryHarness()
+        sfu = harness.sfu()
+        media = HarnessFrames(at: now)
+        publisher = harness.peer(0, .publish(video: .h264, audio: true))
+        viewers = (1...max(1, count)).map { harness.peer($0, .view(video: true, audio: true)) }
         try connect()
     }
 
@@ -69,11 +69,11 @@ final class MemoryBroadcast {
         }
     }
 
-    /// Simulates the given time in steps of `Stage.step`. Throws `BenchFailure` if a peer's session ends.
+    /// Simulates the given time in steps of `InMemoryHarness.step`. Throws `BenchFailure` if a peer's session ends.
     func run(for span: TimeSpan) throws {
         let end = now + span
         while now < end {
-            now += Stage.step
+            now += InMemoryHarness.step
             publish()
             relayPackets()
             for viewer in viewers { view(viewer) }
@@ -83,23 +83,23 @@ final class MemoryBroadcast {
         }
     }
 
-    private func follow(_ peer: StagePeer) throws {
+    private func follow(_ peer: HarnessPeer) throws {
         peer.followEvents()
         if let end = peer.end { throw BenchFailure("a peer in memory was lost: \(end)") }
     }
 
     /// Resets the costs and measures them from now on.
     func beginMetering() {
-        tolls = Tolls()
+        costs = WorkCosts()
         isMetering = true
     }
 
     // MARK: The publisher
 
     private func publish() {
-        let picture = publisher.isConnected ? media.nextPicture(isKeyFrame: publisher.wantsKeyFrame, at: now) : nil
-        let sound = publisher.isConnected ? media.nextSound(at: now) : nil
-        if picture?.isKeyFrame == true { publisher.wantsKeyFrame = false }
+        let frame = publisher.isConnected ? media.nextVideo(isKeyFrame: publisher.wantsKeyFrame, at: now) : nil
+        let audio = publisher.isConnected ? media.nextAudio(at: now) : nil
+        if frame?.isKeyFrame == true { publisher.wantsKeyFrame = false }
         var hasMore = true
         var isFirst = true
         while hasMore {
@@ -109,11 +109,11 @@ final class MemoryBroadcast {
                 if let deadline = publisher.connection.deadline, deadline <= now {
                     publisher.connection.advance(to: now)
                 }
-                if let picture { publisher.connection.send(picture, at: now) }
-                if let sound { publisher.connection.send(sound, at: now) }
+                if let frame { publisher.connection.send(frame, at: now) }
+                if let audio { publisher.connection.send(audio, at: now) }
             }
             hasMore = publisher.connection.poll(into: &batch, at: now)
-            count(&sendMeter, \.send, packets: batch.count, frames: isFirst && picture != nil ? 1 : 0)
+            count(&sendMeter, \.send, packets: batch.count, frames: isFirst && frame != nil ? 1 : 0)
             isFirst = false
             deliverToRelay(from: publisher.address)
         }
@@ -150,7 +150,7 @@ final class MemoryBroadcast {
 
     private func deliver(_ entry: DatagramBatch.Entry) {
         let bytes = batch.bytes(of: entry)
-        let number = Stage.number(of: entry.path.remote)
+        let number = InMemoryHarness.number(of: entry.path.remote)
         scratch.copyMemory(from: bytes)
         let datagram = UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length])
         if number == 0 {
@@ -167,7 +167,7 @@ final class MemoryBroadcast {
 
     // MARK: Viewers
 
-    private func view(_ viewer: StagePeer) {
+    private func view(_ viewer: HarnessPeer) {
         frameMeter.begin()
         var frames = 0
         while viewer.connection.pollFrame(at: now) != nil { frames += 1 }
@@ -181,11 +181,11 @@ final class MemoryBroadcast {
     }
 
     private func count(
-        _ meter: inout TollMeter, _ part: WritableKeyPath<Tolls, Toll>, packets: Int, frames: Int = 0
+        _ meter: inout WorkMeter, _ part: WritableKeyPath<WorkCosts, WorkCost>, packets: Int, frames: Int = 0
     ) {
         guard isMetering else { return }
-        meter.end(&tolls[keyPath: part])
-        tolls[keyPath: part].packets += packets
-        tolls[keyPath: part].frames += frames
+        meter.end(&costs[keyPath: part])
+        costs[keyPath: part].packets += packets
+        costs[keyPath: part].frames += frames
     }
 }

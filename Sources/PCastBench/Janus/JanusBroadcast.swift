@@ -7,7 +7,7 @@ import PCastWebRTC
 final class JanusBroadcast: Sendable {
     private let server: JanusServer
     private let feed: LoadLoop<JanusFeed>
-    private let audience: LoadViewers
+    private let viewersLoad: LoadViewers
     private let viewers: Int
     private let rate: Int64
     private static let feedAddress = IPAddress(v4: 0x7F04_0001)
@@ -19,11 +19,11 @@ final class JanusBroadcast: Sendable {
     /// `BenchFailure` if Janus cannot be started, if the viewers do not receive in time, or if another SRTP profile is
     /// used.
     static func start(
-        of shape: StreamShape, viewers: Int, decryptsEach: Int, isPinned: Bool
+        of profile: TrafficProfile, viewers: Int, decryptsEach: Int, isPinned: Bool
     ) async throws -> JanusBroadcast {
         let server = try JanusServer(isPinned: isPinned)
         do {
-            let broadcast = try JanusBroadcast(server, shape, viewers: viewers, decryptsEach: decryptsEach)
+            let broadcast = try JanusBroadcast(server, profile, viewers: viewers, decryptsEach: decryptsEach)
             try await broadcast.join()
             return broadcast
         } catch {
@@ -32,15 +32,15 @@ final class JanusBroadcast: Sendable {
         }
     }
 
-    private init(_ server: JanusServer, _ shape: StreamShape, viewers: Int, decryptsEach: Int) throws {
+    private init(_ server: JanusServer, _ profile: TrafficProfile, viewers: Int, decryptsEach: Int) throws {
         self.server = server
         self.viewers = viewers
-        rate = shape.rate
-        audience = try LoadViewers(decryptsEach: decryptsEach, firstAddress: SealedNetwork.viewersBegin)
+        rate = profile.rate
+        viewersLoad = try LoadViewers(decryptsEach: decryptsEach, firstAddress: IsolatedNetwork.viewersBegin)
         let mountpoint = server.mountpoint
         feed = try LoadLoop(name: "feed") { port in
             JanusFeed(
-                shape, from: TransportAddress(ip: Self.feedAddress, port: port), to: mountpoint,
+                profile, from: TransportAddress(ip: Self.feedAddress, port: port), to: mountpoint,
                 overhead: Self.overhead, at: MonotonicClock.now())
         }
     }
@@ -61,10 +61,10 @@ final class JanusBroadcast: Sendable {
             let handle: JanusHandle
             if let made = first { handle = made } else { handle = try await JanusHandle(at: server.api) }
             first = nil
-            try await audience.answer(try await handle.watch(), number: number) { try await handle.start($0) }
+            try await viewersLoad.answer(try await handle.watch(), number: number) { try await handle.start($0) }
         }
-        try await audience.watching(viewers, within: .seconds(60))
-        let profiles = await audience.profiles()
+        try await viewersLoad.watching(viewers, within: .seconds(60))
+        let profiles = await viewersLoad.profiles()
         guard profiles == [.aeadAES128GCM] else { throw BenchFailure("Janus uses other SRTP profiles: \(profiles)") }
         await run(false)
     }
@@ -77,27 +77,27 @@ final class JanusBroadcast: Sendable {
     func measure(seconds: Int) async throws -> FanOutRound {
         await run()
         try await Task.sleep(for: .seconds(1))
-        await audience.begin()
-        let (start, load, drops, received) = (MonotonicClock.now(), loadTime, ownDrops, audience.received)
+        await viewersLoad.begin()
+        let (start, load, drops, received) = (MonotonicClock.now(), loadTime, ownDrops, viewersLoad.received)
         let time = server.processorTime
         try await Task.sleep(for: .seconds(seconds))
-        let taken = server.processorTime - time
+        let cpuTime = server.processorTime - time
         let elapsed = MonotonicClock.now() - start
         let loadShare = (loadTime - load).seconds / elapsed.seconds
-        let perMessage = FanOutRound.perMessage(received, audience.received)
-        let figures = await audience.figures()
+        let perMessage = FanOutRound.perMessage(received, viewersLoad.received)
+        let figures = await viewersLoad.figures()
         await run(false)
         return FanOutRound(
-            processorTime: taken, packets: figures.packets, missing: figures.missing + figures.overtaken,
+            processorTime: cpuTime, packets: figures.packets, missing: figures.missing + figures.reordered,
             unauthentic: figures.rejected, idle: viewers - figures.watching, ownDrops: ownDrops - drops,
             loadShare: loadShare, perMessage: perMessage, elapsed: elapsed)
     }
 
-    private var loadTime: TimeSpan { audience.processorTime + feed.processorTime }
-    private var ownDrops: Int { audience.ownDrops + feed.ownDrops }
+    private var loadTime: TimeSpan { viewersLoad.processorTime + feed.processorTime }
+    private var ownDrops: Int { viewersLoad.ownDrops + feed.ownDrops }
 
     func stop() {
-        audience.leave()
+        viewersLoad.leave()
         feed.stop()
         server.stop()
     }

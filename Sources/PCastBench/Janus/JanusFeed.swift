@@ -1,10 +1,10 @@
 import PCastCore
 import PCastRTP
 
-/// Sends the packets of a `StreamShape` to Janus as plain RTP, all packets of a frame at the frame's time, as
+/// Sends the packets of a `TrafficProfile` to Janus as plain RTP, all packets of a frame at the frame's time, as
 /// `LightPublisher` does.
 struct JanusFeed: ~Copyable, DatagramMachine {
-    private let shape: StreamShape
+    private let profile: TrafficProfile
     private let path: NetworkPath
     private let begun: Instant
     /// The bytes of a viewer's datagram that are not payload: header, header extensions and AEAD tag.
@@ -17,15 +17,16 @@ struct JanusFeed: ~Copyable, DatagramMachine {
     var isRunning = false
 
     init(
-        _ shape: StreamShape, from local: TransportAddress, to remote: TransportAddress, overhead: Int, at now: Instant
+        _ profile: TrafficProfile, from local: TransportAddress, to remote: TransportAddress, overhead: Int,
+        at now: Instant
     ) {
-        self.shape = shape
+        self.profile = profile
         self.overhead = overhead
         path = NetworkPath(local: local, remote: remote)
         begun = now
     }
 
-    private func due(_ frame: Int64) -> Instant { begun + .nanoseconds(frame * 1_000_000_000 / shape.rate) }
+    private func due(_ frame: Int64) -> Instant { begun + .nanoseconds(frame * 1_000_000_000 / profile.rate) }
 
     var deadline: Instant? { due(frame) }
 
@@ -40,26 +41,26 @@ struct JanusFeed: ~Copyable, DatagramMachine {
             guard isRunning else { return false }
             leavesKeyFrame = !hasBegun
             hasBegun = true
-            leaving = (leavesKeyFrame ? shape.keyFrame : shape.frames[Int(number) % shape.frames.count])[...]
+            leaving = (leavesKeyFrame ? profile.keyFrame : profile.frames[Int(number) % profile.frames.count])[...]
         }
         while let size = leaving.first {
-            guard let room = batch.reserve() else { return true }
+            guard let buffer = batch.reserve() else { return true }
             leaving.removeFirst()
-            batch.commit(length: write(size, into: room, at: now), to: path)
+            batch.commit(length: write(size, into: buffer, at: now), to: path)
         }
         return false
     }
 
-    private mutating func write(_ size: Int, into room: UnsafeMutableRawBufferPointer, at now: Instant) -> Int {
+    private mutating func write(_ size: Int, into buffer: UnsafeMutableRawBufferPointer, at now: Instant) -> Int {
         let header = RTPHeader(
             marker: leaving.isEmpty, payloadType: JanusServer.payloadType, sequenceNumber: sequence,
-            timestamp: UInt32(truncatingIfNeeded: (frame - 1) * 90_000 / shape.rate), ssrc: 0x4A41_4E55)
+            timestamp: UInt32(truncatingIfNeeded: (frame - 1) * 90_000 / profile.rate), ssrc: 0x4A41_4E55)
         sequence &+= 1
-        let start = header.write(into: room).size
+        let start = header.write(into: buffer).size
         let payload = max(24, size - overhead)
         LightPublisher.writePayload(
-            into: UnsafeMutableRawBufferPointer(rebasing: room[start..<start + payload]),
-            startsKeyFrame: leavesKeyFrame && leaving.count == shape.keyFrame.count - 1, isKeyFrame: leavesKeyFrame,
+            into: UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + payload]),
+            startsKeyFrame: leavesKeyFrame && leaving.count == profile.keyFrame.count - 1, isKeyFrame: leavesKeyFrame,
             at: now)
         return start + payload
     }

@@ -27,7 +27,7 @@ struct JanusHandle: Sendable {
         var jsep: Description?
     }
 
-    private struct Answer: Decodable {
+    private struct Reply: Decodable {
         struct Identity: Decodable { var id: UInt64 }
         struct Failure: Decodable { var reason: String }
 
@@ -64,22 +64,22 @@ struct JanusHandle: Sendable {
         _ = try await Self.post(request, to: path, at: server)
     }
 
-    private static func made(_ answer: Answer) throws -> UInt64 {
+    private static func made(_ answer: Reply) throws -> UInt64 {
         guard let id = answer.data?.id else { throw BenchFailure("Janus answered “\(answer.janus)”") }
         return id
     }
 
-    private static func post(_ request: Request, to path: String, at server: TransportAddress) async throws -> Answer {
+    private static func post(_ request: Request, to path: String, at server: TransportAddress) async throws -> Reply {
         try await exchange("POST \(path)", String(decoding: JSONEncoder().encode(request), as: UTF8.self), at: server)
     }
 
-    private static func exchange(_ line: String, _ body: String?, at server: TransportAddress) async throws -> Answer {
+    private static func exchange(_ line: String, _ body: String?, at server: TransportAddress) async throws -> Reply {
         // HTTP/1.0, so that the response is not chunked.
         var head = ["\(line) HTTP/1.0", "Host: \(server)", "Connection: close"]
         if let body { head += ["Content-Type: application/json", "Content-Length: \(body.utf8.count)"] }
         let text = (head + ["", ""]).joined(separator: "\r\n") + (body ?? "")
         let answer = try await WebRTCHTTPRequest.ask(text, of: server)
-        let decoded = try? JSONDecoder().decode(Answer.self, from: Data(answer.body.utf8))
+        let decoded = try? JSONDecoder().decode(Reply.self, from: Data(answer.body.utf8))
         guard let decoded, decoded.error == nil else {
             throw BenchFailure("Janus responded “\(decoded?.error?.reason ?? answer.head[0])” to \(line)")
         }

@@ -32,7 +32,7 @@ final class JanusServer: Sendable {
         guard let root = Self.root else { throw BenchFailure("Janus is not installed: run scripts/peers") }
         try Self.write(to: folder, libraries: "\(root)/lib/x86_64-linux-gnu/janus", api: api, mountpoint: mountpoint)
         let program = URL(fileURLWithPath: "\(root)/bin/janus")
-        let prefix = isPinned ? Processor.prefix(FanOutStage.relayProcessor) : []
+        let prefix = isPinned ? Processor.prefix(FanOutSetup.relayProcessor) : []
         process.executableURL = try prefix.first.map { try SystemProgram.url(of: $0) } ?? program
         process.arguments = (prefix.isEmpty ? [] : prefix.dropFirst() + [program.path]) + ["-F", folder.path]
         process.standardInput = FileHandle.nullDevice
@@ -52,10 +52,10 @@ final class JanusServer: Sendable {
         let files = FileManager.default
         // Only the plugin and the transport in use are loaded.
         for (name, library) in [("plugins", "libjanus_streaming.so"), ("transports", "libjanus_http.so")] {
-            let place = folder.appendingPathComponent(name)
-            try files.createDirectory(at: place, withIntermediateDirectories: true)
+            let path = folder.appendingPathComponent(name)
+            try files.createDirectory(at: path, withIntermediateDirectories: true)
             try files.createSymbolicLink(
-                atPath: place.appendingPathComponent(library).path,
+                atPath: path.appendingPathComponent(library).path,
                 withDestinationPath: "\(libraries)/\(name)/\(library)")
         }
         try files.createDirectory(at: folder.appendingPathComponent("none"), withIntermediateDirectories: true)
@@ -71,7 +71,7 @@ final class JanusServer: Sendable {
                 session_timeout = 0
                 event_loops = 2
             }
-            nat: { ice_lite = true; ice_enforce_list = "\(SealedNetwork.address)" }
+            nat: { ice_lite = true; ice_enforce_list = "\(IsolatedNetwork.address)" }
             """,
             "janus.transport.http": """
             general: { json = "compact"; base_path = "/janus"; http = true; port = \(api.port); ip = "\(api.ip)" }

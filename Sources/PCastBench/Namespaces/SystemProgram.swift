@@ -7,7 +7,7 @@ enum SystemProgram {
     static func run(_ name: String, _ arguments: [String]) throws {
         let process = try FinishedProcess(
             running: url(of: name).path, arguments, environment: ProcessInfo.processInfo.environment,
-            hearing: .messages)
+            recording: .messages)
         guard process.hasSucceeded else {
             let command = ([name] + arguments).joined(separator: " ")
             throw BenchFailure("“\(command)”: \(process.text.trimmingCharacters(in: .whitespacesAndNewlines))")

@@ -20,18 +20,18 @@ extension NetworkRow {
             }
         }
         return NetworkRow(name: "chromium-viewer-\(network.name)", targets: targets) { seconds in
-            var options = NetworkScene.Options()
+            var options = NetworkTestbed.Options()
             options.conditions = network.conditions
-            let scene = try await NetworkScene(options)
-            defer { scene.stop() }
-            let (publisher, stream) = try await scene.publish()
+            let testbed = try await NetworkTestbed(options)
+            defer { testbed.stop() }
+            let (publisher, stream) = try await testbed.publish()
             defer { publisher.stop() }
             let browser = try ChromiumPeer(
                 "watch_chromium.py",
                 [
-                    "\(NetworkScene.uri)/watch/\(stream)", "--token", try scene.viewingToken(stream), "--seconds",
+                    "\(NetworkTestbed.uri)/watch/\(stream)", "--token", try testbed.viewingToken(stream), "--seconds",
                     "\(seconds)",
-                ], origin: NetworkScene.uri, in: scene.viewersNamespace)
+                ], origin: NetworkTestbed.uri, in: testbed.viewersNamespace)
             defer { browser.stop() }
             let figures = try await Task.detached { try browser.figures() }.value
             func number(_ name: String) -> Double? { Self.number(figures, name) }
@@ -53,26 +53,26 @@ extension NetworkRow {
     private static func publishing(_ network: Steady) -> NetworkRow {
         let targets = network.targets.filter { $0.figure != "latencyP50" && $0.figure != "framesBroken" }
         return NetworkRow(name: "chromium-publisher-\(network.name)", targets: targets) { seconds in
-            var options = NetworkScene.Options()
-            options.hop = .publisher
+            var options = NetworkTestbed.Options()
+            options.impairedPeer = .publisher
             options.conditions = network.conditions
-            let scene = try await NetworkScene(options)
-            defer { scene.stop() }
+            let testbed = try await NetworkTestbed(options)
+            defer { testbed.stop() }
             let browser = try ChromiumPeer(
                 "publish_chromium.py",
                 [
-                    "\(NetworkScene.uri)/publish", "--token", try scene.publishingToken(), "--codec", "H264",
+                    "\(NetworkTestbed.uri)/publish", "--token", try testbed.publishingToken(), "--codec", "H264",
                     "--seconds", "\(seconds + 8)",
-                ], origin: NetworkScene.uri, in: scene.publishersNamespace)
+                ], origin: NetworkTestbed.uri, in: testbed.publishersNamespace)
             defer { browser.stop() }
             let stream = StreamID(try await Task.detached { try browser.streamID() }.value)
-            let viewer = try scene.view(stream)
+            let viewer = try testbed.view(stream)
             defer { viewer.stop() }
             _ = try await viewer.first("firstFrame")
             try await Task.sleep(for: .seconds(3))
             let start = MonotonicClock.now()
             try await Task.sleep(for: .seconds(seconds))
-            let watching = try Watching(viewer, from: start, until: MonotonicClock.now())
+            let watching = try ViewerMeasurement(viewer, from: start, until: MonotonicClock.now())
             let figures = try await Task.detached { try browser.figures() }.value
             return [
                 ("framesPerSecond", watching.framesPerSecond), ("freezeCount", watching.freezeCount),

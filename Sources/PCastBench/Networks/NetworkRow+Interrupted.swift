@@ -4,27 +4,30 @@ import PCastNetworkEmulation
 
 /// Rows of networks that are interrupted, change, or are restricted by a firewall.
 extension NetworkRow {
-    static func interrupted(_ hop: NetworkScene.Hop) -> [NetworkRow] {
+    static func interrupted(_ impairedPeer: NetworkTestbed.ImpairedPeer) -> [NetworkRow] {
         [
-            stalling(hop), cut(hop), moving(hop, "rebinding") { $0.network.change(0) { $0.rebind() } },
-            moving(hop, "address-change") { try $0.network.moveAddress(of: 0) },
-            blocked(hop, "udp-blocked", .tcpOnly), blocked(hop, "only-443", .tcpPort443Only),
+            stalling(impairedPeer), cut(impairedPeer),
+            moving(impairedPeer, "rebinding") { $0.network.change(0) { $0.rebind() } },
+            moving(impairedPeer, "address-change") { try $0.network.moveAddress(of: 0) },
+            blocked(impairedPeer, "udp-blocked", .tcpOnly), blocked(impairedPeer, "only-443", .tcpPort443Only),
         ]
     }
 
-    private static func options(_ hop: NetworkScene.Hop, stall: Stall? = nil) -> NetworkScene.Options {
-        var options = NetworkScene.Options()
-        options.hop = hop
+    private static func options(_ impairedPeer: NetworkTestbed.ImpairedPeer, stall: Stall? = nil)
+        -> NetworkTestbed.Options
+    {
+        var options = NetworkTestbed.Options()
+        options.impairedPeer = impairedPeer
         options.conditions = LinkConditions(delay: .milliseconds(10), stall: stall)
         return options
     }
 
     /// A stall of 200 ms every 5 s. The jitter buffer may grow at the first stalls; later ones must not be visible.
-    private static func stalling(_ hop: NetworkScene.Hop) -> NetworkRow {
+    private static func stalling(_ impairedPeer: NetworkTestbed.ImpairedPeer) -> NetworkRow {
         let targets = [Target("longestFreeze", .atMost(300)), Target("growths", .atMost(1))]
-        return NetworkRow(name: "stall-\(hop.rawValue)", targets: targets) { seconds in
+        return NetworkRow(name: "stall-\(impairedPeer.rawValue)", targets: targets) { seconds in
             let stall = Stall(.milliseconds(200), each: .seconds(5))
-            return try await WatchedScene.run(options(hop, stall: stall)) { watched in
+            return try await MeasuredTestbed.run(options(impairedPeer, stall: stall)) { watched in
                 try await watched.wait(Double(max(seconds, 20)))
                 let watching = try watched.watching(since: watched.start)
                 return [
@@ -37,15 +40,16 @@ extension NetworkRow {
     }
 
     /// A complete interruption of 4 s.
-    private static func cut(_ hop: NetworkScene.Hop) -> NetworkRow {
+    private static func cut(_ impairedPeer: NetworkTestbed.ImpairedPeer) -> NetworkRow {
         let targets = [
-            Target("viewerTold", .atMost(2)), Target("publisherTold", .atMost(2)), Target("pictureBack", .atMost(3)),
+            Target("viewerNotified", .atMost(2)), Target("publisherNotified", .atMost(2)),
+            Target("videoResumed", .atMost(3)),
         ]
-        let isViewer = hop == .viewer
+        let isViewer = impairedPeer == .viewer
         return NetworkRow(
-            name: "cut-4s-\(hop.rawValue)", targets: isViewer ? [targets[0], targets[2]] : targets
+            name: "cut-4s-\(impairedPeer.rawValue)", targets: isViewer ? [targets[0], targets[2]] : targets
         ) { _ in
-            try await WatchedScene.run(options(hop)) { watched in
+            try await MeasuredTestbed.run(options(impairedPeer)) { watched in
                 let fall = watched.change { $0.isDown = true }
                 async let viewer = watched.quality(
                     "no-data", isViewer ? ["none", "download-limited"] : ["publisher-limited"], of: watched.viewer,
@@ -55,9 +59,10 @@ extension NetworkRow {
                     within: .seconds(4))
                 try await watched.wait(4)
                 let rise = watched.change { $0.isDown = false }
-                let back = await watched.pictures(since: rise, within: .seconds(15))
+                let back = await watched.frames(since: rise, within: .seconds(15))
                 return await [
-                    ("viewerTold", viewer), ("publisherTold", isViewer ? nil : publisher), ("pictureBack", back),
+                    ("viewerNotified", viewer), ("publisherNotified", isViewer ? nil : publisher),
+                    ("videoResumed", back),
                 ]
             }
         }
@@ -65,12 +70,13 @@ extension NetworkRow {
 
     /// The address of one end changes during the session.
     private static func moving(
-        _ hop: NetworkScene.Hop, _ name: String, _ move: @escaping @Sendable (NetworkScene) throws -> Void
+        _ impairedPeer: NetworkTestbed.ImpairedPeer, _ name: String,
+        _ move: @escaping @Sendable (NetworkTestbed) throws -> Void
     ) -> NetworkRow {
         let targets = [Target("longestFreeze", .atMost(1_000)), Target("framesPerSecond", .atLeast(25))]
-        return NetworkRow(name: "\(name)-\(hop.rawValue)", targets: targets) { _ in
-            try await WatchedScene.run(options(hop)) { watched in
-                try move(watched.scene)
+        return NetworkRow(name: "\(name)-\(impairedPeer.rawValue)", targets: targets) { _ in
+            try await MeasuredTestbed.run(options(impairedPeer)) { watched in
+                try move(watched.testbed)
                 try await watched.wait(10)
                 let watching = try watched.watching(since: watched.start - .seconds(2))
                 return [
@@ -83,17 +89,17 @@ extension NetworkRow {
 
     /// A firewall restricts the traffic from the start.
     private static func blocked(
-        _ hop: NetworkScene.Hop, _ name: String, _ firewall: TunneledHost.Firewall
+        _ impairedPeer: NetworkTestbed.ImpairedPeer, _ name: String, _ firewall: TunneledHost.Firewall
     ) -> NetworkRow {
         let targets = [
             Target("firstFrame", .atMost(3_000)), Target("framesPerSecond", .atLeast(25)),
             Target("datagrams", .exactly(0)),
         ]
-        return NetworkRow(name: "\(name)-\(hop.rawValue)", targets: targets) { seconds in
-            var options = options(hop)
+        return NetworkRow(name: "\(name)-\(impairedPeer.rawValue)", targets: targets) { seconds in
+            var options = options(impairedPeer)
             options.firewall = firewall
             options.usesTLS = firewall == .tcpPort443Only
-            return try await WatchedScene.run(options) { watched in
+            return try await MeasuredTestbed.run(options) { watched in
                 try await watched.wait(Double(seconds))
                 let watching = try watched.watching(since: watched.start)
                 let first = try await watched.viewer.first("firstFrame").number("milliseconds")
@@ -108,7 +114,7 @@ extension NetworkRow {
     }
 }
 
-extension Watching {
+extension ViewerMeasurement {
     /// An upper bound of the longest freeze in milliseconds: the largest increase of the freeze duration between two
     /// successive statistics.
     var longestFreeze: Double? {

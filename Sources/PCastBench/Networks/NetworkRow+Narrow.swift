@@ -4,30 +4,33 @@ import PCastNetworkEmulation
 
 /// Rows of links whose capacity is less than the stream's bitrate.
 extension NetworkRow {
-    static func narrow(_ hop: NetworkScene.Hop) -> [NetworkRow] {
-        [falling(hop), falling(hop, layers: 3), tiny(hop), download(hop), twoFlows(hop)]
+    static func narrow(_ impairedPeer: NetworkTestbed.ImpairedPeer) -> [NetworkRow] {
+        [
+            falling(impairedPeer), falling(impairedPeer, layers: 3), tiny(impairedPeer), download(impairedPeer),
+            twoFlows(impairedPeer),
+        ]
     }
 
-    private static func options(_ hop: NetworkScene.Hop, rate: Int64) -> NetworkScene.Options {
-        var options = NetworkScene.Options()
-        options.hop = hop
+    private static func options(_ impairedPeer: NetworkTestbed.ImpairedPeer, rate: Int64) -> NetworkTestbed.Options {
+        var options = NetworkTestbed.Options()
+        options.impairedPeer = impairedPeer
         options.conditions = LinkConditions(
             delay: .milliseconds(20), rate: .kilobits(rate), queue: .span(.milliseconds(300)))
         return options
     }
 
     /// The capacity falls from 4 Mbit/s to 0.8 Mbit/s for 20 s and rises to 4 Mbit/s again.
-    private static func falling(_ hop: NetworkScene.Hop, layers: Int = 1) -> NetworkRow {
+    private static func falling(_ impairedPeer: NetworkTestbed.ImpairedPeer, layers: Int = 1) -> NetworkRow {
         let targets = [
             // With several layers only whole layers are forwarded, so that less of the capacity is used.
             Target("queueingDelay", .atMost(100)), Target("linkUse", .atLeast(layers > 1 ? 0.5 : 0.75)),
             Target("recoverySeconds", .atMost(15)),
         ]
         let name = layers > 1 ? "falls-layers" : "falls"
-        return NetworkRow(name: "\(name)-\(hop.rawValue)", targets: targets) { _ in
-            var options = options(hop, rate: 4_000)
+        return NetworkRow(name: "\(name)-\(impairedPeer.rawValue)", targets: targets) { _ in
+            var options = options(impairedPeer, rate: 4_000)
             if layers > 1 { options.publish = ["--layers", "\(layers)"] }
-            return try await WatchedScene.run(options) { watched in
+            return try await MeasuredTestbed.run(options) { watched in
                 try await watched.wait(10)
                 let fall = watched.change { $0.rate = .kilobits(800) }
                 let full = watched.rate(watched.samples(from: fall - .seconds(5), until: fall))
@@ -52,16 +55,17 @@ extension NetworkRow {
     }
 
     /// The capacity falls to 100 kbit/s for 15 s.
-    private static func tiny(_ hop: NetworkScene.Hop) -> NetworkRow {
+    private static func tiny(_ impairedPeer: NetworkTestbed.ImpairedPeer) -> NetworkRow {
         let targets = [
-            Target("viewerTold", .atMost(3)), Target("publisherTold", .atMost(3)), Target("soundShare", .atLeast(0.9)),
-            Target("pictureBack", .atMost(5)),
+            Target("viewerNotified", .atMost(3)), Target("publisherNotified", .atMost(3)),
+            Target("soundShare", .atLeast(0.9)),
+            Target("videoResumed", .atMost(5)),
         ]
         // A publisher is informed of the viewers' limits only if they affect at least half of the viewers.
-        let viewerReasons = hop == .viewer ? ["download-limited"] : ["publisher-limited"]
-        let publisherReasons = hop == .viewer ? ["network-limited"] : ["upload-limited"]
-        return NetworkRow(name: "narrow-100-\(hop.rawValue)", targets: targets) { _ in
-            try await WatchedScene.run(options(hop, rate: 4_000)) { watched in
+        let viewerReasons = impairedPeer == .viewer ? ["download-limited"] : ["publisher-limited"]
+        let publisherReasons = impairedPeer == .viewer ? ["network-limited"] : ["upload-limited"]
+        return NetworkRow(name: "narrow-100-\(impairedPeer.rawValue)", targets: targets) { _ in
+            try await MeasuredTestbed.run(options(impairedPeer, rate: 4_000)) { watched in
                 try await watched.wait(5)
                 let fall = watched.change { $0.rate = .kilobits(100) }
                 let viewer = await watched.quality(
@@ -69,11 +73,12 @@ extension NetworkRow {
                 let publisher = await watched.quality(
                     "audio-only", publisherReasons, of: watched.publisher, since: fall, within: .seconds(4))
                 try await watched.wait(8)
-                let sound = try watched.watching(since: fall + .seconds(4)).concealedShare.map { 1 - $0 }
+                let audio = try watched.watching(since: fall + .seconds(4)).concealedShare.map { 1 - $0 }
                 let rise = watched.change { $0.rate = .kilobits(4_000) }
-                let back = await watched.pictures(since: rise, within: .seconds(20))
+                let back = await watched.frames(since: rise, within: .seconds(20))
                 return [
-                    ("viewerTold", viewer), ("publisherTold", publisher), ("soundShare", sound), ("pictureBack", back),
+                    ("viewerNotified", viewer), ("publisherNotified", publisher), ("soundShare", audio),
+                    ("videoResumed", back),
                 ]
             }
         }
@@ -81,19 +86,19 @@ extension NetworkRow {
 
     /// A TCP transfer through the same queue of 200 ms: a download for the viewer's link, an upload for the
     /// publisher's.
-    private static func download(_ hop: NetworkScene.Hop) -> NetworkRow {
+    private static func download(_ impairedPeer: NetworkTestbed.ImpairedPeer) -> NetworkRow {
         let targets = [Target("share", .atLeast(0.25)), Target("queueingDelay", .atMost(210))]
-        return NetworkRow(name: "tcp-download-\(hop.rawValue)", targets: targets) { seconds in
-            var options = options(hop, rate: 4_000)
+        return NetworkRow(name: "tcp-download-\(impairedPeer.rawValue)", targets: targets) { seconds in
+            var options = options(impairedPeer, rate: 4_000)
             options.conditions.queue = .span(.milliseconds(200))
-            return try await WatchedScene.run(options) { watched in
-                let network = watched.scene.network
+            return try await MeasuredTestbed.run(options) { watched in
+                let network = watched.testbed.network
                 let address = "\(TunneledNetwork.serverAddress):9000"
                 let server = try BulkProcess(
-                    ["--listen", address] + (hop == .viewer ? ["--sends"] : []), in: network.server)
+                    ["--listen", address] + (impairedPeer == .viewer ? ["--sends"] : []), in: network.server)
                 defer { server.stop() }
                 let client = try BulkProcess(
-                    ["--connect", address] + (hop == .viewer ? [] : ["--sends"]), in: network.hosts[0])
+                    ["--connect", address] + (impairedPeer == .viewer ? [] : ["--sends"]), in: network.hosts[0])
                 defer { client.stop() }
                 try await watched.wait(5)
                 let start = MonotonicClock.now()
@@ -111,14 +116,14 @@ extension NetworkRow {
     }
 
     /// Two viewers, or two publishers, share 3 Mbit/s.
-    private static func twoFlows(_ hop: NetworkScene.Hop) -> NetworkRow {
+    private static func twoFlows(_ impairedPeer: NetworkTestbed.ImpairedPeer) -> NetworkRow {
         let targets = [Target("smallerShare", .atLeast(0.35)), Target("largerShare", .atMost(0.65))]
-        return NetworkRow(name: "two-flows-\(hop.rawValue)", targets: targets) { seconds in
-            try await WatchedScene.run(options(hop, rate: 3_000)) { watched in
+        return NetworkRow(name: "two-flows-\(impairedPeer.rawValue)", targets: targets) { seconds in
+            try await MeasuredTestbed.run(options(impairedPeer, rate: 3_000)) { watched in
                 // The other publisher's stream needs a viewer, because the platform pauses streams without one.
-                let another = hop == .publisher ? try await watched.scene.publish() : nil
+                let another = impairedPeer == .publisher ? try await watched.testbed.publish() : nil
                 defer { another?.process.stop() }
-                let second = try watched.scene.view(another?.stream ?? watched.stream)
+                let second = try watched.testbed.view(another?.stream ?? watched.stream)
                 defer { second.stop() }
                 try await watched.wait(15)
                 let start = MonotonicClock.now()

@@ -8,32 +8,32 @@ extension NetworkRow {
     private static let lightViewers = 97
 
     /// Two viewers decode; the light viewers check the sequence, the timestamps and the latency of each packet.
-    static let badNeighbour = NetworkRow(
+    static let lossyPeer = NetworkRow(
         name: "one-bad-viewer",
         targets: [
             Target("freezeCount", .exactly(0)), Target("framesPerSecond", .atLeast(29)),
             Target("packetsLost", .exactly(0)), Target("nackCount", .exactly(0)), Target("latencyP50", .atMost(70)),
             Target("lightViewers", .exactly(Double(lightViewers))), Target("lightMissing", .exactly(0)),
-            Target("lightOvertaken", .exactly(0)), Target("lightRequested", .exactly(0)),
+            Target("lightReordered", .exactly(0)), Target("lightRequested", .exactly(0)),
             Target("lightBackwards", .exactly(0)),
             Target("lightVideoStep", .atMost(100)), Target("lightAudioStep", .atMost(20)),
             Target("lightLagP99", .atMost(70)), Target("badNackCount", .atLeast(1)),
         ]
     ) { seconds in
-        var options = NetworkScene.Options()
+        var options = NetworkTestbed.Options()
         options.conditions = LinkConditions(
             delay: .milliseconds(150), jitter: .milliseconds(50), loss: .random(0.2), rate: .kilobits(300))
         options.others = [LinkConditions(delay: .milliseconds(10))]
-        let scene = try await NetworkScene(options)
-        defer { scene.stop() }
-        let (publisher, stream) = try await scene.publish()
+        let testbed = try await NetworkTestbed(options)
+        defer { testbed.stop() }
+        let (publisher, stream) = try await testbed.publish()
         defer { publisher.stop() }
-        let good = try [1, 1].map { try scene.view(stream, from: $0) }
+        let good = try [1, 1].map { try testbed.view(stream, from: $0) }
         defer { good.forEach { $0.stop() } }
         for viewer in good { _ = try await viewer.first("firstFrame") }
-        let light = try scene.viewLightly(stream, count: lightViewers)
+        let light = try testbed.viewLightly(stream, count: lightViewers)
         defer { light.stop() }
-        let bad = try scene.view(stream, from: 0)
+        let bad = try testbed.view(stream, from: 0)
         defer { bad.stop() }
         _ = try await light.first("watching", within: .seconds(60))
         let start = MonotonicClock.now()
@@ -41,9 +41,9 @@ extension NetworkRow {
         let end = MonotonicClock.now()
         light.interrupt()
         let seen = try await light.first("row")
-        let watching = try good.map { try Watching($0, from: start, until: end) }
-        let suffering = try? Watching(bad, from: start, until: end)
-        func worst(_ figure: (Watching) -> Double?) -> Double? {
+        let watching = try good.map { try ViewerMeasurement($0, from: start, until: end) }
+        let suffering = try? ViewerMeasurement(bad, from: start, until: end)
+        func worst(_ figure: (ViewerMeasurement) -> Double?) -> Double? {
             let values = watching.compactMap(figure)
             return values.count == watching.count ? values.max() : nil
         }

@@ -44,22 +44,22 @@ extension NetworkRow {
             Target("framesPerSecond", .atLeast(29)),
         ])
 
-    static func steady(_ hop: NetworkScene.Hop) -> [NetworkRow] {
+    static func steady(_ impairedPeer: NetworkTestbed.ImpairedPeer) -> [NetworkRow] {
         (networks + [narrowPath]).map { network in
-            NetworkRow(name: "\(network.name)-\(hop.rawValue)", targets: network.targets) { seconds in
-                var options = NetworkScene.Options()
-                options.hop = hop
+            NetworkRow(name: "\(network.name)-\(impairedPeer.rawValue)", targets: network.targets) { seconds in
+                var options = NetworkTestbed.Options()
+                options.impairedPeer = impairedPeer
                 options.conditions = network.conditions
-                return try await WatchedScene.run(options) { watched in
+                return try await MeasuredTestbed.run(options) { watched in
                     try await watched.wait(Double(seconds))
-                    return figures(of: try watched.watching(since: watched.start), watched.scene)
+                    return figures(of: try watched.watching(since: watched.start), watched.testbed)
                 }
             }
         }
     }
 
-    private static func figures(of watching: Watching, _ scene: NetworkScene) -> Figures {
-        let link = scene.network.statistics(of: 0)
+    private static func figures(of watching: ViewerMeasurement, _ testbed: NetworkTestbed) -> Figures {
+        let link = testbed.network.statistics(of: 0)
         return [
             ("framesPerSecond", watching.framesPerSecond), ("freezeCount", watching.freezeCount),
             ("freezeShare", watching.freezeShare), ("latencyP50", watching.latencyP50),

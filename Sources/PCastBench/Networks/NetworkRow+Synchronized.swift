@@ -9,21 +9,21 @@ extension NetworkRow {
         name: "synchronized", targets: [Target("spread", .atMost(50)), Target("viewers", .exactly(4))]
     ) { seconds in
         let delays: [Int64] = [5, 20, 40, 60]
-        var options = NetworkScene.Options()
+        var options = NetworkTestbed.Options()
         options.capabilities = ["playout-buffer=PT0.3S"]
         options.conditions = LinkConditions(delay: .milliseconds(delays[0]))
         options.others = delays.dropFirst().map { LinkConditions(delay: .milliseconds($0)) }
-        let scene = try await NetworkScene(options)
-        defer { scene.stop() }
-        let (publisher, stream) = try await scene.publish()
+        let testbed = try await NetworkTestbed(options)
+        defer { testbed.stop() }
+        let (publisher, stream) = try await testbed.publish()
         defer { publisher.stop() }
-        let viewers = try delays.indices.map { try scene.view(stream, from: $0) }
+        let viewers = try delays.indices.map { try testbed.view(stream, from: $0) }
         defer { viewers.forEach { $0.stop() } }
         for viewer in viewers { _ = try await viewer.first("firstFrame") }
         try await Task.sleep(for: .seconds(10))
         let start = MonotonicClock.now()
         try await Task.sleep(for: .seconds(seconds))
-        let watching = try viewers.map { try Watching($0, from: start, until: MonotonicClock.now()) }
+        let watching = try viewers.map { try ViewerMeasurement($0, from: start, until: MonotonicClock.now()) }
         // All processes use this machine's clock, so that the latencies of the same second are comparable.
         let lags = watching.map { $0.values("latencyP50") }
         let spreads = (0..<(lags.map(\.count).min() ?? 0)).map { second in

@@ -25,21 +25,21 @@ final class OverlayBenchPage: Sendable {
         self.number = number
         let (stream, words) = AsyncStream.makeStream(of: String.self)
         self.words = words
-        let (told, telling) = AsyncStream.makeStream(of: String.self)
+        let (messages, continuation) = AsyncStream.makeStream(of: String.self)
         let connection = Task {
-            defer { telling.finish() }
+            defer { continuation.finish() }
             try await WebSocketClient().connect(to: address) { connection in
                 try await withThrowingTaskGroup { group in
                     group.addTask { for await word in stream { try await connection.send(.text(word)) } }
                     defer { group.cancelAll() }
                     try await connection.forEachMessage { message in
-                        if case .text(let text) = message { telling.yield(text) }
+                        if case .text(let text) = message { continuation.yield(text) }
                     }
                 }
             }
         }
         Task { [weak self] in
-            for await text in told { self?.take(text) }
+            for await text in messages { self?.take(text) }
             self?.end()
         }
         task.withLock { $0 = connection }
@@ -51,13 +51,13 @@ final class OverlayBenchPage: Sendable {
     }
 
     /// Completes the handshake of the bridge.
-    func awaitWelcome() async throws {
+    func awaitHandshake() async throws {
         _ = try await ask("bridge.ready", [:], for: ("bridge.welcome", "controller", .boolean(true)))
         say("app.ready", [:])
     }
 
     /// Measures one round trip. Throws `BenchFailure` if the connection ends.
-    func travel(_ trip: OverlayBenchStage.Trip) async throws -> TimeSpan {
+    func travel(_ trip: OverlayBenchSetup.MeasuredPath) async throws -> TimeSpan {
         let asked = state.withLock { state in
             state.asked += 1
             return state.asked

@@ -4,48 +4,48 @@ import PCastPlayback
 
 /// A player whose shown frames are recorded, with the operations to measure.
 struct MeasuredPlayback: Sendable {
-    let witness = FrameWitness()
+    let recorder = RecordingSurface()
     let player: Player
 
     /// The timeout of each operation.
     private static let timeout = TimeSpan.seconds(10 as Int64)
 
-    init() { player = Player(.media(isHeard: false, shownOn: witness)) }
+    init() { player = Player(.media(isHeard: false, shownOn: recorder)) }
 
     /// Starts playback at the beginning, or at the default position of a live presentation. Returns the time to the
     /// first frame. Throws `BenchFailure` if none is shown.
     func start(_ address: String) async throws -> TimeSpan {
-        let sights = witness.expect { _ in true }
+        let shownFrames = recorder.expect { _ in true }
         let begun = MonotonicClock.now()
         player.set(video: Video(address), play: true)
-        return try await first(of: sights, "a first picture of \(address)").moment - begun
+        return try await first(of: shownFrames, "a first frame of \(address)").moment - begun
     }
 
     /// Seeks during playback. Returns the time until the frame of the position is shown. Throws `BenchFailure` if it is
     /// not.
     func seek(to position: TimeSpan) async throws -> TimeSpan {
-        let counter = Int(position.nanoseconds * Int64(StampedFilm.rate) / 1_000_000_000)
-        let sights = witness.expect { $0.counter == counter }
+        let counter = Int(position.nanoseconds * Int64(StampedVideo.rate) / 1_000_000_000)
+        let shownFrames = recorder.expect { $0.counter == counter }
         let begun = MonotonicClock.now()
         player.startSeek(to: position)
-        return try await first(of: sights, "picture \(counter)").moment - begun
+        return try await first(of: shownFrames, "frame \(counter)").moment - begun
     }
 
     /// Waits until the given duration has been played. Returns all frames shown so far. Throws `BenchFailure` if
     /// playback does not get that far.
-    func watch(_ length: TimeSpan) async throws -> [FrameWitness.Sight] {
-        let begun = witness.sights.first?.counter ?? 0
-        let goal = begun + Int(length.nanoseconds * Int64(StampedFilm.rate) / 1_000_000_000)
-        let sights = witness.expect { $0.counter >= goal }
-        _ = try await first(of: sights, "picture \(goal)", within: length + Self.timeout)
-        return witness.sights
+    func watch(_ length: TimeSpan) async throws -> [RecordingSurface.ShownFrame] {
+        let begun = recorder.shownFrames.first?.counter ?? 0
+        let goal = begun + Int(length.nanoseconds * Int64(StampedVideo.rate) / 1_000_000_000)
+        let shownFrames = recorder.expect { $0.counter >= goal }
+        _ = try await first(of: shownFrames, "frame \(goal)", within: length + Self.timeout)
+        return recorder.shownFrames
     }
 
     /// Waits until the given duration is buffered ahead of the position. Throws `BenchFailure` if that takes too long.
     func awaitBuffer(_ length: TimeSpan) async throws {
         let (player, goal) = (player, length.seconds)
         let positions = player.positions()
-        try await settle("a buffer of \(length)", within: Self.timeout) {
+        try await waitFor("a buffer of \(length)", within: Self.timeout) {
             for await _ in positions where player.bufferedPosition - player.position >= goal { return true }
             return nil
         }
@@ -58,16 +58,17 @@ struct MeasuredPlayback: Sendable {
     }
 
     private func first(
-        of sights: AsyncStream<FrameWitness.Sight>, _ what: String, within timeout: TimeSpan = Self.timeout
-    ) async throws -> FrameWitness.Sight {
-        try await settle(what, within: timeout) {
-            for await sight in sights { return sight }
+        of shownFrames: AsyncStream<RecordingSurface.ShownFrame>, _ what: String,
+        within timeout: TimeSpan = Self.timeout
+    ) async throws -> RecordingSurface.ShownFrame {
+        try await waitFor(what, within: timeout) {
+            for await shownFrame in shownFrames { return shownFrame }
             return nil
         }
     }
 
     @discardableResult
-    private func settle<Value: Sendable>(
+    private func waitFor<Value: Sendable>(
         _ what: String, within timeout: TimeSpan, _ body: @escaping @Sendable () async -> Value?
     ) async throws -> Value {
         let events = player.events()

@@ -89,7 +89,7 @@ final class PCastProcess: Sendable {
     var processID: Int32 { process.processIdentifier }
 
     /// Suspends the process for the given time (SIGSTOP, SIGCONT).
-    func standStill(for span: TimeSpan) async throws {
+    func suspend(for span: TimeSpan) async throws {
         kill(processID, SIGSTOP)
         defer { kill(processID, SIGCONT) }
         try await Task.sleep(for: .nanoseconds(span.nanoseconds))

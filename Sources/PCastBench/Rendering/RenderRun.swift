@@ -8,7 +8,7 @@ import PCastWindow
 /// Decodes a file including its audio, and shows its video in a window at the frames' times.
 struct RenderRun: Sendable {
     private struct Entry: Sendable {
-        let picture: VideoFrame
+        let frame: VideoFrame
         let moment: TimeSpan
     }
 
@@ -36,13 +36,13 @@ struct RenderRun: Sendable {
         queue.close()
         decoding.join()
         showing.join()
-        await settle(window, frames: frames)
+        await waitForLastFrame(window, frames: frames)
         let (statistics, drawing) = (window.statistics, window.drawing ?? "")
         window.close()
         var object = JSONObject()
         object["frames"] = .number(Double(frames))
-        object["shown"] = .number(Double(statistics.picturesShown))
-        object["leftOut"] = .number(Double(statistics.picturesLeftOut))
+        object["shown"] = .number(Double(statistics.framesShown))
+        object["leftOut"] = .number(Double(statistics.framesLeftOut))
         object["drawing"] = .string(drawing)
         return object
     }
@@ -53,9 +53,9 @@ struct RenderRun: Sendable {
         var frames = 0
         do throws(CodecError) {
             while let item = try reader.next() {
-                guard case .video(let picture) = item else { continue }
-                while queue.count >= Self.ahead { Pacer.sleep(until: MonotonicClock.now() + .milliseconds(4)) }
-                queue.push(Entry(picture: picture, moment: picture.timestamp.span))
+                guard case .video(let frame) = item else { continue }
+                while queue.count >= Self.ahead { FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(4)) }
+                queue.push(Entry(frame: frame, moment: frame.timestamp.span))
                 frames += 1
             }
             return .success(frames)
@@ -67,15 +67,15 @@ struct RenderRun: Sendable {
     private func show(_ queue: FrameQueue<Entry>, in window: VideoWindow) {
         let start = MonotonicClock.now() + Self.lead
         while let entry = queue.pop() {
-            Pacer.sleep(until: start + entry.moment)
-            window.show(entry.picture)
+            FramePacing.sleep(until: start + entry.moment)
+            window.show(entry.frame)
         }
     }
 
     /// Waits, for at most one second, until the window has shown or dropped the last frame.
-    private func settle(_ window: VideoWindow, frames: Int) async {
+    private func waitForLastFrame(_ window: VideoWindow, frames: Int) async {
         let deadline = MonotonicClock.now() + .seconds(1)
-        while window.statistics.picturesShown + window.statistics.picturesLeftOut < frames,
+        while window.statistics.framesShown + window.statistics.framesLeftOut < frames,
             MonotonicClock.now() < deadline
         { try? await Task.sleep(for: .milliseconds(5)) }
     }

@@ -14,9 +14,9 @@ enum SkewMeasurement {
         defer { display.end() }
         let server = try MemoryAudioServer()
         defer { server.end() }
-        let witness = try ClapperWitness(display: display.name, soundServer: server.address)
-        defer { witness.stop() }
-        await witness.awaitHearing()
+        let recorder = try ClapperCapture(display: display.name, audioServer: server.address)
+        defer { recorder.stop() }
+        await recorder.awaitHearing()
         let player = try PCastProcess(
             ["play", film, "--render", "window"],
             environment: [
@@ -24,7 +24,7 @@ enum SkewMeasurement {
                 "SDL_VIDEODRIVER": "x11",
             ])
         _ = try await player.next("ended", within: .seconds(seconds + 20))
-        return witness.skews.map { skew in skew.map { $0.seconds * 1_000 } }
+        return recorder.skews.map { skew in skew.map { $0.seconds * 1_000 } }
     }
 
     private static func make(_ path: String, seconds: Int) throws {

@@ -6,11 +6,11 @@ import Synchronization
 /// A client that starts, subscribes and stops at random with the callbacks of the SDK, and records their calls.
 final class ChurnClient: Sendable {
     /// The values that all sessions share.
-    struct Surroundings: Sendable {
+    struct Context: Sendable {
         let uri: String
         let authenticationToken: String
         let viewingToken: String
-        let ledger: CallbackLedger
+        let callbacks: CallbackRecorder
         let tally: SessionTally
         /// The maximum pause between two actions.
         let longestPause: Duration
@@ -21,31 +21,31 @@ final class ChurnClient: Sendable {
         var isStarted = false
     }
 
-    private let surroundings: Surroundings
+    private let context: Context
     private let state = Mutex(State())
     private let seed: UInt64
 
-    init(_ surroundings: Surroundings, seed: UInt64) {
-        self.surroundings = surroundings
+    init(_ context: Context, seed: UInt64) {
+        self.context = context
         self.seed = seed
     }
 
     /// Starts, subscribes and stops once.
-    func visit() async {
-        let pcast = PCast(PCastOptions(uri: surroundings.uri))
+    func runOnce() async {
+        let pcast = PCast(PCastOptions(uri: context.uri))
         if await start(pcast) { await subscribe(pcast) }
         await stop(pcast)
     }
 
     /// Performs random actions until the given time.
     func run(until end: ContinuousClock.Instant) async {
-        var chance = SeededGenerator(seed: seed)
-        var pcast = PCast(PCastOptions(uri: surroundings.uri))
+        var generator = SeededGenerator(seed: seed)
+        var pcast = PCast(PCastOptions(uri: context.uri))
         while ContinuousClock.now < end {
-            let pause = surroundings.longestPause * Double.random(in: 0...1, using: &chance)
+            let pause = context.longestPause * Double.random(in: 0...1, using: &generator)
             do { try await Task.sleep(for: pause) } catch { break }
             let (isStarted, stream) = state.withLock { ($0.isStarted, $0.stream) }
-            let choice = Int.random(in: 0..<10, using: &chance)
+            let choice = Int.random(in: 0..<10, using: &generator)
             if !isStarted {
                 _ = await start(pcast)
             } else if choice == 0 {
@@ -53,7 +53,7 @@ final class ChurnClient: Sendable {
             } else if choice == 1 {
                 // Abandoned without `stop`: the SDK object is released with all its resources.
                 state.withLock { $0 = State() }
-                pcast = PCast(PCastOptions(uri: surroundings.uri))
+                pcast = PCast(PCastOptions(uri: context.uri))
             } else if let stream, stream.endedInfo == nil {
                 if choice < 5 { stream.stop() }
             } else {
@@ -66,12 +66,12 @@ final class ChurnClient: Sendable {
     }
 
     private func start(_ pcast: PCast) async -> Bool {
-        let started = surroundings.ledger.promise(.started)
-        let tally = surroundings.tally
+        let started = context.callbacks.promise(.started)
+        let tally = context.tally
         let first = Mutex(true)
-        let link = LinkWitness(tally)
+        let link = ConnectionCallbackCheck(tally)
         let result: RequestStatus = await withCheckedContinuation { continuation in
-            let settle: @Sendable (RequestStatus) -> Void = { status in
+            let record: @Sendable (RequestStatus) -> Void = { status in
                 guard
                     first.withLock({ isFirst in
                         defer { isFirst = false }
@@ -82,11 +82,11 @@ final class ChurnClient: Sendable {
                 continuation.resume(returning: status)
             }
             pcast.start(
-                surroundings.authenticationToken,
+                context.authenticationToken,
                 authenticationCallback: { [weak self] _, status, session in
                     link.authenticated(status, session)
                     if status != .ok { self?.state.withLock { $0.isStarted = false } }
-                    settle(status)
+                    record(status)
                 }, onlineCallback: { _ in link.online() }, offlineCallback: { _ in link.offline() })
         }
         state.withLock { $0.isStarted = result == .ok }
@@ -95,14 +95,14 @@ final class ChurnClient: Sendable {
     }
 
     private func subscribe(_ pcast: PCast) async {
-        let subscribed = surroundings.ledger.promise(.subscribed)
-        let (ledger, tally) = (surroundings.ledger, surroundings.tally)
+        let subscribed = context.callbacks.promise(.subscribed)
+        let (callbacks, tally) = (context.callbacks, context.tally)
         await withCheckedContinuation { continuation in
             let first = Mutex(true)
-            pcast.subscribe(streamToken: surroundings.viewingToken) { [weak self] _, status, stream in
+            pcast.subscribe(streamToken: context.viewingToken) { [weak self] _, status, stream in
                 subscribed()
                 if let stream {
-                    let ended = ledger.promise(.streamEnded)
+                    let ended = callbacks.promise(.streamEnded)
                     stream.setStreamEndedCallback { _, _, _ in ended() }
                     self?.state.withLock { $0.stream = stream }
                 }
@@ -118,7 +118,7 @@ final class ChurnClient: Sendable {
     }
 
     private func stop(_ pcast: PCast) async {
-        let stopped = surroundings.ledger.promise(.stopped)
+        let stopped = context.callbacks.promise(.stopped)
         await withCheckedContinuation { continuation in
             let first = Mutex(true)
             pcast.stop { _ in

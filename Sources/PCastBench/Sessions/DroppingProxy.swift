@@ -9,7 +9,7 @@ final class DroppingProxy: Sendable {
     /// The state shared with the proxy's thread.
     private struct State {
         /// The mean lifetime of connections; nil to keep them open.
-        var meanLife: TimeSpan?
+        var meanLifetime: TimeSpan?
         var isOver = false
         var dropped = 0
     }
@@ -19,25 +19,25 @@ final class DroppingProxy: Sendable {
     private let thread = Mutex<WorkerThread?>(nil)
 
     /// Starts a proxy to a server on the same machine. Lifetimes are distributed uniformly between zero and twice
-    /// `meanLife`. Throws an error if a socket or thread cannot be created.
-    init(to server: TransportAddress, meanLife: TimeSpan, seed: UInt64) throws {
+    /// `meanLifetime`. Throws an error if a socket or thread cannot be created.
+    init(to server: TransportAddress, meanLifetime: TimeSpan, seed: UInt64) throws {
         let address = try Self.freePort(at: server.ip)
         self.address = address
-        state = Mutex(State(meanLife: meanLife))
-        let worker = try WorkerThread(name: "dropping-door") { [self] in
-            guard let door = try? Self.door(at: address) else { return }
-            var way = DroppingProxySockets(door, to: server, seed: seed)
-            while let meanLife = look(at: way) { way.turn(meanLife: meanLife) }
+        state = Mutex(State(meanLifetime: meanLifetime))
+        let worker = try WorkerThread(name: "dropping-proxy") { [self] in
+            guard let listeningSocket = try? Self.listeningSocket(at: address) else { return }
+            var sockets = DroppingProxySockets(listeningSocket, to: server, seed: seed)
+            while let meanLifetime = look(at: sockets) { sockets.turn(meanLifetime: meanLifetime) }
         }
         thread.withLock { $0 = worker }
     }
 
     /// Updates the number of closed connections. Returns nil if the proxy has been closed, otherwise the mean lifetime.
-    private func look(at way: borrowing DroppingProxySockets) -> TimeSpan?? {
-        let dropped = way.dropped
+    private func look(at sockets: borrowing DroppingProxySockets) -> TimeSpan?? {
+        let dropped = sockets.dropped
         return state.withLock { state in
             state.dropped = dropped
-            return state.isOver ? nil : .some(state.meanLife)
+            return state.isOver ? nil : .some(state.meanLifetime)
         }
     }
 
@@ -45,18 +45,18 @@ final class DroppingProxy: Sendable {
     var dropped: Int { state.withLock { $0.dropped } }
 
     /// Stops closing connections.
-    func calm() { state.withLock { $0.meanLife = nil } }
+    func stopDropping() { state.withLock { $0.meanLifetime = nil } }
 
     func close() {
         state.withLock { $0.isOver = true }
         thread.withLock { $0.take() }?.join()
     }
 
-    private static func door(at address: TransportAddress) throws -> ProxySocket {
-        let door = try ProxySocket(.stream)
-        try door.bind(address)
-        try door.listen()
-        return door
+    private static func listeningSocket(at address: TransportAddress) throws -> ProxySocket {
+        let listeningSocket = try ProxySocket(.stream)
+        try listeningSocket.bind(address)
+        try listeningSocket.listen()
+        return listeningSocket
     }
 
     /// Returns an address with a port that is unused at present.

@@ -17,9 +17,9 @@ struct DroppingProxySockets: ~Copyable {
 
     private static let longestWait = TimeSpan.milliseconds(20)
     /// The maximum number of unsent bytes; while there are more, nothing is read from the other side.
-    private static let room = 1 << 16
+    private static let maximumUnsent = 1 << 16
 
-    private let door: ProxySocket
+    private let listeningSocket: ProxySocket
     private let server: TransportAddress
     private var connections: [Connection] = []
     private var generator: SeededGenerator
@@ -27,18 +27,18 @@ struct DroppingProxySockets: ~Copyable {
     private(set) var dropped = 0
 
     /// Creates the state for a listening socket.
-    init(_ door: ProxySocket, to server: TransportAddress, seed: UInt64) {
-        self.door = door
+    init(_ listeningSocket: ProxySocket, to server: TransportAddress, seed: UInt64) {
+        self.listeningSocket = listeningSocket
         self.server = server
         generator = SeededGenerator(seed: seed)
     }
 
     deinit { buffer.deallocate() }
 
-    /// Waits for at most `longestWait` and handles all sockets that are ready. Connections are kept open if `meanLife`
+    /// Waits for at most `longestWait` and handles all sockets that are ready. Connections are kept open if `meanLifetime`
     /// is nil.
-    mutating func turn(meanLife: TimeSpan?) {
-        var descriptors = [pollfd(fd: door.number, events: Int16(POLLIN), revents: 0)]
+    mutating func turn(meanLifetime: TimeSpan?) {
+        var descriptors = [pollfd(fd: listeningSocket.number, events: Int16(POLLIN), revents: 0)]
         for connection in connections {
             descriptors.append(Self.descriptor(connection.client, sends: connection.up, takes: connection.down))
             descriptors.append(Self.descriptor(connection.server, sends: connection.down, takes: connection.up))
@@ -48,7 +48,7 @@ struct DroppingProxySockets: ~Copyable {
             move(index, client: descriptors[2 * index + 1].revents, server: descriptors[2 * index + 2].revents)
         }
         let now = MonotonicClock.now()
-        if meanLife != nil {
+        if meanLifetime != nil {
             for index in connections.indices where connections[index].end <= now && !connections[index].isOver {
                 connections[index].isOver = true
                 dropped += 1
@@ -56,19 +56,19 @@ struct DroppingProxySockets: ~Copyable {
         }
         // Releasing the sockets closes them.
         connections.removeAll { $0.isOver }
-        if descriptors[0].revents != 0 { acceptAll(meanLife: meanLife ?? .seconds(3_600), at: now) }
+        if descriptors[0].revents != 0 { acceptAll(meanLifetime: meanLifetime ?? .seconds(3_600), at: now) }
     }
 
     private static func descriptor(_ socket: ProxySocket, sends: [UInt8], takes: [UInt8]) -> pollfd {
-        let events = (sends.count < room ? POLLIN : 0) | (takes.isEmpty ? 0 : POLLOUT)
+        let events = (sends.count < maximumUnsent ? POLLIN : 0) | (takes.isEmpty ? 0 : POLLOUT)
         return pollfd(fd: socket.number, events: Int16(events), revents: 0)
     }
 
-    private mutating func acceptAll(meanLife: TimeSpan, at now: Instant) {
-        while let client = door.accept() {
+    private mutating func acceptAll(meanLifetime: TimeSpan, at now: Instant) {
+        while let client = listeningSocket.accept() {
             guard let server = try? ProxySocket(.stream), (try? server.connect(self.server)) != nil else { continue }
-            let life = TimeSpan(seconds: Double.random(in: 0...2 * meanLife.seconds, using: &generator))
-            connections.append(Connection(client: client, server: server, end: now + life))
+            let lifetime = TimeSpan(seconds: Double.random(in: 0...2 * meanLifetime.seconds, using: &generator))
+            connections.append(Connection(client: client, server: server, end: now + lifetime))
         }
     }
 

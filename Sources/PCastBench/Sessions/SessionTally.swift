@@ -4,7 +4,7 @@ import Synchronization
 
 /// Counters of events over all sessions.
 final class SessionTally: Sendable {
-    enum What: Sendable {
+    enum Callback: Sendable {
         case subscription, refusedSubscription, refusedStart
         /// A lost connection after which the session was resumed, and one after which there was a new session.
         case resumption, loss
@@ -12,15 +12,15 @@ final class SessionTally: Sendable {
         case disorder
     }
 
-    private let counts = Mutex<[What: Int]>([:])
+    private let counts = Mutex<[Callback: Int]>([:])
 
-    func count(_ what: What) { counts.withLock { $0[what, default: 0] += 1 } }
+    func count(_ what: Callback) { counts.withLock { $0[what, default: 0] += 1 } }
 
-    subscript(_ what: What) -> Int { counts.withLock { $0[what] ?? 0 } }
+    subscript(_ what: Callback) -> Int { counts.withLock { $0[what] ?? 0 } }
 }
 
 /// Evaluates the connection callbacks of one `start`.
-final class LinkWitness: Sendable {
+final class ConnectionCallbackCheck: Sendable {
     private struct State {
         var session: SessionID?
         var isOnline = false
@@ -45,10 +45,10 @@ final class LinkWitness: Sendable {
     func offline() { note(false) }
 
     private func note(_ isOnline: Bool) {
-        let isNews = state.withLock { state in
+        let hasChanged = state.withLock { state in
             defer { state.isOnline = isOnline }
             return state.isOnline != isOnline
         }
-        if !isNews { tally.count(.disorder) }
+        if !hasChanged { tally.count(.disorder) }
     }
 }

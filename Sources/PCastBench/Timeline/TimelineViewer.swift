@@ -5,10 +5,10 @@ import PCastPlayback
 import PCastTimeline
 import Synchronization
 
-/// A viewer of a ``TimelineProgramme`` who plays and seeks within a range of positions. Each event delivered to the
+/// A viewer of a ``TimelineScenario`` who plays and seeks within a range of positions. Each event delivered to the
 /// viewer is compared with the frame shown at that time.
 final class TimelineViewer: Sendable {
-    struct Place: Sendable {
+    struct ViewerPosition: Sendable {
         var name: String
         /// The range of the viewer's distance from the live edge, in seconds.
         var behind: ClosedRange<Double>
@@ -19,7 +19,7 @@ final class TimelineViewer: Sendable {
 
     struct Figures: Sendable {
         /// Events delivered to the viewer.
-        var told = 0
+        var delivered = 0
         var seeks = 0
         /// Events delivered before their frame was shown.
         var early = 0
@@ -30,51 +30,54 @@ final class TimelineViewer: Sendable {
         var sets = 0
     }
 
-    private final class Witness: EventSendableDelegate {
-        struct Told: Sendable {
+    private final class RecordingDelegate: EventSendableDelegate {
+        struct ReceivedDelivery: Sendable {
             var delivery: TimelineDelivery
             var moment: Instant
         }
 
-        private let told = Mutex<[Told]>([])
+        private let delivered = Mutex<[ReceivedDelivery]>([])
 
-        var all: [Told] { told.withLock { $0 } }
+        var all: [ReceivedDelivery] { delivered.withLock { $0 } }
 
         func didReceive(
             event: StreamTimelineEvent, suggestedAction: SuggestedAction, metadata: (any StreamTimelineMetadata)?
         ) {
             let moment = MonotonicClock.now()
             guard let data = metadata as? TimelineEventMetadata else { return }
-            told.withLock { $0.append(Told(delivery: data.delivery, moment: moment)) }
+            delivered.withLock { $0.append(ReceivedDelivery(delivery: data.delivery, moment: moment)) }
         }
     }
 
     /// The rounding of dates in a playlist and of frame times.
     private static let rounding = TimeSpan.milliseconds(2)
     /// The duration of a frame.
-    private static let pictureLength = StampedFilm.position(of: 1)
+    private static let frameLength = StampedVideo.position(of: 1)
     /// The distance in seconds from both ends of the seekable range, because parts leave it at the start and are not
     /// yet available at the end.
     private static let margin = 4.0
 
-    let place: Place
+    let viewerPosition: ViewerPosition
     private let playback = MeasuredPlayback()
-    private let witness = Witness()
+    private let recorder = RecordingDelegate()
     private let timeline: GameTimeline
-    private let origin: FilmOrigin
+    private let origin: TestHLSOrigin
     private let seed: UInt64
 
-    init(_ place: Place, of origin: FilmOrigin, following game: TimelineGame, on stage: TimelineStage, seed: UInt64) {
-        (self.place, self.origin, self.seed) = (place, origin, seed)
+    init(
+        _ viewerPosition: ViewerPosition, of origin: TestHLSOrigin, following game: TimelineGame,
+        on setup: TimelineSetup, seed: UInt64
+    ) {
+        (self.viewerPosition, self.origin, self.seed) = (viewerPosition, origin, seed)
         timeline = GameTimeline(
-            TimelineConfiguration(leagueName: game.league, gameId: game.game, spoiler: place.spoiler),
-            player: playback.player, source: TimelinePlatform(uri: stage.uri))
-        playback.player.eventDelegate = witness
+            TimelineConfiguration(leagueName: game.league, gameId: game.game, spoiler: viewerPosition.spoiler),
+            player: playback.player, source: TimelinePlatform(uri: setup.uri))
+        playback.player.eventDelegate = recorder
     }
 
     func begin() async throws {
         _ = try await playback.start(origin.uri("live.m3u8"))
-        if place.behind.lowerBound > 0 { try await go(by: 0.5) }
+        if viewerPosition.behind.lowerBound > 0 { try await go(by: 0.5) }
         try await timeline.subscribeEvents()
     }
 
@@ -84,7 +87,9 @@ final class TimelineViewer: Sendable {
     private func go(by share: Double) async throws -> Bool {
         guard let range = playback.player.playhead?.seekableRange else { return false }
         let length = (range.upperBound - range.lowerBound).seconds
-        let (near, far) = (place.behind.lowerBound, min(place.behind.upperBound, length - Self.margin))
+        let (near, far) = (
+            viewerPosition.behind.lowerBound, min(viewerPosition.behind.upperBound, length - Self.margin)
+        )
         guard far > near else { return false }
         let behind = far - (far - near) * share
         return (try? await playback.player.seek(to: range.upperBound - TimeSpan(seconds: behind))) != nil
@@ -93,23 +98,23 @@ final class TimelineViewer: Sendable {
     /// Watches for the given number of seconds and seeks from time to time if the viewer does. Returns the number of
     /// seeks.
     func watch(_ seconds: Int) async throws -> Int {
-        guard place.seeks else {
+        guard viewerPosition.seeks else {
             try await Task.sleep(for: .seconds(seconds))
             return 0
         }
-        var chance = SeededGenerator(seed: seed)
+        var generator = SeededGenerator(seed: seed)
         let end = MonotonicClock.now() + .seconds(Int64(seconds))
         var seeks = 0
         while MonotonicClock.now() < end {
-            try await Task.sleep(for: .milliseconds(Int64(1_500 + chance.next(below: 2_500))))
-            if try await go(by: Double(chance.next(below: 1_000)) / 1_000) { seeks += 1 }
+            try await Task.sleep(for: .milliseconds(Int64(1_500 + generator.next(below: 2_500))))
+            if try await go(by: Double(generator.next(below: 1_000)) / 1_000) { seeks += 1 }
         }
         return seeks
     }
 
     /// Pauses at several positions and compares the viewer's events with those that a new viewer would get there, then
     /// evaluates all deliveries. `log` is the platform's complete log. Throws `BenchFailure` if no frame was shown.
-    func judge(by log: TimelineLog, seeks: Int) async throws -> Figures {
+    func evaluate(by log: TimelineLog, seeks: Int) async throws -> Figures {
         var figures = Figures()
         figures.seeks = seeks
         playback.player.pause()
@@ -120,25 +125,25 @@ final class TimelineViewer: Sendable {
             figures.sets += 1
             if try !knowsWhatHeShould(log) { figures.wrongSets += 1 }
         }
-        if !place.spoiler { judge(by: log, &figures) } else { figures.told = witness.all.count }
+        if !viewerPosition.spoiler { evaluate(by: log, &figures) } else { figures.delivered = recorder.all.count }
         return figures
     }
 
     private func knowsWhatHeShould(_ log: TimelineLog) throws -> Bool {
         let known = Set(timeline.shownEvents)
-        if place.spoiler { return known == Set(log.events) }
-        guard let sight = playback.witness.sights.last else { throw BenchFailure("no frame was rendered") }
+        if viewerPosition.spoiler { return known == Set(log.events) }
+        guard let shownFrame = playback.recorder.shownFrames.last else { throw BenchFailure("no frame was rendered") }
         // The player's reported position must agree with the frame shown.
         guard let moment = playback.player.playhead?.timecode else { return false }
-        let into = moment - origin.wallTime(of: StampedFilm.position(of: sight.counter))
-        guard into >= .zero - Self.rounding, into < Self.pictureLength + Self.rounding else { return false }
+        let into = moment - origin.wallTime(of: StampedVideo.position(of: shownFrame.counter))
+        guard into >= .zero - Self.rounding, into < Self.frameLength + Self.rounding else { return false }
         return [moment - Self.rounding, moment, moment + Self.rounding].contains { moment in
             Set(TimelineGate.shown(of: log, at: .at(moment)).events.values.compactMap { log[$0]?.event }) == known
         }
     }
 
-    private func judge(by log: TimelineLog, _ figures: inout Figures) {
-        let (told, sights) = (witness.all, playback.witness.sights)
+    private func evaluate(by log: TimelineLog, _ figures: inout Figures) {
+        let (delivered, shownFrames) = (recorder.all, playback.recorder.shownFrames)
         let (now, wallTime) = (MonotonicClock.now(), MonotonicClock.wallTime())
         /// An event that is recorded late cannot be delivered before that.
         func recorded(_ delivery: TimelineDelivery) -> Instant? {
@@ -146,21 +151,21 @@ final class TimelineViewer: Sendable {
             return now + (revision.recordedAt - wallTime)
         }
         /// Whether a frame does not directly follow its predecessor, as after a seek.
-        func isLanding(_ index: Int) -> Bool {
-            index == 0 || !(1...5).contains(sights[index].counter - sights[index - 1].counter)
+        func isAfterSeek(_ index: Int) -> Bool {
+            index == 0 || !(1...5).contains(shownFrames[index].counter - shownFrames[index - 1].counter)
         }
-        for each in told where each.delivery.eventID != nil {
-            figures.told += 1
-            guard var index = sights.lastIndex(where: { $0.moment <= each.moment }) else {
+        for each in delivered where each.delivery.eventID != nil {
+            figures.delivered += 1
+            guard var index = shownFrames.lastIndex(where: { $0.moment <= each.moment }) else {
                 figures.early += 1
                 continue
             }
             // After a seek backwards, the viewer is informed that an event has not happened yet.
             let isBack = each.delivery.reason == .seek
             func hasCome(_ index: Int) -> Bool {
-                let moment = origin.wallTime(of: StampedFilm.position(of: sights[index].counter))
+                let moment = origin.wallTime(of: StampedVideo.position(of: shownFrames[index].counter))
                 // A seek may land at any time within the duration of a frame.
-                let length = isLanding(index) ? Self.pictureLength : .zero
+                let length = isAfterSeek(index) ? Self.frameLength : .zero
                 return isBack || moment + length + Self.rounding >= each.delivery.gate
             }
             guard hasCome(index) else {
@@ -168,8 +173,8 @@ final class TimelineViewer: Sendable {
                 continue
             }
             // Since the frame of the event, or since the seek.
-            while index > 0, !isLanding(index), hasCome(index - 1) { index -= 1 }
-            let known = max(sights[index].moment, recorded(each.delivery) ?? sights[index].moment)
+            while index > 0, !isAfterSeek(index), hasCome(index - 1) { index -= 1 }
+            let known = max(shownFrames[index].moment, recorded(each.delivery) ?? shownFrames[index].moment)
             figures.late.append(max((each.moment - known).seconds, 0) * 1_000)
         }
     }

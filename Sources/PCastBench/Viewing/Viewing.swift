@@ -10,7 +10,7 @@ struct Viewing: Sendable {
 
     /// Creates a viewer of a live stream. `uri` replaces the platform's URI, for example by that of a proxy. Throws an
     /// error if a token cannot be created.
-    init(_ live: LiveStream, uri: String? = nil) throws {
+    init(_ live: TestPatternStream, uri: String? = nil) throws {
         self.uri = uri ?? live.uri
         streamID = live.streamID
         authenticationToken = try live.authenticationToken()
@@ -67,7 +67,7 @@ struct Viewing: Sendable {
 
     /// Returns the time from the call of `subscribe` to the first frame shown, where the session is started
     /// concurrently. Throws `BenchFailure` if no frame is shown.
-    func joinAfresh() async throws -> TimeSpan {
+    func rejoin() async throws -> TimeSpan {
         let pcast = PCast(PCastOptions(uri: uri))
         let beginning = MonotonicClock.now()
         let starting = Task.immediate { _ = try await pcast.start(authenticationToken: authenticationToken) }

@@ -8,7 +8,7 @@ struct CueArgument: ExpressibleByArgument {
 
     init?(argument: String) {
         let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
-        guard let place = parts.first, let position = DurationArgument(argument: place) else { return nil }
+        guard let text = parts.first, let position = DurationArgument(argument: text) else { return nil }
         cuePoint = CuePoint(type: parts.count > 1 ? parts[1] : nil, at: position.span)
     }
 }

@@ -85,14 +85,14 @@ struct PlayCommand: AsyncCommand {
     }
 
     func run() async throws {
-        let place = playback.render ?? (Self.hasDisplay ? .window : .null)
-        if place == .terminal, output.json, isatty(STDOUT_FILENO) == 1 {
+        let target = playback.render ?? (Self.hasDisplay ? .window : .null)
+        if target == .terminal, output.json, isatty(STDOUT_FILENO) == 1 {
             throw CommandFailure.terminalAndJSON
         }
         // The overlay is checked before anything is opened.
         if let overlay = overlays.overlay { _ = try PlayOverlay.folder(overlay) }
         let plan = PlayPlan(
-            addresses: uri, cuePoints: playback.cue.map(\.cuePoint), render: place, start: playback.start?.span,
+            addresses: uri, cuePoints: playback.cue.map(\.cuePoint), render: target, start: playback.start?.span,
             speed: playback.speed, duration: playback.duration?.span, screenshot: playback.screenshot,
             isLooping: playback.loop, isMuted: playback.muted, overlay: overlays.overlay, timeline: try timeline.plan(),
             timelineStart: timeline.start)

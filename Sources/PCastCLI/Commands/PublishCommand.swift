@@ -99,10 +99,10 @@ struct PublishCommand: AsyncCommand {
     ) throws -> DeviceConstraints {
         do throws(DeviceError) {
             var constraints = try DeviceConstraints.parse(texts, for: mediaType)
-            let wishes: [(DeviceCapability, Int?)] = [
+            let candidates: [(DeviceCapability, Int?)] = [
                 (.width, size?.width), (.height, size?.height), (.frameRate, frameRate),
             ]
-            for case (let capability, let value?) in wishes {
+            for case (let capability, let value?) in candidates {
                 constraints[capability, default: []].append(DeviceConstraint(.number(Double(value))))
             }
             return constraints

@@ -62,15 +62,15 @@ struct ServeCommand: AsyncCommand {
         let file = applications.isEmpty ? try known.map { try leaveCredentials(uri, $0) } : nil
         defer { file?.remove(ifOf: getpid()) }
         announce(uri, running.listening, console)
-        let reloading = Reloading(path: settings.path, console) { try await reload(running, console) }
+        let reloading = ConfigurationReloader(path: settings.path, console) { try await reload(running, console) }
         try await serve(running, console)
         reloading.stop()
     }
 
     private func platformConfiguration(_ settings: Settings) throws -> PlatformConfiguration {
-        let place = try settings.value("listen", network.listen) ?? .standard
+        let listenAddress = try settings.value("listen", network.listen) ?? .standard
         var configuration = PlatformConfiguration(
-            host: place.host, port: Int(place.port),
+            host: listenAddress.host, port: Int(listenAddress.port),
             rtcPort: try settings.value("rtc-port", network.rtcPort) ?? PlatformConfiguration.defaultRTCPort,
             advertise: try settings.values("advertise", network.advertise).map(\.address),
             stunServers: try settings.values("stun", network.stun).flatMap(NameResolution.resolve),
@@ -153,14 +153,14 @@ struct ServeCommand: AsyncCommand {
     }
 
     /// The time in seconds beyond the drain time after which stopping is aborted.
-    private static let overtime = 5.0
+    private static let abortDelay = 5.0
 
     private func serve(_ running: RunningPlatform, _ console: Console) async throws {
         let task = Task { try await running.waitForEnd() }
-        let interruption = Interruption {
+        let interruption = InterruptHandler {
             task.cancel()
             // A disk that does not respond must not keep the process running.
-            DispatchQueue.global().asyncAfter(deadline: .now() + running.drainTime.seconds + Self.overtime) {
+            DispatchQueue.global().asyncAfter(deadline: .now() + running.drainTime.seconds + Self.abortDelay) {
                 console.warn("Stopping took too long and was aborted.")
                 _exit(ExitStatus.failed.rawValue)
             }

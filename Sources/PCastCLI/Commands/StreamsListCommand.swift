@@ -21,11 +21,11 @@ struct StreamsListCommand: AsyncCommand {
     func run() async throws {
         let console = Console(output)
         let streams = try await administration.administration().streams()
-        for stream in streams { tell(stream, console) }
+        for stream in streams { notify(stream, console) }
         if streams.isEmpty { console.say("There are no live streams.") }
     }
 
-    private func tell(_ stream: PlatformAdministration.Stream, _ console: Console) {
+    private func notify(_ stream: PlatformAdministration.Stream, _ console: Console) {
         let tags = stream.tags ?? []
         let start = stream.startTime.map { WallTime(millisecondsSinceEpoch: $0).timestampText }
         console.event(

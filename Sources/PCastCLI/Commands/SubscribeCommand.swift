@@ -70,8 +70,8 @@ struct SubscribeCommand: AsyncCommand {
     }
 
     func plan(_ settings: Settings) throws -> SubscribePlan {
-        let place = try settings.value("render", rendering.render) ?? .null
-        if place == .terminal, output.json, isatty(STDOUT_FILENO) == 1 {
+        let target = try settings.value("render", rendering.render) ?? .null
+        if target == .terminal, output.json, isatty(STDOUT_FILENO) == 1 {
             throw CommandFailure.terminalAndJSON
         }
         let recording = try settings.value("record", rendering.record)
@@ -79,7 +79,7 @@ struct SubscribeCommand: AsyncCommand {
             uri: try settings.value("uri", connection.uri), tokens: try settings.values("token", connection.token),
             stream: try settings.value("stream", connection.stream),
             duration: try settings.value("for", rendering.duration)?.span,
-            render: place,
+            render: target,
             screenshot: try settings.value("screenshot", rendering.screenshot), recording: recording,
             noReconnect: try settings.flag("no-reconnect", connection.noReconnect) || recording != nil)
         if let path = plan.screenshot, ![".png", ".jpg", ".jpeg"].contains(where: path.lowercased().hasSuffix) {

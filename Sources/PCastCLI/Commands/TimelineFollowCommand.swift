@@ -66,7 +66,7 @@ struct TimelineFollowCommand: AsyncCommand {
         }
         let run = TimelineFollowing(game, platform, since: SequenceNumber(range.since), console)
         let following = Task { try await run.run() }
-        let interruption = Interruption { following.cancel() }
+        let interruption = InterruptHandler { following.cancel() }
         let clock = range.duration.map { duration in
             Task {
                 try await Task.sleep(for: duration.span.duration)
@@ -77,14 +77,14 @@ struct TimelineFollowCommand: AsyncCommand {
         do {
             try await following.value
         } catch is CancellationError {
-        } catch let trouble as TimelineTrouble {
+        } catch let trouble as TimelineFollowError {
             throw Self.failure(trouble)
         }
         console.event("ended", ["reason": .string("ended"), "seq": .count(run.newest.value)])
         withExtendedLifetime(interruption) {}
     }
 
-    private static func failure(_ trouble: TimelineTrouble) -> CommandFailure {
+    private static func failure(_ trouble: TimelineFollowError) -> CommandFailure {
         switch trouble {
         case .noPlatform: CommandFailure(.nothingToPlay, describing: trouble)
         case .unreachable: CommandFailure(.platformUnreachable, describing: trouble)

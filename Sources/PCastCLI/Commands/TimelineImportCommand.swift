@@ -74,9 +74,9 @@ struct TimelineImportCommand: AsyncCommand {
                 "modified": .count(counts["modified"] ?? 0), "deleted": .count(counts["deleted"] ?? 0),
                 "unchanged": .count(counts["none"] ?? 0),
             ])
-        let told = words.compactMap { word in
+        let values = words.compactMap { word in
             counts[word].map { "\($0) \(word == "none" ? "unchanged" : word)" }
         }
-        console.say("Imported: \(told.isEmpty ? "nothing" : told.joined(separator: ", ")).")
+        console.say("Imported: \(values.isEmpty ? "nothing" : values.joined(separator: ", ")).")
     }
 }

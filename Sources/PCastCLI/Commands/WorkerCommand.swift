@@ -24,7 +24,7 @@ struct WorkerCommand: AsyncCommand {
             _exit(0)
         }
         watch.start()
-        if order.guardAddress == nil, let hold = JobSandbox.Hold.available(for: order) {
+        if order.guardAddress == nil, let hold = JobSandbox.Restriction.available(for: order) {
             let guarded = JobSandbox(order, hold) { StandardOutput.write($0) }
             await guarded?.run(
                 Bundle.main.executablePath, ["worker"], environment: ProcessInfo.processInfo.environment)

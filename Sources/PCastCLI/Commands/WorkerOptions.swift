@@ -27,15 +27,15 @@ struct WorkerOptions: ParsableArguments {
             valueName: "count"))
     var maxJobs: Int?
 
-    func configuration(_ settings: Settings) throws -> WorkerConfiguration? {
+    func configuration(_ settings: Settings) throws -> JobConfiguration? {
         let folder = try settings.value("media-directory", mediaDirectory)
         if let folder, !Folder.exists(folder) {
             throw CommandFailure(
                 .unusableArguments, "--media-directory “\(folder)” is not a directory: create it, or give another one.")
         }
-        let limit = try settings.value("max-jobs", maxJobs) ?? WorkerConfiguration.usualLimit
+        let limit = try settings.value("max-jobs", maxJobs) ?? JobConfiguration.defaultLimit
         guard limit > 0, let program = Bundle.main.executablePath else { return nil }
-        return WorkerConfiguration(
+        return JobConfiguration(
             program: program, arguments: ["worker"],
             networks: try settings.values("media-allow", mediaAllow).map(\.network),
             listenerPorts: try settings.value("srt-pull-ports", srtPullPorts)?.ports,

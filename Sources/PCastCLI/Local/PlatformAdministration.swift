@@ -55,7 +55,7 @@ struct PlatformAdministration {
         guard answer.status == 200 else { throw failure(answer) }
     }
 
-    func request(_ method: String, _ path: String, body: [UInt8]?) async throws -> HTTPAnswer {
+    func request(_ method: String, _ path: String, body: [UInt8]?) async throws -> HTTPResult {
         let credentials = Data("\(application.id):\(application.secret)".utf8).base64EncodedString()
         var headers = [("Authorization", "Basic \(credentials)"), ("Accept", "application/json")]
         if body != nil { headers.append(("Content-Type", "application/json")) }
@@ -68,7 +68,7 @@ struct PlatformAdministration {
         }
     }
 
-    func failure(_ answer: HTTPAnswer) -> CommandFailure {
+    func failure(_ answer: HTTPResult) -> CommandFailure {
         if answer.status == 401 || answer.status == 403 {
             return CommandFailure(
                 .notAuthorized, "The platform at \(uri) rejects this application and secret: check --application.")

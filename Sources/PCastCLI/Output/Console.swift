@@ -19,7 +19,7 @@ final class Console: Sendable {
     }
 
     /// The maximum number of waiting messages. The oldest are dropped.
-    private static let mostHeld = 100
+    private static let maximumHeld = 100
 
     /// Whether a status block is drawn, which needs a capable terminal and no `--json`.
     let isLive: Bool
@@ -76,7 +76,7 @@ final class Console: Sendable {
         state.withLock { state in
             if state.held != nil, isatty(descriptor) == 1 {
                 state.held?.append(sentence)
-                if state.held!.count > Self.mostHeld { state.held?.removeFirst() }
+                if state.held!.count > Self.maximumHeld { state.held?.removeFirst() }
                 return
             }
             Self.write(erasure(&state) + sentence + "\n" + drawing(&state), to: descriptor)

@@ -47,7 +47,7 @@ enum DeviceFields {
                 "autoFocusModes": .words(video.autoFocusModes.map(\.rawValue)),
                 "autoFocusTarget": .boolean(video.hasFocusTarget),
                 "followsDeviceRotation": .boolean(video.canFollowDevice),
-                "mountingRotation": .count(video.mountingTurns * 90),
+                "mountingRotation": .count(video.mountRotation * 90),
             ])
         case .audio(let audio):
             .fields([

@@ -7,8 +7,8 @@ enum DeviceText {
         var remarks: [String] = []
         if device.facingMode != .undefined { remarks.append(device.facingMode.rawValue) }
         if device.location != .automatic { remarks.append(device.location.rawValue) }
-        let remark = remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))"
-        return "\(device.mediaType.rawValue)  \(device.id)  \(device.name)\(remark)"
+        let annotation = remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))"
+        return "\(device.mediaType.rawValue)  \(device.id)  \(device.name)\(annotation)"
     }
 
     /// Returns the lines with the capabilities of a device.
@@ -18,17 +18,17 @@ enum DeviceText {
             device.info.deviceType != .physical
                 ? formats(video.formats)
                 : formats(video.formats) + controls(video.controls)
-                    + remark("flash", video.flashModes.map(\.rawValue))
-                    + remark("focus", video.autoFocusModes.map(\.rawValue))
+                    + annotation("flash", video.flashModes.map(\.rawValue))
+                    + annotation("focus", video.autoFocusModes.map(\.rawValue))
                     + (video.hasFocusTarget ? ["       focus on a point of the frame"] : [])
-                    + (video.mountingTurns == 0 ? [] : ["       mounted at \(video.mountingTurns * 90) degrees"])
+                    + (video.mountRotation == 0 ? [] : ["       mounted at \(video.mountRotation * 90) degrees"])
         case .audio(let audio):
             [
                 "       \(audio.sampleRates.map(String.init).joined(separator: ", ")) Hz, "
                     + (audio.channels.count == 1
                         ? "\(audio.channels.lowerBound) channels"
                         : "\(audio.channels.lowerBound) to \(audio.channels.upperBound) channels")
-            ] + controls(audio.controls) + remark("polar pattern", audio.polarPatterns.map(\.rawValue))
+            ] + controls(audio.controls) + annotation("polar pattern", audio.polarPatterns.map(\.rawValue))
         }
     }
 
@@ -54,7 +54,7 @@ enum DeviceText {
         controls.isEmpty ? [] : ["       controls: \(controls.map(\.name).joined(separator: ", "))"]
     }
 
-    private static func remark(_ name: String, _ words: [String]) -> [String] {
+    private static func annotation(_ name: String, _ words: [String]) -> [String] {
         words.isEmpty ? [] : ["       \(name): \(words.sorted().joined(separator: ", "))"]
     }
 }

@@ -69,14 +69,14 @@ struct PlayOverlay: Sendable {
                 }
             }
             group.addTask {
-                for await message in messages { tell(message, console) }
+                for await message in messages { notify(message, console) }
             }
             defer { group.cancelAll() }
             try await group.next()
         }
     }
 
-    private func tell(_ message: OverlayMessage, _ console: Console) {
+    private func notify(_ message: OverlayMessage, _ console: Console) {
         switch message {
         case .easeLiveReady: console.event("overlayReady")
         case .easeLiveError(let error):

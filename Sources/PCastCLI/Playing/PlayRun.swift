@@ -22,7 +22,7 @@ struct PlayRun: Sendable {
     /// - Throws: ``CommandFailure`` unless it ended as requested.
     func run() async throws {
         let end = end
-        let interruption = Interruption { end.end(.interrupted) }
+        let interruption = InterruptHandler { end.end(.interrupted) }
         defer { withExtendedLifetime(interruption) {} }
         let showing = try await DisplayTarget.open(plan.render, title: Source(plan.addresses[0]).name)
         if showing?.coversTerminal == true { console.cover() }
@@ -85,8 +85,8 @@ struct PlayRun: Sendable {
             switch event {
             case .key(.character("q")), .key(.escape), .closed, .lost: end.end(.interrupted)
             case .key(.character(" ")): player.toggle()
-            case .key(.left): go(by: TimeSpan.zero - Self.step, player)
-            case .key(.right): go(by: Self.step, player)
+            case .key(.left): seek(by: TimeSpan.zero - Self.step, player)
+            case .key(.right): seek(by: Self.step, player)
             case .key(.up): player.volume += Self.volumeStep
             case .key(.down): player.volume -= Self.volumeStep
             case .key(.character("m")): player.muted.toggle()
@@ -103,7 +103,7 @@ struct PlayRun: Sendable {
     }
 
     /// Several seeks in quick succession add up, because the playhead is already at the target of a seek.
-    private func go(by step: TimeSpan, _ player: Player) {
+    private func seek(by step: TimeSpan, _ player: Player) {
         guard let playhead = player.playhead else { return }
         player.startSeek(to: playhead.position + step)
     }
@@ -138,11 +138,11 @@ struct PlayRun: Sendable {
 
     /// Reports the position once per second.
     private func show(_ positions: AsyncStream<TimeSpan>, of player: Player) async {
-        var told: Int64?
+        var reported: Int64?
         for await position in positions {
             let second = position.nanoseconds / 1_000_000_000
-            guard second != told else { continue }
-            told = second
+            guard second != reported else { continue }
+            reported = second
             let playhead = player.playhead
             let duration = player.session?.duration
             console.event(
@@ -157,16 +157,16 @@ struct PlayRun: Sendable {
 
     private func conclude(_ cause: PlayEnd.Cause) throws {
         switch cause {
-        case .interrupted: tellEnd("interrupted")
-        case .elapsed: tellEnd("elapsed")
-        case .completed: tellEnd("completed")
+        case .interrupted: reportEnd("interrupted")
+        case .elapsed: reportEnd("elapsed")
+        case .completed: reportEnd("completed")
         case .failed(let error):
-            tellEnd("failed", "\(error)")
+            reportEnd("failed", "\(error)")
             throw CommandFailure(.of(error), describing: error)
         }
     }
 
-    private func tellEnd(_ reason: String, _ description: String? = nil) {
+    private func reportEnd(_ reason: String, _ description: String? = nil) {
         console.event("ended", ["reason": .string(reason), "description": .text(description)])
     }
 }

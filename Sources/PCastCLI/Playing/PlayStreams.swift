@@ -9,15 +9,15 @@ enum PlayStreams {
         let plan = SubscribePlan(
             uri: address.platform, tokens: address.token.map { [$0] } ?? [], stream: address.stream, duration: nil,
             render: .null, screenshot: nil, recording: nil, noReconnect: true)
-        let place: SubscribeTarget
+        let target: SubscribeTarget
         do {
-            place = try await SubscribeTarget.find(plan)
+            target = try await SubscribeTarget.find(plan)
         } catch {
             throw refusal(of: address.name, error)
         }
-        let found = StreamAddress(platform: place.uri ?? address.platform, stream: place.stream)
+        let found = StreamAddress(platform: target.uri ?? address.platform, stream: target.stream)
         return try await found.subscribe(
-            authentication: place.tokens.authentication, viewing: place.tokens.stream)
+            authentication: target.tokens.authentication, viewing: target.tokens.stream)
     }
 
     /// Converts the error of a stream that could not be requested, so that the exit status is the same as that of

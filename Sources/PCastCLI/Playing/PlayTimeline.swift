@@ -35,7 +35,7 @@ struct PlayTimeline: Sendable {
         try await withThrowingTaskGroup { group in
             group.addTask { try await subscribe(console) }
             group.addTask {
-                for await delivery in events { tell(delivery, console) }
+                for await delivery in events { notify(delivery, console) }
             }
             defer { group.cancelAll() }
             while try await group.next() != nil {}
@@ -43,25 +43,25 @@ struct PlayTimeline: Sendable {
     }
 
     private func subscribe(_ console: Console) async throws {
-        var told: TimelineTrouble?
+        var reported: TimelineFollowError?
         while !Task.isCancelled {
             do {
                 try await timeline.subscribeEvents()
                 return console.event("timelineFollowed", ["newest": .count(timeline.newest.value)])
-            } catch let trouble as TimelineTrouble {
+            } catch let trouble as TimelineFollowError {
                 if case .refused = trouble {
                     console.event("timelineRefused", ["reason": .string("\(trouble)")])
                     return console.warn("The timeline is unavailable: \(trouble)")
                 }
                 if trouble == .over { return }
-                if trouble != told { console.warn("Waiting for the timeline: \(trouble)") }
-                told = trouble
+                if trouble != reported { console.warn("Waiting for the timeline: \(trouble)") }
+                reported = trouble
             }
             try await Task.sleep(for: Self.wait.duration)
         }
     }
 
-    private func tell(_ delivery: TimelineDelivery, _ console: Console) {
+    private func notify(_ delivery: TimelineDelivery, _ console: Console) {
         let event = delivery.event
         // A scorecard has its total in the sport's own notation.
         let total = event?.scorecard?.total

@@ -23,20 +23,20 @@ struct PlayoutRun: Sendable {
     /// - Throws: ``CommandFailure`` unless it ended as requested.
     func run() async throws { try await client.publish(plan.publication, broadcast) }
 
-    private func broadcast(by pcast: PCast, to place: PublishTarget) async throws -> RunEnd.Cause {
-        let outlet = PlaybackOutlet(frameRate: Double(plan.frameRate))
+    private func broadcast(by pcast: PCast, to target: PublishTarget) async throws -> RunEnd.Cause {
+        let capture = PlaybackCapture(frameRate: Double(plan.frameRate))
         // The page is opened first, so that an error is reported before anything is published.
-        let page = try await openPage(over: outlet)
-        let publishing = try await client.begin(outlet.mediaStream, by: pcast, at: place, plan.publication)
-        let player = Player(.media(isHeard: false, by: outlet, subscribe: PlayStreams.subscribe))
+        let page = try await openPage(over: capture)
+        let publishing = try await client.begin(capture.mediaStream, by: pcast, at: target, plan.publication)
+        let player = Player(.media(isHeard: false, by: capture, subscribe: PlayStreams.subscribe))
         player.loop = plan.isLooping
         let events = player.events()
         player.set(videos: plan.videos, play: true)
         return await withTaskGroup { group in
-            group.addTask { await client.attend(publishing, of: nil, at: place, plan.publication) }
+            group.addTask { await client.attend(publishing, of: nil, at: target, plan.publication) }
             group.addTask { await client.elapse(plan.publication.duration) }
             group.addTask { await follow(events, of: player) }
-            if let page { group.addTask { await keep(page, over: outlet) } }
+            if let page { group.addTask { await keep(page, over: capture) } }
             let cause = await client.end.wait()
             publishing.stop()
             group.cancelAll()
@@ -49,11 +49,11 @@ struct PlayoutRun: Sendable {
 
     // MARK: Page
 
-    private func openPage(over outlet: PlaybackOutlet) async throws -> RenderedPage? {
+    private func openPage(over capture: PlaybackCapture) async throws -> RenderedPage? {
         guard let address = plan.overlay else { return nil }
         do throws(PageError) {
             return try await RenderedPage.open(
-                address, dimensions: plan.overlaySize, over: outlet, browser: plan.browser,
+                address, dimensions: plan.overlaySize, over: capture, browser: plan.browser,
                 isSandboxed: plan.isOverlaySandboxed)
         } catch {
             if error == .needsUser { throw CommandFailure(.unusableArguments, "\(error).") }
@@ -62,7 +62,7 @@ struct PlayoutRun: Sendable {
     }
 
     /// Reopens the page when its browser crashes. Meanwhile the channel continues without it.
-    private func keep(_ page: RenderedPage, over outlet: PlaybackOutlet) async {
+    private func keep(_ page: RenderedPage, over capture: PlaybackCapture) async {
         var open: RenderedPage? = page
         while let page = open {
             let reason = await withTaskCancellationHandler {
@@ -77,7 +77,7 @@ struct PlayoutRun: Sendable {
                 console.event("overlay", ["open": .boolean(false), "description": .string("\(reason)")])
                 console.warn("The overlay is not rendered: \(reason). Reopening it.")
                 try? await Task.sleep(for: Self.pageRest)
-                open = try? await openPage(over: outlet)
+                open = try? await openPage(over: capture)
             }
             console.event("overlay", ["open": .boolean(true)])
             console.say("The overlay is rendered again.")

@@ -30,7 +30,7 @@ struct CaptionRun: Sendable {
             if origin == nil { origin = await publisher.startTime }
             guard let origin else { continue }
             do throws(PCastError) {
-                try await publisher.sendCaptions(text, from: origin) { tell($0) }
+                try await publisher.sendCaptions(text, from: origin) { notify($0) }
             } catch {
                 console.say("Captions are not sent any more: \(error).")
             }
@@ -44,7 +44,7 @@ struct CaptionRun: Sendable {
             let cue = CaptionCue(text: text, captureTime: line.time, duration: Self.duration)
             do throws(PCastError) {
                 try await publisher.sendCaptions([cue])
-                tell(cue)
+                notify(cue)
             } catch {
                 console.say("A caption was not sent: \(error).")
             }
@@ -63,7 +63,7 @@ struct CaptionRun: Sendable {
         return lines
     }
 
-    private func tell(_ cue: CaptionCue) {
+    private func notify(_ cue: CaptionCue) {
         console.event(
             "caption",
             [

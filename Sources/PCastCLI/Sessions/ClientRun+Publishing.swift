@@ -2,25 +2,25 @@ import PCast
 import PCastCore
 
 extension ClientRun {
-    /// Opens the platform of a plan, runs `work` with it until the run ends, and closes it in any case.
+    /// Opens the platform of a plan, runs `body` with it until the run ends, and closes it in any case.
     ///
     /// - Throws: ``CommandFailure`` unless it ended as requested.
     func publish(
-        _ plan: PublicationPlan, _ work: (PCast, PublishTarget) async throws -> RunEnd.Cause
+        _ plan: PublicationPlan, _ body: (PCast, PublishTarget) async throws -> RunEnd.Cause
     ) async throws {
         try await run {
-            let place =
+            let target =
                 plan.isEmbedded
                 ? try await PublishTarget.embedded(listen: plan.listen, console)
                 : try PublishTarget.named(uri: plan.uri, tokens: plan.tokens)
-            place.announce(on: console, isAsked: plan.listen != nil)
+            target.announce(on: console, isAsked: plan.listen != nil)
             let result: Result<RunEnd.Cause, any Error>
             do {
-                result = .success(try await withClient(at: place.uri) { try await work($0, place) })
+                result = .success(try await withClient(at: target.uri) { try await body($0, target) })
             } catch {
                 result = .failure(error)
             }
-            await place.close()
+            await target.close()
             return try result.get()
         }
     }
@@ -29,26 +29,26 @@ extension ClientRun {
     ///
     /// - Throws: `PCastError`.
     func begin(
-        _ mediaStream: MediaStream, by pcast: PCast, at place: PublishTarget, _ plan: PublicationPlan
+        _ mediaStream: MediaStream, by pcast: PCast, at target: PublishTarget, _ plan: PublicationPlan
     ) async throws(PCastError) -> RecoveringStream<Publisher> {
         try await settingUp(pcast) { () throws(PCastError) in
-            _ = try await pcast.start(authenticationToken: place.tokens.authentication)
+            _ = try await pcast.start(authenticationToken: target.tokens.authentication)
             return try await pcast.publish(
                 recovering: plan.policy, mediaStream: mediaStream, tags: plan.tags, options: plan.encoding
-            ) { () throws(PCastError) in place.tokens.stream }
+            ) { () throws(PCastError) in target.tokens.stream }
         }
     }
 
     /// Reports the state of a stream, each time that it is published. `media` are its devices; nil if it has none.
     func attend(
-        _ publishing: RecoveringStream<Publisher>, of media: UserMediaStream?, at place: PublishTarget,
+        _ publishing: RecoveringStream<Publisher>, of media: UserMediaStream?, at target: PublishTarget,
         _ plan: PublicationPlan
     ) async {
         await follow(publishing, as: plan.policy) { publisher in
-            place.tell(publisher, on: console)
+            target.notify(publisher, on: console)
             await withTaskGroup { group in
                 group.addTask { await report(publisher, media) }
-                group.addTask { for await quality in publisher.dataQualities { tell(quality) } }
+                group.addTask { for await quality in publisher.dataQualities { notify(quality) } }
             }
         }
     }

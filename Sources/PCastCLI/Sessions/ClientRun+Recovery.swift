@@ -31,14 +31,14 @@ extension ClientRun {
                 last = stream
                 attending = Task { await attend(stream) }
             } else if let info = last?.endedInfo, case .retry = policy.action(after: info) {
-                tellRetry(info)
+                reportRetry(info)
             }
         }
         attending?.cancel()
         await attending?.value
     }
 
-    private func tellRetry(_ info: StreamEndedInfo) {
+    private func reportRetry(_ info: StreamEndedInfo) {
         console.event(
             "retrying",
             ["reason": .string(info.reason.rawValue), "description": .string(info.reasonDescription)])

@@ -15,37 +15,37 @@ struct ClientRun: Sendable {
         self.console = console
     }
 
-    /// Runs `work`, which returns the cause of its end, and reports it.
+    /// Runs `body`, which returns the cause of its end, and reports it.
     ///
     /// - Throws: ``CommandFailure`` unless it ended as requested.
-    func run(_ work: () async throws -> RunEnd.Cause) async throws {
+    func run(_ body: () async throws -> RunEnd.Cause) async throws {
         let end = end
-        let interruption = Interruption { end.end(.interrupted) }
+        let interruption = InterruptHandler { end.end(.interrupted) }
         defer { withExtendedLifetime(interruption) {} }
         let outcome: RunOutcome
         do {
-            outcome = RunOutcome(try await work(), as: role)
+            outcome = RunOutcome(try await body(), as: role)
         } catch {
             let failure = (error as? PCastError).map { CommandFailure($0) } ?? error as? CommandFailure
             console.finish()
-            tellEnd(reason: "failed", description: failure?.sentence ?? "\(error)")
+            reportEnd(reason: "failed", description: failure?.sentence ?? "\(error)")
             throw failure ?? error
         }
         console.finish()
-        tellEnd(reason: outcome.reason, description: outcome.description)
+        reportEnd(reason: outcome.reason, description: outcome.description)
         console.say(outcome.sentence)
         if outcome.status != .ended { throw CommandFailure(outcome.status) }
     }
 
-    private func tellEnd(reason: String, description: String) {
+    private func reportEnd(reason: String, description: String) {
         console.event("ended", ["reason": .string(reason), "description": .string(description)])
     }
 
-    /// Runs `work` with a client, reports the events of its session, and shuts the client down.
+    /// Runs `body` with a client, reports the events of its session, and shuts the client down.
     ///
-    /// - Throws: The errors of `work`.
+    /// - Throws: The errors of `body`.
     func withClient(
-        at uri: String?, _ work: (PCast) async throws -> RunEnd.Cause
+        at uri: String?, _ body: (PCast) async throws -> RunEnd.Cause
     ) async throws -> RunEnd.Cause {
         let isEnding = AtomicFlag()
         var options = PCastOptions(uri: uri)
@@ -56,7 +56,7 @@ struct ClientRun: Sendable {
         let following = Task { await report.follow(events) }
         let result: Result<RunEnd.Cause, any Error>
         do {
-            result = .success(try await work(pcast))
+            result = .success(try await body(pcast))
         } catch {
             result = .failure(error)
         }
@@ -91,7 +91,7 @@ struct ClientRun: Sendable {
         if !Task.isCancelled { end.end(.elapsed) }
     }
 
-    func tell(_ quality: DataQuality) {
+    func notify(_ quality: DataQuality) {
         console.event(
             "dataQuality",
             ["status": .string(quality.status.rawValue), "reason": .string(quality.reason.rawValue)])

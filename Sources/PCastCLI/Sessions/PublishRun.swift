@@ -17,17 +17,17 @@ struct PublishRun: Sendable {
     func run() async throws { try await client.publish(plan.publication, publish) }
 
     /// Publishes until the run ends.
-    private func publish(by pcast: PCast, to place: PublishTarget) async throws -> RunEnd.Cause {
+    private func publish(by pcast: PCast, to target: PublishTarget) async throws -> RunEnd.Cause {
         let preview = try await DisplayTarget.open(plan.isPreviewed ? .window : .null, title: "PCast: preview")
         defer { preview?.close() }
         let media = try await pcast.getUserMedia(try await sources(by: pcast))
         defer { media.stop() }
-        tell(media)
+        notify(media)
         let renderer = try show(media, at: preview)
         defer { renderer?.stop() }
-        let publishing = try await client.begin(media.mediaStream, by: pcast, at: place, plan.publication)
+        let publishing = try await client.begin(media.mediaStream, by: pcast, at: target, plan.publication)
         return await withTaskGroup { group in
-            group.addTask { await client.attend(publishing, of: media, at: place, plan.publication) }
+            group.addTask { await client.attend(publishing, of: media, at: target, plan.publication) }
             group.addTask { await client.elapse(plan.publication.duration) }
             if let captions = plan.captions {
                 group.addTask { await CaptionRun(captions: captions, console: console).run(publishing) }
@@ -50,7 +50,7 @@ struct PublishRun: Sendable {
         let renderer = media.mediaStream.createRenderer(
             RendererOptions(useNullAudioDevice: true, autoMirroringEnabled: true))
         guard renderer.start(on: preview.surface) == .ok else {
-            throw CommandFailure(.deviceTrouble, "The preview cannot start, because its source has ended.")
+            throw CommandFailure(.deviceFailure, "The preview cannot start, because its source has ended.")
         }
         return renderer
     }
@@ -75,7 +75,7 @@ struct PublishRun: Sendable {
     }
 
     /// Reports the selected devices and their unsatisfied constraints.
-    private func tell(_ media: UserMediaStream) {
+    private func notify(_ media: UserMediaStream) {
         if let selection = media.videoSelection {
             let configuration = selection.configuration
             console.event(

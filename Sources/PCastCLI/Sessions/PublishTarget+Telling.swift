@@ -14,7 +14,7 @@ extension PublishTarget {
     }
 
     /// Reports that a stream is published, with the link to view it.
-    func tell(_ publisher: Publisher, on console: Console) {
+    func notify(_ publisher: Publisher, on console: Console) {
         let stream = publisher.streamID.description
         let watch: String
         do {

@@ -26,8 +26,8 @@ struct PublishTarget: Sendable {
                 viewers: try PlatformURI.isOnThisComputer(local.uri) ? nil : application, running: nil, credentials: nil
             )
         }
-        let place = uri ?? tokens.lazy.compactMap { TokenPair.field("uri", of: $0) }.first
-        let isLocal = try place.map(PlatformURI.isOnThisComputer) ?? false
+        let target = uri ?? tokens.lazy.compactMap { TokenPair.field("uri", of: $0) }.first
+        let isLocal = try target.map(PlatformURI.isOnThisComputer) ?? false
         guard isLocal || !tokens.isEmpty else { throw CommandFailure.needsToken }
         return PublishTarget(
             uri: uri, tokens: try TokenPair(tokens, isLocal: isLocal), viewers: nil, running: nil, credentials: nil)
@@ -39,15 +39,15 @@ struct PublishTarget: Sendable {
     /// - Throws: ``CommandFailure``.
     static func embedded(listen: ListenArgument?, _ console: Console) async throws -> PublishTarget {
         let application = RandomApplication.make(id: "local")
-        let place = listen ?? .standard
+        let target = listen ?? .standard
         // The default ports are tried first, because links and firewalls know them. An address that the user chose is
         // not replaced.
-        var ports = [(Int(place.port), PlatformConfiguration.defaultRTCPort), (Int(place.port), 0)]
+        var ports = [(Int(target.port), PlatformConfiguration.defaultRTCPort), (Int(target.port), 0)]
         if listen == nil { ports.append((0, 0)) }
         let running = try await RunningPlatform.start(
             firstOf: ports.map { port, rtcPort in
                 PlatformConfiguration(
-                    host: place.host, port: port, rtcPort: rtcPort, applications: [application.platformApplication])
+                    host: target.host, port: port, rtcPort: rtcPort, applications: [application.platformApplication])
             }, console)
         let uri = running.listening.uri
         do {

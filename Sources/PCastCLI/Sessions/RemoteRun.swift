@@ -28,12 +28,12 @@ struct RemoteRun: Sendable {
         token: @escaping (ApplicationTokens) throws(EdgeAuthError) -> String, begin: @escaping Begin
     ) async throws {
         try await client.run {
-            let (place, pair) = try place(token)
-            return try await client.withClient(at: place) { try await work(pair, by: $0, begin) }
+            let (target, pair) = try target(token)
+            return try await client.withClient(at: target) { try await runStream(pair, by: $0, begin) }
         }
     }
 
-    private func place(
+    private func target(
         _ token: (ApplicationTokens) throws(EdgeAuthError) -> String
     ) throws -> (uri: String?, tokens: TokenPair) {
         let named = uri ?? tokens.lazy.compactMap { TokenPair.field("uri", of: $0) }.first
@@ -72,7 +72,8 @@ struct RemoteRun: Sendable {
         )
     }
 
-    private func work(_ tokens: TokenPair, by pcast: PCast, _ begin: @escaping Begin) async throws -> RunEnd.Cause {
+    private func runStream(_ tokens: TokenPair, by pcast: PCast, _ begin: @escaping Begin) async throws -> RunEnd.Cause
+    {
         let publisher = try await client.settingUp(pcast) { () throws(PCastError) in
             _ = try await pcast.start(authenticationToken: tokens.authentication)
             return try await begin(pcast, tokens.stream)

@@ -42,7 +42,7 @@ struct RunOutcome: Equatable {
             case .stop: (.ended, "Stopped.")
             case .source:
                 info.reason == .ended
-                    ? (.ended, "The source ended.") : (.deviceTrouble, "The source failed: \(why).")
+                    ? (.ended, "The source ended.") : (.deviceFailure, "The source failed: \(why).")
             case .connection: (.failed, "The media connection failed (\(why)): retry.")
             case .platform where role == .viewer && Self.isByPublisher(info.reason):
                 (.ended, "The publisher ended the stream.")
@@ -99,7 +99,7 @@ extension CommandFailure {
         let status: ExitStatus =
             switch error.cause {
             case .connection: .platformUnreachable
-            case .device: .deviceTrouble
+            case .device: .deviceFailure
             case .platform, .media, .usage: .of(error.status)
             }
         self.init(status, describing: error)

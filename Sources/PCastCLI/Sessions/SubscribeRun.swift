@@ -16,40 +16,40 @@ struct SubscribeRun: Sendable {
 
     func run() async throws {
         try await client.run {
-            let place = try await SubscribeTarget.find(plan)
+            let target = try await SubscribeTarget.find(plan)
             let showing = try await DisplayTarget.open(plan.render, title: "PCast")
             if showing?.coversTerminal == true { console.cover() }
             defer {
                 showing?.close()
                 console.uncover()
             }
-            return try await client.withClient(at: place.uri) { try await watch(place, at: showing, by: $0) }
+            return try await client.withClient(at: target.uri) { try await watch(target, at: showing, by: $0) }
         }
     }
 
     /// Subscribes until the run ends.
     private func watch(
-        _ place: SubscribeTarget, at showing: DisplayTarget?, by pcast: PCast
+        _ target: SubscribeTarget, at showing: DisplayTarget?, by pcast: PCast
     ) async throws -> RunEnd.Cause {
         let beginning = SystemClock.monotonic()
         let policy = ClientRun.policy(noReconnect: plan.noReconnect)
         let watching = try await client.settingUp(pcast) { () throws(PCastError) in
-            try await subscribe(to: place, by: pcast, as: policy)
+            try await subscribe(to: target, by: pcast, as: policy)
         }
         guard let stream = watching.current.value else { return .stream(await watching.ended) }
-        let first = try ShownStream(stream, at: showing, recording: plan.recording)
-        let shown = LastShown(first)
+        let first = try RenderedStream(stream, at: showing, recording: plan.recording)
+        let shown = LastRenderedStream(first)
         if showing != nil, !first.isHeard { console.warn("There is no audio output, so the audio is not played.") }
         let cause = await withTaskGroup { group in
             group.addTask {
                 await client.follow(watching, as: policy) { stream in
-                    guard stream !== first.stream else { return await attend(first, place, since: beginning) }
+                    guard stream !== first.stream else { return await attend(first, target, since: beginning) }
                     let now = SystemClock.monotonic()
                     // A stream that cannot be rendered has ended already, and its end is reported.
-                    guard let next = try? ShownStream(stream, at: showing, recording: nil) else { return }
+                    guard let next = try? RenderedStream(stream, at: showing, recording: nil) else { return }
                     if shown.value.renderer.isAudioMuted { next.renderer.muteAudio() }
                     shown.value = next
-                    await attend(next, place, since: now)
+                    await attend(next, target, since: now)
                 }
             }
             group.addTask { await client.elapse(plan.duration) }
@@ -66,14 +66,14 @@ struct SubscribeRun: Sendable {
         return cause
     }
 
-    private func attend(_ shown: ShownStream, _ place: SubscribeTarget, since beginning: Instant) async {
-        tell(shown.stream, place)
+    private func attend(_ shown: RenderedStream, _ target: SubscribeTarget, since beginning: Instant) async {
+        notify(shown.stream, target)
         let renderer = shown.renderer
         await withTaskGroup { group in
             group.addTask { await reportFirstFrame(of: renderer, since: beginning) }
-            group.addTask { for await size in shown.sizes { tell(size) } }
+            group.addTask { for await size in shown.sizes { notify(size) } }
             group.addTask { await reportStatistics(shown.statistics, of: renderer) }
-            group.addTask { for await quality in renderer.dataQualities { client.tell(quality) } }
+            group.addTask { for await quality in renderer.dataQualities { client.notify(quality) } }
             group.addTask { await reportCaptions(of: renderer) }
         }
     }
@@ -83,12 +83,12 @@ struct SubscribeRun: Sendable {
     ///
     /// - Throws: `PCastError`.
     private func subscribe(
-        to place: SubscribeTarget, by pcast: PCast, as policy: RecoveryPolicy
+        to target: SubscribeTarget, by pcast: PCast, as policy: RecoveryPolicy
     ) async throws(PCastError) -> RecoveringStream<MediaStream> {
         // The task begins before the subscription.
         let starting = Task.immediate { () async -> PCastError? in
             do throws(PCastError) {
-                _ = try await pcast.start(authenticationToken: place.tokens.authentication)
+                _ = try await pcast.start(authenticationToken: target.tokens.authentication)
                 return nil
             } catch {
                 return error
@@ -96,16 +96,16 @@ struct SubscribeRun: Sendable {
         }
         do {
             return try await pcast.subscribe(
-                recovering: policy, streamID: place.stream.map { StreamID($0) }
-            ) { () throws(PCastError) in place.tokens.stream }
+                recovering: policy, streamID: target.stream.map { StreamID($0) }
+            ) { () throws(PCastError) in target.tokens.stream }
         } catch {
             throw await starting.value ?? error
         }
     }
 
     /// Processes a key of the window or terminal.
-    private func fulfil(_ wish: DisplayTarget.Wish, _ renderer: Renderer) async {
-        switch wish {
+    private func fulfil(_ request: DisplayTarget.UserRequest, _ renderer: Renderer) async {
+        switch request {
         case .quit: client.end.end(.interrupted)
         case .mute:
             if renderer.isAudioMuted { renderer.unmuteAudio() } else { renderer.muteAudio() }
@@ -113,14 +113,14 @@ struct SubscribeRun: Sendable {
         case .screenshot:
             let path = ScreenshotName.free(at: SystemClock.now())
             do throws(PCastError) {
-                tell(try await renderer.screenshot(to: path), writtenTo: path)
+                notify(try await renderer.screenshot(to: path), writtenTo: path)
             } catch {
                 console.warn("The screenshot failed: \(error).")
             }
         }
     }
 
-    private func tell(_ size: Dimensions, writtenTo path: String) {
+    private func notify(_ size: Dimensions, writtenTo path: String) {
         console.event(
             "screenshot", ["path": .string(path), "width": .count(size.width), "height": .count(size.height)])
     }
@@ -130,12 +130,12 @@ struct SubscribeRun: Sendable {
         console.finish()
         console.event("summary", ViewerMetrics.summary(await renderer.summary()))
         if let path = plan.screenshot {
-            tell(try await renderer.screenshot(to: path), writtenTo: path)
+            notify(try await renderer.screenshot(to: path), writtenTo: path)
             console.say("Wrote the last frame to \(path).")
         }
         if let recording {
             if let failure = recording.failure {
-                throw CommandFailure(.deviceTrouble, "The recording \(recording.path) is incomplete: \(failure).")
+                throw CommandFailure(.deviceFailure, "The recording \(recording.path) is incomplete: \(failure).")
             }
             console.event(
                 "recording", ["path": .string(recording.path), "frames": .count(recording.framesWritten)])
@@ -145,9 +145,9 @@ struct SubscribeRun: Sendable {
 
     // MARK: Reports
 
-    private func tell(_ stream: MediaStream, _ place: SubscribeTarget) {
-        console.event("subscribed", ["streamId": .text(place.stream ?? stream.streamID?.description)])
-        console.say("Subscribed to \(place.stream ?? "the newest stream")\(place.uri.map { " at \($0)" } ?? "").")
+    private func notify(_ stream: MediaStream, _ target: SubscribeTarget) {
+        console.event("subscribed", ["streamId": .text(target.stream ?? stream.streamID?.description)])
+        console.say("Subscribed to \(target.stream ?? "the newest stream")\(target.uri.map { " at \($0)" } ?? "").")
         if !console.isLive { console.say("Press Ctrl-C to stop.") }
     }
 
@@ -167,7 +167,7 @@ struct SubscribeRun: Sendable {
         }
     }
 
-    private func tell(_ size: Dimensions) {
+    private func notify(_ size: Dimensions) {
         console.event("dimensions", ["width": .count(size.width), "height": .count(size.height)])
     }
 

@@ -16,7 +16,7 @@ struct SubscribeTarget: Sendable {
         if !plan.tokens.isEmpty { return try named(plan) }
         let running = LocalCredentialsFile.running(in: .standard())
         if let uri = plan.uri, let local = running.first(where: { $0.isOf(uri: uri) }) {
-            return try await local.place(stream: plan.stream)
+            return try await local.target(stream: plan.stream)
         }
         if plan.uri != nil { return try named(plan) }
         guard !running.isEmpty else {
@@ -25,7 +25,7 @@ struct SubscribeTarget: Sendable {
                 "This user runs no platform on this host: start “pcast publish”, or give --uri and --token.")
         }
         for local in running {
-            if let place = try await local.newest(stream: plan.stream) { return place }
+            if let target = try await local.newest(stream: plan.stream) { return target }
         }
         throw nothingPlays
     }
@@ -56,16 +56,16 @@ extension LocalCredentials {
         }
         let wanted = stream.map { id in streams.last { $0.streamId == id } } ?? streams.last
         guard let wanted else { return nil }
-        return try place(of: wanted.streamId)
+        return try target(of: wanted.streamId)
     }
 
-    fileprivate func place(stream: String?) async throws -> SubscribeTarget {
-        if let stream { return try place(of: stream) }
-        guard let place = try await newest(stream: nil) else { throw SubscribeTarget.nothingPlays }
-        return place
+    fileprivate func target(stream: String?) async throws -> SubscribeTarget {
+        if let stream { return try target(of: stream) }
+        guard let target = try await newest(stream: nil) else { throw SubscribeTarget.nothingPlays }
+        return target
     }
 
-    private func place(of stream: String) throws -> SubscribeTarget {
+    private func target(of stream: String) throws -> SubscribeTarget {
         let tokens = ApplicationTokens(application: application)
         return SubscribeTarget(
             uri: uri,

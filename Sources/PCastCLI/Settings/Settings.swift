@@ -85,10 +85,10 @@ struct Settings {
     /// Parses a value.
     ///
     /// - Throws: ``CommandFailure``, which does not contain the value because it may be a secret.
-    private func parse<Value: ExpressibleByArgument>(_ text: String, from place: String) throws -> Value {
+    private func parse<Value: ExpressibleByArgument>(_ text: String, from origin: String) throws -> Value {
         guard let value = Value(argument: text) else {
             throw CommandFailure(
-                .unusableArguments, "\(place) is invalid: see “pcast \(command) --help” for its format.")
+                .unusableArguments, "\(origin) is invalid: see “pcast \(command) --help” for its format.")
         }
         return value
     }

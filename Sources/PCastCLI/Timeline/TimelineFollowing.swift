@@ -29,14 +29,14 @@ final class TimelineFollowing: Sendable {
 
     /// Runs until the task is cancelled.
     ///
-    /// - Throws: `TimelineTrouble` if it cannot begin, or `CancellationError`.
+    /// - Throws: `TimelineFollowError` if it cannot begin, or `CancellationError`.
     func run() async throws {
         while true {
             try Task.checkCancellation()
             let (since, log) = state.withLock { ($0.newest, $0.log) }
             do {
                 try await source.follow(game, since: since, of: log) { [self] in try take($0) }
-            } catch let trouble as TimelineTrouble {
+            } catch let trouble as TimelineFollowError {
                 // If no message has ever arrived, the error is thrown.
                 guard state.withLock({ $0.log }) != nil else { throw trouble }
                 console.warn("The timeline's connection was lost: \(trouble). Reconnecting.")
@@ -61,14 +61,14 @@ final class TimelineFollowing: Sendable {
             }
             if isOther { console.warn("The timeline was replaced by a new one.") }
             console.event("following", ["log": .string(id.description), "newest": .count(newest.value)])
-        case .changes(let revisions): for revision in revisions { try tell(revision) }
-        case .refused("not-found", _): throw TimelineTrouble.noGame
-        case .refused(_, let reason): throw TimelineTrouble.refused(reason)
+        case .changes(let revisions): for revision in revisions { try notify(revision) }
+        case .refused("not-found", _): throw TimelineFollowError.noGame
+        case .refused(_, let reason): throw TimelineFollowError.refused(reason)
         case .behind, .unknown: break
         }
     }
 
-    private func tell(_ revision: TimelineRevision) throws {
+    private func notify(_ revision: TimelineRevision) throws {
         let expected = state.withLock { state in
             let expected = state.newest.next
             if revision.number == expected { state.newest = expected }
@@ -76,7 +76,7 @@ final class TimelineFollowing: Sendable {
         }
         guard revision.number == expected else {
             if revision.number < expected { return }
-            throw TimelineTrouble.broken(.gap(expected: expected.value, got: revision.number.value))
+            throw TimelineFollowError.broken(.gap(expected: expected.value, got: revision.number.value))
         }
         let (word, text) =
             switch revision.change {

@@ -8,7 +8,7 @@ import PCastWeb
 /// A client that writes a game's timeline on a platform.
 struct TimelineProducer {
     /// The result of a request.
-    struct Answer: Decodable {
+    struct PostResult: Decodable {
         /// The kind of change: `added`, `modified`, `deleted`, `info` or `none`.
         let change: String
         let seq: Int
@@ -28,23 +28,23 @@ struct TimelineProducer {
     /// - Throws: ``CommandFailure``.
     func send(
         _ method: String, event id: String, body: JSONObject? = nil, recordedAt: WallTime? = nil
-    ) async throws -> Answer {
+    ) async throws -> PostResult {
         try await send(method, "/events/\(TimelinePlatform.encoded(id))", body, recordedAt, of: id)
     }
 
-    func describe(_ info: JSONObject, recordedAt: WallTime? = nil) async throws -> Answer {
+    func describe(_ info: JSONObject, recordedAt: WallTime? = nil) async throws -> PostResult {
         try await send("PUT", "", info, recordedAt)
     }
 
     private func send(
         _ method: String, _ path: String, _ body: JSONObject?, _ recordedAt: WallTime?, of event: String? = nil
-    ) async throws -> Answer {
+    ) async throws -> PostResult {
         var address =
             "/timeline/\(TimelinePlatform.encoded(game.league))/\(TimelinePlatform.encoded(game.game))\(path)"
         if let recordedAt { address += "?recordedAt=\(TimelinePlatform.encoded(Timestamp.text(recordedAt)))" }
         let answer = try await administration.request(
             method, address, body: body.map { $0.bytes })
-        if let done = try? JSONDecoder().decode(Answer.self, from: Data(answer.body)) { return done }
+        if let done = try? JSONDecoder().decode(PostResult.self, from: Data(answer.body)) { return done }
         let reason = (try? JSONDecoder().decode(Failure.self, from: Data(answer.body)))?.reason
         guard let reason, answer.status != 401 else { throw administration.failure(answer) }
         // The platform's message refers to its API and not to this command.

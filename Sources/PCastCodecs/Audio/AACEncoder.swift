@@ -40,8 +40,8 @@ public final class AACEncoder {
 
     /// Encodes stereo audio and returns the packets that it completes. Each packet has the number of its first sample
     /// since the start, which may be negative for the first packets (encoder delay). Throws `CodecError.failed`.
-    public func encode(_ sound: AudioFrame) throws(CodecError) -> [(bytes: [UInt8], sample: Int64)] {
-        waiting += sound.samples
+    public func encode(_ audio: AudioFrame) throws(CodecError) -> [(bytes: [UInt8], sample: Int64)] {
+        waiting += audio.samples
         var packets: [(bytes: [UInt8], sample: Int64)] = []
         while waiting.count >= size * Self.channels {
             try send(waiting[..<(size * Self.channels)])
@@ -52,24 +52,24 @@ public final class AACEncoder {
     }
 
     private func send(_ samples: ArraySlice<Int16>) throws(CodecError) {
-        let sound = frame.pointer
-        av_frame_unref(sound)
-        sound.pointee.nb_samples = Int32(size)
-        sound.pointee.format = AV_SAMPLE_FMT_FLTP.rawValue
-        sound.pointee.sample_rate = Int32(AudioFrame.sampleRate)
-        sound.pointee.pts = count
-        av_channel_layout_default(&sound.pointee.ch_layout, Int32(Self.channels))
-        let allocated = av_frame_get_buffer(sound, 0)
+        let audio = frame.pointer
+        av_frame_unref(audio)
+        audio.pointee.nb_samples = Int32(size)
+        audio.pointee.format = AV_SAMPLE_FMT_FLTP.rawValue
+        audio.pointee.sample_rate = Int32(AudioFrame.sampleRate)
+        audio.pointee.pts = count
+        av_channel_layout_default(&audio.pointee.ch_layout, Int32(Self.channels))
+        let allocated = av_frame_get_buffer(audio, 0)
         guard allocated >= 0 else { throw .failed("encoding audio", reason: CodecError.reason(allocated)) }
         for channel in 0..<Self.channels {
-            let plane = UnsafeMutableRawPointer(sound.pointee.extended_data[channel]!)
+            let plane = UnsafeMutableRawPointer(audio.pointee.extended_data[channel]!)
                 .assumingMemoryBound(to: Float.self)
             for index in 0..<size {
                 plane[index] = Float(samples[samples.startIndex + index * Self.channels + channel]) / 32_768
             }
         }
         count += Int64(size)
-        let sent = avcodec_send_frame(context.pointer, sound)
+        let sent = avcodec_send_frame(context.pointer, audio)
         guard sent >= 0 else { throw .failed("encoding audio", reason: CodecError.reason(sent)) }
     }
 

@@ -13,18 +13,18 @@ final class AudioResampler {
 
     deinit { swr_free(&context) }
 
-    func resample(_ sound: UnsafeMutablePointer<AVFrame>) throws(CodecError) -> [Int16] {
-        try prepare(sound)
-        let room = Int(swr_get_out_samples(context, sound.pointee.nb_samples))
-        guard room > 0 else { return [] }
+    func resample(_ audio: UnsafeMutablePointer<AVFrame>) throws(CodecError) -> [Int16] {
+        try prepare(audio)
+        let capacity = Int(swr_get_out_samples(context, audio.pointee.nb_samples))
+        guard capacity > 0 else { return [] }
         var made: Int32 = 0
-        let samples = [Int16](unsafeUninitializedCapacity: room * channels) { buffer, count in
+        let samples = [Int16](unsafeUninitializedCapacity: capacity * channels) { buffer, count in
             var target: UnsafeMutablePointer<UInt8>? = UnsafeMutableRawPointer(buffer.baseAddress!)
                 .assumingMemoryBound(to: UInt8.self)
-            made = sound.pointee.extended_data.withMemoryRebound(
+            made = audio.pointee.extended_data.withMemoryRebound(
                 to: UnsafePointer<UInt8>?.self, capacity: Int(sourceChannels)
             ) { source in
-                swr_convert(context, &target, Int32(room), source, sound.pointee.nb_samples)
+                swr_convert(context, &target, Int32(capacity), source, audio.pointee.nb_samples)
             }
             count = max(0, Int(made)) * channels
         }
@@ -32,22 +32,22 @@ final class AudioResampler {
         return samples
     }
 
-    private func prepare(_ sound: UnsafeMutablePointer<AVFrame>) throws(CodecError) {
+    private func prepare(_ audio: UnsafeMutablePointer<AVFrame>) throws(CodecError) {
         guard
-            context == nil || format != sound.pointee.format || rate != sound.pointee.sample_rate
-                || sourceChannels != sound.pointee.ch_layout.nb_channels
+            context == nil || format != audio.pointee.format || rate != audio.pointee.sample_rate
+                || sourceChannels != audio.pointee.ch_layout.nb_channels
         else { return }
-        format = sound.pointee.format
-        rate = sound.pointee.sample_rate
-        sourceChannels = sound.pointee.ch_layout.nb_channels
+        format = audio.pointee.format
+        rate = audio.pointee.sample_rate
+        sourceChannels = audio.pointee.ch_layout.nb_channels
         swr_free(&context)
         var target = AVChannelLayout()
         av_channel_layout_default(&target, Int32(channels))
         var source = AVChannelLayout()
-        if sound.pointee.ch_layout.order == AV_CHANNEL_ORDER_UNSPEC {
+        if audio.pointee.ch_layout.order == AV_CHANNEL_ORDER_UNSPEC {
             av_channel_layout_default(&source, sourceChannels)
         } else {
-            av_channel_layout_copy(&source, &sound.pointee.ch_layout)
+            av_channel_layout_copy(&source, &audio.pointee.ch_layout)
         }
         defer { av_channel_layout_uninit(&source) }
         let result = swr_alloc_set_opts2(

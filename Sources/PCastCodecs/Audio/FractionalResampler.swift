@@ -55,7 +55,7 @@ public struct FractionalResampler {
     public var end: Int64 { start + Int64(lines[0].count) }
 
     /// The last position that can be read.
-    public var lastPlace: Double { Double(end - Int64(reach) - 1) }
+    public var lastPosition: Double { Double(end - Int64(reach) - 1) }
 
     /// Discards the input. The next sample has position 0 again.
     public mutating func restart() {
@@ -73,18 +73,18 @@ public struct FractionalResampler {
         }
     }
 
-    /// Reads interleaved samples, the first at `place` and each next one `step` further. All positions must be at most
-    /// `lastPlace` and must not be discarded by `forget(before:)`.
-    public func read(from place: Double, step: Double, into target: UnsafeMutableBufferPointer<Float>) {
+    /// Reads interleaved samples, the first at `position` and each next one `step` further. All positions must be at most
+    /// `lastPosition` and must not be discarded by `discard(before:)`.
+    public func read(from position: Double, step: Double, into target: UnsafeMutableBufferPointer<Float>) {
         precondition(target.count.isMultiple(of: channels))
         let count = target.count / channels
-        let final = place + step * Double(max(0, count - 1))
-        precondition(Int64(place.rounded(.down)) - Int64(reach) + 1 >= start && final <= lastPlace)
+        let final = position + step * Double(max(0, count - 1))
+        precondition(Int64(position.rounded(.down)) - Int64(reach) + 1 >= start && final <= lastPosition)
         for channel in 0..<channels {
             lines[channel].withUnsafeBufferPointer { line in
                 weights.withUnsafeBufferPointer { weights in
                     for index in 0..<count {
-                        let value = value(at: place + step * Double(index), in: line, weights)
+                        let value = value(at: position + step * Double(index), in: line, weights)
                         target[index * channels + channel] = value
                     }
                 }
@@ -92,19 +92,19 @@ public struct FractionalResampler {
         }
     }
 
-    /// Discards the input that no read at `place` or later uses.
-    public mutating func forget(before place: Double) {
-        let needed = min(Int64(place.rounded(.down)) - Int64(reach), end)
+    /// Discards the input that no read at `position` or later uses.
+    public mutating func discard(before position: Double) {
+        let needed = min(Int64(position.rounded(.down)) - Int64(reach), end)
         guard needed > start else { return }
         for channel in 0..<channels { lines[channel].removeFirst(Int(needed - start)) }
         start = needed
     }
 
     private func value(
-        at place: Double, in line: UnsafeBufferPointer<Float>, _ weights: UnsafeBufferPointer<Float>
+        at position: Double, in line: UnsafeBufferPointer<Float>, _ weights: UnsafeBufferPointer<Float>
     ) -> Float {
-        let whole = place.rounded(.down)
-        let phase = (place - whole) * Double(Self.phases)
+        let whole = position.rounded(.down)
+        let phase = (position - whole) * Double(Self.phases)
         let lower = Int(phase)
         let samples = line.baseAddress! + Int(Int64(whole) - start) - reach + 1
         let first = weights.baseAddress! + lower * 2 * reach

@@ -6,7 +6,7 @@ public enum OpusCorrection {
 
     /// Returns whether the packet contains a redundant copy of the previous one. Returns false for packets with more
     /// than one frame.
-    public static func isCarried(by packet: [UInt8]) -> Bool {
+    public static func containsRedundancy(by packet: [UInt8]) -> Bool {
         guard packet.count > 1, packet[0] & 0x03 == 0, voiceConfigurations.contains(packet[0] >> 3) else {
             return false
         }

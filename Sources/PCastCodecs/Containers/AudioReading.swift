@@ -13,13 +13,13 @@ struct AudioReading {
 
     /// Converts decoded audio. Returns nil if the resampler has no output yet. Throws `CodecError` if the audio cannot
     /// be converted. The moment is in microseconds since the start; nil if the audio has no timestamp.
-    mutating func take(_ sound: UnsafeMutablePointer<AVFrame>, moment: Int64?) throws(CodecError) -> AudioFrame? {
-        let samples = try resampler.resample(sound)
+    mutating func take(_ audio: UnsafeMutablePointer<AVFrame>, moment: Int64?) throws(CodecError) -> AudioFrame? {
+        let samples = try resampler.resample(audio)
         guard !samples.isEmpty else { return nil }
-        let told = moment.map { ClockRate.opus.ticks(in: .microseconds($0)) }
+        let ticks = moment.map { ClockRate.opus.ticks(in: .microseconds($0)) }
         // The sample count is more accurate than rounded timestamps, as long as both agree.
-        var start = told ?? next ?? 0
-        if let next, let told, abs(told - next) < Self.tolerance { start = next }
+        var start = ticks ?? next ?? 0
+        if let next, let ticks, abs(ticks - next) < Self.tolerance { start = next }
         next = start + Int64(samples.count / Self.channels)
         return AudioFrame(
             samples: samples, channels: Self.channels, captureTime: nil,

@@ -13,7 +13,7 @@ struct CodedVideo {
 
     /// Prepares the conversion. Throws the obstacle if the header of the track already shows that its frames cannot be
     /// sent.
-    init(_ track: MediaTrack) throws(PassThroughObstacle) {
+    init(_ track: MediaTrack) throws(TranscodeReason) {
         let parameters = track.parameters.pointee
         guard parameters.codec_id == AV_CODEC_ID_H264 else {
             throw .codec(String(cString: avcodec_get_name(parameters.codec_id)))
@@ -22,7 +22,7 @@ struct CodedVideo {
         guard parameters.video_delay == 0 else { throw .hasReordering }
         guard [AV_FIELD_PROGRESSIVE, AV_FIELD_UNKNOWN].contains(parameters.field_order) else { throw .interlaced }
         let geometry = track.geometry
-        guard !geometry.isTurned else { throw .rotated }
+        guard !geometry.isRotated else { throw .rotated }
         guard !geometry.changes(track.codedDimensions) else { throw .anamorphic }
         configuration = AVCDecoderConfiguration(track.header)
         passThrough = H264PassThrough(
@@ -32,11 +32,11 @@ struct CodedVideo {
 
     /// Returns the H.264 profile from the header of the container or from libavformat's probing. Returns nil if it is
     /// unknown or the codec is another one.
-    static func profile(_ track: MediaTrack) -> H264Profile? {
+    static func profile(_ track: MediaTrack) -> H264ProfileIDC? {
         let parameters = track.parameters.pointee
         guard parameters.codec_id == AV_CODEC_ID_H264, parameters.profile > 0 else { return nil }
         let isConstrained = parameters.profile & FF_PROFILE_H264_CONSTRAINED != 0
-        return H264Profile(
+        return H264ProfileIDC(
             number: UInt8(truncatingIfNeeded: parameters.profile), constraints: isConstrained ? 0x40 : 0)
     }
 
@@ -45,7 +45,7 @@ struct CodedVideo {
     /// timestamp.
     mutating func take(
         _ packet: UnsafeMutablePointer<AVPacket>, moment: Int64?
-    ) throws(PassThroughObstacle) -> EncodedFrame? {
+    ) throws(TranscodeReason) -> EncodedFrame? {
         takeNewHeader(packet)
         let bytes = UnsafeRawBufferPointer(start: packet.pointee.data, count: Int(max(0, packet.pointee.size)))
         let accessUnit = configuration.map { $0.annexB(bytes) } ?? Array(bytes)

@@ -17,18 +17,18 @@ public struct MediaAccess: Hashable, Sendable {
     /// libavformat's options for protocols and formats.
     public var options: [String: String]
     /// The timeout for opening. It is separate because a listener waits for a peer.
-    public var openingPatience: Duration
+    public var openTimeout: Duration
 
     /// Creates a restriction, which ``restrict(to:)`` puts into force.
     public init(
         schemes: [String], protocols: [String], formats: [String], options: [String: String] = [:],
-        openingPatience: Duration = .seconds(10)
+        openTimeout: Duration = .seconds(10)
     ) {
         self.schemes = schemes
         self.protocols = protocols
         self.formats = formats
         self.options = options
-        self.openingPatience = openingPatience
+        self.openTimeout = openTimeout
     }
 
     /// Returns whether an address may be opened. An encrypted playlist item (`crypto+http://…`) is judged by the

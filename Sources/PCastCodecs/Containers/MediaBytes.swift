@@ -27,8 +27,8 @@ final class MediaBytesContext {
                 buffer, Self.bufferSize, 0, box.toOpaque(),
                 { opaque, target, count in
                     let box = Unmanaged<Box>.fromOpaque(opaque!).takeUnretainedValue()
-                    let room = UnsafeMutableRawBufferPointer(start: target, count: Int(count))
-                    guard let read = box.bytes.read(into: room) else { return cffmpeg_error_exit() }
+                    let packetBuffer = UnsafeMutableRawBufferPointer(start: target, count: Int(count))
+                    guard let read = box.bytes.read(into: packetBuffer) else { return cffmpeg_error_exit() }
                     return read == 0 ? cffmpeg_error_end_of_file() : Int32(read)
                 }, nil, nil)
         else { fatalError("out of memory for reading") }

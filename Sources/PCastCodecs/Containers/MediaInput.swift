@@ -10,7 +10,7 @@ final class MediaInput {
     private let isSRT: Bool
     private let isWeb: Bool
     /// Whether an SRT peer closed the connection explicitly, as opposed to a lost connection.
-    private var hasSaidGoodbye = false
+    private var wasClosedByPeer = false
     let packet = AVPacketHolder()
     /// The start time, in microseconds on the container's clock.
     let origin: Int64
@@ -36,7 +36,7 @@ final class MediaInput {
         isWeb = ["http:", "https:"].contains { uri.lowercased().hasPrefix($0) }
         let format = Self.context(deadline)
         MediaAccess.hold(format)
-        deadline.begin(for: MediaAccess.current?.openingPatience)
+        deadline.begin(for: MediaAccess.current?.openTimeout)
         var options = MediaAccess.dictionary()
         if !formats.isEmpty {
             av_dict_set(&options, "format_whitelist", formats.joined(separator: ","), 0)
@@ -48,7 +48,7 @@ final class MediaInput {
         self.format = try Self.open(format, MediaName.location(uri), nil, &options, deadline)
         // After the peer has connected, it has the usual time to send media.
         deadline.begin()
-        let result = Self.told(avformat_find_stream_info(self.format, nil), self.format)
+        let result = Self.checked(avformat_find_stream_info(self.format, nil), self.format)
         guard result >= 0, let format = self.format else {
             let failure = MediaInputFailure(result, deadline)
             avformat_close_input(&self.format)
@@ -127,7 +127,7 @@ final class MediaInput {
         guard !own.isEmpty, own.allSatisfy({ $0.isDisjoint(with: audio) }) else { return best }
         for program in programs {
             guard let index = program.first(where: { audio.contains($0) }),
-                let sound = track(AVMEDIA_TYPE_AUDIO, at: index), let better = track(type, beside: sound)
+                let audioFrame = track(AVMEDIA_TYPE_AUDIO, at: index), let better = track(type, beside: audioFrame)
             else { continue }
             return better
         }
@@ -210,7 +210,7 @@ final class MediaInput {
 
     /// The reason why an MP4 file yields no packets: its index follows its media, which requires seeking (ISO/IEC
     /// 14496-12, section 6.2.3). nil if that is not the case.
-    var indexObstacle: String? {
+    var indexProblem: String? {
         guard let format, !isSeekable, let name = format.pointee.iformat.pointee.name,
             String(cString: name).hasPrefix("mov")
         else { return nil }
@@ -241,7 +241,7 @@ final class MediaInput {
         if result < 0, !deadline.isOver {
             result = avformat_seek_file(format, -1, .min, 0, .max, AVSEEK_FLAG_BYTE)
         }
-        result = Self.told(result, format)
+        result = Self.checked(result, format)
         guard result >= 0 else { throw MediaInputFailure(result, deadline) }
     }
 
@@ -252,12 +252,12 @@ final class MediaInput {
     ///
     /// Demuxers hide an interruption. The one of MPEG-TS returns a partial frame as if it were complete, and others
     /// report the end. Probing and seeking continue with the received bytes. The I/O context keeps the error.
-    private static func told(_ result: Int32, _ format: UnsafeMutablePointer<AVFormatContext>?) -> Int32 {
+    private static func checked(_ result: Int32, _ format: UnsafeMutablePointer<AVFormatContext>?) -> Int32 {
         format?.pointee.pb?.pointee.error == cffmpeg_error_exit() ? cffmpeg_error_exit() : result
     }
 
     /// Clears the error of an interrupted wait, so that reading can continue.
-    func forgetError() {
+    func clearError() {
         guard let context = format?.pointee.pb else { return }
         (context.pointee.error, context.pointee.eof_reached) = (0, 0)
     }
@@ -266,11 +266,11 @@ final class MediaInput {
     /// SRT peer closed the connection. Throws `MediaInputFailure` if the source broke off.
     func read() throws(MediaInputFailure) -> Bool {
         deadline.begin()
-        let result = Self.told(readFrame(), format)
+        let result = Self.checked(readFrame(), format)
         if result < 0 || deadline.isCancelled { av_packet_unref(packet.pointer) }
         if deadline.isCancelled { return false }
         if result == cffmpeg_error_end_of_file() { return false }
-        if hasSaidGoodbye, result == cffmpeg_error_input_output() { return false }
+        if wasClosedByPeer, result == cffmpeg_error_input_output() { return false }
         if result == cffmpeg_error_input_output(), endsWithConnection { return false }
         guard result >= 0 else { throw MediaInputFailure(result, deadline) }
         return true
@@ -285,7 +285,7 @@ final class MediaInput {
 
     /// The longest wait before an error that counts as an explicit close. libsrt reports a close at once, but a lost
     /// peer only after five seconds.
-    private static let goodbyePatience = Duration.seconds(1)
+    private static let closeErrorTimeout = Duration.seconds(1)
 
     /// Reads the next packet and records how an SRT connection ended.
     ///
@@ -297,7 +297,7 @@ final class MediaInput {
         let beginning = ContinuousClock.now
         let result = av_read_frame(format, packet.pointer)
         let hasBroken = format?.pointee.pb?.pointee.error == cffmpeg_error_input_output()
-        hasSaidGoodbye = hasBroken && ContinuousClock.now - beginning < Self.goodbyePatience
+        wasClosedByPeer = hasBroken && ContinuousClock.now - beginning < Self.closeErrorTimeout
         return result
     }
 }

@@ -6,10 +6,10 @@ public import PCastCore
 /// It connects with the first key frame. Only one thread may use it at a time, except for `cancel`.
 public final class MediaPush: @unchecked Sendable {  // owned by one thread at a time; `cancel` sets an atomic
     /// A unit of a track.
-    public enum Piece: Sendable {
+    public enum MediaUnit: Sendable {
         /// H.264 in Annex B.
-        case picture(EncodedFrame)
-        case sound([UInt8])
+        case frame(EncodedFrame)
+        case audio([UInt8])
     }
 
     private let uri: String
@@ -17,8 +17,8 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
     private let formatName: String
     private let deadline = ReadingDeadline(timeout: .seconds(10))
     private var format: UnsafeMutablePointer<AVFormatContext>?
-    private var pictures: Int32?
-    private var sounds: Int32?
+    private var frames: Int32?
+    private var audioFrames: Int32?
     private var lastTimes: [Int32: Int64] = [:]
     private let packet = AVPacketHolder()
     private var hasHeader = false
@@ -33,10 +33,10 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
     ///   - uri: The address, including credentials.
     ///   - name: The address as it appears in errors.
     ///   - format: libavformat's name of the format: `flv`, `mpegts` or `rtsp`.
-    ///   - hasPictures: Whether there is a video track.
-    ///   - sound: The AudioSpecificConfig of the AAC; nil without audio.
+    ///   - hasVideo: Whether there is a video track.
+    ///   - audio: The AudioSpecificConfig of the AAC; nil without audio.
     /// - Throws: `CodecError.missing` if FFmpeg lacks the format.
-    public init(uri: String, name: String, format: String, hasPictures: Bool, sound: [UInt8]?) throws(CodecError) {
+    public init(uri: String, name: String, format: String, hasVideo: Bool, audio: [UInt8]?) throws(CodecError) {
         AVLog.quiet()
         (self.uri, self.name, formatName) = (uri, name, format)
         guard avformat_alloc_output_context2(&self.format, nil, format, uri) >= 0, let context = self.format else {
@@ -48,8 +48,8 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
         context.pointee.interrupt_callback.callback = { context in
             Unmanaged<ReadingDeadline>.fromOpaque(context!).takeUnretainedValue().isOver ? 1 : 0
         }
-        if hasPictures { pictures = try addStream(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264, []) }
-        if let sound { sounds = try addStream(AVMEDIA_TYPE_AUDIO, AV_CODEC_ID_AAC, sound) }
+        if hasVideo { frames = try addStream(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264, []) }
+        if let audio { audioFrames = try addStream(AVMEDIA_TYPE_AUDIO, AV_CODEC_ID_AAC, audio) }
     }
 
     deinit { close() }
@@ -85,17 +85,17 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
     ///   - moment: The presentation time since the start.
     /// - Throws: `CodecError.cannotOpen` if the address cannot be reached, `CodecError.damaged` if the connection
     ///   broke.
-    public func push(_ piece: Piece, at moment: TimeSpan) throws(CodecError) {
+    public func push(_ piece: MediaUnit, at moment: TimeSpan) throws(CodecError) {
         if !hasHeader {
-            if pictures != nil {
-                guard case .picture(let frame) = piece, frame.isKeyFrame, try describe(frame) else { return }
+            if frames != nil {
+                guard case .frame(let frame) = piece, frame.isKeyFrame, try describe(frame) else { return }
             }
             try connect()
         }
         let (index, bytes, isKey): (Int32?, [UInt8], Bool) =
             switch piece {
-            case .picture(let frame): (pictures, frame.bytes, frame.isKeyFrame)
-            case .sound(let bytes): (sounds, bytes, true)
+            case .frame(let frame): (frames, frame.bytes, frame.isKeyFrame)
+            case .audio(let bytes): (audioFrames, bytes, true)
             }
         guard let index else { return }
         let time = max(moment.nanoseconds / 1_000, (lastTimes[index] ?? -1) + 1)
@@ -105,18 +105,18 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
 
     /// Sets the size and the parameter sets of the video track from a key frame. Returns false if the frame is invalid.
     private func describe(_ frame: EncodedFrame) throws(CodecError) -> Bool {
-        guard let pictures, let parameters = format?.pointee.streams[Int(pictures)]?.pointee.codecpar else {
+        guard let frames, let parameters = format?.pointee.streams[Int(frames)]?.pointee.codecpar else {
             return false
         }
-        guard let picture = try? H264Decoder().decode(frame).first else { return false }
-        parameters.describe(picture, in: frame)
-        parameters.setExtraData(H264ParameterSets.annexB(in: frame.bytes))
+        guard let videoFrame = try? H264Decoder().decode(frame).first else { return false }
+        parameters.describe(videoFrame, in: frame)
+        parameters.setExtraData(H264ParameterSetCache.annexB(in: frame.bytes))
         return true
     }
 
     private func connect() throws(CodecError) {
         guard let format else { throw .cannotOpen(name, reason: "it is closed") }
-        deadline.begin(for: MediaAccess.current?.openingPatience)
+        deadline.begin(for: MediaAccess.current?.openTimeout)
         if format.pointee.oformat.pointee.flags & AVFMT_NOFILE == 0 {
             var options = MediaAccess.dictionary()
             let opened = avio_open2(
@@ -175,12 +175,12 @@ extension UnsafeMutablePointer<AVCodecParameters> {
     /// Sets the size, the aspect ratio and the color of a track.
     ///
     /// - Parameters:
-    ///   - picture: The decoded frame.
+    ///   - frame: The decoded frame.
     ///   - frame: The key frame that it was decoded from.
-    func describe(_ picture: VideoFrame, in frame: EncodedFrame) {
-        var dimensions = picture.dimensions
+    func describe(_ videoFrame: VideoFrame, in frame: EncodedFrame) {
+        var dimensions = videoFrame.dimensions
         // The coded size may differ from the decoded one, which has square pixels.
-        if frame.codec == .h264, let set = H264ParameterSets.sequenceParameterSet(in: frame.bytes) {
+        if frame.codec == .h264, let set = H264ParameterSetCache.sequenceParameterSet(in: frame.bytes) {
             dimensions = set.dimensions
             if let ratio = set.sampleAspectRatio {
                 pointee.sample_aspect_ratio = AVRational(num: ratio.width, den: ratio.height)
@@ -188,7 +188,7 @@ extension UnsafeMutablePointer<AVCodecParameters> {
         }
         pointee.width = Int32(dimensions.width)
         pointee.height = Int32(dimensions.height)
-        describe(picture.color)
+        describe(videoFrame.color)
     }
 
     /// Sets the header of a track, which precedes its packets.

@@ -14,10 +14,10 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     /// The media of a reader that may return encoded frames.
     public enum Sample: Sendable {
-        case picture(VideoFrame)
+        case frame(VideoFrame)
         /// H.264 in Annex B, without B-frames. The first is a key frame, and every key frame contains parameter sets.
         case coded(EncodedFrame)
-        case sound(AudioFrame)
+        case audio(AudioFrame)
     }
 
     private struct DecodedTrack {
@@ -38,7 +38,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     private var coded: (track: MediaTrack, video: CodedVideo)?
     private let frame = AVFrameHolder()
     private let converter = FrameConverter()
-    private var sounds = AudioReading()
+    private var audioFrames = AudioReading()
     private var waiting: [Sample] = []
     private var isDraining = false
     private var hasRead = false
@@ -57,10 +57,10 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     /// The duration; nil if it is infinite or unknown.
     public private(set) var duration: TimeSpan?
     /// The H.264 profile from the header; nil for another codec, or if it is unknown.
-    public private(set) var profile: H264Profile?
+    public private(set) var profile: H264ProfileIDC?
     /// The reason why video is decoded although pass-through was requested; nil while it is passed through, or if it
     /// was not requested. It can change while reading: from the next key frame on, video is decoded.
-    public private(set) var passThroughObstacle: PassThroughObstacle?
+    public private(set) var transcodeReason: TranscodeReason?
 
     /// The number of encoded frames that were held back: damaged ones, and those that refer to them.
     public var droppedCount: Int { droppedBefore + (coded?.video.droppedCount ?? 0) }
@@ -102,13 +102,13 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
             throw .cannotOpen(name, reason: error.reason)
         }
         self.input = input
-        let pictures = selection.contains(.video) ? input.bestTrack(AVMEDIA_TYPE_VIDEO) : nil
-        let sound = selection.contains(.audio) ? soundTrack(of: input, beside: pictures) : nil
-        if let pictures { try openPictures(pictures) }
-        audio = try sound.flatMap { track throws(CodecError) in try Self.decoded(track) }
-        dimensions = video != nil || coded != nil ? pictures?.dimensions : nil
-        frameRate = dimensions == nil ? nil : pictures.flatMap(input.frameRate)
-        profile = dimensions == nil ? nil : pictures.flatMap(CodedVideo.profile)
+        let frames = selection.contains(.video) ? input.bestTrack(AVMEDIA_TYPE_VIDEO) : nil
+        let audioFrame = selection.contains(.audio) ? soundTrack(of: input, beside: frames) : nil
+        if let frames { try openVideo(frames) }
+        audio = try audioFrame.flatMap { track throws(CodecError) in try Self.decoded(track) }
+        dimensions = video != nil || coded != nil ? frames?.dimensions : nil
+        frameRate = dimensions == nil ? nil : frames.flatMap(input.frameRate)
+        profile = dimensions == nil ? nil : frames.flatMap(CodedVideo.profile)
         if audio != nil { channels = AudioReading.channels }
         duration = input.duration
         input.select([video?.track, coded?.track, audio?.track].compactMap(\.self))
@@ -116,21 +116,21 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     /// Returns the audio track. If no video is selected, the audio of the program with the best video is preferred,
     /// because another reader may read that video.
-    private func soundTrack(of input: MediaInput, beside pictures: MediaTrack?) -> MediaTrack? {
+    private func soundTrack(of input: MediaInput, beside frames: MediaTrack?) -> MediaTrack? {
         guard !selection.contains(.video), let video = input.bestTrack(AVMEDIA_TYPE_VIDEO) else {
-            return input.bestTrack(AVMEDIA_TYPE_AUDIO, beside: pictures)
+            return input.bestTrack(AVMEDIA_TYPE_AUDIO, beside: frames)
         }
         return input.bestTrack(AVMEDIA_TYPE_AUDIO, beside: video) ?? input.bestTrack(AVMEDIA_TYPE_AUDIO)
     }
 
-    private func openPictures(_ track: MediaTrack) throws(CodecError) {
+    private func openVideo(_ track: MediaTrack) throws(CodecError) {
         // An obstacle that was found while reading remains after a rewind.
-        if passesThrough, passThroughObstacle == nil {
-            do throws(PassThroughObstacle) {
+        if passesThrough, transcodeReason == nil {
+            do throws(TranscodeReason) {
                 coded = (track, try CodedVideo(track))
                 return
             } catch {
-                passThroughObstacle = error
+                transcodeReason = error
             }
         }
         video = try Self.decoded(track)
@@ -150,7 +150,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
         needsKeyFrame = false
         times = FrameTimes()
         // A new resampler contains no samples from the end of the previous pass.
-        sounds = AudioReading()
+        audioFrames = AudioReading()
         try open()
     }
 
@@ -159,8 +159,8 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     public func next() throws(CodecError) -> Item? {
         switch try nextSample() {
         case nil: return nil
-        case .picture(let picture): return .video(picture)
-        case .sound(let sound): return .audio(sound)
+        case .frame(let videoFrame): return .video(videoFrame)
+        case .audio(let audioFrame): return .audio(audioFrame)
         case .coded: preconditionFailure("coded video is read with nextSample")
         }
     }
@@ -180,8 +180,8 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
             throw .cannotOpen(name, reason: "it could not be opened again")
         }
         guard try readNext(of: input) else {
-            if !hasRead, let obstacle = input.indexObstacle {
-                throw .cannotOpen(name, reason: obstacle)
+            if !hasRead, let transcodeReason = input.indexProblem {
+                throw .cannotOpen(name, reason: transcodeReason)
             }
             isDraining = true
             if let video { try decode(nil, video, isVideo: true) }
@@ -202,8 +202,8 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     private func readNext(of input: MediaInput) throws(CodecError) -> Bool {
         do throws(MediaInputFailure) { return try input.read() } catch {
-            if !hasRead, let obstacle = input.indexObstacle {
-                throw .cannotOpen(name, reason: obstacle)
+            if !hasRead, let transcodeReason = input.indexProblem {
+                throw .cannotOpen(name, reason: transcodeReason)
             }
             throw .damaged("reading “\(input.name)” failed: \(error.reason)")
         }
@@ -211,19 +211,19 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     /// Passes an encoded frame through. If that is not possible, switches to decoding.
     private func pass(_ packet: UnsafeMutablePointer<AVPacket>, of input: MediaInput) throws(CodecError) {
-        guard let track = coded?.track, var pictures = coded?.video else { return }
+        guard let track = coded?.track, var frames = coded?.video else { return }
         let timestamp = packet.pointee.pts == cffmpeg_no_timestamp() ? packet.pointee.dts : packet.pointee.pts
         let moment = track.moment(timestamp, of: input)
-        do throws(PassThroughObstacle) {
-            let frame = try pictures.take(packet, moment: moment)
-            coded = (track, pictures)
+        do throws(TranscodeReason) {
+            let frame = try frames.take(packet, moment: moment)
+            coded = (track, frames)
             guard var frame else { return }
-            frame.timestamp = times.place(moment, frameRate: frameRate)
+            frame.timestamp = times.next(moment, frameRate: frameRate)
             waiting.append(.coded(frame))
         } catch {
-            droppedBefore += pictures.droppedCount
+            droppedBefore += frames.droppedCount
             coded = nil
-            passThroughObstacle = error
+            transcodeReason = error
             needsKeyFrame = true
             video = try Self.decoded(track)
         }
@@ -239,12 +239,12 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
             defer { av_frame_unref(frame.pointer) }
             let moment = input.flatMap { track.track.moment(frame.pointer.pointee.best_effort_timestamp, of: $0) }
             if isVideo {
-                let timestamp = times.place(moment, frameRate: frameRate)
-                let picture = try converter.convert(
+                let timestamp = times.next(moment, frameRate: frameRate)
+                let videoFrame = try converter.convert(
                     frame.pointer, geometry: track.geometry, captureTime: nil, timestamp: timestamp)
-                waiting.append(.picture(picture))
-            } else if let sound = try sounds.take(frame.pointer, moment: moment) {
-                waiting.append(.sound(sound))
+                waiting.append(.frame(videoFrame))
+            } else if let audioFrame = try audioFrames.take(frame.pointer, moment: moment) {
+                waiting.append(.audio(audioFrame))
             }
         }
     }

@@ -117,9 +117,9 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
             let parameters = format?.pointee.streams[Int(track.index)]?.pointee.codecpar
         else { return true }
         let decoder: any VideoDecoder = frame.codec == .vp8 ? try VP8Decoder() : try H264Decoder()
-        guard let picture = try? decoder.decode(frame).first else { return false }
-        parameters.describe(picture, in: frame)
-        if frame.codec == .h264 { Self.setExtraData(parameters, H264ParameterSets.annexB(in: frame.bytes)) }
+        guard let videoFrame = try? decoder.decode(frame).first else { return false }
+        parameters.describe(videoFrame, in: frame)
+        if frame.codec == .h264 { Self.setExtraData(parameters, H264ParameterSetCache.annexB(in: frame.bytes)) }
         if let stream = format?.pointee.streams[Int(track.index)] {
             stream.pointee.sample_aspect_ratio = parameters.pointee.sample_aspect_ratio
         }

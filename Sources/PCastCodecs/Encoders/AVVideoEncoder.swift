@@ -63,22 +63,22 @@ final class AVVideoEncoder {
     /// libx264 and NVENC.
     func setBitrate(_ bitrate: Bitrate) { Self.set(bitrate, on: context.pointer) }
 
-    /// Encodes a picture in the encoder's own format, which was made from `source`. Returns the encoded frames that are
+    /// Encodes a frame in the encoder's own format, which was made from `source`. Returns the encoded frames that are
     /// ready. Throws `CodecError.failed`.
     func encode(
-        _ picture: UnsafeMutablePointer<AVFrame>, of source: VideoFrame, forceKeyFrame: Bool
+        _ frame: UnsafeMutablePointer<AVFrame>, of source: VideoFrame, forceKeyFrame: Bool
     ) throws(CodecError) -> [EncodedFrame] {
-        picture.pointee.pts = next
-        picture.pointee.pict_type = forceKeyFrame ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
+        frame.pointee.pts = next
+        frame.pointee.pict_type = forceKeyFrame ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
         if pending.count >= Self.pendingLimit { pending.removeFirst() }
         pending.append(Source(number: next, timestamp: source.timestamp, captureTime: source.captureTime))
         next += 1
         var frames: [EncodedFrame] = []
-        var sent = avcodec_send_frame(context.pointer, picture)
+        var sent = avcodec_send_frame(context.pointer, frame)
         if sent == cffmpeg_error_again() {
             // the encoder requires its output to be read first
             while let encoded = try receive() { frames.append(encoded) }
-            sent = avcodec_send_frame(context.pointer, picture)
+            sent = avcodec_send_frame(context.pointer, frame)
         }
         guard sent >= 0 else { throw .failed("encoding", reason: CodecError.reason(sent)) }
         while let encoded = try receive() { frames.append(encoded) }

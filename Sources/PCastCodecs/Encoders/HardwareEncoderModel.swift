@@ -16,11 +16,11 @@ struct HardwareEncoderModel: Sendable {
     /// Settings to try in this order. The first with which the encoder opens is used.
     let variants: [[String: String]]
     /// Whether the bitrate can be changed while encoding. Otherwise the encoder is reopened at a key frame.
-    let obeysRate: Bool
+    let supportsRateChange: Bool
     /// Returns the surfaces that this machine offers, or the reason why there is none.
-    let surfaces: @Sendable () -> Result<[Surface], Absence>
+    let surfaces: @Sendable () -> Result<[Surface], Unavailable>
 
-    struct Absence: Error {
+    struct Unavailable: Error {
         let reason: String
     }
 
@@ -37,10 +37,10 @@ struct HardwareEncoderModel: Sendable {
                 "zerolatency": "1", "no-scenecut": "1",
             ]
         ],
-        obeysRate: true
+        supportsRateChange: true
     ) {
         guard let library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) else {
-            return .failure(Absence(reason: "the NVIDIA driver is not installed (libcuda.so.1)"))
+            return .failure(Unavailable(reason: "the NVIDIA driver is not installed (libcuda.so.1)"))
         }
         dlclose(library)
         return .success([.memory(isNV12: false)])
@@ -54,25 +54,25 @@ struct HardwareEncoderModel: Sendable {
             ["rc_mode": "CBR", "async_depth": "1"], ["rc_mode": "CBR", "async_depth": "1", "low_power": "1"],
             ["rc_mode": "VBR", "async_depth": "1"],
         ],
-        obeysRate: false
+        supportsRateChange: false
     ) {
         // The minor numbers of DRM render nodes (Linux, Documentation/gpu/drm-uapi.rst).
         let nodes = (128..<136).map { "/dev/dri/renderD\($0)" }
         let present = nodes.filter { access($0, F_OK) == 0 }
         guard !present.isEmpty else {
-            return .failure(Absence(reason: "there is no GPU (/dev/dri/renderD128)"))
+            return .failure(Unavailable(reason: "there is no GPU (/dev/dri/renderD128)"))
         }
         let allowed = present.filter { access($0, R_OK | W_OK) == 0 }
         guard !allowed.isEmpty else {
-            return .failure(Absence(reason: "permission denied for \(present[0]): join the group “render”"))
+            return .failure(Unavailable(reason: "permission denied for \(present[0]): join the group “render”"))
         }
         return .success(allowed.map { .vaapi(node: $0) })
     }
 
     /// V4L2 memory-to-memory encoders of systems on a chip.
-    static let v4l2 = HardwareEncoderModel(name: "h264_v4l2m2m", variants: [[:]], obeysRate: false) {
+    static let v4l2 = HardwareEncoderModel(name: "h264_v4l2m2m", variants: [[:]], supportsRateChange: false) {
         guard (0..<64).contains(where: { access("/dev/video\($0)", F_OK) == 0 }) else {
-            return .failure(Absence(reason: "there is no Video4Linux device (/dev/video0)"))
+            return .failure(Unavailable(reason: "there is no Video4Linux device (/dev/video0)"))
         }
         return .success([.memory(isNV12: false), .memory(isNV12: true)])
     }

@@ -6,7 +6,7 @@ enum HardwareEncoderTrial {
     private static let dimensions = Dimensions(width: 640, height: 360)
 
     /// The number of test frames. The first and the forced one must come out as key frames.
-    private static let pictureCount = 8
+    private static let frameCount = 8
     private static let forced = 4
 
     /// Returns the reason why the encoder does not work; nil if it works.
@@ -27,16 +27,16 @@ enum HardwareEncoderTrial {
     static func failure(of encoder: any VideoEncoder) throws(CodecError) -> String? {
         let pool = VideoFramePool()
         var frames: [EncodedFrame] = []
-        for number in 0..<pictureCount {
-            let picture = pool.frame(
+        for number in 0..<frameCount {
+            let frame = pool.frame(
                 dimensions: dimensions, captureTime: nil, timestamp: MediaTime(ticks: Int64(number), rate: .video))
-            picture.memory.initializeMemory(as: UInt8.self, repeating: UInt8(100 + number))
-            frames += try encoder.encode(picture, forceKeyFrame: number == 0 || number == forced)
+            frame.memory.initializeMemory(as: UInt8.self, repeating: UInt8(100 + number))
+            frames += try encoder.encode(frame, forceKeyFrame: number == 0 || number == forced)
         }
         guard let first = frames.first, first.timestamp.ticks == 0 else { return "its first frame is not a key frame" }
         // Frames that the encoder still holds come out with later ones.
-        let isObeyed = frames.contains { $0.isKeyFrame && $0.timestamp.ticks == Int64(forced) }
-        guard isObeyed || frames.count <= forced else { return "it does not encode a key frame on request" }
+        let isHonored = frames.contains { $0.isKeyFrame && $0.timestamp.ticks == Int64(forced) }
+        guard isHonored || frames.count <= forced else { return "it does not encode a key frame on request" }
         guard frames.count > 1 else { return "it delays too many frames" }
         return nil
     }

@@ -5,7 +5,7 @@ import PCastCore
 /// Copies frames to the memory from which a hardware encoder reads.
 final class HardwareSurface {
     private let surface: HardwareEncoderModel.Surface
-    private let picture = AVFrameHolder()
+    private let videoFrame = AVFrameHolder()
     private let uploaded = AVFrameHolder()
     private var device: UnsafeMutablePointer<AVBufferRef>?
     private var frames: UnsafeMutablePointer<AVBufferRef>?
@@ -50,19 +50,19 @@ final class HardwareSurface {
     }
 
     /// Returns the frame in the encoder's memory; valid until the next call.
-    func hand(over frame: VideoFrame) throws(CodecError) -> UnsafeMutablePointer<AVFrame> {
+    func transfer(over frame: VideoFrame) throws(CodecError) -> UnsafeMutablePointer<AVFrame> {
         switch surface {
         case .memory(isNV12: false):
-            picture.lend(frame)
-            return picture.pointer
+            videoFrame.reference(frame)
+            return videoFrame.pointer
         case .memory(isNV12: true):
             try convert(frame)
-            return picture.pointer
+            return videoFrame.pointer
         case .vaapi:
             try convert(frame)
             uploaded.clear()
             var result = av_hwframe_get_buffer(frames, uploaded.pointer, 0)
-            if result >= 0 { result = av_hwframe_transfer_data(uploaded.pointer, picture.pointer, 0) }
+            if result >= 0 { result = av_hwframe_transfer_data(uploaded.pointer, videoFrame.pointer, 0) }
             guard result >= 0 else { throw .failed("uploading a frame", reason: CodecError.reason(result)) }
             uploaded.pointer.describe(frame.color)
             return uploaded.pointer
@@ -71,8 +71,8 @@ final class HardwareSurface {
 
     /// Converts the frame to NV12 in its own memory.
     private func convert(_ frame: VideoFrame) throws(CodecError) {
-        picture.clear()
-        let image = picture.pointer
+        videoFrame.clear()
+        let image = videoFrame.pointer
         image.pointee.format = AV_PIX_FMT_NV12.rawValue
         image.pointee.width = Int32(frame.dimensions.width)
         image.pointee.height = Int32(frame.dimensions.height)

@@ -67,7 +67,7 @@ final class HardwareVideoEncoder: VideoEncoder {
 
     func setBitrate(_ bitrate: Bitrate) throws(CodecError) {
         self.bitrate = bitrate
-        guard model.obeysRate else { return }
+        guard model.supportsRateChange else { return }
         opened.encoder.setBitrate(bitrate)
         bitrateInForce = bitrate
     }
@@ -82,11 +82,11 @@ final class HardwareVideoEncoder: VideoEncoder {
                 model, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
             bitrateInForce = bitrate
         }
-        let picture = try opened.surface.hand(over: frame)
-        let encoded = try opened.encoder.encode(picture, of: frame, forceKeyFrame: forceKeyFrame)
+        let videoFrame = try opened.surface.transfer(over: frame)
+        let encoded = try opened.encoder.encode(videoFrame, of: frame, forceKeyFrame: forceKeyFrame)
         var frames: [EncodedFrame] = []
         for coded in encoded {
-            do throws(PassThroughObstacle) {
+            do throws(TranscodeReason) {
                 let passed = try passThrough.pass(
                     coded.bytes, timestamp: coded.timestamp, captureTime: coded.captureTime)
                 if let passed { frames.append(passed) }

@@ -11,7 +11,7 @@ public final class X264Encoder: VideoEncoder {
     static let encoderName = "libx264"
 
     private let encoder: AVVideoEncoder
-    private let picture = AVFrameHolder()
+    private let videoFrame = AVFrameHolder()
     private let dimensions: Dimensions
     private let color: VideoColor
     private let matrices = MatrixConverter()
@@ -51,8 +51,8 @@ public final class X264Encoder: VideoEncoder {
         }
         // The VUI is written once, so all frames are converted to its matrix.
         let frame = matrices.convert(frame, to: color.matrix)
-        picture.lend(frame)
-        defer { picture.clear() }
-        return try encoder.encode(picture.pointer, of: frame, forceKeyFrame: forceKeyFrame)
+        videoFrame.reference(frame)
+        defer { videoFrame.clear() }
+        return try encoder.encode(videoFrame.pointer, of: frame, forceKeyFrame: forceKeyFrame)
     }
 }

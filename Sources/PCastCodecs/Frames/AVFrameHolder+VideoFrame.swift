@@ -18,7 +18,7 @@ extension AVFrameHolder {
 
     /// Makes the `AVFrame` refer to the memory of a frame without copying. FFmpeg keeps the frame alive and may release
     /// it on any thread.
-    func lend(_ frame: VideoFrame) {
+    func reference(_ frame: VideoFrame) {
         clear()
         wrap(frame)
         let owner = Unmanaged.passRetained(frame)

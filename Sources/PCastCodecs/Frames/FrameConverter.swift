@@ -16,57 +16,61 @@ final class FrameConverter {
     /// `CodecError.damaged` for an empty frame, or `CodecError.unsupported` for a pixel format that cannot be
     /// converted.
     func convert(
-        _ picture: UnsafeMutablePointer<AVFrame>, geometry: FrameGeometry = FrameGeometry(), captureTime: WallTime?,
+        _ videoFrame: UnsafeMutablePointer<AVFrame>, geometry: FrameGeometry = FrameGeometry(), captureTime: WallTime?,
         timestamp: MediaTime
     ) throws(CodecError) -> VideoFrame {
-        let (width, height) = (Int(picture.pointee.width), Int(picture.pointee.height))
+        let (width, height) = (Int(videoFrame.pointee.width), Int(videoFrame.pointee.height))
         guard width > 1, height > 1 else { throw .damaged("a frame of \(width)x\(height)") }
-        let geometry = geometry.refined(by: picture)
+        let geometry = geometry.refined(by: videoFrame)
         let coded = Dimensions(width: width & ~1, height: height & ~1)
         let square = geometry.sampleAspectRatio?.squareDimensions(of: coded) ?? coded
-        let color = SourceColor(picture)
+        let color = SourceColor(videoFrame)
         var frame: VideoFrame
-        if picture.pointee.interlaced_frame != 0 {
-            frame = try progressive(picture, coded, color, captureTime, timestamp)
+        if videoFrame.pointee.interlaced_frame != 0 {
+            frame = try progressive(videoFrame, coded, color, captureTime, timestamp)
             if square != coded { frame = try shaper.scale(frame, to: square) }
         } else {
             deinterlacer.reset()
             frame = pool.frame(
                 dimensions: square, captureTime: captureTime, timestamp: timestamp, color: color.color)
-            try fill(frame, from: picture, coded, color)
+            try fill(frame, from: videoFrame, coded, color)
         }
         return rotator.turn(frame, by: geometry.turn, mirrored: geometry.mirroring)
     }
 
     private func progressive(
-        _ picture: UnsafeMutablePointer<AVFrame>, _ coded: Dimensions, _ color: SourceColor, _ captureTime: WallTime?,
+        _ videoFrame: UnsafeMutablePointer<AVFrame>, _ coded: Dimensions, _ color: SourceColor,
+        _ captureTime: WallTime?,
         _ timestamp: MediaTime
     ) throws(CodecError) -> VideoFrame {
         let woven = pool.frame(dimensions: coded, captureTime: captureTime, timestamp: timestamp, color: color.color)
-        try fill(woven, from: picture, coded, color)
-        return deinterlacer.deinterlace(woven, keeping: picture.pointee.top_field_first != 0 ? .top : .bottom)
+        try fill(woven, from: videoFrame, coded, color)
+        return deinterlacer.deinterlace(woven, keeping: videoFrame.pointee.top_field_first != 0 ? .top : .bottom)
     }
 
     /// Fills a frame from the `coded` part of the decoded picture. The rest is cropped and not scaled.
     private func fill(
-        _ frame: VideoFrame, from picture: UnsafeMutablePointer<AVFrame>, _ coded: Dimensions, _ color: SourceColor
+        _ frame: VideoFrame, from videoFrame: UnsafeMutablePointer<AVFrame>, _ coded: Dimensions, _ color: SourceColor
     ) throws(CodecError) {
-        let format = AVPixelFormat(picture.pointee.format)
+        let format = AVPixelFormat(videoFrame.pointee.format)
         if frame.dimensions == coded, format == AV_PIX_FMT_YUV420P, color.isPlain {
-            copy(picture, into: frame)
+            copy(videoFrame, into: frame)
         } else {
-            try scale(picture, format, coded, color, into: frame)
+            try scale(videoFrame, format, coded, color, into: frame)
         }
     }
 
-    private func copy(_ picture: UnsafeMutablePointer<AVFrame>, into frame: VideoFrame) {
+    private func copy(_ videoFrame: UnsafeMutablePointer<AVFrame>, into frame: VideoFrame) {
         let (width, height) = (frame.dimensions.width, frame.dimensions.height)
-        Self.copyPlane(picture.pointee.data.0, picture.pointee.linesize.0, frame.planeY, frame.strideY, width, height)
+        Self.copyPlane(
+            videoFrame.pointee.data.0, videoFrame.pointee.linesize.0, frame.planeY, frame.strideY, width, height)
         let (halfWidth, halfHeight) = ((width + 1) / 2, (height + 1) / 2)
         Self.copyPlane(
-            picture.pointee.data.1, picture.pointee.linesize.1, frame.planeU, frame.strideUV, halfWidth, halfHeight)
+            videoFrame.pointee.data.1, videoFrame.pointee.linesize.1, frame.planeU, frame.strideUV, halfWidth,
+            halfHeight)
         Self.copyPlane(
-            picture.pointee.data.2, picture.pointee.linesize.2, frame.planeV, frame.strideUV, halfWidth, halfHeight)
+            videoFrame.pointee.data.2, videoFrame.pointee.linesize.2, frame.planeV, frame.strideUV, halfWidth,
+            halfHeight)
     }
 
     private static func copyPlane(
@@ -80,7 +84,7 @@ final class FrameConverter {
     }
 
     private func scale(
-        _ picture: UnsafeMutablePointer<AVFrame>, _ format: AVPixelFormat, _ coded: Dimensions, _ color: SourceColor,
+        _ videoFrame: UnsafeMutablePointer<AVFrame>, _ format: AVPixelFormat, _ coded: Dimensions, _ color: SourceColor,
         into frame: VideoFrame
     ) throws(CodecError) {
         scaler = sws_getCachedContext(
@@ -90,12 +94,12 @@ final class FrameConverter {
         sws_setColorspaceDetails(
             scaler, color.coefficients, color.isFullRange ? 1 : 0, frame.matrix.coefficients, 0, 0, 1 << 16, 1 << 16)
         var source: [UnsafePointer<UInt8>?] = [
-            UnsafePointer(picture.pointee.data.0), UnsafePointer(picture.pointee.data.1),
-            UnsafePointer(picture.pointee.data.2), UnsafePointer(picture.pointee.data.3),
+            UnsafePointer(videoFrame.pointee.data.0), UnsafePointer(videoFrame.pointee.data.1),
+            UnsafePointer(videoFrame.pointee.data.2), UnsafePointer(videoFrame.pointee.data.3),
         ]
         var sourceStride = [
-            picture.pointee.linesize.0, picture.pointee.linesize.1, picture.pointee.linesize.2,
-            picture.pointee.linesize.3,
+            videoFrame.pointee.linesize.0, videoFrame.pointee.linesize.1, videoFrame.pointee.linesize.2,
+            videoFrame.pointee.linesize.3,
         ]
         var target: [UnsafeMutablePointer<UInt8>?] = [frame.planeY, frame.planeU, frame.planeV, nil]
         var targetStride = [Int32(frame.strideY), Int32(frame.strideUV), Int32(frame.strideUV), 0]

@@ -57,10 +57,10 @@ struct FrameGeometry: Hashable, Sendable {
 
     /// Returns whether frames of this size are presented differently from how they are coded.
     func changes(_ dimensions: Dimensions) -> Bool {
-        isTurned || sampleAspectRatio.map { $0.squareDimensions(of: dimensions) != dimensions } ?? false
+        isRotated || sampleAspectRatio.map { $0.squareDimensions(of: dimensions) != dimensions } ?? false
     }
 
-    var isTurned: Bool { turn != .none || !mirroring.isEmpty }
+    var isRotated: Bool { turn != .none || !mirroring.isEmpty }
 
     /// Returns the presented size of frames with this coded size.
     func presented(_ dimensions: Dimensions) -> Dimensions {
@@ -70,12 +70,12 @@ struct FrameGeometry: Hashable, Sendable {
 
     /// Returns the geometry with a decoded frame's own display matrix, and with its aspect ratio if the container
     /// declares none.
-    func refined(by picture: UnsafeMutablePointer<AVFrame>) -> FrameGeometry {
+    func refined(by frame: UnsafeMutablePointer<AVFrame>) -> FrameGeometry {
         var geometry = self
-        if let data = av_frame_get_side_data(picture, AV_FRAME_DATA_DISPLAYMATRIX), data.pointee.size >= 36 {
+        if let data = av_frame_get_side_data(frame, AV_FRAME_DATA_DISPLAYMATRIX), data.pointee.size >= 36 {
             data.pointee.data.withMemoryRebound(to: Int32.self, capacity: 9) { geometry.takeMatrix($0) }
         }
-        let ratio = picture.pointee.sample_aspect_ratio
+        let ratio = frame.pointee.sample_aspect_ratio
         geometry.sampleAspectRatio = geometry.sampleAspectRatio ?? SampleAspectRatio(ratio.num, ratio.den)
         return geometry
     }

@@ -34,7 +34,7 @@ public final class FramePainter {
         precondition(
             x >= 0 && y >= 0 && x + part.width <= frame.dimensions.width && y + part.height <= frame.dimensions.height,
             "the region must lie within the frame")
-        var picture = Planes(
+        var videoFrame = Planes(
             y: frame.planeY + y * frame.strideY + x, u: frame.planeU + y / 2 * frame.strideUV + x / 2,
             v: frame.planeV + y / 2 * frame.strideUV + x / 2, strideY: Int32(frame.strideY),
             strideUV: Int32(frame.strideUV), width: Int32(part.width), height: Int32(part.height))
@@ -42,31 +42,33 @@ public final class FramePainter {
         var kept = frame
         let size = turn.exchangesSides ? target.dimensions.exchanged : target.dimensions
         if size != part.dimensions {
-            kept = scaled(picture, to: size, like: frame)
-            picture = Planes(kept)
+            kept = scaled(videoFrame, to: size, like: frame)
+            videoFrame = Planes(kept)
         }
         if !mirroring.isEmpty || turn != .none {
-            if picture.isPart { kept = scaled(picture, to: size, like: frame) }
+            if videoFrame.isPart { kept = scaled(videoFrame, to: size, like: frame) }
             kept = rotator.turn(kept, by: turn, mirrored: mirroring)
-            picture = Planes(kept)
+            videoFrame = Planes(kept)
         }
         let result = withExtendedLifetime(kept) {
             cyuv_bgra(
-                picture.y, picture.strideY, picture.u, picture.strideUV, picture.v, picture.strideUV,
-                canvas + target.y * stride + target.x * 4, Int32(stride), frame.matrix.number, picture.width,
-                picture.height)
+                videoFrame.y, videoFrame.strideY, videoFrame.u, videoFrame.strideUV, videoFrame.v, videoFrame.strideUV,
+                canvas + target.y * stride + target.x * 4, Int32(stride), frame.matrix.number, videoFrame.width,
+                videoFrame.height)
         }
         precondition(result == 0, "libyuv rejects no frame with a valid size")
     }
 
-    private func scaled(_ picture: Planes, to size: Dimensions, like frame: VideoFrame) -> VideoFrame {
+    private func scaled(_ videoFrame: Planes, to size: Dimensions, like frame: VideoFrame) -> VideoFrame {
         let target = pool.frame(
             dimensions: size, captureTime: frame.captureTime, timestamp: frame.timestamp, color: frame.color)
         // Averages pixels when scaling down, and interpolates when scaling up.
-        let isSmaller = size.width < Int(picture.width) || size.height < Int(picture.height)
+        let isSmaller = size.width < Int(videoFrame.width) || size.height < Int(videoFrame.height)
         let result = I420Scale(
-            picture.y, picture.strideY, picture.u, picture.strideUV, picture.v, picture.strideUV, picture.width,
-            picture.height, target.planeY, Int32(target.strideY), target.planeU, Int32(target.strideUV), target.planeV,
+            videoFrame.y, videoFrame.strideY, videoFrame.u, videoFrame.strideUV, videoFrame.v, videoFrame.strideUV,
+            videoFrame.width,
+            videoFrame.height, target.planeY, Int32(target.strideY), target.planeU, Int32(target.strideUV),
+            target.planeV,
             Int32(target.strideUV), Int32(size.width), Int32(size.height), isSmaller ? kFilterBox : kFilterBilinear)
         precondition(result == 0, "libyuv rejects no frame with a valid size")
         return target

@@ -21,12 +21,12 @@ public final class Graphic: @unchecked Sendable {  // the pixels are written onl
     /// `CodecError.damaged` for an invalid file, `CodecError.unsupported` for more than 4,096 pixels in width or
     /// height, or `CodecError.missing`.
     public init(premultipliedPNG bytes: [UInt8]) throws(CodecError) {
-        let picture = try Self.decode(bytes)
-        let (width, height) = (Int(picture.pointer.pointee.width), Int(picture.pointer.pointee.height))
+        let frame = try Self.decode(bytes)
+        let (width, height) = (Int(frame.pointer.pointee.width), Int(frame.pointer.pointee.height))
         dimensions = Dimensions(width: width, height: height)
         pixels = .allocate(capacity: width * height * 4)
         do {
-            try Self.convert(picture, into: pixels)
+            try Self.convert(frame, into: pixels)
         } catch {
             pixels.deallocate()
             throw error
@@ -50,29 +50,29 @@ public final class Graphic: @unchecked Sendable {  // the pixels are written onl
         bytes.withUnsafeBytes {
             UnsafeMutableRawBufferPointer(start: packet.pointer.pointee.data, count: bytes.count).copyMemory(from: $0)
         }
-        let picture = AVFrameHolder()
+        let frame = AVFrameHolder()
         for result in [
             avcodec_send_packet(context.pointer, packet.pointer),
-            avcodec_receive_frame(context.pointer, picture.pointer),
+            avcodec_receive_frame(context.pointer, frame.pointer),
         ] where result < 0 {
             throw .damaged("a graphic: \(CodecError.reason(result))")
         }
-        let size = Dimensions(width: Int(picture.pointer.pointee.width), height: Int(picture.pointer.pointee.height))
+        let size = Dimensions(width: Int(frame.pointer.pointee.width), height: Int(frame.pointer.pointee.height))
         guard size.width <= most.width, size.height <= most.height else {
             throw .unsupported("an image has at most \(most) pixels, not \(size)")
         }
-        return picture
+        return frame
     }
 
-    private static func convert(_ picture: AVFrameHolder, into pixels: UnsafeMutablePointer<UInt8>) throws(CodecError) {
-        let (width, height) = (picture.pointer.pointee.width, picture.pointer.pointee.height)
+    private static func convert(_ frame: AVFrameHolder, into pixels: UnsafeMutablePointer<UInt8>) throws(CodecError) {
+        let (width, height) = (frame.pointer.pointee.width, frame.pointer.pointee.height)
         let scaler = sws_getContext(
-            width, height, AVPixelFormat(picture.pointer.pointee.format), width, height, AV_PIX_FMT_RGBA, SWS_POINT,
+            width, height, AVPixelFormat(frame.pointer.pointee.format), width, height, AV_PIX_FMT_RGBA, SWS_POINT,
             nil,
             nil, nil)
         defer { sws_freeContext(scaler) }
         guard let scaler else { throw .unsupported("an image whose pixel format PNG does not have") }
-        let image = picture.pointer.pointee
+        let image = frame.pointer.pointee
         var source: [UnsafePointer<UInt8>?] = [
             UnsafePointer(image.data.0), UnsafePointer(image.data.1), UnsafePointer(image.data.2),
             UnsafePointer(image.data.3),

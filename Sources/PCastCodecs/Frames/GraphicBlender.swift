@@ -28,7 +28,7 @@ public final class GraphicBlender {
         let target = pool.frame(
             dimensions: frame.dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,
             color: frame.color)
-        let (planes, strides) = (layer.picture.pointer.pointee.data, layer.picture.pointer.pointee.linesize)
+        let (planes, strides) = (layer.videoFrame.pointer.pointee.data, layer.videoFrame.pointer.pointee.linesize)
         let (strideY, strideUV) = (Int32(frame.strideY), Int32(frame.strideUV))
         let result = I420Blend(
             planes.0, strides.0, planes.1, strides.1, planes.2, strides.2, frame.planeY, strideY, frame.planeU,
@@ -45,7 +45,7 @@ private final class GraphicLayer {
     let graphic: Graphic
     let dimensions: Dimensions
     let matrix: MatrixCoefficients
-    let picture = AVFrameHolder()
+    let videoFrame = AVFrameHolder()
 
     init(_ graphic: Graphic, like frame: VideoFrame) throws(CodecError) {
         (self.graphic, dimensions, matrix) = (graphic, frame.dimensions, frame.matrix)
@@ -60,17 +60,17 @@ private final class GraphicLayer {
             Int32(graphic.dimensions.height), colours, Int32(stride), width, height, kFilterBox)
         precondition(scaled == 0, "libyuv rejects no frame with a valid size")
         ARGBUnattenuate(colours, Int32(stride), colours, Int32(stride), width, height)
-        picture.pointer.pointee.format = AV_PIX_FMT_YUVA420P.rawValue
-        (picture.pointer.pointee.width, picture.pointer.pointee.height) = (width, height)
+        videoFrame.pointer.pointee.format = AV_PIX_FMT_YUVA420P.rawValue
+        (videoFrame.pointer.pointee.width, videoFrame.pointer.pointee.height) = (width, height)
         let scaler = sws_getContext(
             width, height, AV_PIX_FMT_RGBA, width, height, AV_PIX_FMT_YUVA420P, SWS_BILINEAR, nil, nil, nil)
         defer { sws_freeContext(scaler) }
-        guard av_frame_get_buffer(picture.pointer, 0) >= 0, let scaler else {
+        guard av_frame_get_buffer(videoFrame.pointer, 0) >= 0, let scaler else {
             throw .failed("blending an image over frames", reason: "out of memory")
         }
         let table = sws_getCoefficients(matrix == .bt709 ? SWS_CS_ITU709 : SWS_CS_DEFAULT)
         sws_setColorspaceDetails(scaler, sws_getCoefficients(SWS_CS_DEFAULT), 1, table, 0, 0, 1 << 16, 1 << 16)
-        let image = picture.pointer.pointee
+        let image = videoFrame.pointer.pointee
         var source: [UnsafePointer<UInt8>?] = [UnsafePointer(colours), nil, nil, nil]
         var sourceStrides: [Int32] = [Int32(stride), 0, 0, 0]
         var target: [UnsafeMutablePointer<UInt8>?] = [image.data.0, image.data.1, image.data.2, image.data.3]

@@ -2,7 +2,7 @@
 /// Decoders of WebRTC assume limited range.
 enum LimitedRange {
     /// Converts a strip in place.
-    static func compress(_ strip: FrameStrip) {
+    static func compress(_ strip: FrameRows) {
         let (width, height) = (Int(strip.width), Int(strip.height))
         for row in 0..<height { compressLuma(strip.y + row * Int(strip.strideY), count: width) }
         for row in 0..<height / 2 {

@@ -1,7 +1,7 @@
 import CYUV
 import PCastCore
 
-/// A raw picture in a device's or an application's memory. libyuv can read it from any even row on.
+/// A raw frame in a device's or an application's memory. libyuv can read it from any even row on.
 struct RawFrame {
     let format: RawPixelFormat
     let first: UnsafePointer<UInt8>
@@ -44,7 +44,7 @@ struct RawFrame {
 
     /// Converts a strip of a YUV format other than `nv16` and `nv61`. For formats with V before U, the targets are
     /// exchanged. Returns libyuv's result, 0 for success.
-    func convertLuma(into strip: FrameStrip) -> Int32 {
+    func convertLuma(into strip: FrameRows) -> Int32 {
         let (y, u, v) = (strip.y, strip.u, strip.v)
         let (strideY, strideUV, width, height) = (strip.strideY, strip.strideUV, strip.width, strip.height)
         let luma = luma(strip.row)
@@ -88,7 +88,7 @@ struct RawFrame {
 
     /// Converts a strip of an RGB format. libyuv names formats by little-endian words: its ARGB is B, G, R, A in
     /// memory, its RGB24 is B, G, R, and its RAW is R, G, B. Returns libyuv's result, 0 for success.
-    func convertRGB(into strip: FrameStrip) -> Int32 {
+    func convertRGB(into strip: FrameRows) -> Int32 {
         let (y, u, v) = (strip.y, strip.u, strip.v)
         let (strideY, strideUV, width, height) = (strip.strideY, strip.strideUV, strip.width, strip.height)
         let pixels = luma(strip.row)

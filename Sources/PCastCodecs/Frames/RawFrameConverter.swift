@@ -1,7 +1,7 @@
 import CYUV
 public import PCastCore
 
-/// Converts raw pictures of cameras and screens to frames in one pass (libyuv). Only one thread may use it at a time.
+/// Converts raw frames of cameras and screens to frames in one pass (libyuv). Only one thread may use it at a time.
 ///
 /// The result is I420 in limited range, with the BT.601 matrix unless the device declares another one. RGB input is
 /// always full range.
@@ -19,7 +19,7 @@ public final class RawFrameConverter {
     /// Converts a raw picture. The bytes are not used after it returns.
     ///
     /// - Parameters:
-    ///   - bytes: The whole picture from its first row on.
+    ///   - bytes: The whole frame from its first row on.
     ///   - format: The pixel format.
     ///   - dimensions: The size that the device reports. An odd last column or row is cropped.
     ///   - stride: The number of bytes per row of the first plane (V4L2's `bytesperline`); 0 for rows without padding.
@@ -46,7 +46,7 @@ public final class RawFrameConverter {
             captureTime: captureTime, timestamp: timestamp)
     }
 
-    /// Converts a raw picture of an even size. Throws `CodecError.failed` if libyuv rejects it.
+    /// Converts a raw frame of an even size. Throws `CodecError.failed` if libyuv rejects it.
     func convert(
         _ source: RawFrame, dimensions: Dimensions, isFullRange: Bool, matrix: MatrixCoefficients = .bt601,
         captureTime: WallTime?, timestamp: MediaTime
@@ -57,7 +57,7 @@ public final class RawFrameConverter {
         let hasTwoSteps = isBroughtToLimited || source.format == .nv16 || source.format == .nv61
         let step = hasTwoSteps ? Self.stripHeight : dimensions.height
         for row in stride(from: 0, to: dimensions.height, by: step) {
-            let strip = FrameStrip(of: frame, row: row, height: min(step, dimensions.height - row))
+            let strip = FrameRows(of: frame, row: row, height: min(step, dimensions.height - row))
             guard convert(source, into: strip) == 0 else {
                 throw .failed("converting a raw frame", reason: "libyuv rejected \(source.format) of \(dimensions)")
             }
@@ -67,7 +67,7 @@ public final class RawFrameConverter {
     }
 
     /// Converts a strip and returns libyuv's result, 0 for success.
-    private func convert(_ source: RawFrame, into strip: FrameStrip) -> Int32 {
+    private func convert(_ source: RawFrame, into strip: FrameRows) -> Int32 {
         switch source.format {
         case .nv16: halve(source, u: strip.u, v: strip.v, into: strip)
         case .nv61: halve(source, u: strip.v, v: strip.u, into: strip)
@@ -79,7 +79,7 @@ public final class RawFrameConverter {
     /// Converts 4:2:2 with interleaved chroma, which libyuv cannot read. It averages two chroma rows to one and
     /// separates U and V.
     private func halve(
-        _ source: RawFrame, u: UnsafeMutablePointer<UInt8>, v: UnsafeMutablePointer<UInt8>, into strip: FrameStrip
+        _ source: RawFrame, u: UnsafeMutablePointer<UInt8>, v: UnsafeMutablePointer<UInt8>, into strip: FrameRows
     ) -> Int32 {
         CopyPlane(source.luma(strip.row), source.stride, strip.y, strip.strideY, strip.width, strip.height)
         let (width, rows) = (Int(strip.width), Int(strip.height) / 2)

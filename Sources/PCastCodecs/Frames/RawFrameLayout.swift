@@ -16,13 +16,13 @@ struct RawFrameLayout {
 
     /// Computes the layout. The stride is 0 for rows without padding. Returns nil for sizes outside 2...16,384 and
     /// strides shorter than a row or longer than 1 MiB.
-    init?(_ format: RawPixelFormat, dimensions told: Dimensions, stride: Int) {
-        guard (2...Self.longestSide).contains(told.width), (2...Self.longestSide).contains(told.height) else {
+    init?(_ format: RawPixelFormat, dimensions requested: Dimensions, stride: Int) {
+        guard (2...Self.longestSide).contains(requested.width), (2...Self.longestSide).contains(requested.height) else {
             return nil
         }
-        dimensions = Dimensions(width: told.width & ~1, height: told.height & ~1)
+        dimensions = Dimensions(width: requested.width & ~1, height: requested.height & ~1)
         let rowBytes = format.minimumStride(width: dimensions.width)
-        self.stride = stride == 0 ? format.minimumStride(width: told.width) : stride
+        self.stride = stride == 0 ? format.minimumStride(width: requested.width) : stride
         guard (rowBytes...Self.longestStride).contains(self.stride) else { return nil }
         let (colourRows, colourRowBytes): (Int, Int)
         switch format.arrangement {
@@ -33,14 +33,14 @@ struct RawFrameLayout {
         case .semiPlanar(let isHalfHeight):
             colourRows = isHalfHeight ? dimensions.height / 2 : dimensions.height
             chromaStride = self.stride
-            secondPlane = self.stride * told.height
+            secondPlane = self.stride * requested.height
             thirdPlane = secondPlane
             colourRowBytes = dimensions.width
         case .planar(let isHalfHeight):
             colourRows = isHalfHeight ? dimensions.height / 2 : dimensions.height
             chromaStride = (self.stride + 1) / 2
-            secondPlane = self.stride * told.height
-            thirdPlane = secondPlane + chromaStride * (isHalfHeight ? (told.height + 1) / 2 : told.height)
+            secondPlane = self.stride * requested.height
+            thirdPlane = secondPlane + chromaStride * (isHalfHeight ? (requested.height + 1) / 2 : requested.height)
             colourRowBytes = dimensions.width / 2
         }
         byteCount = thirdPlane + chromaStride * (colourRows - 1) + colourRowBytes

@@ -34,7 +34,7 @@ public enum StillImage {
         guard let codec = avcodec_find_encoder(id) else { throw .missing("an encoder of still images") }
         let pixels = format == .png ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUVJ420P
         // JPEG always uses the BT.601 matrix (JFIF 1.02).
-        let picture = try convert(
+        let videoFrame = try convert(
             format == .jpeg ? MatrixConverter().convert(frame, to: .bt601) : frame, to: pixels)
         let context = AVCodecContextHolder(codec)
         context.pointer.pointee.width = Int32(frame.dimensions.width)
@@ -48,7 +48,7 @@ public enum StillImage {
         }
         try context.open(codec)
         let packet = AVPacketHolder()
-        let sent = avcodec_send_frame(context.pointer, picture.pointer)
+        let sent = avcodec_send_frame(context.pointer, videoFrame.pointer)
         guard sent >= 0 else { throw .failed("writing a still image", reason: CodecError.reason(sent)) }
         let received = avcodec_receive_packet(context.pointer, packet.pointer)
         guard received >= 0 else { throw .failed("writing a still image", reason: CodecError.reason(received)) }

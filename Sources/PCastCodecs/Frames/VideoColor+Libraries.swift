@@ -14,7 +14,7 @@ struct SourceColor {
     /// The color description of the frame: limited range, BT.601 or BT.709.
     let color: VideoColor
     let isFullRange: Bool
-    /// libswscale's number of the picture's own matrix.
+    /// libswscale's number of the frame's own matrix.
     private let table: Int32
     private let targetTable: Int32
 
@@ -24,10 +24,10 @@ struct SourceColor {
 
     /// Reads the color description of a picture. What it does not declare is assumed from its size. BT.2020 and SMPTE
     /// 240M are converted to BT.709, and FCC to BT.601.
-    init(_ picture: UnsafeMutablePointer<AVFrame>) {
-        let size = Dimensions(width: Int(picture.pointee.width), height: Int(picture.pointee.height))
+    init(_ frame: UnsafeMutablePointer<AVFrame>) {
+        let size = Dimensions(width: Int(frame.pointee.width), height: Int(frame.pointee.height))
         let matrix: MatrixCoefficients
-        switch picture.pointee.colorspace {
+        switch frame.pointee.colorspace {
         case AVCOL_SPC_BT709: (matrix, table) = (.bt709, SWS_CS_ITU709)
         case AVCOL_SPC_BT470BG, AVCOL_SPC_SMPTE170M: (matrix, table) = (.bt601, SWS_CS_DEFAULT)
         case AVCOL_SPC_FCC: (matrix, table) = (.bt601, SWS_CS_FCC)
@@ -38,10 +38,10 @@ struct SourceColor {
             table = matrix == .bt709 ? SWS_CS_ITU709 : SWS_CS_DEFAULT
         }
         targetTable = matrix == .bt709 ? SWS_CS_ITU709 : SWS_CS_DEFAULT
-        isFullRange = picture.pointee.color_range == AVCOL_RANGE_JPEG
+        isFullRange = frame.pointee.color_range == AVCOL_RANGE_JPEG
         color = VideoColor(
-            matrix: matrix, primaries: Self.code(picture.pointee.color_primaries.rawValue),
-            transfer: Self.code(picture.pointee.color_trc.rawValue))
+            matrix: matrix, primaries: Self.code(frame.pointee.color_primaries.rawValue),
+            transfer: Self.code(frame.pointee.color_trc.rawValue))
     }
 
     /// Returns a code point of ITU-T H.273, which FFmpeg's numbers are; nil if it is reserved or unspecified.

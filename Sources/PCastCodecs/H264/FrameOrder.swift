@@ -14,15 +14,15 @@ struct FrameOrder {
 
     private var last: Int64?
     private var steps = 0
-    private var picturesSinceStep = 0
+    private var framesSinceStep = 0
 
     /// Adds the next frame's timestamp at 90 kHz and returns whether frames are reordered.
     mutating func isReordered(_ ticks: Int64) -> Bool {
         defer { last = ticks }
-        picturesSinceStep += 1
+        framesSinceStep += 1
         guard let last, ticks < last, last - ticks < Self.longestStep else { return false }
-        steps = picturesSinceStep <= Self.distance ? steps + 1 : 1
-        picturesSinceStep = 0
+        steps = framesSinceStep <= Self.distance ? steps + 1 : 1
+        framesSinceStep = 0
         return steps >= Self.limit
     }
 }

@@ -7,19 +7,19 @@ public struct H264AccessUnit: Hashable, Sendable {
     /// Whether it contains a picture parameter set.
     public private(set) var hasPictureParameterSet = false
     /// Whether it contains slices, and not only parameter sets or other information.
-    public private(set) var hasPicture = false
+    public private(set) var hasSlice = false
     /// Whether it contains a slice that may be predicted from a later frame (`slice_type` 1 or 6).
     public private(set) var hasBidirectionalSlices = false
     /// Whether it contains NAL units of unspecified types, which have another meaning in RTP payloads (RFC 6184, table
     /// 1).
     public private(set) var hasUnspecifiedUnits = false
-    /// Whether it is invalid: a forbidden bit is set, a header is truncated, or the first slice of the picture is
+    /// Whether it is invalid: a forbidden bit is set, a header is truncated, or the first slice of the frame is
     /// missing.
     public private(set) var isDamaged = false
     /// Whether it must be presented rotated or mirrored (display orientation SEI; ITU-T H.264, section D.1.27).
     public private(set) var isRotated = false
     /// The profile of the first sequence parameter set; nil without one.
-    public private(set) var profile: H264Profile?
+    public private(set) var profile: H264ProfileIDC?
 
     /// Parses the NAL unit headers of an access unit.
     public init(_ bytes: UnsafeRawBufferPointer) {
@@ -45,11 +45,11 @@ public struct H264AccessUnit: Hashable, Sendable {
         case H264UnitType.idrSlice:
             isKeyFrame = true
             takeSlice(unit)
-        case H264UnitType.partitionA...H264UnitType.partitionC: hasPicture = true
+        case H264UnitType.partitionA...H264UnitType.partitionC: hasSlice = true
         case H264UnitType.sequenceParameterSet:
             hasSequenceParameterSet = true
             guard unit.count >= 4 else { return isDamaged = true }
-            if profile == nil { profile = H264Profile(number: unit[1], constraints: unit[2]) }
+            if profile == nil { profile = H264ProfileIDC(number: unit[1], constraints: unit[2]) }
         case H264UnitType.pictureParameterSet: hasPictureParameterSet = true
         case H264UnitType.supplementalInformation: takeInformation(unit)
         case 0, H264UnitType.firstUnspecified...: hasUnspecifiedUnits = true
@@ -62,7 +62,7 @@ public struct H264AccessUnit: Hashable, Sendable {
     private mutating func takeInformation(_ unit: UnsafeRawBufferPointer) {
         // Orientation messages are short; longer units contain captions and the like.
         guard unit.count <= 64 else { return }
-        var rest = H264BitReader(unit).bytes[...]
+        var rest = H264SyntaxReader(unit).bytes[...]
         while rest.count > 2 {
             var header = [0, 0]
             for index in 0..<2 {
@@ -74,7 +74,7 @@ public struct H264AccessUnit: Hashable, Sendable {
             let body = rest.prefix(header[1])
             rest = rest.dropFirst(header[1])
             if header[0] == Self.displayOrientation, body.count >= 3 {
-                var reader = H264BitReader([0] + body)
+                var reader = H264SyntaxReader([0] + body)
                 let isCancelled = reader.flag() ?? true
                 let isFlipped = (reader.bits(2) ?? 0) != 0
                 // The angle is in units of 1/65,536 turn. An angle nearest to 0° counts as not rotated.
@@ -90,12 +90,12 @@ public struct H264AccessUnit: Hashable, Sendable {
     private mutating func takeSlice(_ unit: UnsafeRawBufferPointer) {
         var header = H264BitWindow(unit, offset: 1)
         guard let macroblock = header.unsignedExponentialGolomb(), let type = header.unsignedExponentialGolomb(),
-            type < 10, hasPicture || macroblock == 0
+            type < 10, hasSlice || macroblock == 0
         else {
             isDamaged = true
             return
         }
-        hasPicture = true
+        hasSlice = true
         if type % 5 == 1 { hasBidirectionalSlices = true }
     }
 }

@@ -4,7 +4,7 @@ public import PCastCore
 /// frame, and every key frame contains parameter sets. A color description is added where viewers would show wrong
 /// colors. Frames that refer to missing frames are dropped.
 public struct H264PassThrough: Sendable {
-    private var parameterSets: H264ParameterSets
+    private var parameterSets: H264ParameterSetCache
     private var needsKeyFrame = true
     private var order = FrameOrder()
 
@@ -14,7 +14,7 @@ public struct H264PassThrough: Sendable {
     private var hasBegun = false
 
     /// The profile of the stream; nil before the first sequence parameter set.
-    public var profile: H264Profile? { parameterSets.profile }
+    public var profile: H264ProfileIDC? { parameterSets.profile }
 
     /// Creates a filter.
     ///
@@ -22,7 +22,7 @@ public struct H264PassThrough: Sendable {
     ///   - parameterSets: The parameter sets from a header, in Annex B; may be empty.
     ///   - color: The color description of the container or the device, for streams without one.
     public init(parameterSets: [UInt8] = [], color: VideoColor? = nil) {
-        self.parameterSets = H264ParameterSets(declared: color)
+        self.parameterSets = H264ParameterSetCache(declared: color)
         remember(parameterSets)
     }
 
@@ -34,18 +34,18 @@ public struct H264PassThrough: Sendable {
     ///   - timestamp: The timestamp at 90 kHz.
     ///   - captureTime: The capture time; nil if it is unknown.
     /// - Returns: The frame to send; nil if it is dropped.
-    /// - Throws: `PassThroughObstacle` if the stream cannot be sent like this. Decode it instead, starting with this
+    /// - Throws: `TranscodeReason` if the stream cannot be sent like this. Decode it instead, starting with this
     ///   frame.
     public mutating func pass(
         _ accessUnit: [UInt8], isDamaged: Bool = false, timestamp: MediaTime, captureTime: WallTime?
-    ) throws(PassThroughObstacle) -> EncodedFrame? {
+    ) throws(TranscodeReason) -> EncodedFrame? {
         let unit = H264AccessUnit(accessUnit)
         guard !unit.isDamaged, !isDamaged else { return drop() }
         if unit.hasSequenceParameterSet || unit.hasPictureParameterSet { remember(accessUnit) }
         if let profile, !profile.isWidelyDecodable { throw .profile(profile) }
-        if let obstacle = parameterSets.obstacle { throw obstacle }
+        if let transcodeReason = parameterSets.transcodeReason { throw transcodeReason }
         if unit.isRotated { throw .rotated }
-        guard unit.hasPicture else { return unit.hasUnspecifiedUnits ? drop() : nil }
+        guard unit.hasSlice else { return unit.hasUnspecifiedUnits ? drop() : nil }
         if unit.hasBidirectionalSlices { throw .hasReordering }
         guard unit.isKeyFrame ? parameterSets.isComplete : !needsKeyFrame else { return drop() }
         if order.isReordered(timestamp.ticks) { throw .hasReordering }

@@ -34,24 +34,24 @@ final class AudioDecoding {
         guard avcodec_send_packet(decoder.pointer, packet) >= 0 else { return }
         while avcodec_receive_frame(decoder.pointer, frame.pointer) >= 0 {
             defer { av_frame_unref(frame.pointer) }
-            let told = frame.pointer.pointee.best_effort_timestamp
-            let moment = told == cffmpeg_no_timestamp() ? nil : told
-            guard let sound = try reading.take(frame.pointer, moment: moment), let rest = trimmed(sound)
+            let timestamp = frame.pointer.pointee.best_effort_timestamp
+            let moment = timestamp == cffmpeg_no_timestamp() ? nil : timestamp
+            guard let audio = try reading.take(frame.pointer, moment: moment), let rest = trimmed(audio)
             else {
                 continue
             }
-            samples.append(.sound(rest, at: rest.timestamp.span))
+            samples.append(.audio(rest, at: rest.timestamp.span))
         }
     }
 
     /// Returns the part of the audio after the start position; nil if there is none.
-    private func trimmed(_ sound: AudioFrame) -> AudioFrame? {
-        let early = beginning - sound.timestamp.ticks
-        guard early > 0 else { return sound }
-        guard early < sound.sampleCount else { return nil }
+    private func trimmed(_ audio: AudioFrame) -> AudioFrame? {
+        let early = beginning - audio.timestamp.ticks
+        guard early > 0 else { return audio }
+        guard early < audio.sampleCount else { return nil }
         return AudioFrame(
-            samples: Array(sound.samples.dropFirst(Int(early) * sound.channels)),
-            channels: sound.channels,
+            samples: Array(audio.samples.dropFirst(Int(early) * audio.channels)),
+            channels: audio.channels,
             captureTime: nil, timestamp: MediaTime(ticks: beginning, rate: .opus))
     }
 }

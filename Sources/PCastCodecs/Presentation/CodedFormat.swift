@@ -56,7 +56,7 @@ final class CodedFormat: @unchecked Sendable {  // immutable
     /// The number of decoder threads. Small frames and audio do not benefit from a second thread; otherwise there are
     /// at most four.
     private var threads: Int32 {
-        guard medium == .picture else { return 1 }
+        guard medium == .video else { return 1 }
         let (width, height) = (Int(parameters.pointee.width), Int(parameters.pointee.height))
         guard width == 0 || width * height >= 640 * 480 else { return 1 }
         return min(max(av_cpu_count(), 1), 4)

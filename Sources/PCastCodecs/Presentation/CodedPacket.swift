@@ -61,7 +61,7 @@ extension UnsafeMutablePointer<AVPacket> {
     private static var farthest: Int64 { 3_155_760_000_000_000 }
 
     /// Converts the times to microseconds, shifts them, and limits the duration to one hour.
-    func place(from timeBase: AVRational, by offset: Int64) {
+    func rescale(from timeBase: AVRational, by offset: Int64) {
         av_packet_rescale_ts(self, timeBase, CodedFormat.timeBase)
         move(by: offset)
         pointee.duration = min(max(pointee.duration, 0), 3_600_000_000)

@@ -17,7 +17,7 @@ final class FrameDecoding {
     private var needsKeyFrame = true
     /// Whether the frame before the position is returned if none starts at the position. It is false if that frame was
     /// already shown.
-    private var showsWhatStands = true
+    private var returnsPrecedingFrame = true
     /// The end of the last frame, as the start of a frame without a timestamp.
     private var end: TimeSpan
 
@@ -41,14 +41,14 @@ final class FrameDecoding {
         avcodec_flush_buffers(decoder.pointer)
         release()
         (beginning, end, needsKeyFrame, passedOver) = (position, position, true, 0)
-        showsWhatStands = true
+        returnsPrecedingFrame = true
     }
 
     /// Discards the decoder's content before the same frames are decoded again from a key frame on. Frames up to
-    /// `picture` are not returned again.
-    func begin(behind picture: TimeSpan) {
-        begin(at: picture + Self.tolerance * 2)
-        showsWhatStands = false
+    /// `frame` are not returned again.
+    func begin(behind frame: TimeSpan) {
+        begin(at: frame + Self.tolerance * 2)
+        returnsPrecedingFrame = false
     }
 
     private func release() {
@@ -57,7 +57,7 @@ final class FrameDecoding {
     }
 
     /// Returns no more frames before the position, but keeps the decoder's content.
-    func skip(to position: TimeSpan) { (beginning, showsWhatStands) = (position, true) }
+    func skip(to position: TimeSpan) { (beginning, returnsPrecedingFrame) = (position, true) }
 
     /// Decodes a packet and adds the resulting frames; nil drains the decoder. Throws `CodecError` if a frame cannot be
     /// converted.
@@ -89,12 +89,12 @@ final class FrameDecoding {
         while avcodec_receive_frame(decoder.pointer, frame.pointer) >= 0 {
             defer { av_frame_unref(frame.pointer) }
             guard frame.pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT == 0 else { continue }
-            let told = frame.pointer.pointee.best_effort_timestamp
-            let start = told == cffmpeg_no_timestamp() ? end : TimeSpan.microseconds(told)
+            let timestamp = frame.pointer.pointee.best_effort_timestamp
+            let start = timestamp == cffmpeg_no_timestamp() ? end : TimeSpan.microseconds(timestamp)
             end = start + (Self.duration(of: frame.pointer) ?? .zero)
             if isBefore(start) {
                 release()
-                guard showsWhatStands else { continue }
+                guard returnsPrecedingFrame else { continue }
                 av_frame_move_ref(held.pointer, frame.pointer)
                 isHolding = true
             } else {
@@ -121,15 +121,15 @@ final class FrameDecoding {
     }
 
     private func sample(
-        _ picture: UnsafeMutablePointer<AVFrame>, at position: TimeSpan
+        _ frame: UnsafeMutablePointer<AVFrame>, at position: TimeSpan
     ) throws(CodecError) -> PresentationSample {
         let timestamp = MediaTime(ticks: ClockRate.video.ticks(in: position), rate: .video)
         let converted = try converter.convert(
-            picture, geometry: format.geometry, captureTime: nil, timestamp: timestamp)
-        return .picture(converted, at: position, duration: Self.duration(of: picture))
+            frame, geometry: format.geometry, captureTime: nil, timestamp: timestamp)
+        return .frame(converted, at: position, duration: Self.duration(of: frame))
     }
 
-    private static func duration(of picture: UnsafeMutablePointer<AVFrame>) -> TimeSpan? {
-        picture.pointee.pkt_duration > 0 ? .microseconds(picture.pointee.pkt_duration) : nil
+    private static func duration(of frame: UnsafeMutablePointer<AVFrame>) -> TimeSpan? {
+        frame.pointee.pkt_duration > 0 ? .microseconds(frame.pointee.pkt_duration) : nil
     }
 }

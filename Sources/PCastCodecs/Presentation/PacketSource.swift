@@ -53,7 +53,7 @@ final class PacketSource {
             let isThere: Bool
             do throws(MediaInputFailure) { isThere = try input.read() } catch {
                 if deadline.takeInterruption() { throw .interrupted }
-                if !hasRead, let obstacle = input.indexObstacle { throw .notPlayable(reason: obstacle) }
+                if !hasRead, let problem = input.indexProblem { throw .notPlayable(reason: problem) }
                 throw .brokeOff(reason: error.reason)
             }
             guard isThere else { return nil }
@@ -65,17 +65,17 @@ final class PacketSource {
                 av_packet_unref(packet)
                 continue
             }
-            packet.place(from: stream.pointee.time_base, by: -origin)
+            packet.rescale(from: stream.pointee.time_base, by: -origin)
             let coded = CodedPacket(taking: packet, coding)
-            if coded.medium == .picture { reached = coded.presentationTime ?? reached }
+            if coded.medium == .video { reached = coded.presentationTime ?? reached }
             return coded
         }
     }
 
-    var indexObstacle: String? { input.indexObstacle }
+    var indexProblem: String? { input.indexProblem }
 
     /// Clears the error of an interrupted wait, so that reading can continue.
-    func forgetError() { input.forgetError() }
+    func clearError() { input.clearError() }
 
     /// Returns whether reading on reaches a position at least as fast as a seek: no later key frame precedes the
     /// position.
@@ -133,7 +133,7 @@ final class PacketSource {
         var time: TimeSpan?
         while time == nil, packets.count < Self.farthestKeyFrame, let packet = try read() {
             packets.append(packet)
-            if packet.medium == .picture, packet.isKeyFrame {
+            if packet.medium == .video, packet.isKeyFrame {
                 time = packet.presentationTime ?? packet.decodingTime
             }
         }

@@ -4,27 +4,27 @@ public import PCastCore
 /// Decodes one track of each medium of a presentation from any sequence of files and segments. A change of format
 /// replaces the decoder; an equal format continues. Only one thread may use it at a time.
 public final class PresentationDecoder: @unchecked Sendable {  // owned by one thread at a time
-    private var pictures: FrameDecoding?
-    private var sounds: AudioDecoding?
+    private var frames: FrameDecoding?
+    private var audioFrames: AudioDecoding?
     private var texts: TextDecoding?
     private let converter = FrameConverter()
     private var beginning: TimeSpan
-    private var soundBeginning: TimeSpan
+    private var audioBeginning: TimeSpan
     /// The last frame that was returned before the same frames are decoded again; nil if there is none.
     private var shown: TimeSpan?
 
     /// Creates a decoder that returns nothing before a position.
     public init(from beginning: TimeSpan = .zero) {
         AVLog.quiet()
-        (self.beginning, soundBeginning) = (beginning, beginning)
+        (self.beginning, audioBeginning) = (beginning, beginning)
     }
 
     /// Continues at another position. It discards all content, and returns nothing before the position. The audio
-    /// starts at `sound` if that is not nil.
-    public func begin(at position: TimeSpan, sound: TimeSpan? = nil) {
-        (beginning, soundBeginning, shown) = (position, sound ?? position, nil)
-        pictures?.begin(at: position)
-        sounds?.begin(at: soundBeginning)
+    /// starts at `audio` if that is not nil.
+    public func begin(at position: TimeSpan, audio: TimeSpan? = nil) {
+        (beginning, audioBeginning, shown) = (position, audio ?? position, nil)
+        frames?.begin(at: position)
+        audioFrames?.begin(at: audioBeginning)
         texts?.begin(at: position)
     }
 
@@ -32,39 +32,39 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
     /// returned twice.
     ///
     /// - Parameters:
-    ///   - picture: The start of the last frame that was returned; nil for none.
+    ///   - frame: The start of the last frame that was returned; nil for none.
     ///   - first: The start of the first repeated frame; nil if no repeated frame was decoded.
-    ///   - sound: The end of the audio that was returned; nil if audio is not repeated.
+    ///   - audio: The end of the audio that was returned; nil if audio is not repeated.
     /// - Returns: The frames in the decoder that are not repeated.
     /// - Throws: `CodecError` if a frame cannot be converted.
     public func begin(
-        behind picture: TimeSpan?, before first: TimeSpan?, sound: TimeSpan?
+        behind frame: TimeSpan?, before first: TimeSpan?, audio: TimeSpan?
     ) throws(CodecError) -> [PresentationSample] {
         var samples: [PresentationSample] = []
-        try pictures?.decode(nil, into: &samples)
+        try frames?.decode(nil, into: &samples)
         if let first { samples.removeAll { $0.start >= first } }
-        shown = samples.last?.start ?? picture ?? shown
-        if let shown { pictures?.begin(behind: shown) } else { pictures?.begin(at: beginning) }
-        if let sound {
-            soundBeginning = sound
-            sounds?.begin(at: sound)
+        shown = samples.last?.start ?? frame ?? shown
+        if let shown { frames?.begin(behind: shown) } else { frames?.begin(at: beginning) }
+        if let audio {
+            audioBeginning = audio
+            audioFrames?.begin(at: audio)
         }
         return samples
     }
 
     /// Continues with the following packets, but returns nothing before the position.
     public func skip(to position: TimeSpan) {
-        (beginning, soundBeginning, shown) = (position, position, nil)
-        pictures?.skip(to: position)
-        sounds?.skip(to: position)
+        (beginning, audioBeginning, shown) = (position, position, nil)
+        frames?.skip(to: position)
+        audioFrames?.skip(to: position)
         texts?.skip(to: position)
     }
 
     /// Discards the decoder of a medium before packets of another track come.
-    public func forget(_ medium: PresentationMedium) {
+    public func discard(_ medium: PresentationMedium) {
         switch medium {
-        case .picture: pictures = nil
-        case .sound: sounds = nil
+        case .video: frames = nil
+        case .audio: audioFrames = nil
         case .text: texts = nil
         case .metadata: break
         }
@@ -84,19 +84,19 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
         into samples: inout [PresentationSample]
     ) throws(CodecError) {
         switch format.medium {
-        case .picture:
-            if pictures.map({ !$0.format.isAlike(format) }) ?? true {
-                try pictures?.decode(nil, into: &samples)
-                pictures = try FrameDecoding(format, converter: converter, beginning: beginning)
-                if let shown { pictures?.begin(behind: shown) }
+        case .video:
+            if frames.map({ !$0.format.isAlike(format) }) ?? true {
+                try frames?.decode(nil, into: &samples)
+                frames = try FrameDecoding(format, converter: converter, beginning: beginning)
+                if let shown { frames?.begin(behind: shown) }
             }
-            try pictures?.decode(packet, into: &samples)
-        case .sound:
-            if sounds.map({ !$0.format.isAlike(format) }) ?? true {
-                try sounds?.decode(nil, into: &samples)
-                sounds = try AudioDecoding(format, beginning: soundBeginning)
+            try frames?.decode(packet, into: &samples)
+        case .audio:
+            if audioFrames.map({ !$0.format.isAlike(format) }) ?? true {
+                try audioFrames?.decode(nil, into: &samples)
+                audioFrames = try AudioDecoding(format, beginning: audioBeginning)
             }
-            try sounds?.decode(packet, into: &samples)
+            try audioFrames?.decode(packet, into: &samples)
         case .text:
             if texts.map({ !$0.format.isAlike(format) }) ?? true {
                 texts = try TextDecoding(format, beginning: beginning)
@@ -114,10 +114,10 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
     /// Returns the remaining samples at the end. Throws `CodecError` if a frame cannot be converted.
     public func drain() throws(CodecError) -> [PresentationSample] {
         var samples: [PresentationSample] = []
-        try pictures?.decode(nil, into: &samples)
-        try pictures?.giveHeld(&samples)
-        try sounds?.decode(nil, into: &samples)
-        (pictures, sounds) = (nil, nil)
+        try frames?.decode(nil, into: &samples)
+        try frames?.giveHeld(&samples)
+        try audioFrames?.decode(nil, into: &samples)
+        (frames, audioFrames) = (nil, nil)
         return samples
     }
 }

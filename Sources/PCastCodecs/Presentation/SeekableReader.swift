@@ -17,8 +17,8 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     private var isBroken = false
     private var hasGivenAny = false
     /// The ends of the frames and the audio that were returned, or the position of the last seek.
-    private var pictureEnd = TimeSpan.zero
-    private var soundEnd = TimeSpan.zero
+    private var videoEnd = TimeSpan.zero
+    private var audioEnd = TimeSpan.zero
     /// Timed metadata that were returned ahead of the frames and the audio of their time. They are not returned twice
     /// after reading again, and not lost after a seek without reading again.
     private var early: [PresentationSample] = []
@@ -63,7 +63,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     /// Opens the file and finds its tracks. It selects one video and one audio track, and no text. Throws
     /// `SeekableFailure` if the file cannot be opened or contains neither.
     public func open() throws(SeekableFailure) {
-        try heedInterruption()
+        try checkInterruption()
         let input: MediaInput
         do throws(MediaInputFailure) {
             input = try MediaInput(uri: uri, deadline: deadline, formats: formats)
@@ -72,14 +72,14 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         }
         let source = PacketSource(input, deadline: deadline)
         tracks = source.tracks
-        let picture = input.bestTrack(AVMEDIA_TYPE_VIDEO)?.index
-        selected[.picture] = picture
+        let frame = input.bestTrack(AVMEDIA_TYPE_VIDEO)?.index
+        selected[.video] = frame
         // Prefers the default track to the one with the most channels, among those of the same program.
-        let together = tracks.filter { track in picture.map { input.isSameProgram($0, track.id) } ?? true }
-        let sounds = together.filter { $0.medium == .sound }
-        selected[.sound] = (sounds.first(where: \.isDefault) ?? sounds.first)?.id
-        selected[.metadata] = together.first { $0.medium == .metadata }?.id
-        guard selected[.picture] != nil || selected[.sound] != nil else {
+        let programTracks = tracks.filter { track in frame.map { input.isSameProgram($0, track.id) } ?? true }
+        let audioFrames = programTracks.filter { $0.medium == .audio }
+        selected[.audio] = (audioFrames.first(where: \.isDefault) ?? audioFrames.first)?.id
+        selected[.metadata] = programTracks.first { $0.medium == .metadata }?.id
+        guard selected[.video] != nil || selected[.audio] != nil else {
             throw .notPlayable(reason: "neither video nor audio that can be decoded")
         }
         duration = input.duration
@@ -97,27 +97,27 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         }
         guard selected[medium] != track else { return true }
         selected[medium] = track
-        decoder.forget(medium)
+        decoder.discard(medium)
         waiting = waiting[given...].filter { $0.medium != medium }
         given = 0
         source?.select(Set(selected.values))
         return true
     }
 
-    private func heedInterruption() throws(SeekableFailure) {
+    private func checkInterruption() throws(SeekableFailure) {
         if deadline.takeInterruption() { throw .interrupted }
     }
 
     /// Returns the next sample; nil at the end. Throws `SeekableFailure` if reading was interrupted, the source broke
     /// off, or nothing can be decoded.
     public func next() throws(SeekableFailure) -> PresentationSample? {
-        try heedInterruption()
-        if isBroken { try mend() }
+        try checkInterruption()
+        if isBroken { try seekBack() }
         while given == waiting.count {
             discard()
             if isAtEnd {
                 guard hasGivenAny else {
-                    throw .notPlayable(reason: source?.indexObstacle ?? "none of its media could be decoded")
+                    throw .notPlayable(reason: source?.indexProblem ?? "none of its media could be decoded")
                 }
                 return nil
             }
@@ -126,8 +126,8 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
         let sample = waiting[given]
         given += 1
         switch sample {
-        case .picture(_, let position, let duration): pictureEnd = position + (duration ?? .zero)
-        case .sound(let sound, let position): soundEnd = position + sound.length
+        case .frame(_, let position, let duration): videoEnd = position + (duration ?? .zero)
+        case .audio(let audio, let position): audioEnd = position + audio.length
         case .text: break
         case .metadata:
             early.removeAll { $0.end < reached }
@@ -147,7 +147,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     }
 
     /// The end of the frames that were returned, or of the audio if there is no video.
-    private var reached: TimeSpan { selected[.picture] != nil ? pictureEnd : soundEnd }
+    private var reached: TimeSpan { selected[.video] != nil ? videoEnd : audioEnd }
 
     private func discard() {
         waiting.removeAll(keepingCapacity: true)
@@ -164,7 +164,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
             if let packet { return try decoder.decode(packet) }
             isAtEnd = true
             let rest = try decoder.drain()
-            if isEstimated { duration = rest.reduce(max(pictureEnd, soundEnd)) { max($0, $1.end) } }
+            if isEstimated { duration = rest.reduce(max(videoEnd, audioEnd)) { max($0, $1.end) } }
             return rest
         } catch {
             throw .notPlayable(reason: error.description)
@@ -172,11 +172,11 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     }
 
     /// Seeks back to the position of an interrupted wait, because a packet may have been lost in it.
-    private func mend() throws(SeekableFailure) {
-        source?.forgetError()
+    private func seekBack() throws(SeekableFailure) {
+        source?.clearError()
         if isSeekable {
-            try source?.locate(reached, by: selected[.picture])
-            decoder.begin(at: reached, sound: soundEnd)
+            try source?.locate(reached, by: selected[.video])
+            decoder.begin(at: reached, audio: audioEnd)
         }
         isBroken = false
     }
@@ -185,24 +185,24 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     /// the position within the duration, or the unchanged position if the source is not seekable. Throws
     /// `SeekableFailure` if the seek was interrupted or the source broke off.
     public func seek(to position: TimeSpan) throws(SeekableFailure) -> TimeSpan {
-        try heedInterruption()
-        guard isSeekable, let duration, let source else { return pictureEnd }
+        try checkInterruption()
+        guard isSeekable, let duration, let source else { return videoEnd }
         let position = min(max(position, .zero), duration)
         let read = early + waiting[given...].filter { $0.medium == .metadata }
         discard()
         early.removeAll()
-        if isBroken { source.forgetError() }
-        if !isBroken, !isAtEnd, source.isAhead(position, of: selected[.picture]) {
+        if isBroken { source.clearError() }
+        if !isBroken, !isAtEnd, source.isAhead(position, of: selected[.video]) {
             waiting = read.filter { $0.end >= position }
             decoder.skip(to: position)
         } else {
             (isBroken, isAtEnd) = (true, false)
-            (pictureEnd, soundEnd) = (position, position)
-            try source.locate(position, by: selected[.picture])
+            (videoEnd, audioEnd) = (position, position)
+            try source.locate(position, by: selected[.video])
             decoder.begin(at: position)
             isBroken = false
         }
-        (pictureEnd, soundEnd) = (position, position)
+        (videoEnd, audioEnd) = (position, position)
         return position
     }
 }
@@ -211,8 +211,8 @@ extension PresentationSample {
     /// The kind of media.
     public var medium: PresentationMedium {
         switch self {
-        case .picture: .picture
-        case .sound: .sound
+        case .video: .video
+        case .audio: .audio
         case .text: .text
         case .metadata: .metadata
         }
@@ -221,7 +221,7 @@ extension PresentationSample {
     /// The position at which it starts.
     public var start: TimeSpan {
         switch self {
-        case .picture(_, let position, _), .sound(_, let position), .metadata(_, let position): position
+        case .frame(_, let position, _), .audio(_, let position), .metadata(_, let position): position
         case .text(_, let range): range.lowerBound
         }
     }
@@ -229,8 +229,8 @@ extension PresentationSample {
     /// The position at which it ends, as far as it is known.
     public var end: TimeSpan {
         switch self {
-        case .picture(_, let position, let duration): position + (duration ?? .zero)
-        case .sound(let sound, let position): position + sound.length
+        case .frame(_, let position, let duration): position + (duration ?? .zero)
+        case .audio(let audio, let position): position + audio.length
         case .text(_, let range): range.upperBound
         case .metadata(_, let position): position
         }

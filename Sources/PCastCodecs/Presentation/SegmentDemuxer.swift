@@ -102,7 +102,7 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
                 av_packet_unref(packet)
                 continue
             }
-            packet.place(from: stream.pointee.time_base, by: 0)
+            packet.rescale(from: stream.pointee.time_base, by: 0)
             return CodedPacket(taking: packet, coding)
         }
     }
@@ -113,12 +113,12 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
         let programs = input.programs
         guard programs.count > 1, programs.contains(where: { $0.contains(index) }) else { return true }
         let streams = input.streams
-        let withPictures = programs.first { program in
+        let withVideo = programs.first { program in
             program.contains { stream in
-                Int(stream) < streams.count && PresentationTrack(streams[Int(stream)])?.medium == .picture
+                Int(stream) < streams.count && PresentationTrack(streams[Int(stream)])?.medium == .video
             }
         }
-        return (withPictures ?? programs[0]).contains(index)
+        return (withVideo ?? programs[0]).contains(index)
     }
 
     private func coding(_ index: Int32) -> (UnsafeMutablePointer<AVStream>, CodedFormat)? {

@@ -8,7 +8,7 @@ final class TextDecoding {
     private var beginning: TimeSpan
 
     /// The duration of a text if neither the packet nor the container gives one.
-    private static let usualDuration = TimeSpan.seconds(4 as Int64)
+    private static let defaultDuration = TimeSpan.seconds(4 as Int64)
 
     /// Opens the decoder. Returns nil if the format has none.
     init?(_ format: CodedFormat, beginning: TimeSpan) throws(CodecError) {
@@ -32,7 +32,7 @@ final class TextDecoding {
         guard packet.pointee.pts != cffmpeg_no_timestamp() else { return }
         let start = TimeSpan.microseconds(packet.pointee.pts)
         let duration =
-            packet.pointee.duration > 0 ? .microseconds(packet.pointee.duration) : Self.usualDuration
+            packet.pointee.duration > 0 ? .microseconds(packet.pointee.duration) : Self.defaultDuration
         let lines = (0..<Int(subtitle.num_rects)).compactMap { index -> String? in
             guard let rectangle = subtitle.rects[index] else { return nil }
             if let dialogue = rectangle.pointee.ass {

@@ -7,7 +7,7 @@ final class AVVideoDecoder {
     private let codec: UnsafePointer<AVCodec>
     private var context: AVCodecContextHolder
     private let packet = AVPacketHolder()
-    private let picture = AVFrameHolder()
+    private let frame = AVFrameHolder()
     private let converter = FrameConverter()
     private var pending: [Int64: EncodedFrame] = [:]
     private var next: Int64 = 0
@@ -43,13 +43,13 @@ final class AVVideoDecoder {
             pending.removeAll()
         }
         needsKeyFrame = true
-        let pictures = try run(frame)
+        let frames = try run(frame)
         needsKeyFrame = false
-        return pictures
+        return frames
     }
 
     private func run(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] {
-        var pictures: [VideoFrame] = []
+        var frames: [VideoFrame] = []
         if pending.count >= Self.pendingLimit { pending.removeAll() }
         pending[next] = frame
         // libavcodec reads beyond the end, so the bytes are copied to padded memory.
@@ -64,21 +64,21 @@ final class AVVideoDecoder {
         defer { av_packet_unref(packet.pointer) }
         let sent = avcodec_send_packet(context.pointer, packet.pointer)
         guard sent >= 0 else { throw .damaged(CodecError.reason(sent)) }
-        while try receive(&pictures) {}
-        return pictures
+        while try receive(&frames) {}
+        return frames
     }
 
-    private func receive(_ pictures: inout [VideoFrame]) throws(CodecError) -> Bool {
-        let result = avcodec_receive_frame(context.pointer, picture.pointer)
+    private func receive(_ frames: inout [VideoFrame]) throws(CodecError) -> Bool {
+        let result = avcodec_receive_frame(context.pointer, frame.pointer)
         if result == cffmpeg_error_again() || result == cffmpeg_error_end_of_file() { return false }
         guard result >= 0 else { throw .damaged(CodecError.reason(result)) }
-        defer { av_frame_unref(picture.pointer) }
-        guard picture.pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT == 0,
-            picture.pointer.pointee.decode_error_flags == 0
+        defer { av_frame_unref(frame.pointer) }
+        guard frame.pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT == 0,
+            frame.pointer.pointee.decode_error_flags == 0
         else { throw .damaged("a frame with errors") }
-        guard let source = pending.removeValue(forKey: picture.pointer.pointee.pts) else { return true }
-        pictures.append(
-            try converter.convert(picture.pointer, captureTime: source.captureTime, timestamp: source.timestamp))
+        guard let source = pending.removeValue(forKey: frame.pointer.pointee.pts) else { return true }
+        frames.append(
+            try converter.convert(frame.pointer, captureTime: source.captureTime, timestamp: source.timestamp))
         return true
     }
 }

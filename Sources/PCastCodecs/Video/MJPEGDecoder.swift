@@ -9,7 +9,7 @@ public final class MJPEGDecoder {
     private let codec: UnsafePointer<AVCodec>
     private var context: AVCodecContextHolder
     private let packet = AVPacketHolder()
-    private let picture = AVFrameHolder()
+    private let frame = AVFrameHolder()
     private let converter: RawFrameConverter
     /// The converter for 4:4:4, gray and other rare formats.
     private let scaler = FrameConverter()
@@ -53,7 +53,7 @@ public final class MJPEGDecoder {
             context = try Self.open(codec)
             throw error
         }
-        defer { av_frame_unref(picture.pointer) }
+        defer { av_frame_unref(frame.pointer) }
         return try convert(captureTime: captureTime, timestamp: timestamp)
     }
 
@@ -73,7 +73,7 @@ public final class MJPEGDecoder {
         throw .damaged("a JPEG frame without its end")
     }
 
-    /// Decodes the bytes to `picture`.
+    /// Decodes the bytes to `frame`.
     private func read(_ bytes: UnsafeRawBufferPointer) throws(CodecError) {
         // libavcodec reads beyond the end, so the bytes are copied to padded memory.
         let allocated = av_new_packet(packet.pointer, Int32(clamping: bytes.count))
@@ -83,18 +83,18 @@ public final class MJPEGDecoder {
         packet.pointer.pointee.pts = 0
         let sent = avcodec_send_packet(context.pointer, packet.pointer)
         guard sent >= 0 else { throw .damaged("a JPEG frame: \(CodecError.reason(sent))") }
-        let received = avcodec_receive_frame(context.pointer, picture.pointer)
+        let received = avcodec_receive_frame(context.pointer, frame.pointer)
         guard received >= 0 else { throw .damaged("a JPEG frame: \(CodecError.reason(received))") }
-        guard picture.pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT == 0,
-            picture.pointer.pointee.decode_error_flags == 0
+        guard frame.pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT == 0,
+            frame.pointer.pointee.decode_error_flags == 0
         else {
-            av_frame_unref(picture.pointer)
+            av_frame_unref(frame.pointer)
             throw .damaged("a JPEG frame with errors")
         }
     }
 
     private func convert(captureTime: WallTime?, timestamp: MediaTime) throws(CodecError) -> VideoFrame {
-        let image = picture.pointer.pointee
+        let image = frame.pointer.pointee
         let dimensions = Dimensions(width: Int(image.width) & ~1, height: Int(image.height) & ~1)
         guard dimensions.width > 0, dimensions.height > 0 else {
             throw .damaged("a JPEG frame of \(image.width)x\(image.height)")
@@ -106,7 +106,7 @@ public final class MJPEGDecoder {
             default: nil
             }
         guard let format, let first = image.data.0, let second = image.data.1, let third = image.data.2 else {
-            return try scaler.convert(picture.pointer, captureTime: captureTime, timestamp: timestamp)
+            return try scaler.convert(frame.pointer, captureTime: captureTime, timestamp: timestamp)
         }
         let source = RawFrame(
             format: format, first: first, second: second, third: third, stride: image.linesize.0,

@@ -62,7 +62,7 @@ public final class BCOVPlaybackController: Sendable {
     public func seek(to time: Double, completionHandler: (@Sendable (Bool) -> Void)! = nil) {
         let seek = controller.player.startSeek(to: time)
         Task { [completionHandler] in
-            let hasLanded = (try? await seek.landing) != nil
+            let hasLanded = (try? await seek.reachedPosition) != nil
             completionHandler?(hasLanded)
         }
     }

@@ -14,7 +14,7 @@ extension UserMediaStream {
     @discardableResult
     public func applyOptions(_ options: PhenixUserMediaOptions!) -> PhenixRequestStatus {
         let wanted = (options ?? PhenixUserMediaOptions()).options
-        let (answer, settled) = (Answer(), DispatchSemaphore(value: 0))
+        let (answer, settled) = (StatusBox(), DispatchSemaphore(value: 0))
         Task {
             do throws(PCastError) {
                 try await applyOptions(wanted)
@@ -33,6 +33,6 @@ extension UserMediaStream {
 }
 
 /// The status that the task of a call sets.
-private final class Answer: Sendable {
+private final class StatusBox: Sendable {
     let status = Mutex(PhenixRequestStatus.ok)
 }

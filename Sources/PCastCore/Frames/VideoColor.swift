@@ -24,9 +24,9 @@ public struct VideoColor: Hashable, Sendable {
     /// Creates a color space. Primaries and transfer characteristics default to those of the matrix.
     public init(matrix: MatrixCoefficients, range: Range = .limited, primaries: UInt8? = nil, transfer: UInt8? = nil) {
         (self.matrix, self.range) = (matrix, range)
-        let usual: UInt8 = matrix == .bt709 ? 1 : 6
-        self.primaries = primaries ?? usual
-        self.transfer = transfer ?? usual
+        let typical: UInt8 = matrix == .bt709 ? 1 : 6
+        self.primaries = primaries ?? typical
+        self.transfer = transfer ?? typical
     }
 
     /// ITU-R BT.601 with limited range.

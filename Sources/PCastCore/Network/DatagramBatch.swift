@@ -15,7 +15,7 @@ public struct DatagramBatch: ~Copyable {
     }
 
     /// An entry as it is stored. Adjacent entries share a path.
-    private struct Place {
+    private struct Entry {
         var offset: Int32
         var length: UInt16
         var path: UInt16
@@ -23,7 +23,7 @@ public struct DatagramBatch: ~Copyable {
 
     /// The bytes of all datagrams, without gaps.
     public let memory: UnsafeMutableRawBufferPointer
-    private let places: UnsafeMutablePointer<Place>
+    private let places: UnsafeMutablePointer<Entry>
     private let paths: UnsafeMutablePointer<NetworkPath>
     private var pathCount = 0
     @usableFromInline let entryCapacity: Int
@@ -61,21 +61,21 @@ public struct DatagramBatch: ~Copyable {
     /// first.
     @inlinable
     public mutating func reserve() -> UnsafeMutableRawBufferPointer? {
-        guard hasRoom else { return nil }
+        guard hasSpace else { return nil }
         return UnsafeMutableRawBufferPointer(
             rebasing: memory[byteCount..<byteCount + Self.maximumDatagramSize])
     }
 
     /// Whether one more datagram of any size fits.
     @inlinable
-    public var hasRoom: Bool {
+    public var hasSpace: Bool {
         count < entryCapacity && memory.count - byteCount >= Self.maximumDatagramSize
     }
 
     /// Returns whether a number of datagrams of any size fit, or the batch is empty. Datagrams that belong together
     /// begin in a batch that has space for all of them.
     @inline(__always)
-    public func hasRoom(forAll datagrams: Int) -> Bool {
+    public func hasSpace(forAll datagrams: Int) -> Bool {
         count == 0
             || (count + datagrams <= entryCapacity && memory.count - byteCount >= datagrams * Self.maximumDatagramSize)
     }
@@ -83,7 +83,7 @@ public struct DatagramBatch: ~Copyable {
     /// Commits the first `length` bytes of the memory that `reserve` returned last, to be sent along `path`.
     public mutating func commit(length: Int, to path: NetworkPath) {
         if pathCount == 0 || paths[pathCount - 1] != path {
-            precondition(hasRoom)
+            precondition(hasSpace)
             (paths + pathCount).initialize(to: path)
             pathCount += 1
         }
@@ -93,9 +93,9 @@ public struct DatagramBatch: ~Copyable {
     /// Commits the first `length` bytes of the memory that `reserve` returned last, to be sent along the path of the
     /// previous datagram. Traps if there is none.
     public mutating func commitMore(length: Int) {
-        precondition(hasRoom && pathCount > 0 && length >= 0 && length <= Self.maximumDatagramSize)
+        precondition(hasSpace && pathCount > 0 && length >= 0 && length <= Self.maximumDatagramSize)
         (places + count).initialize(
-            to: Place(
+            to: Entry(
                 offset: Int32(truncatingIfNeeded: byteCount), length: UInt16(truncatingIfNeeded: length),
                 path: UInt16(truncatingIfNeeded: pathCount - 1)))
         count += 1
@@ -104,8 +104,8 @@ public struct DatagramBatch: ~Copyable {
 
     /// Appends a copy of `bytes`. Returns false if the batch is full.
     public mutating func append(_ bytes: [UInt8], to path: NetworkPath) -> Bool {
-        guard let room = reserve() else { return false }
-        bytes.withUnsafeBytes { room.copyMemory(from: $0) }
+        guard let buffer = reserve() else { return false }
+        bytes.withUnsafeBytes { buffer.copyMemory(from: $0) }
         commit(length: bytes.count, to: path)
         return true
     }

@@ -30,7 +30,7 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
 
     /// Returns the index of the shard whose peer sent the first datagram of a path; nil if no other shard has the peer.
     /// Several shards share the same addresses.
-    func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int?
+    func peerShard(of datagram: UnsafeMutableRawBufferPointer) -> Int?
 
     /// The time at which `advance(to:)` must be called next; nil if the machine waits for events only. Reading it does
     /// not change the result. It is `mutating` because it is read in each iteration, and a nonmutating access would
@@ -52,7 +52,7 @@ extension DatagramMachine where Self: ~Copyable {
     public mutating func expect(from paths: Span<NetworkPath>) {}
 
     /// Returns nil.
-    public func neighbour(of datagram: UnsafeMutableRawBufferPointer) -> Int? { nil }
+    public func peerShard(of datagram: UnsafeMutableRawBufferPointer) -> Int? { nil }
 
     /// The same as `deadline`.
     public var earliestDeadline: Instant? { mutating get { deadline } }

@@ -6,12 +6,12 @@ extension IPAddress {
     /// otherwise name a host behind the platform's firewall. An address that embeds an IPv4 address (NAT64, 6to4) is
     /// public if that address is.
     public var isPublic: Bool {
-        if let carried { return carried.isPublic }
+        if let embedded { return embedded.isPublic }
         return !Self.special.contains { $0.contains(self) }
     }
 
     /// The embedded IPv4 address to which a translator forwards; nil if there is none.
-    private var carried: IPAddress? {
+    private var embedded: IPAddress? {
         guard family == .v6 else { return nil }
         let (high, low) = v6
         // The well-known prefix of NAT64 (RFC 6052, section 2.1).

@@ -42,7 +42,7 @@ public struct MediaURI: Hashable, Sendable {
         } else {
             userInfo = nil
         }
-        guard let (host, port) = Self.hostAndPort(authority), let port = port ?? scheme.usualPort else { return nil }
+        guard let (host, port) = Self.hostAndPort(authority), let port = port ?? scheme.defaultPort else { return nil }
         (self.host, self.port) = (host, port)
     }
 
@@ -88,7 +88,7 @@ public struct MediaURI: Hashable, Sendable {
 
 extension MediaURI.Scheme {
     /// The default port; nil for SRT, which has none, and for files.
-    var usualPort: UInt16? {
+    var defaultPort: UInt16? {
         switch self {
         case .http: 80
         case .https, .rtmps: 443

@@ -9,10 +9,10 @@ public struct ClapperDetector: Sendable {
     private static let pause = 50 * period
 
     /// The minimum correlation of a tone, which is a sine at -40 dBFS.
-    private static let leastLevel = 0.01
+    private static let minimumLevel = 0.01
 
     /// The minimum share of the tone in the energy.
-    private static let leastPurity = 0.7
+    private static let minimumToneShare = 0.7
 
     private let cosine: [Double]
     private let sine: [Double]
@@ -65,8 +65,8 @@ public struct ClapperDetector: Sendable {
         let level = 2 * (inPhase * inPhase + inQuadrature * inQuadrature).squareRoot() / Double(Self.period)
         if levels.isEmpty {
             let wasQuiet = quietSamples >= Self.pause
-            quietSamples = level < Self.leastLevel ? quietSamples + 1 : 0
-            guard level >= Self.leastLevel, wasQuiet else { return nil }
+            quietSamples = level < Self.minimumLevel ? quietSamples + 1 : 0
+            guard level >= Self.minimumLevel, wasQuiet else { return nil }
         }
         levels.append(level)
         samples.append(sample)
@@ -76,7 +76,7 @@ public struct ClapperDetector: Sendable {
             samples.removeAll(keepingCapacity: true)
             quietSamples = 0
         }
-        return judge()
+        return evaluate()
     }
 
     /// Computes the sums of the window from its samples, so that rounding errors do not accumulate.
@@ -90,10 +90,10 @@ public struct ClapperDetector: Sendable {
     }
 
     /// Returns the number of samples since the beginning of the tone; nil if the audio was not the tone.
-    private func judge() -> Double? {
+    private func evaluate() -> Double? {
         let half = levels.count / 2
         let steady = levels[half...].reduce(0, +) / Double(levels.count - half)
-        guard purity(of: samples[half...]) >= Self.leastPurity,
+        guard purity(of: samples[half...]) >= Self.minimumToneShare,
             let index = levels.firstIndex(where: { $0 >= steady / 2 })
         else { return nil }
         var crossing = Double(index)

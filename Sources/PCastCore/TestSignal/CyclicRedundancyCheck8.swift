@@ -1,4 +1,4 @@
-/// The CRC-8 of the test picture's time strip: polynomial 0x07, initial value 0, no reflection and no inversion.
+/// The CRC-8 of the test frame's time strip: polynomial 0x07, initial value 0, no reflection and no inversion.
 public enum CyclicRedundancyCheck8 {
     /// Returns the checksum of the bytes.
     public static func checksum(_ bytes: some Sequence<UInt8>) -> UInt8 {

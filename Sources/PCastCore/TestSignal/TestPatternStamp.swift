@@ -1,4 +1,4 @@
-/// The content of a test picture's time strip: the frame's number and capture time.
+/// The content of a test frame's time strip: the frame's number and capture time.
 public struct TestPatternStamp: Hashable, Sendable {
     /// The number of the frame, modulo 65,536.
     public var counter: UInt16

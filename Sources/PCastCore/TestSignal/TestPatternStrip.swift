@@ -1,4 +1,4 @@
-/// The time strip of the test picture: 64 cells across the top, white for 1 and black for 0. They carry a
+/// The time strip of the test frame: 64 cells across the top, white for 1 and black for 0. They carry a
 /// ``TestPatternStamp`` through any encoder and scaler.
 public enum TestPatternStrip {
     /// The number of cells.
@@ -9,23 +9,23 @@ public enum TestPatternStrip {
     private static let black: UInt8 = 16
 
     /// The minimum difference in luma between the brightest and the darkest cell of a valid strip.
-    private static let leastContrast = 60
+    private static let minimumContrast = 60
 
     /// Returns the number of rows of the strip in a frame that is drawn with this height.
-    public static func rowCount(pictureHeight: Int) -> Int { max(16, pictureHeight / 18) }
+    public static func rowCount(frameHeight: Int) -> Int { max(16, frameHeight / 18) }
 
     /// Returns the columns of a cell.
-    public static func columns(ofCell cell: Int, pictureWidth: Int) -> Range<Int> {
-        cell * pictureWidth / cellCount..<(cell + 1) * pictureWidth / cellCount
+    public static func columns(ofCell cell: Int, frameWidth: Int) -> Range<Int> {
+        cell * frameWidth / cellCount..<(cell + 1) * frameWidth / cellCount
     }
 
     /// Draws the strip into the top rows of an I420 frame.
     public static func draw(_ stamp: TestPatternStamp, into frame: VideoFrame) {
         let dimensions = frame.dimensions
-        let rows = min(rowCount(pictureHeight: dimensions.height), dimensions.height)
+        let rows = min(rowCount(frameHeight: dimensions.height), dimensions.height)
         let bits = stamp.bits
         for cell in 0..<cellCount {
-            let columns = columns(ofCell: cell, pictureWidth: dimensions.width)
+            let columns = columns(ofCell: cell, frameWidth: dimensions.width)
             let isOne = bits >> UInt64(cellCount - 1 - cell) & 1 == 1
             (frame.planeY + columns.lowerBound).update(repeating: isOne ? white : black, count: columns.count)
         }
@@ -43,7 +43,7 @@ public enum TestPatternStrip {
         let dimensions = frame.dimensions
         guard dimensions.width >= cellCount, dimensions.height >= 18 else { return nil }
         let cells = (0..<cellCount).map { brightness(ofCell: $0, in: frame) }
-        guard let darkest = cells.min(), let brightest = cells.max(), brightest - darkest >= leastContrast else {
+        guard let darkest = cells.min(), let brightest = cells.max(), brightest - darkest >= minimumContrast else {
             return nil
         }
         let threshold = (darkest + brightest) / 2
@@ -53,7 +53,7 @@ public enum TestPatternStrip {
     /// Returns the mean luma of the center of a cell. In a frame that was scaled down, the strip has an eighteenth of
     /// the height. Therefore rows are read from the middle of that part, which a higher strip covers too.
     private static func brightness(ofCell cell: Int, in frame: VideoFrame) -> Int {
-        let columns = columns(ofCell: cell, pictureWidth: frame.dimensions.width)
+        let columns = columns(ofCell: cell, frameWidth: frame.dimensions.width)
         let margin = columns.count / 3
         let inner = columns.lowerBound + margin..<columns.upperBound - margin
         let height = frame.dimensions.height

@@ -69,8 +69,8 @@ public enum Timestamp {
     // MARK: Calendar (Gregorian, proleptic; its years begin in March, so that leap days are last)
 
     private static func days(in month: Int64, of year: Int64) -> Int64 {
-        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-        return month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
+        let isLargeGap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        return month == 2 ? (isLargeGap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
     }
 
     /// Returns the number of days since 1970-01-01.

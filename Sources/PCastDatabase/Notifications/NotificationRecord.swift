@@ -42,13 +42,13 @@ public struct NotificationRecord: Sendable, Hashable {
 /// A notification that is due for delivery.
 public struct DueDelivery: Sendable, Hashable {
     /// The primary key of a delivery in the outbox.
-    public struct Place: Sendable, Hashable {
+    public struct OutboxKey: Sendable, Hashable {
         let notification: Int64
         let callback: Int64
     }
 
     /// The primary key of the delivery.
-    public let place: Place
+    public let outboxKey: OutboxKey
     /// The identifier of the notification.
     public let id: String
     /// The stream.

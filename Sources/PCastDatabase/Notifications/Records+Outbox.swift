@@ -5,7 +5,7 @@ public import PCastCore
 extension Records {
     /// The SQL condition of the oldest pending delivery of each stream and callback. The others wait for it, so that
     /// notifications arrive in order.
-    private static let foremost = """
+    private static let oldestPending = """
         d.state = 'pending' AND NOT EXISTS (
             SELECT 1 FROM delivery e WHERE e.state = 'pending' AND e.callback = d.callback AND e.stream = d.stream
             AND e.notification < d.notification)
@@ -22,13 +22,13 @@ extension Records {
                 sql: """
                     SELECT f.*, n.id AS message, n.body, c.application, c.name, c.uri, c.method, c.secret FROM (
                         SELECT d.*, row_number() OVER (PARTITION BY callback ORDER BY due, notification) AS line
-                        FROM delivery d WHERE d.due <= ? AND \(Self.foremost)
+                        FROM delivery d WHERE d.due <= ? AND \(Self.oldestPending)
                     ) f JOIN notification n ON n.number = f.notification JOIN callback c ON c.number = f.callback
                     WHERE f.line <= ? ORDER BY f.due, f.notification LIMIT ?
                     """, arguments: [now.millisecondsSinceEpoch, each, limit]
             ).map { row in
                 DueDelivery(
-                    place: .init(notification: row["notification"], callback: row["callback"]), id: row["message"],
+                    outboxKey: .init(notification: row["notification"], callback: row["callback"]), id: row["message"],
                     stream: StreamID(row["stream"]), body: Array(row["body"] as Data), callback: try callback(row),
                     attempts: row["attempts"])
             }
@@ -42,7 +42,7 @@ extension Records {
         try await read { db in
             Self.time(
                 try Int64.fetchOne(
-                    db, sql: "SELECT min(due) FROM delivery d WHERE due > ? AND \(Self.foremost)",
+                    db, sql: "SELECT min(due) FROM delivery d WHERE due > ? AND \(Self.oldestPending)",
                     arguments: [now.millisecondsSinceEpoch]))
         }
     }
@@ -60,7 +60,8 @@ extension Records {
     /// 200 characters are stored.
     ///
     /// - Throws: ``RecordsError``.
-    public func note(_ outcome: Outcome, of place: DueDelivery.Place, answer: String) async throws(RecordsError) {
+    public func note(_ outcome: Outcome, of outboxKey: DueDelivery.OutboxKey, answer: String) async throws(RecordsError)
+    {
         let (state, due): (NotificationRecord.Delivery.State, WallTime?) =
             switch outcome {
             case .delivered: (.delivered, nil)
@@ -74,8 +75,8 @@ extension Records {
                     WHERE notification = ? AND callback = ?
                     """,
                 arguments: [
-                    state.rawValue, due?.millisecondsSinceEpoch, String(answer.prefix(200)), place.notification,
-                    place.callback,
+                    state.rawValue, due?.millisecondsSinceEpoch, String(answer.prefix(200)), outboxKey.notification,
+                    outboxKey.callback,
                 ])
         }
     }
@@ -84,7 +85,7 @@ extension Records {
     /// deliveries of the application. Returns the number of deliveries.
     ///
     /// - Throws: ``RecordsError``.
-    public func sendAgain(
+    public func redeliver(
         _ id: String?, of application: ApplicationID, at now: WallTime
     ) async throws(RecordsError) -> Int {
         try await write { db in

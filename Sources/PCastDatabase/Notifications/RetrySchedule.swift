@@ -15,13 +15,13 @@ public struct RetrySchedule: Sendable, Hashable {
 
     /// Returns the result of a failed attempt after a number of earlier failed attempts.
     ///
-    /// `chance`, from 0 to below 1, extends the delay by up to a fifth, so that deliveries that failed together are not
+    /// `random`, from 0 to below 1, extends the delay by up to a fifth, so that deliveries that failed together are not
     /// retried together. `asked` is the delay that the receiver requested; at most a day is used.
     public func outcome(
-        afterAttempts attempts: Int, at now: WallTime, chance: Double, asked: TimeSpan? = nil
+        afterAttempts attempts: Int, at now: WallTime, random: Double, asked: TimeSpan? = nil
     ) -> Records.Outcome {
         guard waits.indices.contains(attempts) else { return .failed }
-        let wait = TimeSpan(seconds: waits[attempts].seconds * (1 + 0.2 * chance))
+        let wait = TimeSpan(seconds: waits[attempts].seconds * (1 + 0.2 * random))
         return .retry(at: now + max(wait, min(asked ?? .zero, .seconds(86_400))))
     }
 }

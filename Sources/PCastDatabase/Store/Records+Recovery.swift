@@ -67,7 +67,7 @@ extension Records {
     /// pending deliveries.
     ///
     /// - Throws: ``RecordsError``.
-    public func forget(before time: WallTime) async throws(RecordsError) {
+    public func discard(before time: WallTime) async throws(RecordsError) {
         let limit = time.millisecondsSinceEpoch
         try await write { db in
             try db.execute(
@@ -85,12 +85,12 @@ extension Records {
     /// Deletes old data so that the newest `count` ended streams remain, with their viewings and notifications.
     ///
     /// - Throws: ``RecordsError``.
-    public func forget(keeping count: Int) async throws(RecordsError) {
+    public func discard(keeping count: Int) async throws(RecordsError) {
         let oldest = try await read { db in
             try Int64.fetchOne(
                 db, sql: "SELECT ended FROM stream WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET ?",
                 arguments: [count])
         }
-        if let oldest { try await forget(before: WallTime(millisecondsSinceEpoch: oldest + 1)) }
+        if let oldest { try await discard(before: WallTime(millisecondsSinceEpoch: oldest + 1)) }
     }
 }

@@ -37,7 +37,7 @@ extension Records {
     public func streams(
         _ selection: StreamSelection, newestFirst: Bool = false, after: Int64 = 0, limit: Int
     ) async throws(RecordsError) -> Page<StreamRecord> {
-        let place = newestFirst && after == 0 ? Int64.max : after
+        let cursor = newestFirst && after == 0 ? Int64.max : after
         var sql = "SELECT * FROM stream WHERE application = ? AND number \(newestFirst ? "<" : ">") ?"
         if let hasEnded = selection.hasEnded { sql += hasEnded ? " AND ended IS NOT NULL" : " AND ended IS NULL" }
         sql += " AND (ended IS NULL OR ended >= ?) AND starting < ? ORDER BY number"
@@ -47,7 +47,7 @@ extension Records {
             let rows = try Row.fetchAll(
                 db, sql: statement,
                 arguments: [
-                    selection.application.description, place, selection.from?.millisecondsSinceEpoch ?? .min,
+                    selection.application.description, cursor, selection.from?.millisecondsSinceEpoch ?? .min,
                     selection.to?.millisecondsSinceEpoch ?? .max, limit,
                 ])
             return Page(elements: rows.map(Self.stream), next: rows.count == limit ? rows.last?["number"] : nil)
@@ -55,7 +55,7 @@ extension Records {
     }
 
     /// A viewing with the tags of the viewed stream.
-    public struct Watched: Sendable {
+    public struct TaggedViewing: Sendable {
         /// The viewing.
         public let viewing: ViewingRecord
         /// The tags of the stream; empty if the stream was deleted.
@@ -68,7 +68,7 @@ extension Records {
     /// - Throws: ``RecordsError``.
     public func viewings(
         of application: ApplicationID, from: WallTime, to: WallTime, after: Int64 = 0, limit: Int
-    ) async throws(RecordsError) -> Page<Watched> {
+    ) async throws(RecordsError) -> Page<TaggedViewing> {
         try await read { db in
             let rows = try Row.fetchAll(
                 db,
@@ -81,7 +81,7 @@ extension Records {
                     application.description, after, to.millisecondsSinceEpoch, from.millisecondsSinceEpoch, limit,
                 ])
             let watched = rows.map { row in
-                Watched(viewing: Self.viewing(row), streamTags: StringList.list(row["streamTags"] ?? "[]"))
+                TaggedViewing(viewing: Self.viewing(row), streamTags: StringList.list(row["streamTags"] ?? "[]"))
             }
             return Page(elements: watched, next: rows.count == limit ? rows.last?["number"] : nil)
         }

@@ -40,7 +40,7 @@ final class CameraControls: Sendable {
     }
 
     /// Keeps the camera from lowering its frame rate in the dark. Many webcams do that by default to expose longer.
-    func holdFrameRate() {
+    func lockFrameRate() {
         change { state in _ = state.settings.set(V4L2_CID_EXPOSURE_AUTO_PRIORITY, 0) }
     }
 
@@ -86,10 +86,10 @@ final class CameraControls: Sendable {
     }
 
     /// Measures the brightness of a frame. The camera's thread calls it.
-    func meter(_ picture: VideoFrame, at now: Instant) {
+    func meter(_ frame: VideoFrame, at now: Instant) {
         _ = state.withLockIfAvailable { state in
             guard state?.light.needsMetering == true, var value = state.take() else { return }
-            value.light.observe(picture, at: now, &value.settings)
+            value.light.observe(frame, at: now, &value.settings)
             state = value
         }
     }

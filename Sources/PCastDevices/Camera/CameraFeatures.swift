@@ -9,8 +9,8 @@ struct CameraFeatures: Sendable {
     init(_ controls: ControlList) {
         flashModes = Self.hasTorch(controls) ? Set(FlashMode.allCases) : [.alwaysOff]
         var modes: Set<AutoFocusMode> = []
-        let followsPicture = controls.settable(V4L2_CID_FOCUS_AUTO) != nil
-        if followsPicture { modes = [.continuous, .locked, .autoThenLocked] }
+        let followsFrame = controls.settable(V4L2_CID_FOCUS_AUTO) != nil
+        if followsFrame { modes = [.continuous, .locked, .autoThenLocked] }
         if controls.settable(V4L2_CID_AUTO_FOCUS_START) != nil { modes.insert(.autoThenLocked) }
         if controls.settable(V4L2_CID_FOCUS_ABSOLUTE) != nil || Self.canLockFocus(controls) { modes.insert(.locked) }
         autoFocusModes = modes
@@ -46,7 +46,7 @@ struct CameraFeatures: Sendable {
 
     /// Returns the clockwise quarter turns that make frames upright. The control gives the correction in degrees
     /// counterclockwise (V4L2 documentation, camera control reference).
-    static func mountingTurns(_ controls: ControlList, _ node: VideoNode) -> Int {
+    static func mountRotation(_ controls: ControlList, _ node: VideoNode) -> Int {
         guard let degrees = value(of: V4L2_CID_CAMERA_SENSOR_ROTATION, controls, node) else { return 0 }
         let quarters = Int((degrees % 360 + 360) % 360 + 45) / 90 % 4
         return (4 - quarters) % 4

@@ -64,7 +64,7 @@ struct CameraFocus: Sendable {
     /// Restores the driver's default.
     private mutating func release(_ settings: inout ControlSettings) -> String? {
         state = .free
-        holdFocus(false, &settings)
+        lockFocus(false, &settings)
         if let control = settings.list.settable(V4L2_CID_FOCUS_AUTO) {
             _ = settings.set(V4L2_CID_FOCUS_AUTO, control.standard)
         }
@@ -72,7 +72,7 @@ struct CameraFocus: Sendable {
     }
 
     private mutating func follow(_ settings: inout ControlSettings) -> Bool {
-        holdFocus(false, &settings)
+        lockFocus(false, &settings)
         guard settings.set(V4L2_CID_FOCUS_AUTO, 1) else { return false }
         state = .free
         return true
@@ -80,7 +80,7 @@ struct CameraFocus: Sendable {
 
     private mutating func lock(_ settings: inout ControlSettings) -> Bool {
         let isHeld =
-            settings.set(V4L2_CID_FOCUS_AUTO, 0) || holdFocus(true, &settings)
+            settings.set(V4L2_CID_FOCUS_AUTO, 0) || lockFocus(true, &settings)
             || settings.list.settable(V4L2_CID_FOCUS_ABSOLUTE) != nil
                 && settings.list.settable(V4L2_CID_FOCUS_AUTO) == nil
         if isHeld { state = .locked }
@@ -88,7 +88,7 @@ struct CameraFocus: Sendable {
     }
 
     private mutating func begin(_ now: Instant, _ settings: inout ControlSettings) -> String? {
-        holdFocus(false, &settings)
+        lockFocus(false, &settings)
         if settings.list.settable(V4L2_CID_AUTO_FOCUS_START) != nil {
             // A single search during continuous focus is undefined (V4L2 documentation, camera control reference).
             _ = settings.set(V4L2_CID_FOCUS_AUTO, 0)
@@ -153,11 +153,11 @@ struct CameraFocus: Sendable {
 
     /// Locks or unlocks the automatic focus. Returns whether the camera supports it.
     @discardableResult
-    private func holdFocus(_ wish: Bool, _ settings: inout ControlSettings) -> Bool {
+    private func lockFocus(_ isLocked: Bool, _ settings: inout ControlSettings) -> Bool {
         guard CameraFeatures.canLockFocus(settings.list), let locks = settings.value(V4L2_CID_3A_LOCK) else {
             return false
         }
         let focus = Int64(V4L2_LOCK_FOCUS)
-        return settings.set(V4L2_CID_3A_LOCK, wish ? locks | focus : locks & ~focus)
+        return settings.set(V4L2_CID_3A_LOCK, isLocked ? locks | focus : locks & ~focus)
     }
 }

@@ -11,7 +11,8 @@ struct CameraFormats {
 
     /// Common sizes. For a range of sizes, their frame rates are listed individually, because larger frames are often
     /// slower.
-    private static let usual = [(320, 180), (640, 360), (640, 480), (1_280, 720), (1_920, 1_080), (3_840, 2_160)].map {
+    private static let typical = [(320, 180), (640, 360), (640, 480), (1_280, 720), (1_920, 1_080), (3_840, 2_160)].map
+    {
         Dimensions(width: $0.0, height: $0.1)
     }
 
@@ -73,8 +74,8 @@ struct CameraFormats {
         case .discrete(let size): return [format(sizes, ratesAt: size)]
         case .stepwise(let smallest, let largest, let step):
             let range = format(sizes, ratesAt: largest)
-            let usual = Self.usual.filter { Self.contains($0, smallest, largest, step) && $0 != largest }
-            return [range] + usual.map { format(.discrete($0), ratesAt: $0) }.filter { $0.rates != range.rates }
+            let typical = Self.typical.filter { Self.contains($0, smallest, largest, step) && $0 != largest }
+            return [range] + typical.map { format(.discrete($0), ratesAt: $0) }.filter { $0.rates != range.rates }
         }
     }
 

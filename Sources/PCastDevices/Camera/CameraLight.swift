@@ -40,13 +40,13 @@ struct CameraLight: Sendable {
         if isOn { _ = turn(false, &settings) }
     }
 
-    private mutating func turn(_ wish: Bool, _ settings: inout ControlSettings) -> String? {
-        let value = wish ? V4L2_FLASH_LED_MODE_TORCH : V4L2_FLASH_LED_MODE_NONE
+    private mutating func turn(_ isEnabled: Bool, _ settings: inout ControlSettings) -> String? {
+        let value = isEnabled ? V4L2_FLASH_LED_MODE_TORCH : V4L2_FLASH_LED_MODE_NONE
         guard settings.set(V4L2_CID_FLASH_LED_MODE, Int64(value.rawValue)) else {
-            return "the camera does not turn its torch \(wish ? "on" : "off")"
+            return "the camera does not turn its torch \(isEnabled ? "on" : "off")"
         }
-        isOn = wish
-        guard wish, let fault = settings.value(V4L2_CID_FLASH_FAULT), fault != 0 else { return nil }
+        isOn = isEnabled
+        guard isEnabled, let fault = settings.value(V4L2_CID_FLASH_FAULT), fault != 0 else { return nil }
         return "the camera's torch reports a fault (\(fault))"
     }
 }

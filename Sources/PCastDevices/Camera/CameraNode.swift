@@ -14,14 +14,14 @@ struct CameraNode: Hashable, Sendable {
     fileprivate(set) var id = ""
 
     /// The cameras that can be opened, and the errors of the others.
-    struct Survey {
+    struct CameraSearchResult {
         var cameras: [CameraNode] = []
         var closed: [(path: String, error: DriverError)] = []
     }
 
     /// Returns every camera, in order of preference. `root` is the mount point of sysfs.
-    static func survey(root: String = "/sys") -> Survey {
-        var survey = Survey()
+    static func survey(root: String = "/sys") -> CameraSearchResult {
+        var survey = CameraSearchResult()
         for name in SysfsDevice.names(subsystem: "video4linux", root: root).sorted(by: isBefore) {
             guard name.hasPrefix("video"), let device = SysfsDevice(subsystem: "video4linux", name: name, root: root)
             else { continue }
@@ -50,12 +50,12 @@ struct CameraNode: Hashable, Sendable {
     /// Returns for each device the first of its names that no other device has, or else its last name with a number.
     static func uniqueNames(_ names: [[String]]) -> [String] {
         let holders = names.flatMap { Set($0) }.reduce(into: [:]) { $0[$1, default: 0] += 1 }
-        var taken: [String: Int] = [:]
+        var usedNames: [String: Int] = [:]
         return names.map { names in
             if let name = names.first(where: { holders[$0] == 1 }) { return name }
             let last = names.last ?? ""
-            taken[last, default: 0] += 1
-            return taken[last] == 1 ? last : "\(last)-\(taken[last]!)"
+            usedNames[last, default: 0] += 1
+            return usedNames[last] == 1 ? last : "\(last)-\(usedNames[last]!)"
         }
     }
 
@@ -96,7 +96,7 @@ struct CameraNode: Hashable, Sendable {
     }
 }
 
-extension CameraNode.Survey {
+extension CameraNode.CameraSearchResult {
     /// Returns the camera with an identifier or name, or the first one for nil. Throws `DeviceError`.
     func camera(_ id: String?) throws(DeviceError) -> CameraNode {
         if let id {

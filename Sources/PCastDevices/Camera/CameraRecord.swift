@@ -7,7 +7,7 @@ final class CameraRecord: Sendable {
     struct Entries: Sendable {
         var statistics = CameraStatistics()
         var dimensions: Dimensions
-        var obstacle: PassThroughObstacle?
+        var transcodeReason: TranscodeReason?
     }
 
     private let entries: Mutex<Entries>

@@ -22,7 +22,7 @@ public final class CameraSource: VideoSource {
     /// The effective configuration: encoding, size and rate from the driver, and the requested modes.
     public let configuration: VideoConfiguration
     /// The clockwise quarter turns that make frames upright. Frames are delivered as captured.
-    public let mountingTurns: Int
+    public let mountRotation: Int
     /// The reason for each capability that was unsatisfied when the camera was opened.
     public let unmet: [DeviceCapability: String]
 
@@ -42,22 +42,22 @@ public final class CameraSource: VideoSource {
     ///   - configuration: The requested configuration. `.computed` leaves the encoding to the camera. The driver
     ///     chooses the nearest values, which `configuration` contains afterwards.
     ///   - passesThrough: Whether H.264 is delivered as `.coded` and not decoded, while that is possible.
-    ///   - holdsFrameRate: Whether the camera is kept from lowering its frame rate in the dark, if it supports that.
+    ///   - locksFrameRate: Whether the camera is kept from lowering its frame rate in the dark, if it supports that.
     ///     Frames are darker then.
     /// - Throws: `DeviceError`: `.notFound`, `.busy` if another program uses it, `.forbidden` with the group to join,
     ///   or `.faulty`.
     public init(
         id: String? = nil, configuration: VideoConfiguration = VideoConfiguration(), passesThrough: Bool = false,
-        holdsFrameRate: Bool = false
+        locksFrameRate: Bool = false
     ) throws(DeviceError) {
         let camera = try CameraNode.survey().camera(id)
-        let opened = try OpenedCamera(camera, configuration, holdsFrameRate: holdsFrameRate)
+        let opened = try OpenedCamera(camera, configuration, locksFrameRate: locksFrameRate)
         let stream = try CameraStream(
             opened.node, name: camera.identity.name, format: opened.format, buffers: opened.buffers,
             controls: opened.controls, passesThrough: passesThrough)
         self.id = camera.id
         name = camera.identity.name
-        mountingTurns = opened.mountingTurns
+        mountRotation = opened.mountRotation
         controls = opened.controls
         var answer = configuration
         answer.encoding = opened.format.code.encoding
@@ -83,7 +83,7 @@ public final class CameraSource: VideoSource {
 
     /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
     /// through, or if it was not requested.
-    public var passThroughObstacle: PassThroughObstacle? { record.current.obstacle }
+    public var transcodeReason: TranscodeReason? { record.current.transcodeReason }
 
     /// The current state of the focus.
     public var focusState: FocusState { controls.focusState }

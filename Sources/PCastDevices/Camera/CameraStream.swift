@@ -23,18 +23,18 @@ final class CameraStream: @unchecked Sendable {
     private let node: VideoNode
     private let name: String
     private let buffers: CaptureBuffers
-    private let pictures: CapturedFrames
+    private let capturedFrames: CapturedFrames
     private let controls: CameraControls
     private let wake: WakeDescriptor
     let record: CameraRecord
 
-    private var clock = CaptureClock()
+    private var clock = CameraClock()
     private var sequence = CaptureSequence()
     private var origin: Instant?
     private var reference = MonotonicClock.reference()
     /// The time of the last dequeue.
     private var asked = MonotonicClock.now()
-    private var silence: CaptureSilence
+    private var silence: CaptureStallDetector
     /// Whether an encoded frame is missing and no key frame came since.
     private var isBroken = false
 
@@ -43,7 +43,7 @@ final class CameraStream: @unchecked Sendable {
         passesThrough: Bool
     ) throws(DeviceError) {
         do {
-            pictures = try CapturedFrames(format, passesThrough: passesThrough)
+            capturedFrames = try CapturedFrames(format, passesThrough: passesThrough)
         } catch {
             throw .faulty(name, reason: "\(error)")
         }
@@ -56,11 +56,11 @@ final class CameraStream: @unchecked Sendable {
         self.name = name
         self.buffers = buffers
         self.controls = controls
-        silence = CaptureSilence(frameRate: format.frameRate, at: reference.instant)
-        record = CameraRecord(dimensions: pictures.dimensions)
+        silence = CaptureStallDetector(frameRate: format.frameRate, at: reference.instant)
+        record = CameraRecord(dimensions: capturedFrames.dimensions)
     }
 
-    var areDecoded: Bool { pictures.areDecoded }
+    var areDecoded: Bool { capturedFrames.areDecoded }
 
     /// Starts streaming. Some drivers report only here that the camera is busy. Throws `DriverError`.
     func begin() throws(DriverError) {
@@ -87,10 +87,10 @@ final class CameraStream: @unchecked Sendable {
             if waits[1].revents != 0 { return nil }
             if count < 0, errno != EINTR { return .failed("waiting for \(name) failed: \(DriverError.text(errno))") }
             let wasRestarted = silence.isRestarted
-            if let end = take(deliver) ?? checkSilence() { return end }
+            if let end = take(deliver) ?? checkStall() { return end }
             // A driver in an error state reports an event at every poll, and may return no other error.
-            let isInTrouble = waits[0].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0
-            if isInTrouble, silence.isRestarted == wasRestarted, let end = mend() { return end }
+            let isFailing = waits[0].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0
+            if isFailing, silence.isRestarted == wasRestarted, let end = recover() { return end }
             controls.advance(at: MonotonicClock.now())
         }
     }
@@ -106,13 +106,13 @@ final class CameraStream: @unchecked Sendable {
             error = cv4l2_dequeue(node.descriptor, node.isMultiplanar, &frame)
         }
         asked = MonotonicClock.now()
-        let passed = pictures.areIndependent ? max(0, frames.count - Self.kept) : 0
+        let passed = capturedFrames.areIndependent ? max(0, frames.count - Self.kept) : 0
         for (index, frame) in frames.enumerated() {
             count(frame)
             if index < passed {
                 record.change { $0.statistics.dropped += 1 }
             } else {
-                read(frame, taken: asked, idle: idle, deliver)
+                read(frame, capturedAt: asked, idle: idle, deliver)
             }
             let error = buffers.queue(frame.index)
             if error != 0 { return ended(by: DriverError("QBUF", error)) }
@@ -123,32 +123,32 @@ final class CameraStream: @unchecked Sendable {
     private func count(_ frame: cv4l2_frame) {
         let lost = sequence.gap(before: frame.sequence)
         guard lost > 0 else { return }
-        if !pictures.areIndependent { breakChain() }
+        if !capturedFrames.areIndependent { breakChain() }
         record.change { $0.statistics.dropped += lost }
     }
 
-    private func read(_ frame: cv4l2_frame, taken: Instant, idle: TimeSpan, _ deliver: Deliver) {
+    private func read(_ frame: cv4l2_frame, capturedAt: Instant, idle: TimeSpan, _ deliver: Deliver) {
         let isMonotonic =
             frame.flags & UInt32(V4L2_BUF_FLAG_TIMESTAMP_MASK) == UInt32(V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC)
         let (time, isRetimed) = clock.time(
-            stamp: isMonotonic ? Instant(nanoseconds: frame.nanoseconds) : nil, taken: taken, idle: idle)
+            stamp: isMonotonic ? Instant(nanoseconds: frame.nanoseconds) : nil, capturedAt: capturedAt, idle: idle)
         let origin = origin ?? time
         self.origin = origin
         guard frame.flags & UInt32(V4L2_BUF_FLAG_ERROR) == 0, let bytes = buffers.bytes(of: frame) else {
             return damage()
         }
         do {
-            let samples = try pictures.samples(
+            let samples = try capturedFrames.samples(
                 of: bytes, isBroken: isBroken, captureTime: reference.wallTime(at: time),
                 timestamp: MediaTime(ticks: ClockRate.video.ticks(in: time - origin), rate: .video))
             if !samples.isEmpty { isBroken = false }
             publish(samples, isRetimed: isRetimed)
             for sample in samples {
                 deliver(sample)
-                if case .picture(let picture) = sample { controls.meter(picture, at: taken) }
+                if case .frame(let videoFrame) = sample { controls.meter(videoFrame, at: capturedAt) }
             }
             guard !samples.isEmpty else { return }
-            silence.end(at: taken)
+            silence.end(at: capturedAt)
         } catch {
             damage()
         }
@@ -158,14 +158,14 @@ final class CameraStream: @unchecked Sendable {
         record.change { entries in
             entries.statistics.captured += samples.count
             if isRetimed, !samples.isEmpty { entries.statistics.retimed += 1 }
-            entries.dimensions = pictures.dimensions
-            entries.obstacle = pictures.obstacle
+            entries.dimensions = capturedFrames.dimensions
+            entries.transcodeReason = capturedFrames.transcodeReason
         }
     }
 
     private func damage() {
         record.change { $0.statistics.damaged += 1 }
-        if !pictures.areIndependent { breakChain() }
+        if !capturedFrames.areIndependent { breakChain() }
     }
 
     private func breakChain() {
@@ -181,7 +181,7 @@ final class CameraStream: @unchecked Sendable {
         return restart(because: "\(error.call) failed: \(DriverError.text(error.number))")
     }
 
-    private func checkSilence() -> SourceEnd? {
+    private func checkStall() -> SourceEnd? {
         let now = MonotonicClock.now()
         // Not every driver wakes the thread when a camera is unplugged.
         if silence.length(at: now) > .milliseconds(Int64(Self.timeout)), !node.isThere {
@@ -191,14 +191,14 @@ final class CameraStream: @unchecked Sendable {
     }
 
     /// Handles an error that poll reported without an error from dequeuing.
-    private func mend() -> SourceEnd? {
+    private func recover() -> SourceEnd? {
         node.isThere ? restart(because: "its driver reports an error") : .vanished("\(name) was unplugged")
     }
 
     /// Restarts streaming, at most once until a frame arrives.
     private func restart(because reason: String) -> SourceEnd? {
         guard !silence.isRestarted else { return .failed("\(name) does not work: \(reason)") }
-        if !pictures.areIndependent { breakChain() }
+        if !capturedFrames.areIndependent { breakChain() }
         buffers.stop()
         sequence.restart()
         do {

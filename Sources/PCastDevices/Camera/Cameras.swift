@@ -38,6 +38,6 @@ public enum Cameras {
                     formats: CameraFormats(node: node).list(), controls: controls.descriptions.map(\.control),
                     flashModes: features.flashModes, autoFocusModes: features.autoFocusModes,
                     hasFocusTarget: features.hasFocusTarget,
-                    mountingTurns: CameraFeatures.mountingTurns(controls, node))))
+                    mountRotation: CameraFeatures.mountRotation(controls, node))))
     }
 }

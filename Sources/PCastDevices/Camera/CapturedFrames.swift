@@ -21,7 +21,7 @@ final class CapturedFrames {
     private var differing: Dimensions?
 
     /// The reason why encoded frames are decoded although pass-through was requested.
-    private(set) var obstacle: PassThroughObstacle?
+    private(set) var transcodeReason: TranscodeReason?
 
     /// Creates a converter. With `passesThrough`, H.264 is not decoded. Throws `CodecError.missing`.
     init(_ format: NegotiatedFormat, passesThrough: Bool) throws(CodecError) {
@@ -58,9 +58,9 @@ final class CapturedFrames {
             let frame = try converter.convert(
                 bytes, format: pixels, dimensions: format.dimensions, stride: format.stride,
                 isFullRange: format.isFullRange, matrix: format.matrix, captureTime: captureTime, timestamp: timestamp)
-            return [.picture(frame)]
+            return [.frame(frame)]
         case .jpeg(let decoder):
-            return [.picture(try believed(decoder.decode(bytes, captureTime: captureTime, timestamp: timestamp)))]
+            return [.frame(try validated(decoder.decode(bytes, captureTime: captureTime, timestamp: timestamp)))]
         case .h264:
             return try coded(Array(bytes), isBroken: isBroken, captureTime: captureTime, timestamp: timestamp)
         }
@@ -76,27 +76,27 @@ final class CapturedFrames {
             frame = try passThrough.pass(
                 bytes, isDamaged: isBroken && !unit.isKeyFrame, timestamp: timestamp, captureTime: captureTime)
         } catch {
-            obstacle = error
+            transcodeReason = error
             frame = EncodedFrame(
                 codec: .h264, bytes: bytes, isKeyFrame: unit.isKeyFrame, timestamp: timestamp, captureTime: captureTime)
             if decoder == nil { decoder = try H264Decoder() }
         }
         guard let frame else { return [] }
         guard let decoder else { return [.coded(frame)] }
-        return try decoder.decode(frame).map { picture throws(CodecError) in .picture(try believed(picture)) }
+        return try decoder.decode(frame).map { videoFrame throws(CodecError) in .frame(try validated(videoFrame)) }
     }
 
-    private func believed(_ picture: VideoFrame) throws(CodecError) -> VideoFrame {
-        guard picture.dimensions != dimensions else {
+    private func validated(_ videoFrame: VideoFrame) throws(CodecError) -> VideoFrame {
+        guard videoFrame.dimensions != dimensions else {
             differing = nil
-            return picture
+            return videoFrame
         }
-        guard differing == picture.dimensions else {
-            differing = picture.dimensions
-            throw .damaged("a frame of \(picture.dimensions) among frames of \(dimensions)")
+        guard differing == videoFrame.dimensions else {
+            differing = videoFrame.dimensions
+            throw .damaged("a frame of \(videoFrame.dimensions) among frames of \(dimensions)")
         }
-        dimensions = picture.dimensions
+        dimensions = videoFrame.dimensions
         differing = nil
-        return picture
+        return videoFrame
     }
 }

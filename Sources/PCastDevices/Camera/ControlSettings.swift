@@ -2,7 +2,7 @@ import CV4L2
 
 /// The values of a camera's controls, and their values before they were changed here.
 struct ControlSettings: Sendable {
-    private enum Former: Sendable {
+    private enum PreviousValue: Sendable {
         case number(UInt32, Int64)
         case region(UInt32, SensorRegion)
 
@@ -15,7 +15,7 @@ struct ControlSettings: Sendable {
 
     let list: ControlList
     private let node: VideoNode
-    private var former: [Former] = []
+    private var former: [PreviousValue] = []
 
     init(_ node: VideoNode, _ list: ControlList) {
         self.node = node
@@ -36,8 +36,8 @@ struct ControlSettings: Sendable {
         }
         let before = self.value(id)
         guard before != value else { return true }
-        var wish = v4l2_control(id: control.id, value: number)
-        guard node.ask(CV4L2_S_CTRL, &wish) == 0 else { return false }
+        var request = v4l2_control(id: control.id, value: number)
+        guard node.ask(CV4L2_S_CTRL, &request) == 0 else { return false }
         if let before { remember(.number(control.id, before)) }
         return true
     }
@@ -45,8 +45,8 @@ struct ControlSettings: Sendable {
     /// Triggers a button control, which has no value. Returns whether the camera accepted it.
     func press(_ id: Int32) -> Bool {
         guard let control = list.settable(id) else { return false }
-        var wish = v4l2_control(id: control.id, value: 1)
-        return node.ask(CV4L2_S_CTRL, &wish) == 0
+        var request = v4l2_control(id: control.id, value: 1)
+        return node.ask(CV4L2_S_CTRL, &request) == 0
     }
 
     /// Returns a region; nil if it cannot be read. `which` is `CV4L2_WHICH_CURRENT`, `_DEFAULT` or `_MAXIMUM`.
@@ -58,13 +58,13 @@ struct ControlSettings: Sendable {
 
     mutating func set(_ control: ControlDescription, _ region: SensorRegion) -> Bool {
         let before = self.region(control)
-        var wish = region.rectangle
-        guard cv4l2_set_rectangle(node.descriptor, control.id, &wish) == 0 else { return false }
+        var request = region.rectangle
+        guard cv4l2_set_rectangle(node.descriptor, control.id, &request) == 0 else { return false }
         if let before { remember(.region(control.id, before)) }
         return true
     }
 
-    private mutating func remember(_ value: Former) {
+    private mutating func remember(_ value: PreviousValue) {
         if !former.contains(where: { $0.id == value.id }) { former.append(value) }
     }
 
@@ -74,11 +74,11 @@ struct ControlSettings: Sendable {
         for value in former.reversed() {
             switch value {
             case .number(let id, let number):
-                var wish = v4l2_control(id: id, value: Int32(clamping: number))
-                _ = node.ask(CV4L2_S_CTRL, &wish)
+                var request = v4l2_control(id: id, value: Int32(clamping: number))
+                _ = node.ask(CV4L2_S_CTRL, &request)
             case .region(let id, let region):
-                var wish = region.rectangle
-                _ = cv4l2_set_rectangle(node.descriptor, id, &wish)
+                var request = region.rectangle
+                _ = cv4l2_set_rectangle(node.descriptor, id, &request)
             }
         }
         former = []

@@ -84,9 +84,10 @@ struct NegotiatedFormat: Sendable {
         else { return nil }
         let current = FrameRate(interval: interval)
         guard canBeSet != 0 else { return current }
-        var wish = v4l2_fract(
+        var requestedInterval = v4l2_fract(
             numerator: UInt32(clamping: rate.denominator), denominator: UInt32(clamping: rate.numerator))
-        let error = cv4l2_set_interval(node.descriptor, node.isMultiplanar, &wish.numerator, &wish.denominator)
-        return error == 0 ? FrameRate(interval: wish) ?? current : current
+        let error = cv4l2_set_interval(
+            node.descriptor, node.isMultiplanar, &requestedInterval.numerator, &requestedInterval.denominator)
+        return error == 0 ? FrameRate(interval: requestedInterval) ?? current : current
     }
 }

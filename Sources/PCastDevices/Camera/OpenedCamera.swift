@@ -7,14 +7,14 @@ struct OpenedCamera {
     let format: NegotiatedFormat
     let buffers: CaptureBuffers
     let controls: CameraControls
-    let mountingTurns: Int
+    let mountRotation: Int
 
     init(
-        _ camera: CameraNode, _ configuration: VideoConfiguration, holdsFrameRate: Bool
+        _ camera: CameraNode, _ configuration: VideoConfiguration, locksFrameRate: Bool
     ) throws(DeviceError) {
         let name = camera.identity.name
         do {
-            try self.init(node: VideoNode(path: camera.path, access: .library), name, configuration, holdsFrameRate)
+            try self.init(node: VideoNode(path: camera.path, access: .library), name, configuration, locksFrameRate)
         } catch let error as DriverError {
             throw error.deviceError(name, path: camera.path)
         } catch let error as DeviceError {
@@ -25,7 +25,7 @@ struct OpenedCamera {
     }
 
     private init(
-        node: VideoNode, _ name: String, _ configuration: VideoConfiguration, _ holdsFrameRate: Bool
+        node: VideoNode, _ name: String, _ configuration: VideoConfiguration, _ locksFrameRate: Bool
     ) throws {
         let formats = CameraFormats(node: node)
         guard let code = Self.code(for: configuration, formats) else {
@@ -41,8 +41,8 @@ struct OpenedCamera {
         controls = CameraControls(node, list, size: format.dimensions)
         if format.code.isH264 { controls.prepareH264(frameRate: format.frameRate) }
         buffers = try CaptureBuffers(of: node)
-        if holdsFrameRate { controls.holdFrameRate() }
-        mountingTurns = CameraFeatures.mountingTurns(list, node)
+        if locksFrameRate { controls.lockFrameRate() }
+        mountRotation = CameraFeatures.mountRotation(list, node)
         self.node = node
     }
 

@@ -13,13 +13,13 @@ public struct VideoCapabilities: Hashable, Sendable {
     /// Whether there is an accelerometer for `followDeviceRotation`.
     public var canFollowDevice: Bool
     /// The clockwise quarter turns, 0 to 3, that make frames upright in the usual orientation of the device.
-    public var mountingTurns: Int
+    public var mountRotation: Int
 
     /// Creates capabilities.
     public init(
         formats: [CaptureFormat], controls: [DeviceControl] = [], flashModes: Set<FlashMode> = [.alwaysOff],
         autoFocusModes: Set<AutoFocusMode> = [], hasFocusTarget: Bool = false, canFollowDevice: Bool = false,
-        mountingTurns: Int = 0
+        mountRotation: Int = 0
     ) {
         self.formats = formats
         self.controls = controls
@@ -27,6 +27,6 @@ public struct VideoCapabilities: Hashable, Sendable {
         self.autoFocusModes = autoFocusModes
         self.hasFocusTarget = hasFocusTarget
         self.canFollowDevice = canFollowDevice
-        self.mountingTurns = mountingTurns
+        self.mountRotation = mountRotation
     }
 }

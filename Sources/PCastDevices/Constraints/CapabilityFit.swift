@@ -1,7 +1,7 @@
 /// The fitness of one value of a capability for its constraints.
 struct CapabilityFit: Hashable, Sendable {
     /// A required constraint that the value does not satisfy.
-    struct UnmetDemand: Hashable, Sendable {
+    struct UnsatisfiedConstraint: Hashable, Sendable {
         var capability: DeviceCapability
         var constraint: DeviceConstraint
 
@@ -13,7 +13,7 @@ struct CapabilityFit: Hashable, Sendable {
     }
 
     var capability: DeviceCapability
-    var unmetDemands: [UnmetDemand] = []
+    var unmetDemands: [UnsatisfiedConstraint] = []
 
     /// The sum of the distances from all ideal values; nil without any.
     var distance: Double?

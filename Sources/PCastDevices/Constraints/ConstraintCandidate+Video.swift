@@ -1,19 +1,19 @@
 extension ConstraintCandidate where Configuration == VideoConfiguration {
     init(
         device: SourceDevice, order: Int, format: VideoFormatChoice, capabilities: VideoCapabilities,
-        aims: CapabilityAims
+        aims: DeviceConstraintSet
     ) {
-        let flash = SettingAim(aims[.flashMode]).settle(
+        let flash = EnumConstraint(aims[.flashMode]).evaluate(
             [.flashMode(.automatic)] + Self.ordered(capabilities.flashModes.union([.alwaysOff])).map { .flashMode($0) },
             instead: nil, lack: "it has no flash")
         let modes = capabilities.autoFocusModes
-        let focus = SettingAim(aims[.autoFocusMode]).settle(
+        let focus = EnumConstraint(aims[.autoFocusMode]).evaluate(
             [.autoFocusMode(.automatic)] + Self.ordered(modes).map { .autoFocusMode($0) },
             instead: modes.isEmpty ? nil : .autoFocusMode(.automatic), lack: "it does not support this focus mode")
         let targetAim = aims[.autoFocusTarget]
-        let target = SettingAim(targetAim).settle(
+        let target = EnumConstraint(targetAim).evaluate(
             capabilities.hasFocusTarget ? targetAim.targets : [], instead: nil, lack: "it has no focus target")
-        let rotation = SettingAim(aims[.videoSourceRotationMode]).settle(
+        let rotation = EnumConstraint(aims[.videoSourceRotationMode]).evaluate(
             [.rotationMode(.automatic), .rotationMode(.followUIRotation)]
                 + (capabilities.canFollowDevice ? [.rotationMode(.followDeviceRotation)] : []),
             instead: .rotationMode(.followUIRotation), lack: "it does not report its orientation")
@@ -34,9 +34,9 @@ extension ConstraintCandidate where Configuration == VideoConfiguration {
     }
 }
 
-extension CapabilityAim {
+extension CapabilityConstraint {
     /// The focus targets of the constraints.
     fileprivate var targets: [DeviceConstraint.Value] {
-        (demands + wishes).map(\.value).filter { if case .focusTarget = $0 { true } else { false } }
+        (demands + ideals).map(\.value).filter { if case .focusTarget = $0 { true } else { false } }
     }
 }

@@ -10,7 +10,7 @@ struct ConstraintCandidate<Configuration: Hashable & Sendable> {
     let fits: [CapabilityFit]
 
     /// Returns the required constraint that is missed by the least; nil if all are satisfied.
-    func failure(_ aims: CapabilityAims) -> ConstraintFailure? {
+    func failure(_ aims: DeviceConstraintSet) -> ConstraintFailure? {
         let unmet = fits.flatMap(\.unmetDemands)
         guard let named = unmet.min(by: { $0.isNamedBefore($1) }) else { return nil }
         return ConstraintFailure(
@@ -56,7 +56,7 @@ struct ConstraintCandidate<Configuration: Hashable & Sendable> {
     }
 }
 
-extension CapabilityFit.UnmetDemand {
+extension CapabilityFit.UnsatisfiedConstraint {
     /// Returns whether this constraint is reported before another one.
     fileprivate func isNamedBefore(_ other: Self) -> Bool {
         (missed, capability.position) < (other.missed, other.capability.position)

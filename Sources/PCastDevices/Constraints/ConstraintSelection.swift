@@ -34,7 +34,7 @@ extension ConstraintSelection where Configuration == VideoConfiguration {
     /// The size of the frames after rotation, to which constraints of width and height apply.
     public var deliveredDimensions: Dimensions {
         guard case .video(let capabilities) = device.capabilities else { return configuration.dimensions }
-        return configuration.dimensions.turned(by: capabilities.mountingTurns)
+        return configuration.dimensions.turned(by: capabilities.mountRotation)
     }
 }
 

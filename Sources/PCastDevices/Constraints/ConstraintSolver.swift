@@ -34,7 +34,7 @@ public enum ConstraintSolver {
     public static func selectVideo(
         from devices: [SourceDevice], constraints: DeviceConstraints = [:], prefersCoded: Bool = false
     ) throws(ConstraintFailure) -> VideoSelection? {
-        let aims = CapabilityAims(constraints)
+        let aims = DeviceConstraintSet(constraints)
         var candidates: [ConstraintCandidate<VideoConfiguration>] = []
         for (order, device) in devices.enumerated() {
             guard case .video(let capabilities) = device.capabilities else { continue }
@@ -57,17 +57,17 @@ public enum ConstraintSolver {
     public static func selectAudio(
         from devices: [SourceDevice], constraints: DeviceConstraints = [:]
     ) throws(ConstraintFailure) -> AudioSelection? {
-        let aims = CapabilityAims(constraints)
+        let aims = DeviceConstraintSet(constraints)
         var candidates: [ConstraintCandidate<AudioConfiguration>] = []
         for (order, device) in devices.enumerated() {
             guard case .audio(let capabilities) = device.capabilities else { continue }
-            candidates.append(ConstraintCandidate(device: device, order: order, sound: capabilities, aims: aims))
+            candidates.append(ConstraintCandidate(device: device, order: order, audio: capabilities, aims: aims))
         }
         return try select(among: candidates, aims: aims)
     }
 
     private static func select<Configuration>(
-        among candidates: [ConstraintCandidate<Configuration>], aims: CapabilityAims
+        among candidates: [ConstraintCandidate<Configuration>], aims: DeviceConstraintSet
     ) throws(ConstraintFailure) -> ConstraintSelection<Configuration>? {
         let ranked = candidates.sorted { $0.rank < $1.rank }
         guard let best = ranked.first else { return nil }

@@ -30,7 +30,7 @@ extension DeviceConstraints {
         }
     }
 
-    private static func parse(_ text: String, for mediaType: MediaType) throws(ConstraintRefusal) -> (
+    private static func parse(_ text: String, for mediaType: MediaType) throws(ConstraintSyntaxError) -> (
         DeviceCapability, DeviceConstraint
     ) {
         let sides = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -38,12 +38,12 @@ extension DeviceConstraints {
         let all = DeviceCapability.allCases.filter { $0.mediaTypes.contains(mediaType) }
         guard let name = left.first, let capability = all.first(where: { $0.words.contains(String(name)) }) else {
             let words = all.flatMap(\.words).joined(separator: ", ")
-            throw ConstraintRefusal("the capabilities of \(mediaType.rawValue) are \(words)")
+            throw ConstraintSyntaxError("the capabilities of \(mediaType.rawValue) are \(words)")
         }
-        guard sides.count == 2 else { throw ConstraintRefusal("write it as \(name)=VALUE or \(name):KIND=VALUE") }
+        guard sides.count == 2 else { throw ConstraintSyntaxError("write it as \(name)=VALUE or \(name):KIND=VALUE") }
         let word = left.count == 2 ? String(left[1]) : DeviceConstraint.Kind.ideal.rawValue
         guard let kind = capability.kinds.first(where: { $0.rawValue == word }) else {
-            throw ConstraintRefusal(
+            throw ConstraintSyntaxError(
                 "the kinds of \(name) are \(capability.kinds.map(\.rawValue).joined(separator: ", "))")
         }
         return (capability, DeviceConstraint(try DeviceConstraint.Value(String(sides[1]), of: capability), kind: kind))

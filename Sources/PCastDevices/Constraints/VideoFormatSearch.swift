@@ -6,23 +6,23 @@ struct VideoFormatSearch {
     static let standard = (width: 1_280.0, height: 720.0, rate: 30.0)
 
     private let formats: [CaptureFormat]
-    private let isTurned: Bool
+    private let isRotated: Bool
     private let prefersCoded: Bool
 
     /// The constraints in the sensor's orientation.
-    private let width: NumberAim
-    private let height: NumberAim
-    private let rate: NumberAim
+    private let width: NumericConstraint
+    private let height: NumericConstraint
+    private let rate: NumericConstraint
 
-    init(capabilities: VideoCapabilities, aims: CapabilityAims, prefersCoded: Bool) {
-        isTurned = capabilities.mountingTurns % 2 != 0
-        width = NumberAim(aims[isTurned ? .height : .width])
-        height = NumberAim(aims[isTurned ? .width : .height])
-        rate = NumberAim(aims[.frameRate])
+    init(capabilities: VideoCapabilities, aims: DeviceConstraintSet, prefersCoded: Bool) {
+        isRotated = capabilities.mountRotation % 2 != 0
+        width = NumericConstraint(aims[isRotated ? .height : .width])
+        height = NumericConstraint(aims[isRotated ? .width : .height])
+        rate = NumericConstraint(aims[.frameRate])
         self.prefersCoded = prefersCoded
         let captured = capabilities.formats.filter { $0.encoding.cost(prefersCoded: prefersCoded) != nil }
-        let pictures = captured.filter { $0.encoding != .h264 }
-        formats = prefersCoded || pictures.isEmpty ? captured : pictures
+        let frames = captured.filter { $0.encoding != .h264 }
+        formats = prefersCoded || frames.isEmpty ? captured : frames
     }
 
     func best() -> VideoFormatChoice? {
@@ -47,7 +47,7 @@ struct VideoFormatSearch {
             width.fit(of: Double(size.width)), height.fit(of: Double(size.height)), rate.fit(of: frameRate.perSecond),
         ]
         return VideoFormatChoice(
-            encoding: format.encoding, dimensions: size, delivered: size.turned(by: isTurned ? 1 : 0),
+            encoding: format.encoding, dimensions: size, delivered: size.turned(by: isRotated ? 1 : 0),
             frameRate: frameRate, fits: fits, score: rateScore + sizeScore,
             deviation: rate.deviation(of: frameRate.perSecond),
             encodingCost: format.encoding.cost(prefersCoded: prefersCoded) ?? 0)

@@ -23,7 +23,7 @@ final class DelayEstimator {
     private static let blockLength = EchoBlock.sampleCount / Decimator.factor
     private static let transformLength = 4_096
     /// The length of captured audio per estimate.
-    private static let heardLength = 1_000
+    private static let capturedLength = 1_000
     private static let earliest = -160
     private static let latest = 2_400
     /// The smallest delay that is estimated.
@@ -34,41 +34,41 @@ final class DelayEstimator {
     private static let quiet: Float = 100
 
     private let transform = RealTransform(length: DelayEstimator.transformLength)
-    private var heardDecimator = Decimator(blockLength: EchoBlock.sampleCount)
+    private var capturedDecimator = Decimator(blockLength: EchoBlock.sampleCount)
     private var playedDecimator = Decimator(blockLength: EchoBlock.sampleCount)
     private let played = VectorBuffer(count: DelayEstimator.transformLength)
     /// The captured audio. Its end is earlier than that of the reference by `earliest`.
-    private let heard = VectorBuffer(count: DelayEstimator.heardLength + 160)
+    private let captured = VectorBuffer(count: DelayEstimator.capturedLength + 160)
     private let samples = VectorBuffer(count: DelayEstimator.transformLength)
     private let playedSpectrum = Spectrum(count: DelayEstimator.transformLength / 2)
-    private let heardSpectrum = Spectrum(count: DelayEstimator.transformLength / 2)
+    private let capturedSpectrum = Spectrum(count: DelayEstimator.transformLength / 2)
     private let cross = Spectrum(count: DelayEstimator.transformLength / 2)
     private let power = VectorBuffer(count: DelayEstimator.transformLength / 2)
     private let block = VectorBuffer(count: DelayEstimator.blockLength)
     private var pending = 0
     private var playedEnergy: Float = 0
-    private var heardEnergy: Float = 0
+    private var capturedEnergy: Float = 0
 
     /// Discards the audio before a gap, but keeps the averages.
     func pause() {
         played.fill(0)
-        heard.fill(0)
+        captured.fill(0)
         pending = 0
     }
 
     /// Adds a block of 5 ms of both signals at the same time. Returns a new estimate; nil if more audio is needed.
-    func observe(played playedBlock: VectorBuffer, heard heardBlock: VectorBuffer) -> Estimate? {
+    func observe(played playedBlock: VectorBuffer, captured capturedBlock: VectorBuffer) -> Estimate? {
         playedDecimator.decimate(playedBlock, into: block)
         played.shift(in: block)
-        heardDecimator.decimate(heardBlock, into: block)
-        heard.shift(in: block)
+        capturedDecimator.decimate(capturedBlock, into: block)
+        captured.shift(in: block)
         pending += Self.blockLength
-        guard pending >= Self.heardLength else { return nil }
+        guard pending >= Self.capturedLength else { return nil }
         pending = 0
         let energy = played.energy
         guard energy > Self.quiet * Float(Self.transformLength) else { return nil }
         playedEnergy = Self.memory * playedEnergy + energy / Float(played.count)
-        heardEnergy = Self.memory * heardEnergy + heard.energy / Float(heard.count)
+        capturedEnergy = Self.memory * capturedEnergy + captured.energy / Float(captured.count)
         accumulate()
         return look()
     }
@@ -76,11 +76,11 @@ final class DelayEstimator {
     private func accumulate() {
         transform.forward(played.floats, into: playedSpectrum)
         samples.fill(0)
-        let start = Self.transformLength + Self.earliest - Self.heardLength
-        (samples.floats + start).update(from: heard.floats, count: Self.heardLength)
-        transform.forward(samples.floats, into: heardSpectrum)
+        let start = Self.transformLength + Self.earliest - Self.capturedLength
+        (samples.floats + start).update(from: captured.floats, count: Self.capturedLength)
+        transform.forward(samples.floats, into: capturedSpectrum)
         let (pr, pi) = (playedSpectrum.real, playedSpectrum.imaginary)
-        let (hr, hi) = (heardSpectrum.real, heardSpectrum.imaginary)
+        let (hr, hi) = (capturedSpectrum.real, capturedSpectrum.imaginary)
         for bin in 0..<power.vectorCount {
             power.vectors[bin] = Self.memory * power.vectors[bin] + pr[bin] * pr[bin] + pi[bin] * pi[bin]
             cross.real[bin] = Self.memory * cross.real[bin] + hr[bin] * pr[bin] + hi[bin] * pi[bin]
@@ -97,22 +97,22 @@ final class DelayEstimator {
         let (low, high) = (Int(150 / width), Int(3_400 / width))
         for bin in 0..<power.count {
             let weight = bin >= low && bin < high ? 1 / (power.floats[bin] + 0.01 * mean) : 0
-            heardSpectrum.realFloats[bin] = cross.realFloats[bin] * weight
-            heardSpectrum.imaginaryFloats[bin] = cross.imaginaryFloats[bin] * weight
+            capturedSpectrum.realFloats[bin] = cross.realFloats[bin] * weight
+            capturedSpectrum.imaginaryFloats[bin] = cross.imaginaryFloats[bin] * weight
         }
-        transform.inverse(heardSpectrum, into: samples.floats)
+        transform.inverse(capturedSpectrum, into: samples.floats)
         func response(_ lag: Int) -> Float { abs(samples.floats[(lag + Self.transformLength) % Self.transformLength]) }
-        var (peak, place, sum) = (Float(0), 0, Float(0))
+        var (peak, peakIndex, sum) = (Float(0), 0, Float(0))
         for lag in Self.earliest...Self.latest {
             let value = response(lag)
             sum += value * value
-            if value > peak { (peak, place) = (value, lag) }
+            if value > peak { (peak, peakIndex) = (value, lag) }
         }
         let rest = (sum / Float(Self.latest - Self.earliest + 1)).squareRoot()
         guard rest > 0 else { return nil }
         // The first arrival may be slightly quieter than the peak.
-        let first = (max(Self.earliest, place - 80)...place).first { response($0) > 0.4 * peak } ?? place
+        let first = (max(Self.earliest, peakIndex - 80)...peakIndex).first { response($0) > 0.4 * peak } ?? peakIndex
         return Estimate(
-            delay: Self.rate.span(ofTicks: Int64(first)), clearness: peak / rest, gain: heardEnergy / playedEnergy)
+            delay: Self.rate.span(ofTicks: Int64(first)), clearness: peak / rest, gain: capturedEnergy / playedEnergy)
     }
 }

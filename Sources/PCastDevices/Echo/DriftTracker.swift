@@ -20,7 +20,7 @@ final class DriftTracker {
     private static let limit: Float = 1e-3
 
     /// The weight of phases that noise alone produces.
-    private static let doubt: Float = 2e8
+    private static let noiseWeight: Float = 2e8
 
     /// The frequency band. Higher frequencies rotate too far between two blocks, and lower ones contain little
     /// information.
@@ -32,12 +32,12 @@ final class DriftTracker {
     private let transform: RealTransform
     private let path = EchoPath()
     private let expected = Spectrum(count: EchoBlock.binCount)
-    private let heard = Spectrum(count: EchoBlock.binCount)
+    private let captured = Spectrum(count: EchoBlock.binCount)
     private let coherence = Coherence(memory: exp(-1 / (DriftTracker.memory * EchoBlock.rate)))
     private let samples = VectorBuffer(count: EchoBlock.transformLength)
     /// The integral part of the rate.
     private(set) var drift: Float = 0
-    private var turn = 0
+    private var group = 0
 
     init(transform: RealTransform) { self.transform = transform }
 
@@ -56,12 +56,14 @@ final class DriftTracker {
         samples.floats.update(repeating: 0, count: start)
         transform.forward(samples.floats, into: expected)
         (samples.floats + start).update(from: block.floats, count: EchoBlock.sampleCount)
-        transform.forward(samples.floats, into: heard)
-        coherence.observe(heard, expected)
+        transform.forward(samples.floats, into: captured)
+        coherence.observe(captured, expected)
         // A quarter of the partitions per block, right after they have been constrained.
-        turn = (turn + 1) % 4
+        group = (group + 1) % 4
         let share = min(1, 4 / (Self.age * EchoBlock.rate))
-        for part in stride(from: turn, to: EchoBlock.partCount, by: 4) { path.follow(learnt, part: part, share: share) }
+        for part in stride(from: group, to: EchoBlock.partCount, by: 4) {
+            path.follow(learnt, part: part, share: share)
+        }
         let late = lateness()
         drift = max(-Self.limit, min(Self.limit, drift - Self.integral * late / EchoBlock.rate))
         pace = max(-Self.limit, min(Self.limit, drift - Self.proportional * late))
@@ -70,12 +72,12 @@ final class DriftTracker {
     /// Returns the time, in seconds, by which the echo is later than predicted: the slope of the phase over frequency,
     /// weighted by its reliability.
     private func lateness() -> Float {
-        var (sum, weights) = (Float(0), Self.doubt)
+        var (sum, weights) = (Float(0), Self.noiseWeight)
         for bin in Self.band {
             let (real, imaginary) = (coherence.cross.realFloats[bin], coherence.cross.imaginaryFloats[bin])
             let power = coherence.power.floats[bin] * coherence.otherPower.floats[bin] + 1e4
-            let likeness = min((real * real + imaginary * imaginary) / power, 0.98)
-            let weight = likeness / (1 - likeness)
+            let similarity = min((real * real + imaginary * imaginary) / power, 0.98)
+            let weight = similarity / (1 - similarity)
             let frequency = Float(bin) * EchoBlock.binWidth
             sum -= weight * frequency * atan2f(imaginary, real)
             weights += weight * frequency * frequency

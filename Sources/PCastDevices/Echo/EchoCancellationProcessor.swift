@@ -8,14 +8,14 @@ final class EchoCancellationProcessor {
     private static let jitter: Int64 = 240
 
     /// The range of the expected power of an echo.
-    private static let mostGain: Float = 10
-    private static let leastGain: Float = 1e-5
+    private static let maximumGain: Float = 10
+    private static let minimumGain: Float = 1e-5
 
     private let channels: Int
-    private let sound: PlayedAudio
+    private let audio: PlayedAudio
     private let reference: PlayedReference
     private let tracker: DriftTracker
-    private let microphones: [EchoMicrophone]
+    private let microphones: [EchoCancelledChannel]
     private let estimator = DelayEstimator()
     private var choice = DelayChoice()
 
@@ -23,16 +23,16 @@ final class EchoCancellationProcessor {
 
     /// The reference at capture time for the estimator, and the position of its next block.
     private let undelayed = VectorBuffer(count: EchoBlock.sampleCount)
-    private var undelayedPlace: Int64 = 0
+    private var undelayedPosition: Int64 = 0
     private var samples = [Int16](repeating: 0, count: EchoBlock.sampleCount)
 
-    init(channels: Int, played sound: PlayedAudio) {
+    init(channels: Int, played audio: PlayedAudio) {
         self.channels = channels
-        self.sound = sound
+        self.audio = audio
         let transform = RealTransform(length: EchoBlock.transformLength)
-        reference = PlayedReference(sound, transform: transform)
+        reference = PlayedReference(audio, transform: transform)
         tracker = DriftTracker(transform: transform)
-        microphones = (0..<channels).map { _ in EchoMicrophone(transform: transform) }
+        microphones = (0..<channels).map { _ in EchoCancelledChannel(transform: transform) }
     }
 
     /// The delay of the echo; nil until it is known.
@@ -85,12 +85,12 @@ final class EchoCancellationProcessor {
 
     /// Estimates the delay and restarts if it has changed.
     private func align(at time: Double) {
-        if abs(undelayedPlace - Int64(time)) > Self.jitter { undelayedPlace = Int64(time) }
-        samples.withUnsafeMutableBufferPointer { sound.read(from: undelayedPlace, into: $0) }
-        undelayedPlace += Int64(samples.count)
+        if abs(undelayedPosition - Int64(time)) > Self.jitter { undelayedPosition = Int64(time) }
+        samples.withUnsafeMutableBufferPointer { audio.read(from: undelayedPosition, into: $0) }
+        undelayedPosition += Int64(samples.count)
         for index in samples.indices { undelayed.floats[index] = Float(samples[index]) }
-        guard let estimate = estimator.observe(played: undelayed, heard: microphones[0].block) else { return }
-        let gain = max(Self.leastGain, min(estimate.gain, Self.mostGain))
+        guard let estimate = estimator.observe(played: undelayed, captured: microphones[0].block) else { return }
+        let gain = max(Self.minimumGain, min(estimate.gain, Self.maximumGain))
         for microphone in microphones { microphone.expect(gain: gain) }
         let chosen = reference.lag.map { TimeSpan(seconds: $0 / 48_000) }
         guard let lag = choice.consider(estimate, chosen: chosen, isHelping: microphones[0].isHelping) else { return }

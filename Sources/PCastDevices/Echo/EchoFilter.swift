@@ -7,7 +7,7 @@
 /// adapts fast while the uncertainty is high, and stops during near-end speech without a double-talk detector.
 final class EchoFilter {
     /// The weight of a partition's presumed power in the growth of its uncertainty.
-    private static let presumedUnrest: Float = 0.3
+    private static let presumedUncertaintyGrowth: Float = 0.3
 
     /// The decay of the presumed power per partition, and the partition at which it starts.
     private static let presumedDecay: Float = 0.7
@@ -20,13 +20,13 @@ final class EchoFilter {
     private static let rounding: Float = 1e3
 
     /// The number of groups in which the partitions are constrained to a block's length, one group per block.
-    private static let turns = 4
+    private static let groups = 4
 
     let path = EchoPath()
 
     /// The relative growth of a partition's uncertainty per block. Larger values learn a changed path faster and
     /// tolerate less near-end speech.
-    var unrest: Float = 1e-4
+    var uncertaintyGrowth: Float = 1e-4
 
     /// The residual of the last block, and the echo that was subtracted.
     let residual = VectorBuffer(count: EchoBlock.sampleCount)
@@ -42,7 +42,7 @@ final class EchoFilter {
     private let spectrum = Spectrum(count: EchoBlock.binCount)
     private let samples = VectorBuffer(count: EchoBlock.transformLength)
     private var presumed = [Float](repeating: 0, count: EchoBlock.partCount)
-    private var turn = 0
+    private var group = 0
 
     init(transform: RealTransform) {
         self.transform = transform
@@ -63,12 +63,12 @@ final class EchoFilter {
     }
 
     /// Subtracts the echo from a captured block.
-    func cancel(_ heard: VectorBuffer, far: FarEnd) {
+    func cancel(_ captured: VectorBuffer, far: FarEnd) {
         path.apply(to: far, into: spectrum)
         transform.inverse(spectrum, into: samples.floats)
         let start = EchoBlock.transformLength - EchoBlock.sampleCount
         echo.floats.update(from: samples.floats + start, count: EchoBlock.sampleCount)
-        for index in 0..<EchoBlock.sampleCount { residual.floats[index] = heard.floats[index] - echo.floats[index] }
+        for index in 0..<EchoBlock.sampleCount { residual.floats[index] = captured.floats[index] - echo.floats[index] }
         samples.fill(0)
         (samples.floats + start).update(from: residual.floats, count: EchoBlock.sampleCount)
         transform.forward(samples.floats, into: spectrum)
@@ -80,19 +80,19 @@ final class EchoFilter {
     /// Estimates the power of the residual echo and of all other audio.
     private func weigh(_ far: FarEnd) {
         uncertainty.fill(0)
-        let doubt = uncertainty.vectors
+        let uncertaintyVectors = uncertainty.vectors
         for part in 0..<EchoBlock.partCount {
             let power = far.spectrum(before: part).1.vectors
             let variance = variances[part].vectors
-            for bin in 0..<EchoBlock.vectorCount { doubt[bin] += power[bin] * variance[bin] }
+            for bin in 0..<EchoBlock.vectorCount { uncertaintyVectors[bin] += power[bin] * variance[bin] }
         }
         let share = Float(EchoBlock.sampleCount) / Float(EchoBlock.transformLength)
         for bin in 0..<EchoBlock.vectorCount {
-            doubt[bin] *= share
+            uncertaintyVectors[bin] *= share
             let (real, imaginary) = (spectrum.real[bin], spectrum.imaginary[bin])
             let power = real * real + imaginary * imaginary
             other.vectors[bin] = Self.memory * other.vectors[bin] + (1 - Self.memory) * power
-            inverse.vectors[bin] = 1 / (doubt[bin] + other.vectors[bin] + Self.rounding)
+            inverse.vectors[bin] = 1 / (uncertaintyVectors[bin] + other.vectors[bin] + Self.rounding)
         }
     }
 
@@ -100,10 +100,10 @@ final class EchoFilter {
         let share = Float(EchoBlock.sampleCount) / Float(EchoBlock.transformLength)
         let (er, ei) = (spectrum.real, spectrum.imaginary)
         for part in 0..<EchoBlock.partCount {
-            let (sound, soundPower) = far.spectrum(before: part)
-            let (xr, xi, power) = (sound.real, sound.imaginary, soundPower.vectors)
+            let (audio, audioPower) = far.spectrum(before: part)
+            let (xr, xi, power) = (audio.real, audio.imaginary, audioPower.vectors)
             let (wr, wi, variance) = (path.parts[part].real, path.parts[part].imaginary, variances[part].vectors)
-            let least = SIMD8<Float>(repeating: Self.presumedUnrest * presumed[part])
+            let least = SIMD8<Float>(repeating: Self.presumedUncertaintyGrowth * presumed[part])
             for bin in 0..<EchoBlock.vectorCount {
                 let gain = variance[bin] * inverse.vectors[bin]
                 let real = wr[bin] + gain * (xr[bin] * er[bin] + xi[bin] * ei[bin])
@@ -111,15 +111,15 @@ final class EchoFilter {
                 wr[bin] = real
                 wi[bin] = imaginary
                 let kept = (1 - share * gain * power[bin]).clamped(lowerBound: .zero, upperBound: .one)
-                variance[bin] = kept * variance[bin] + unrest * (real * real + imaginary * imaginary + least)
+                variance[bin] = kept * variance[bin] + uncertaintyGrowth * (real * real + imaginary * imaginary + least)
             }
         }
     }
 
     /// Removes the wrap-around of the circular convolution from the partitions beyond a block's length.
     private func constrain() {
-        turn = (turn + 1) % Self.turns
-        for part in stride(from: turn, to: EchoBlock.partCount, by: Self.turns) {
+        group = (group + 1) % Self.groups
+        for part in stride(from: group, to: EchoBlock.partCount, by: Self.groups) {
             transform.inverse(path.parts[part], into: samples.floats)
             (samples.floats + EchoBlock.sampleCount)
                 .update(repeating: 0, count: EchoBlock.transformLength - EchoBlock.sampleCount)

@@ -8,8 +8,8 @@ final class EchoPath {
     func apply(to far: FarEnd, into target: Spectrum) {
         target.clear()
         for (index, part) in parts.enumerated() {
-            let (sound, _) = far.spectrum(before: index)
-            let (sr, si, pr, pi) = (sound.real, sound.imaginary, part.real, part.imaginary)
+            let (audio, _) = far.spectrum(before: index)
+            let (sr, si, pr, pi) = (audio.real, audio.imaginary, part.real, part.imaginary)
             let (tr, ti) = (target.real, target.imaginary)
             for bin in 0..<EchoBlock.vectorCount {
                 tr[bin] += sr[bin] * pr[bin] - si[bin] * pi[bin]

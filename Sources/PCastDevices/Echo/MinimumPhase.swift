@@ -9,7 +9,7 @@ final class MinimumPhase {
     private let history = VectorBuffer(count: EchoBlock.transformLength)
     private let samples = VectorBuffer(count: EchoBlock.transformLength)
     private let before = VectorBuffer(count: EchoBlock.transformLength)
-    private let sound = Spectrum(count: EchoBlock.binCount)
+    private let audio = Spectrum(count: EchoBlock.binCount)
     private let product = Spectrum(count: EchoBlock.binCount)
     private var filter = Spectrum(count: EchoBlock.binCount)
     private var next = Spectrum(count: EchoBlock.binCount)
@@ -28,7 +28,7 @@ final class MinimumPhase {
     /// Filters a block in place. The gains are fully effective at its end.
     func apply(_ gains: VectorBuffer, to block: VectorBuffer) {
         history.shift(in: block)
-        transform.forward(history.floats, into: sound)
+        transform.forward(history.floats, into: audio)
         design(gains)
         multiply(by: filter, into: before)
         multiply(by: next, into: samples)
@@ -43,7 +43,7 @@ final class MinimumPhase {
 
     private func multiply(by filter: Spectrum, into target: VectorBuffer) {
         for bin in 0..<EchoBlock.vectorCount {
-            let (sr, si, fr, fi) = (sound.real[bin], sound.imaginary[bin], filter.real[bin], filter.imaginary[bin])
+            let (sr, si, fr, fi) = (audio.real[bin], audio.imaginary[bin], filter.real[bin], filter.imaginary[bin])
             product.real[bin] = sr * fr - si * fi
             product.imaginary[bin] = sr * fi + si * fr
         }

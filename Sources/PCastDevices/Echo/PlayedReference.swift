@@ -17,19 +17,19 @@ final class PlayedReference {
     /// The delay of the reference; nil until it is aligned.
     private(set) var lag: Double?
 
-    private let sound: PlayedAudio
+    private let audio: PlayedAudio
     private var line = FractionalResampler(channels: 1, step: 1)
 
     /// The position of the first sample in `line`.
     private var origin: Int64 = 0
 
     /// The position of the next sample to read.
-    private var place = 0.0
+    private var nextSample = 0.0
     private var samples = [Int16](repeating: 0, count: 512)
     private var floats = [Float](repeating: 0, count: 512)
 
-    init(_ sound: PlayedAudio, transform: RealTransform) {
-        self.sound = sound
+    init(_ audio: PlayedAudio, transform: RealTransform) {
+        self.audio = audio
         far = FarEnd(transform: transform)
     }
 
@@ -37,8 +37,8 @@ final class PlayedReference {
     func align(lag: Double, at time: Double, pace: Double) {
         self.lag = lag
         let blocks = EchoBlock.partCount + 2
-        place = time - lag - Double(blocks * EchoBlock.sampleCount) * (1 + pace)
-        origin = Int64(place) - Int64(line.reach) - 1
+        nextSample = time - lag - Double(blocks * EchoBlock.sampleCount) * (1 + pace)
+        origin = Int64(nextSample) - Int64(line.reach) - 1
         line.restart()
         for _ in 0..<blocks { advance(pace: pace) }
     }
@@ -47,9 +47,9 @@ final class PlayedReference {
     /// samples, so that the reference was realigned.
     func resume(at time: Double, pace: Double) -> Bool {
         guard let lag else { return false }
-        if abs(time - lag - place) < Self.tolerance {
+        if abs(time - lag - nextSample) < Self.tolerance {
             // The clocks may differ in their number of samples per second.
-            self.lag = time - place
+            self.lag = time - nextSample
             return false
         }
         align(lag: lag, at: time, pace: pace)
@@ -58,19 +58,19 @@ final class PlayedReference {
 
     /// Reads the next block.
     func advance(pace: Double) {
-        let first = place - Double(origin)
+        let first = nextSample - Double(origin)
         let step = 1 + pace
         let needed = Int64(first + step * Double(EchoBlock.sampleCount)) + Int64(line.reach) + 2
         while line.end < needed { append(Int(min(needed - line.end, Int64(samples.count)))) }
         line.read(from: first, step: step, into: UnsafeMutableBufferPointer(start: block.floats, count: block.count))
-        place += step * Double(EchoBlock.sampleCount)
-        line.forget(before: place - Double(origin))
+        nextSample += step * Double(EchoBlock.sampleCount)
+        line.discard(before: nextSample - Double(origin))
         far.append(block)
     }
 
     private func append(_ count: Int) {
         samples.withUnsafeMutableBufferPointer {
-            sound.read(from: origin + line.end, into: UnsafeMutableBufferPointer(rebasing: $0[..<count]))
+            audio.read(from: origin + line.end, into: UnsafeMutableBufferPointer(rebasing: $0[..<count]))
         }
         for index in 0..<count { floats[index] = Float(samples[index]) }
         floats.withUnsafeBufferPointer { line.append(UnsafeBufferPointer(rebasing: $0[..<count])) }

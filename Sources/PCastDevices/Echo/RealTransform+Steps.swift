@@ -40,10 +40,10 @@ extension RealTransform {
 
     @inline(__always)
     private func butterfly(
-        _ from: Parts, _ to: Parts, at places: (Int, Int, Int, Int), to target: Int, stride: Int, turn: Int
+        _ from: Parts, _ to: Parts, at indices: (Int, Int, Int, Int), to target: Int, stride: Int, turn: Int
     ) {
         let (xr, xi) = from
-        let (a, b, c, d) = places
+        let (a, b, c, d) = indices
         let (sumReal, sumImaginary) = (xr[a] + xr[c], xi[a] + xi[c])
         let (differenceReal, differenceImaginary) = (xr[a] - xr[c], xi[a] - xi[c])
         let (otherSumReal, otherSumImaginary) = (xr[b] + xr[d], xi[b] + xi[d])
@@ -58,10 +58,10 @@ extension RealTransform {
     }
 
     @inline(__always)
-    private func store(_ real: Float, _ imaginary: Float, _ to: Parts, _ place: Int, _ turn: Int) {
+    private func store(_ real: Float, _ imaginary: Float, _ to: Parts, _ target: Int, _ turn: Int) {
         let (c, s) = (turns.realFloats[turn], turns.imaginaryFloats[turn])
-        to.0[place] = real * c - imaginary * s
-        to.1[place] = real * s + imaginary * c
+        to.0[target] = real * c - imaginary * s
+        to.1[target] = real * s + imaginary * c
     }
 
     /// Computes a step whose vectors cover values with the same rotation.

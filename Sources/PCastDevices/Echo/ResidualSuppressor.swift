@@ -42,11 +42,11 @@ final class ResidualSuppressor {
 
     private let residualPower = VectorBuffer(count: EchoBlock.binCount)
     private let echoPower = VectorBuffer(count: EchoBlock.binCount)
-    private let doubt = VectorBuffer(count: EchoBlock.binCount)
-    private let heardSpectrum = Spectrum(count: EchoBlock.binCount)
+    private let uncertaintyPower = VectorBuffer(count: EchoBlock.binCount)
+    private let capturedSpectrum = Spectrum(count: EchoBlock.binCount)
 
     /// The coherence of the captured audio with the predicted echo over 50 ms, and of the residual with it over 160 ms.
-    private let heardCoherence = Coherence(memory: 0.9)
+    private let capturedCoherence = Coherence(memory: 0.9)
     private let leftCoherence = Coherence(memory: 0.97)
     private let noise = VectorBuffer(count: EchoBlock.binCount)
     private let gains = VectorBuffer(count: EchoBlock.binCount)
@@ -71,18 +71,18 @@ final class ResidualSuppressor {
 
     /// Resumes after a pause. Everything but the noise of the room is reset.
     func resume() {
-        for buffer in [residual, echo, residualPower, echoPower, doubt] { buffer.fill(0) }
-        heardCoherence.clear()
+        for buffer in [residual, echo, residualPower, echoPower, uncertaintyPower] { buffer.fill(0) }
+        capturedCoherence.clear()
         leftCoherence.clear()
         gains.fill(1)
         shaper.reset()
     }
 
-    /// Suppresses the residual echo in a block. `taken` is the echo that the filter subtracted, and `uncertainty` the
+    /// Suppresses the residual echo in a block. `echoEstimate` is the echo that the filter subtracted, and `uncertainty` the
     /// power of the residual echo that it estimates.
-    func suppress(_ block: VectorBuffer, echo taken: VectorBuffer, uncertainty: VectorBuffer) {
+    func suppress(_ block: VectorBuffer, echo echoEstimate: VectorBuffer, uncertainty: VectorBuffer) {
         residual.shift(in: block)
-        echo.shift(in: taken)
+        echo.shift(in: echoEstimate)
         analyze(residual, into: residualSpectrum)
         analyze(echo, into: echoSpectrum)
         average(uncertainty)
@@ -92,8 +92,8 @@ final class ResidualSuppressor {
         shaper.apply(smooth, to: block)
     }
 
-    private func analyze(_ sound: VectorBuffer, into spectrum: Spectrum) {
-        for index in 0..<sound.vectorCount { samples.vectors[index] = sound.vectors[index] * window.vectors[index] }
+    private func analyze(_ audio: VectorBuffer, into spectrum: Spectrum) {
+        for index in 0..<audio.vectorCount { samples.vectors[index] = audio.vectors[index] * window.vectors[index] }
         transform.forward(samples.floats, into: spectrum)
     }
 
@@ -108,28 +108,28 @@ final class ResidualSuppressor {
             let left = rr[bin] * rr[bin] + ri[bin] * ri[bin]
             residualPower.vectors[bin] = kept * residualPower.vectors[bin] + (1 - kept) * left
             echoPower.vectors[bin] = kept * echoPower.vectors[bin] + (1 - kept) * echo
-            doubt.vectors[bin] = kept * doubt.vectors[bin] + scale * uncertainty.vectors[bin]
-            heardSpectrum.real[bin] = rr[bin] + er[bin]
-            heardSpectrum.imaginary[bin] = ri[bin] + ei[bin]
+            uncertaintyPower.vectors[bin] = kept * uncertaintyPower.vectors[bin] + scale * uncertainty.vectors[bin]
+            capturedSpectrum.real[bin] = rr[bin] + er[bin]
+            capturedSpectrum.imaginary[bin] = ri[bin] + ei[bin]
         }
-        heardCoherence.observe(heardSpectrum, echoSpectrum)
+        capturedCoherence.observe(capturedSpectrum, echoSpectrum)
         leftCoherence.observe(residualSpectrum, echoSpectrum)
     }
 
     /// The fraction of the residual that the predicted echo explains. It is small for near-end speech and large for an
     /// outdated path.
-    var misfit: Float { leftCoherence.share }
+    var residualEchoShare: Float { leftCoherence.share }
 
     /// Returns the probability that there is only echo: 0 with near-end speech, 1 without, by the coherence with the
     /// predicted echo.
     private func alone() -> Float {
-        max(0, min(1, (heardCoherence.share - Self.aloneFrom) / (Self.aloneTo - Self.aloneFrom)))
+        max(0, min(1, (capturedCoherence.share - Self.aloneFrom) / (Self.aloneTo - Self.aloneFrom)))
     }
 
     private func presume(alone: Float) {
         let share = Self.leak * (1 + Self.leakAlone * alone * alone)
         for bin in 0..<EchoBlock.vectorCount {
-            presumed.vectors[bin] = Self.caution * doubt.vectors[bin] + share * echoPower.vectors[bin]
+            presumed.vectors[bin] = Self.caution * uncertaintyPower.vectors[bin] + share * echoPower.vectors[bin]
         }
     }
 

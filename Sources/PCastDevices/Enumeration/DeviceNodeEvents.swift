@@ -1,7 +1,7 @@
 import CV4L2
 import Glibc
 
-/// The inotify events of device nodes: `/dev/video*` and the content of `/dev/snd`, which exists while there is a sound
+/// The inotify events of device nodes: `/dev/video*` and the content of `/dev/snd`, which exists while there is a audio
 /// card.
 ///
 /// It is `@unchecked Sendable` because only one thread uses it.
@@ -12,7 +12,7 @@ final class DeviceNodeEvents: @unchecked Sendable {
     let descriptor: Int32
     private let folder: String
     private let main: Int32
-    private var sound: Int32 = -1
+    private var audio: Int32 = -1
 
     init(folder: String) throws(DriverError) {
         self.folder = folder
@@ -20,12 +20,12 @@ final class DeviceNodeEvents: @unchecked Sendable {
         guard descriptor >= 0 else { throw DriverError("inotify_init", errno) }
         main = inotify_add_watch(descriptor, folder, Self.mask)
         guard main >= 0 else { throw DriverError("inotify_add_watch", errno) }
-        watchSound()
+        watchAudio()
     }
 
     deinit { close(descriptor) }
 
-    private func watchSound() { sound = inotify_add_watch(descriptor, folder + "/snd", Self.mask | UInt32(IN_ONLYDIR)) }
+    private func watchAudio() { audio = inotify_add_watch(descriptor, folder + "/snd", Self.mask | UInt32(IN_ONLYDIR)) }
 
     /// Reads all pending events. Returns whether any concerns devices.
     func take() -> Bool {
@@ -52,9 +52,9 @@ final class DeviceNodeEvents: @unchecked Sendable {
         // Events were lost, so devices may have changed.
         if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { return true }
         if event.wd == main {
-            if name == "snd", event.mask & UInt32(IN_CREATE | IN_MOVED_TO) != 0 { watchSound() }
+            if name == "snd", event.mask & UInt32(IN_CREATE | IN_MOVED_TO) != 0 { watchAudio() }
             return name == "snd" || name.hasPrefix("video")
         }
-        return event.wd == sound && event.mask & UInt32(IN_IGNORED) == 0
+        return event.wd == audio && event.mask & UInt32(IN_IGNORED) == 0
     }
 }

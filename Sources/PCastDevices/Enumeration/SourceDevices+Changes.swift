@@ -8,7 +8,7 @@ extension SourceDevices {
     public static func changes(_ mediaType: MediaType) throws(DeviceError) -> AsyncStream<SourceDeviceChange> {
         let known = Mutex(try enumerate(mediaType))
         let (stream, continuation) = AsyncStream<SourceDeviceChange>.makeStream(bufferingPolicy: .bufferingNewest(256))
-        let watch = try DeviceNodeWatch {
+        let watch = try DeviceNodeMonitor {
             guard let now = try? enumerate(mediaType) else { return }
             let before = known.withLock { known in
                 defer { known = now }

@@ -18,7 +18,7 @@ public enum SourceDevices {
     /// An accelerometer belongs to the machine, so every camera can follow it.
     private static func cameras() -> [SourceDevice] {
         var cameras = Cameras.enumerate()
-        guard !cameras.isEmpty, AccelerometerWatch().isPresent else { return cameras }
+        guard !cameras.isEmpty, AccelerometerMonitor().isPresent else { return cameras }
         for index in cameras.indices {
             guard case .video(var capabilities) = cameras[index].capabilities else { continue }
             capabilities.canFollowDevice = true
@@ -110,7 +110,7 @@ public enum SourceDevices {
         case .physical:
             return try CameraSource(
                 id: device.id, configuration: configuration, passesThrough: request.passesThrough,
-                holdsFrameRate: request.demandsFrameRate)
+                locksFrameRate: request.demandsFrameRate)
         case .systemOutput:
             return try ScreenSource(
                 ScreenSpecification(device.id), frameRate: min(FrameRate(240), configuration.frameRate))

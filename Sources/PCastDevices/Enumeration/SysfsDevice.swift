@@ -6,7 +6,7 @@ struct SysfsDevice: Hashable, Sendable {
     let path: String
     private let root: String
 
-    /// Finds a device by its class, such as `video4linux` or `sound`, and its name, such as `video0`. Returns nil if
+    /// Finds a device by its class, such as `video4linux` or `audio`, and its name, such as `video0`. Returns nil if
     /// there is none. `root` is the mount point of sysfs.
     init?(subsystem: String, name: String, root: String = "/sys") {
         guard let root = Self.resolved(root), let path = Self.resolved("\(root)/class/\(subsystem)/\(name)") else {

@@ -16,7 +16,7 @@ public final class AudioInput: AudioSource {
 
     private let current: SharedState<Current>
     private let slot: SwitchableSource<AudioFrame>
-    private let sound = EchoCancelledInput()
+    private let audio = EchoCancelledInput()
 
     /// Opens the best device for a request. Throws `DeviceError`: `.notFound`, `.unmet` if no device satisfies a
     /// required constraint, `.busy`, `.forbidden` or `.faulty`.
@@ -36,18 +36,18 @@ public final class AudioInput: AudioSource {
         slot = SwitchableSource<AudioFrame>(
             name: "audio", source: source.mediaSource, timeout: Self.timeout,
             opening: Self.opening(request, selection, current),
-            standIn: {
+            substitute: {
                 let channels = current.withLock { $0.source.channels }
-                let silence = [Int16](repeating: 0, count: AudioBeat.sampleCount * channels)
+                let silence = [Int16](repeating: 0, count: AudioFrameTiming.sampleCount * channels)
                 return .init(
-                    interval: AudioBeat.due(0),
+                    interval: AudioFrameTiming.due(0),
                     sample: { time in
                         AudioFrame(
-                            samples: silence, channels: channels, captureTime: time - AudioBeat.due(0),
+                            samples: silence, channels: channels, captureTime: time - AudioFrameTiming.due(0),
                             timestamp: MediaTime(ticks: 0, rate: .opus))
                     })
             })
-        sound.follow(selection)
+        audio.follow(selection)
     }
 
     // MARK: State
@@ -74,12 +74,12 @@ public final class AudioInput: AudioSource {
     public func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
-        let (current, sound) = (current, sound)
+        let (current, audio) = (current, audio)
         try slot.start(
             deliver: { frame in
                 let captured = frame.captureTime ?? MonotonicClock.wallTime() - frame.length
-                var frame = sound.clean(frame, captured: captured)
-                let placed = current.withLock { $0.timeline.place(captured, samples: frame.sampleCount) }
+                var frame = audio.clean(frame, captured: captured)
+                let placed = current.withLock { $0.timeline.timestamp(captured, samples: frame.sampleCount) }
                 guard let placed else { return }
                 frame.captureTime = captured
                 frame.timestamp = placed
@@ -118,7 +118,7 @@ public final class AudioInput: AudioSource {
             current.request = request
             current.selection = selection
         }
-        sound.follow(selection)
+        audio.follow(selection)
     }
 
     /// Returns a function that opens the selected device repeatedly.

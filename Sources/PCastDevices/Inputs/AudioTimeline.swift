@@ -10,7 +10,7 @@ struct AudioTimeline {
     private var next: Int64 = 0
 
     /// Returns the timestamp of a frame; nil if its time is already covered, e.g., when another microphone takes over.
-    mutating func place(_ captureTime: WallTime, samples: Int) -> MediaTime? {
+    mutating func timestamp(_ captureTime: WallTime, samples: Int) -> MediaTime? {
         let origin = origin ?? captureTime
         self.origin = origin
         let captured = ClockRate.opus.ticks(in: captureTime - origin)

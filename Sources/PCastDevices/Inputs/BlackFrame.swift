@@ -3,12 +3,14 @@ import PCastCore
 
 /// The black frames that replace those of a disconnected camera.
 enum BlackFrame {
-    static func standIn(_ dimensions: Dimensions, frameRate: Double) -> SwitchableSource<VideoSample>.StandIn {
+    static func substitute(_ dimensions: Dimensions, frameRate: Double)
+        -> SwitchableSource<VideoSample>.SubstituteSample
+    {
         let black = frame(dimensions)
-        return SwitchableSource.StandIn(
+        return SwitchableSource.SubstituteSample(
             interval: TimeSpan(seconds: 1 / max(1, frameRate)),
             sample: { time in
-                .picture(black.retimed(captureTime: time, timestamp: MediaTime(ticks: 0, rate: .video)))
+                .frame(black.retimed(captureTime: time, timestamp: MediaTime(ticks: 0, rate: .video)))
             })
     }
 

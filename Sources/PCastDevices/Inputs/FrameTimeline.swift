@@ -6,7 +6,7 @@ struct FrameTimeline {
     private var last: Int64 = -1
 
     /// Returns the timestamp of a frame. It is later than the previous one, even if the sources' clocks differ.
-    mutating func place(_ captureTime: WallTime) -> MediaTime {
+    mutating func timestamp(_ captureTime: WallTime) -> MediaTime {
         let origin = origin ?? captureTime
         self.origin = origin
         last = max(last + 1, ClockRate.video.ticks(in: captureTime - origin))

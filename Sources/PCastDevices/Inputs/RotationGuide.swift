@@ -8,17 +8,17 @@ final class RotationGuide: Sendable {
         var policy = RotationPolicy(mode: .automatic)
         var device: Orientation?
         var userInterface = FrameRotation.none
-        var following: AccelerometerWatch.Following?
+        var following: AccelerometerMonitor.Following?
         var decision = RotationPolicy.Decision(turn: .none, guide: .userInterface)
-        var onTurn: (@Sendable () -> Void)?
+        var onRotation: (@Sendable () -> Void)?
 
         mutating func decide() { decision = policy.decide(device: device, userInterface: userInterface) }
     }
 
-    private let accelerometer: AccelerometerWatch
+    private let accelerometer: AccelerometerMonitor
     private let state = Mutex(State())
 
-    init(accelerometer: AccelerometerWatch) { self.accelerometer = accelerometer }
+    init(accelerometer: AccelerometerMonitor) { self.accelerometer = accelerometer }
 
     var turn: FrameRotation { state.withLock { $0.decision.turn } }
 
@@ -26,18 +26,18 @@ final class RotationGuide: Sendable {
     var isUnmet: Bool { state.withLock { $0.decision.isUnmet } }
 
     /// Has a change of ``turn`` reported, on the thread that causes it.
-    func setTurnCallback(_ callback: @escaping @Sendable () -> Void) { state.withLock { $0.onTurn = callback } }
+    func setRotationCallback(_ callback: @escaping @Sendable () -> Void) { state.withLock { $0.onRotation = callback } }
 
     func setUserInterface(_ turn: FrameRotation) { change { $0.userInterface = turn } }
 
     private func change(_ body: (inout State) -> Void) {
-        let onTurn = state.withLock { state in
+        let onRotation = state.withLock { state in
             let former = state.decision.turn
             body(&state)
             state.decide()
-            return state.decision.turn == former ? nil : state.onTurn
+            return state.decision.turn == former ? nil : state.onRotation
         }
-        onTurn?()
+        onRotation?()
     }
 
     /// Adopts the rotation policy of a selection; nil and other devices than cameras have none.
@@ -47,7 +47,7 @@ final class RotationGuide: Sendable {
         else { return leave(RotationPolicy(mode: .followUIRotation)) }
         let policy = RotationPolicy(
             mode: selection.configuration.rotationMode,
-            mounting: FrameRotation(degrees: capabilities.mountingTurns * 90) ?? .none,
+            mounting: FrameRotation(degrees: capabilities.mountRotation * 90) ?? .none,
             facing: selection.device.info.facingMode)
         guard policy.mode != .followUIRotation, accelerometer.isPresent else { return leave(policy) }
         change { $0.policy = policy }

@@ -27,13 +27,13 @@ public struct SourceInputs: Sendable {
         }
     }
 
-    /// Creates inputs from an open file or address. `pictures` may wrap its video source. Throws `DeviceError.noTrack`.
+    /// Creates inputs from an open file or address. `frames` may wrap its video source. Throws `DeviceError.noTrack`.
     public init(
-        opened source: URISource, pictures: (any VideoSource) -> any VideoSource = { $0 }
+        opened source: URISource, frames: (any VideoSource) -> any VideoSource = { $0 }
     ) throws(DeviceError) {
         let specification = SourceSpecification.uri(source.uri, isLooping: false)
         if source.media.contains(.video) {
-            video = VideoInput(opened: pictures(try source.video()), request: VideoRequest(specification))
+            video = VideoInput(opened: frames(try source.video()), request: VideoRequest(specification))
         }
         if source.media.contains(.audio) {
             audio = AudioInput(opened: try source.audio(), request: AudioRequest(specification))

@@ -11,7 +11,7 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
     typealias Opening = @Sendable () throws(DeviceError) -> Source
 
     /// The substitute samples while the device is disconnected.
-    struct StandIn: Sendable {
+    struct SubstituteSample: Sendable {
         /// The interval between samples.
         var interval: TimeSpan
         var sample: @Sendable (WallTime) -> Sample
@@ -23,7 +23,7 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
         /// The device is disconnected and awaited.
         case absent(WorkerThread, CancellableSleep)
         /// The device was released deliberately.
-        case resting
+        case released
         case over
     }
 
@@ -36,8 +36,8 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
         var generation = 0
         var lastGeneration = 0
         /// Whether a source is about to take over, and its end if it ended meanwhile.
-        var isTaking = false
-        var endedWhileTaking: SourceEnd?
+        var isSwitching = false
+        var endedWhileSwitching: SourceEnd?
         var deliver: (@Sendable (Sample) -> Void)?
         var ended: (@Sendable (SourceEnd) -> Void)?
     }
@@ -47,21 +47,21 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
 
     private let name: String
     private let timeout: TimeSpan
-    private let standIn: @Sendable () -> StandIn
+    private let substitute: @Sendable () -> SubstituteSample
     private let state: Mutex<State>
     private let delivery = Mutex(())
     /// The lock for opening and closing devices, which takes time.
     private let operations = Mutex(())
 
     /// Creates a slot with a source that is open but not started. `opening` opens the same source again. `timeout` is
-    /// the time for which a disconnected device is awaited. `standIn` returns the substitute samples.
+    /// the time for which a disconnected device is awaited. `substitute` returns the substitute samples.
     init(
         name: String, source: Source, timeout: TimeSpan, opening: @escaping Opening,
-        standIn: @escaping @Sendable () -> StandIn
+        substitute: @escaping @Sendable () -> SubstituteSample
     ) {
         self.name = name
         self.timeout = timeout
-        self.standIn = standIn
+        self.substitute = substitute
         state = Mutex(State(source: source, opening: opening))
     }
 
@@ -75,7 +75,7 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
     ) throws(DeviceError) {
         let (source, generation) = state.withLock { state -> (Source?, Int) in
             guard case .idle = state.phase else { return (nil, 0) }
-            state.phase = state.source == nil ? .resting : .running
+            state.phase = state.source == nil ? .released : .running
             state.deliver = deliver
             state.ended = ended
             return (state.source, state.generation)
@@ -134,8 +134,8 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
             switch state.phase {
             case .running, .absent:
                 state.generation = state.lastGeneration
-                state.isTaking = true
-            case .idle, .resting, .over: break
+                state.isSwitching = true
+            case .idle, .released, .over: break
             }
             return (state.lastGeneration, before, state.phase)
         }
@@ -147,27 +147,27 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
             } catch {
                 state.withLock { state in
                     if state.generation == generation { state.generation = before }
-                    state.isTaking = false
-                    state.endedWhileTaking = nil
+                    state.isSwitching = false
+                    state.endedWhileSwitching = nil
                 }
                 source.stop()
                 throw error
             }
         case .idle: break
-        case .resting, .over: isWanted = false
+        case .released, .over: isWanted = false
         }
         let (former, end) = state.withLock { state -> (Source?, SourceEnd?) in
             state.opening = opening
-            state.isTaking = false
+            state.isSwitching = false
             if case .over = state.phase { isWanted = false }
             guard isWanted else { return (nil, nil) }
             defer {
                 state.source = source
-                state.endedWhileTaking = nil
+                state.endedWhileSwitching = nil
             }
             state.generation = generation
             if case .absent = state.phase { state.phase = .running }
-            return (state.source, state.endedWhileTaking)
+            return (state.source, state.endedWhileSwitching)
         }
         if case .absent(_, let sleep) = phase { sleep.cancel() }
         if !isWanted { source.stop() }
@@ -181,9 +181,9 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
             let (source, phase) = state.withLock { state -> (Source?, Phase) in
                 let phase = state.phase
                 switch phase {
-                case .running, .absent: state.phase = .resting
+                case .running, .absent: state.phase = .released
                 case .idle: break
-                case .resting, .over: return (nil, phase)
+                case .released, .over: return (nil, phase)
                 }
                 defer { state.source = nil }
                 state.generation = -1
@@ -202,7 +202,7 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
         operations.withLock { _ in
             let opening = state.withLock { state -> Opening? in
                 switch state.phase {
-                case .resting: state.opening
+                case .released: state.opening
                 case .idle: state.source == nil ? state.opening : nil
                 case .running, .absent, .over: nil
                 }
@@ -219,7 +219,7 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
         }
     }
 
-    private func wake() { state.withLock { if case .resting = $0.phase { $0.phase = .running } } }
+    private func wake() { state.withLock { if case .released = $0.phase { $0.phase = .running } } }
 
     // MARK: The source
 
@@ -239,8 +239,8 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
     private func sourceEnded(_ end: SourceEnd, _ generation: Int) {
         let isNow = state.withLock { state in
             guard state.generation == generation else { return false }
-            if state.isTaking { state.endedWhileTaking = end }
-            return !state.isTaking
+            if state.isSwitching { state.endedWhileSwitching = end }
+            return !state.isSwitching
         }
         guard isNow else { return }
         switch end {
@@ -284,13 +284,13 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
 
     /// Delivers substitute samples and tries to open the device. It is the body of a thread.
     private func wait(_ sleep: CancellableSleep, _ reason: String) {
-        let standIn = standIn()
+        let substitute = substitute()
         let began = MonotonicClock.now()
-        var beat = began
+        var frameIndex = began
         var nextLook = began + Self.retryInterval
-        while sleep.sleep(until: beat) {
+        while sleep.sleep(until: frameIndex) {
             let now = MonotonicClock.reference()
-            deliverStandIn(standIn.sample(now.wallTime), unless: sleep)
+            deliverSubstitute(substitute.sample(now.wallTime), unless: sleep)
             if now.instant >= nextLook {
                 nextLook = now.instant + Self.retryInterval
                 if isBack() { return }
@@ -298,11 +298,11 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
             if now.instant - began > timeout {
                 return finish(.failed("\(reason), and it did not return within \(timeout)"))
             }
-            beat = beat + standIn.interval
+            frameIndex = frameIndex + substitute.interval
         }
     }
 
-    private func deliverStandIn(_ sample: Sample, unless sleep: CancellableSleep) {
+    private func deliverSubstitute(_ sample: Sample, unless sleep: CancellableSleep) {
         delivery.withLock { _ in
             let deliver = state.withLock { state -> (@Sendable (Sample) -> Void)? in
                 guard case .absent(_, let current) = state.phase, current === sleep else { return nil }

@@ -23,15 +23,15 @@ public final class VideoInput: VideoSource {
     private let current: SharedState<Current>
     private let slot: SwitchableSource<VideoSample>
     private let rotation: RotationGuide
-    private let pictures: UprightFrames
+    private let frames: InputRotation
 
     /// Opens the best device for a request. Throws `DeviceError`: `.notFound`, `.unmet` if no device satisfies a
     /// required constraint, `.busy`, `.forbidden` or `.faulty`.
     public convenience init(_ request: VideoRequest) throws(DeviceError) {
-        try self.init(request, accelerometer: AccelerometerWatch())
+        try self.init(request, accelerometer: AccelerometerMonitor())
     }
 
-    convenience init(_ request: VideoRequest, accelerometer: AccelerometerWatch) throws(DeviceError) {
+    convenience init(_ request: VideoRequest, accelerometer: AccelerometerMonitor) throws(DeviceError) {
         let selection = try SourceDevices.select(request)
         let rotation = RotationGuide(accelerometer: accelerometer)
         rotation.follow(selection)
@@ -47,7 +47,7 @@ public final class VideoInput: VideoSource {
 
     /// Creates an input from an open source, such as the video of a file.
     public convenience init(opened source: any VideoSource, request: VideoRequest) {
-        let rotation = RotationGuide(accelerometer: AccelerometerWatch())
+        let rotation = RotationGuide(accelerometer: AccelerometerMonitor())
         rotation.follow(nil)
         self.init(source, nil, request, rotation)
     }
@@ -59,15 +59,15 @@ public final class VideoInput: VideoSource {
         let current = SharedState(Current(request: request, selection: selection, source: source))
         self.current = current
         self.rotation = rotation
-        pictures = UprightFrames(guide: rotation)
+        frames = InputRotation(guide: rotation)
         slot = SwitchableSource<VideoSample>(
             name: "video", source: source.mediaSource, timeout: Self.timeout,
             opening: Self.opening(request, selection, current, rotation),
-            standIn: {
+            substitute: {
                 let (dimensions, rate) = current.withLock { ($0.source.dimensions, $0.source.nominalFrameRate) }
-                return BlackFrame.standIn(dimensions, frameRate: rate)
+                return BlackFrame.substitute(dimensions, frameRate: rate)
             })
-        rotation.setTurnCallback { [weak self] in self?.aimAgain() }
+        rotation.setRotationCallback { [weak self] in self?.updateFocusTarget() }
         adjust()
     }
 
@@ -82,7 +82,7 @@ public final class VideoInput: VideoSource {
     /// The reason for each capability whose ideal value is unsatisfied, for display.
     public var unmet: [DeviceCapability: String] {
         var unmet = current.withLock { current in
-            (current.selection?.unmet ?? [:]).merging(current.unmet) { wish, _ in wish }
+            (current.selection?.unmet ?? [:]).merging(current.unmet) { first, _ in first }
         }
         if rotation.isUnmet { unmet[.videoSourceRotationMode] = "there is no accelerometer" }
         return unmet
@@ -98,7 +98,7 @@ public final class VideoInput: VideoSource {
 
     /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
     /// through, or if the source does not encode.
-    public var passThroughObstacle: PassThroughObstacle? { current.withLock { $0.source }.passThroughObstacle }
+    public var transcodeReason: TranscodeReason? { current.withLock { $0.source }.transcodeReason }
 
     /// Whether the device is open. It is not while the input is paused or the device is disconnected.
     public var isOpen: Bool { slot.isOpen }
@@ -110,19 +110,19 @@ public final class VideoInput: VideoSource {
     public func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
-        let (current, pictures) = (current, pictures)
+        let (current, frames) = (current, frames)
         try slot.start(
             deliver: { sample in
                 switch sample {
-                case .picture(let picture):
-                    let turned = pictures.upright(picture)
-                    let captured = picture.captureTime ?? MonotonicClock.wallTime()
-                    let timestamp = current.withLock { $0.timeline.place(captured) }
-                    deliver(.picture(turned.retimed(captureTime: captured, timestamp: timestamp)))
+                case .frame(let videoFrame):
+                    let turned = frames.upright(videoFrame)
+                    let captured = videoFrame.captureTime ?? MonotonicClock.wallTime()
+                    let timestamp = current.withLock { $0.timeline.timestamp(captured) }
+                    deliver(.frame(turned.retimed(captureTime: captured, timestamp: timestamp)))
                 case .coded(var frame):
                     let captured = frame.captureTime ?? MonotonicClock.wallTime()
                     frame.captureTime = captured
-                    frame.timestamp = current.withLock { $0.timeline.place(captured) }
+                    frame.timestamp = current.withLock { $0.timeline.timestamp(captured) }
                     deliver(.coded(frame))
                 }
             }, ended: ended)
@@ -169,7 +169,7 @@ public final class VideoInput: VideoSource {
 
     /// Sets the clockwise rotation of the device relative to the application's user interface, which
     /// `VideoSourceRotationMode.followUIRotation` uses.
-    public func setUserInterfaceTurn(_ turn: FrameRotation) { rotation.setUserInterface(turn) }
+    public func setUserInterfaceRotation(_ turn: FrameRotation) { rotation.setUserInterface(turn) }
 
     /// Requests a key frame from a device that encodes.
     public func requestKeyFrame() {
@@ -179,13 +179,13 @@ public final class VideoInput: VideoSource {
     private func adjust() {
         let (source, selection, request) = current.withLock { ($0.source, $0.selection, $0.request) }
         guard let adjustable = source as? any AdjustableSource, let selection else { return }
-        let aimed = Self.aimed(selection, request, rotation, obstacle: source.passThroughObstacle)
+        let aimed = Self.aimed(selection, request, rotation, transcodeReason: source.transcodeReason)
         let unmet = adjustable.unmet.merging(adjustable.apply(aimed.configuration)) { _, applied in applied }
         current.withLock { $0.unmet = unmet }
     }
 
     /// A focus target is a position of the frame as displayed, which a rotation changes.
-    private func aimAgain() {
+    private func updateFocusTarget() {
         if current.withLock({ $0.selection?.configuration.focusTarget }) != nil { adjust() }
     }
 
@@ -193,9 +193,10 @@ public final class VideoInput: VideoSource {
     /// camera codes them are not rotated.
     private static func aimed(
         _ selection: VideoSelection, _ request: VideoRequest, _ rotation: RotationGuide,
-        obstacle: PassThroughObstacle? = nil
+        transcodeReason: TranscodeReason? = nil
     ) -> VideoSelection {
-        let isPassedThrough = request.passesThrough && obstacle == nil && selection.configuration.encoding == .h264
+        let isPassedThrough =
+            request.passesThrough && transcodeReason == nil && selection.configuration.encoding == .h264
         var selection = selection
         selection.configuration.focusTarget = selection.configuration.focusTarget?
             .beforeRotation(isPassedThrough ? .none : rotation.turn)

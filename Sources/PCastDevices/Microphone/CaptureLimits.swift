@@ -4,7 +4,7 @@ import Glibc
 /// The sample rates and channels that a PCM device supports.
 struct CaptureLimits: Hashable {
     /// The common sample rates. Others are never the better choice.
-    static let usualRates = [
+    static let commonRates = [
         8_000, 11_025, 16_000, 22_050, 32_000, 44_100, 48_000, 88_200, 96_000, 176_400, 192_000,
     ]
 
@@ -25,7 +25,7 @@ struct CaptureLimits: Hashable {
         guard snd_pcm_hw_params_any(pcm, parameters) >= 0 else { return nil }
         // alsa-lib's resampling is not a capability of the hardware.
         snd_pcm_hw_params_set_rate_resample(pcm, parameters, 0)
-        rates = Self.usualRates.filter { snd_pcm_hw_params_test_rate(pcm, parameters, UInt32($0), 0) == 0 }
+        rates = Self.commonRates.filter { snd_pcm_hw_params_test_rate(pcm, parameters, UInt32($0), 0) == 0 }
         var (least, most) = (UInt32(1), UInt32(1))
         guard snd_pcm_hw_params_get_channels_min(parameters, &least) >= 0,
             snd_pcm_hw_params_get_channels_max(parameters, &most) >= 0, least >= 1, least <= most
@@ -65,6 +65,6 @@ struct CaptureLimits: Hashable {
         let numbers = text.split { !$0.isNumber }.compactMap { Int($0) }
         guard text.hasSuffix("(continuous)") else { return numbers }
         guard numbers.count == 2, numbers[0] <= numbers[1] else { return [] }
-        return usualRates.filter { (numbers[0]...numbers[1]).contains($0) }
+        return commonRates.filter { (numbers[0]...numbers[1]).contains($0) }
     }
 }

@@ -12,7 +12,7 @@ final class CapturePCM: @unchecked Sendable {
     private static let periods: UInt32 = 4
 
     /// The reason why a wait ended.
-    enum Wake {
+    enum WakeReason {
         case signalled
         case ready
         case broken
@@ -29,7 +29,7 @@ final class CapturePCM: @unchecked Sendable {
         /// The time of this status.
         var instant: Instant
         /// Whether the driver's timestamp was implausible.
-        var isDoubtful: Bool
+        var isTimestampImplausible: Bool
     }
 
     let format: SampleFormat
@@ -92,7 +92,7 @@ final class CapturePCM: @unchecked Sendable {
         return setup
     }
 
-    /// The number of the sound card; nil for other devices, such as a sound server.
+    /// The number of the sound card; nil for other devices, such as a audio server.
     var card: Int? {
         var info: OpaquePointer?
         guard snd_pcm_info_malloc(&info) >= 0 else { return nil }
@@ -131,7 +131,7 @@ final class CapturePCM: @unchecked Sendable {
 
     /// Waits for a period or for `signal`. With `isPaced`, it does not wait for the device, which would be ready too
     /// early. Throws `PCMFailure`.
-    func wait(milliseconds: Int32, isPaced: Bool = false) throws(PCMFailure) -> Wake {
+    func wait(milliseconds: Int32, isPaced: Bool = false) throws(PCMFailure) -> WakeReason {
         let result = try PCMFailure.check("poll", calsa_wait(isPaced ? nil : pcm, wakeSignal, milliseconds))
         if result & Int32(CALSA_SIGNALLED) != 0 { return .signalled }
         if result & Int32(CALSA_BROKEN) != 0 { return .broken }
@@ -146,15 +146,16 @@ final class CapturePCM: @unchecked Sendable {
         let now = MonotonicClock.now()
         var time = timespec()
         snd_pcm_status_get_htstamp(status, &time)
-        let told = Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+        let statusTime = Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
         // A driver without timestamps reports zero, and a faulty one reports arbitrary values.
-        let isTimed = isMonotonic && told <= now && now - told < .seconds(1)
+        let isTimed = isMonotonic && statusTime <= now && now - statusTime < .seconds(1)
         let available = min(Int(snd_pcm_status_get_avail(status)), buffer)
         let delay = Int(snd_pcm_status_get_delay(status))
         return Status(
             state: snd_pcm_status_get_state(status), available: available,
             delay: (available...available + rate).contains(delay) ? delay : available,
-            instant: isTimed ? told : now, isDoubtful: isMonotonic && !isTimed && told != Instant(nanoseconds: 0))
+            instant: isTimed ? statusTime : now,
+            isTimestampImplausible: isMonotonic && !isTimed && statusTime != Instant(nanoseconds: 0))
     }
 
     /// Reads the available audio and returns the number of samples per channel; 0 if there is none. The size of `bytes`

@@ -23,9 +23,9 @@ struct CaptureTimeline {
     static let tolerance = TimeSpan.milliseconds(20)
 
     /// The longest gap that is filled with silence. After a longer one, the sample count and the time jump.
-    static let longestSilence = TimeSpan.seconds(1)
+    static let maximumSilence = TimeSpan.seconds(1)
 
-    private static let mostBend = 0.002
+    private static let maximumBend = 0.002
 
     /// The time, in seconds, in which a deviation is corrected.
     private static let timeout = 2.0
@@ -43,7 +43,7 @@ struct CaptureTimeline {
     private var ticks: Int64 = 0
 
     /// The position of the next sample in the device's samples.
-    private var place = 0.0
+    private var nextSample = 0.0
 
     /// The number of samples of silence to insert before the next sample.
     private var silenceDue = 0
@@ -63,19 +63,19 @@ struct CaptureTimeline {
         nominalStep = Double(rate) / Double(AudioFrame.sampleRate)
         resampler = FractionalResampler(channels: channels, step: nominalStep)
         clock = SampleClock(rate: rate)
-        scratch = Array(repeating: 0, count: AudioBeat.sampleCount * channels)
+        scratch = Array(repeating: 0, count: AudioFrameTiming.sampleCount * channels)
     }
 
     /// Restarts after the device was restarted, because its sample count starts again at zero.
     mutating func restart() {
         clock.restart()
         resampler.restart()
-        place = 0
+        nextSample = 0
         silenceDue = 0
     }
 
     /// Records the position of the device at a time.
-    mutating func observe(position: Int64, at instant: Instant) -> SampleClock.Verdict {
+    mutating func observe(position: Int64, at instant: Instant) -> SampleClock.Decision {
         clock.observe(position: position, at: instant)
     }
 
@@ -86,11 +86,11 @@ struct CaptureTimeline {
     mutating func next() -> Frame? {
         guard let first = origin ?? clock.instant(of: 0) else { return nil }
         origin = first
-        while frame.count < AudioBeat.sampleCount * channels {
+        while frame.count < AudioFrameTiming.sampleCount * channels {
             guard fill(from: first) else { return nil }
         }
         defer { frame.removeAll(keepingCapacity: true) }
-        let start = ticks - Int64(AudioBeat.sampleCount)
+        let start = ticks - Int64(AudioFrameTiming.sampleCount)
         return Frame(samples: frame, start: first + ClockRate.opus.span(ofTicks: start), ticks: start)
     }
 
@@ -102,24 +102,24 @@ struct CaptureTimeline {
         }
         let now = origin + ClockRate.opus.span(ofTicks: ticks)
         guard let target = clock.position(at: now) else { return false }
-        let missing = TimeSpan(seconds: (place - target) / clock.rate)
-        if missing > Self.longestSilence, frame.isEmpty {
+        let missing = TimeSpan(seconds: (nextSample - target) / clock.rate)
+        if missing > Self.maximumSilence, frame.isEmpty {
             ticks += ClockRate.opus.ticks(in: missing)
             return true
         }
         if missing > Self.tolerance {
-            silenceDue = Int(ClockRate.opus.ticks(in: min(missing, Self.longestSilence)))
+            silenceDue = Int(ClockRate.opus.ticks(in: min(missing, Self.maximumSilence)))
             return true
         }
         if missing < -Self.tolerance {
-            place = target
-            resampler.forget(before: place)
+            nextSample = target
+            resampler.discard(before: nextSample)
         }
         return read(from: now, target: target)
     }
 
     private mutating func fillWithSilence() {
-        let made = min(silenceDue, AudioBeat.sampleCount - frame.count / channels)
+        let made = min(silenceDue, AudioFrameTiming.sampleCount - frame.count / channels)
         frame.append(contentsOf: repeatElement(0, count: made * channels))
         ticks += Int64(made)
         silentSamples += made
@@ -127,23 +127,23 @@ struct CaptureTimeline {
     }
 
     private mutating func read(from now: Instant, target: Double) -> Bool {
-        let room = AudioBeat.sampleCount - frame.count / channels
-        let span = ClockRate.opus.span(ofTicks: Int64(room))
+        let remaining = AudioFrameTiming.sampleCount - frame.count / channels
+        let span = ClockRate.opus.span(ofTicks: Int64(remaining))
         // The rate is that of the device, plus a small correction while the position deviates. Corrections of the
         // mapping must not be audible.
-        let pace = ((clock.position(at: now + span) ?? target) - target) / Double(room)
-        let correction = (target - place) / (Self.timeout * Double(AudioFrame.sampleRate))
-        let bend = nominalStep * Self.mostBend
+        let pace = ((clock.position(at: now + span) ?? target) - target) / Double(remaining)
+        let correction = (target - nextSample) / (Self.timeout * Double(AudioFrame.sampleRate))
+        let bend = nominalStep * Self.maximumBend
         let step = min(max(pace + correction, nominalStep - bend), nominalStep + bend)
-        guard place + step * Double(room) <= resampler.lastPlace else { return false }
+        guard nextSample + step * Double(remaining) <= resampler.lastPosition else { return false }
         scratch.withUnsafeMutableBufferPointer { buffer in
-            let target = UnsafeMutableBufferPointer(rebasing: buffer[..<(room * channels)])
-            resampler.read(from: place, step: step, into: target)
+            let target = UnsafeMutableBufferPointer(rebasing: buffer[..<(remaining * channels)])
+            resampler.read(from: nextSample, step: step, into: target)
             for sample in target { frame.append(Int16(max(-32_768, min(32_767, (sample * 32_768).rounded())))) }
         }
-        ticks += Int64(room)
-        place += step * Double(room)
-        resampler.forget(before: place)
+        ticks += Int64(remaining)
+        nextSample += step * Double(remaining)
+        resampler.discard(before: nextSample)
         return true
     }
 }

@@ -1,10 +1,10 @@
 import CALSA
 import Glibc
 
-/// The device that alsa-lib's configuration calls "default", if it is hardware or a sound server. Without either, the
+/// The device that alsa-lib's configuration calls "default", if it is hardware or a audio server. Without either, the
 /// name may exist without a device.
 struct DefaultMicrophone {
-    /// The number of the card; nil for a sound server.
+    /// The number of the card; nil for a audio server.
     var card: Int?
     /// The capabilities of the hardware; nil if another program uses it.
     var limits: CaptureLimits?

@@ -18,21 +18,21 @@ final class MicrophoneCapture: @unchecked Sendable {
     private let pcm: CapturePCM
     private let mix: ChannelMix
     private var timeline: CaptureTimeline
-    private var pace: SamplePace
+    private var pace: SampleRateLimiter
     private var bytes: [UInt8]
     private var captured: [Float] = []
     private var mixed: [Float] = []
 
     /// The number of samples per channel that were read since the device was started.
     private var position: Int64 = 0
-    private var lastSound = MonotonicClock.now()
+    private var lastAudio = MonotonicClock.now()
     private let counts = Mutex(MicrophoneStatistics())
 
     init(pcm: CapturePCM, channels: Int) {
         self.pcm = pcm
         mix = ChannelMix(from: pcm.channels, to: channels)
         timeline = CaptureTimeline(rate: pcm.rate, channels: channels)
-        pace = SamplePace(rate: pcm.rate, capacity: pcm.buffer, at: lastSound)
+        pace = SampleRateLimiter(rate: pcm.rate, capacity: pcm.buffer, at: lastAudio)
         bytes = Array(repeating: 0, count: pcm.buffer * pcm.channels * pcm.format.bytes)
     }
 
@@ -48,14 +48,14 @@ final class MicrophoneCapture: @unchecked Sendable {
             }
             return nil
         } catch {
-            return error.isVanished ? .vanished("it was disconnected") : .failed(error.reason)
+            return error.isDisconnected ? .vanished("it was disconnected") : .failed(error.reason)
         }
     }
 
     private func start() throws(PCMFailure) {
         try pcm.start()
-        lastSound = MonotonicClock.now()
-        pace = SamplePace(rate: pcm.rate, capacity: pcm.buffer, at: lastSound)
+        lastAudio = MonotonicClock.now()
+        pace = SampleRateLimiter(rate: pcm.rate, capacity: pcm.buffer, at: lastAudio)
     }
 
     /// Waits, then reads the available audio. Returns false if it was signalled.
@@ -71,7 +71,7 @@ final class MicrophoneCapture: @unchecked Sendable {
         case SND_PCM_STATE_RUNNING, SND_PCM_STATE_DRAINING:
             if try take(status) { return true }
             // The device reported audio, but there is none.
-            guard wake == .broken || MonotonicClock.now() - lastSound > Self.restartAfter else { return true }
+            guard wake == .broken || MonotonicClock.now() - lastAudio > Self.restartAfter else { return true }
             return try restart()
         case SND_PCM_STATE_SUSPENDED: return try resume()
         case SND_PCM_STATE_DISCONNECTED: throw PCMFailure(call: "status", code: -ENODEV)
@@ -84,13 +84,13 @@ final class MicrophoneCapture: @unchecked Sendable {
         let now = MonotonicClock.now()
         let count = min(status.available, pace.allowed(at: now))
         guard count > 0 else { return false }
-        let verdict = timeline.observe(position: position + Int64(status.delay), at: status.instant)
+        let decision = timeline.observe(position: position + Int64(status.delay), at: status.instant)
         let size = pcm.format.bytes * pcm.channels
-        var taken = 0
+        var consumed = 0
         let failure = bytes.withUnsafeMutableBytes { buffer -> PCMFailure? in
             do throws(PCMFailure) {
-                taken = try pcm.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count * size)]))
-                pcm.format.floats(UnsafeRawBufferPointer(rebasing: buffer[..<(taken * size)]), into: &captured)
+                consumed = try pcm.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count * size)]))
+                pcm.format.floats(UnsafeRawBufferPointer(rebasing: buffer[..<(consumed * size)]), into: &captured)
                 return nil
             } catch {
                 return error
@@ -103,11 +103,11 @@ final class MicrophoneCapture: @unchecked Sendable {
         }
         mix.mix(captured, into: &mixed)
         timeline.append(mixed)
-        position += Int64(taken)
-        pace.take(taken)
-        if taken > 0 { lastSound = now }
-        note(isDoubtful: status.isDoubtful || verdict != .followed)
-        return taken > 0
+        position += Int64(consumed)
+        pace.take(consumed)
+        if consumed > 0 { lastAudio = now }
+        note(isTimestampImplausible: status.isTimestampImplausible || decision != .followed)
+        return consumed > 0
     }
 
     // MARK: Restarts
@@ -116,14 +116,14 @@ final class MicrophoneCapture: @unchecked Sendable {
     /// correct. Returns false if it was signalled.
     private func restart() throws(PCMFailure) -> Bool {
         counts.withLock { $0.xruns += 1 }
-        if MonotonicClock.now() - lastSound > Self.giveUpAfter {
+        if MonotonicClock.now() - lastAudio > Self.giveUpAfter {
             throw PCMFailure(call: "it delivers no audio", code: -ETIMEDOUT)
         }
         try pcm.start()
         timeline.restart()
         position = 0
-        pace = SamplePace(rate: pcm.rate, capacity: pcm.buffer, at: MonotonicClock.now())
-        guard MonotonicClock.now() - lastSound > Self.restartAfter else { return true }
+        pace = SampleRateLimiter(rate: pcm.rate, capacity: pcm.buffer, at: MonotonicClock.now())
+        guard MonotonicClock.now() - lastAudio > Self.restartAfter else { return true }
         return try pcm.wait(milliseconds: Self.retryInterval, isPaced: true) != .signalled
     }
 
@@ -132,18 +132,18 @@ final class MicrophoneCapture: @unchecked Sendable {
         while try !pcm.resume() {
             if try pcm.wait(milliseconds: Self.retryInterval, isPaced: true) == .signalled { return false }
         }
-        lastSound = MonotonicClock.now()
+        lastAudio = MonotonicClock.now()
         return try restart()
     }
 
     // MARK: Output
 
-    private func note(isDoubtful: Bool) {
+    private func note(isTimestampImplausible: Bool) {
         let (silence, drift) = (timeline.silentSamples, timeline.clock.drift)
         counts.withLock { counts in
             counts.silentSamples = silence
             counts.drift = drift
-            if isDoubtful { counts.doubtfulTimes += 1 }
+            if isTimestampImplausible { counts.implausibleTimestamps += 1 }
         }
     }
 

@@ -10,7 +10,7 @@ public struct MicrophoneStatistics: Hashable, Sendable {
     public var silentSamples = 0
 
     /// The number of implausible driver timestamps.
-    public var doubtfulTimes = 0
+    public var implausibleTimestamps = 0
 
     /// The deviation of the device's rate from its nominal rate, in parts per million; positive if it is faster.
     public var drift = 0.0

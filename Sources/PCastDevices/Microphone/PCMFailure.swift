@@ -15,7 +15,7 @@ struct PCMFailure: Error {
     }
 
     /// Whether the device no longer exists.
-    var isVanished: Bool { [-ENODEV, -ENOENT, -ENXIO, -ESHUTDOWN].contains(code) }
+    var isDisconnected: Bool { [-ENODEV, -ENOENT, -ENXIO, -ESHUTDOWN].contains(code) }
 
     /// The call and alsa-lib's description.
     var reason: String { "\(call): \(String(cString: snd_strerror(code)))" }
@@ -24,15 +24,15 @@ struct PCMFailure: Error {
     func error(of address: MicrophoneAddress) -> DeviceError {
         let device = address.description
         // alsa-lib reports a card that may not be opened as missing.
-        if [-EACCES, -EPERM].contains(code) || isVanished && address.isForbidden {
+        if [-EACCES, -EPERM].contains(code) || isDisconnected && address.isForbidden {
             return .forbidden(device, group: address.group)
         }
         return switch code {
         // EBUSY comes from configuring the device, not from opening it. Some plugins report EAGAIN instead in
         // non-blocking mode.
         case -EBUSY, -EAGAIN: .busy(device)
-        case -ECONNREFUSED, -EHOSTDOWN: .faulty(device, reason: "its sound server does not respond")
-        case _ where isVanished: .notFound(device, lookedIn: "/dev/snd")
+        case -ECONNREFUSED, -EHOSTDOWN: .faulty(device, reason: "its audio server does not respond")
+        case _ where isDisconnected: .notFound(device, lookedIn: "/dev/snd")
         default: .faulty(device, reason: reason)
         }
     }

@@ -67,11 +67,11 @@ public struct Accelerometer: Sendable {
     /// sensor has answered, which may have to wake up first.
     public func read() -> Gravity? {
         guard let x = axis("x"), let y = axis("y"), let z = axis("z") else { return nil }
-        let felt = matrix.apply(Gravity(x: x.value, y: y.value, z: z.value))
-        if x.isScaled, y.isScaled, z.isScaled { return felt }
+        let acceleration = matrix.apply(Gravity(x: x.value, y: y.value, z: z.value))
+        if x.isScaled, y.isScaled, z.isScaled { return acceleration }
         // Without a known unit, the direction is still valid.
-        let factor = felt.magnitude > 0 ? Gravity.standard / felt.magnitude : 0
-        return Gravity(x: felt.x * factor, y: felt.y * factor, z: felt.z * factor)
+        let factor = acceleration.magnitude > 0 ? Gravity.standard / acceleration.magnitude : 0
+        return Gravity(x: acceleration.x * factor, y: acceleration.y * factor, z: acceleration.z * factor)
     }
 
     /// Returns `(raw + offset) * scale`. Offset and scale are those of the axis, or of all three.

@@ -14,7 +14,7 @@ public struct Orientation: Hashable, Sendable {
     private static let flatShare = 0.5
 
     /// The range of magnitudes of a device at rest. Others are movements.
-    private static let restingMagnitudes = 0.5 * Gravity.standard...1.5 * Gravity.standard
+    private static let stationaryMagnitudes = 0.5 * Gravity.standard...1.5 * Gravity.standard
 
     /// The angle from the center of a quarter turn, in degrees, at which it changes.
     private static let reach = 60.0
@@ -23,9 +23,9 @@ public struct Orientation: Hashable, Sendable {
     public init(turn: FrameRotation? = nil) { self.turn = turn }
 
     /// Adds a reading of the accelerometer.
-    public mutating func feel(_ gravity: Gravity) {
+    public mutating func update(_ gravity: Gravity) {
         let magnitude = gravity.magnitude
-        guard Self.restingMagnitudes.contains(magnitude) else { return }
+        guard Self.stationaryMagnitudes.contains(magnitude) else { return }
         guard (gravity.x * gravity.x + gravity.y * gravity.y).squareRoot() > Self.flatShare * magnitude else { return }
         // Upright is (0, -1). After a quarter turn clockwise, the right side is down: (1, 0).
         let angle = atan2(gravity.x, -gravity.y) * 180 / .pi

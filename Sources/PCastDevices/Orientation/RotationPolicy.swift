@@ -22,7 +22,7 @@ public import PCastCodecs
 /// while it is held sideways. If it follows the device (F = 90° or 270°), it gives landscape frames.
 public struct RotationPolicy: Hashable, Sendable {
     /// The source of the rotation.
-    public enum Guide: Hashable, Sendable {
+    public enum RotationSource: Hashable, Sendable {
         case device
         case userInterface
     }
@@ -32,12 +32,12 @@ public struct RotationPolicy: Hashable, Sendable {
         /// The clockwise rotation that makes frames upright.
         public var turn: FrameRotation
         /// The source of the rotation.
-        public var guide: Guide
+        public var guide: RotationSource
         /// Whether the device's orientation was requested but it has no accelerometer.
         public var isUnmet: Bool
 
         /// Creates a decision.
-        public init(turn: FrameRotation, guide: Guide, isUnmet: Bool = false) {
+        public init(turn: FrameRotation, guide: RotationSource, isUnmet: Bool = false) {
             self.turn = turn
             self.guide = guide
             self.isUnmet = isUnmet
@@ -56,7 +56,7 @@ public struct RotationPolicy: Hashable, Sendable {
     /// - Parameters:
     ///   - mode: The rotation mode.
     ///   - mounting: The clockwise rotation that makes the sensor's frames upright while the device is upright
-    ///     (`VideoCapabilities.mountingTurns` quarters).
+    ///     (`VideoCapabilities.mountRotation` quarters).
     ///   - facing: The direction that the camera faces.
     public init(mode: VideoSourceRotationMode, mounting: FrameRotation = .none, facing: FacingMode = .undefined) {
         self.mode = mode

@@ -18,7 +18,7 @@ extension DeviceRule {
             throw JSON5Error(line: value.line, reason: "a rule requires “match”, which selects its devices")
         }
         self.init(pattern: try DevicePattern(match))
-        let accepted = ["match", "facingMode", "location", "polarPattern", "name", "mountingTurns", "hidden"]
+        let accepted = ["match", "facingMode", "location", "polarPattern", "name", "rotation", "hidden"]
         for member in members {
             switch member.name {
             case "match": continue
@@ -28,8 +28,8 @@ extension DeviceRule {
                 polarPattern = try member.word([PolarPattern.omnidirectional, .cardioid, .subcardioid])
                 try require(.audio, for: member)
             case "name": name = try member.text()
-            case "mountingTurns":
-                mountingTurns = try member.turns()
+            case "rotation":
+                mountRotation = try member.quarterTurns()
                 try require(.video, for: member)
             case "hidden": isHidden = try member.boolean()
             default: throw member.unknown(accepted)

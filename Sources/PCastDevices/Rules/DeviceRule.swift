@@ -9,7 +9,7 @@ struct DeviceRule: Hashable, Sendable {
     var name: String?
 
     /// The clockwise quarter turns, 0 to 3.
-    var mountingTurns: Int?
+    var mountRotation: Int?
     var isHidden: Bool?
 
     init(pattern: DevicePattern) { self.pattern = pattern }
@@ -20,8 +20,8 @@ struct DeviceRule: Hashable, Sendable {
         if let name { device.info.name = name }
         switch device.capabilities {
         case .video(var capabilities):
-            guard let mountingTurns else { return }
-            capabilities.mountingTurns = mountingTurns
+            guard let mountRotation else { return }
+            capabilities.mountRotation = mountRotation
             device.capabilities = .video(capabilities)
         case .audio(var capabilities):
             guard let polarPattern else { return }

@@ -20,7 +20,7 @@ public struct DeviceRulesError: Error, Hashable, Sendable {
 extension DeviceRulesError: CustomStringConvertible {
     /// The file, the line and the reason.
     public var description: String {
-        let place = [file, line.map { "line \($0)" }].compactMap { $0 }.joined(separator: ", ")
-        return "\(place.isEmpty ? "the device rules" : place): \(reason)"
+        let location = [file, line.map { "line \($0)" }].compactMap { $0 }.joined(separator: ", ")
+        return "\(location.isEmpty ? "the device rules" : location): \(reason)"
     }
 }

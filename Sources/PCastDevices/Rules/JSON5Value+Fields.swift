@@ -34,12 +34,14 @@ extension JSON5Member {
         return flag
     }
 
-    /// Returns the value as quarter turns, 0 to 3. Throws `JSON5Error`.
-    func turns() throws(JSON5Error) -> Int {
-        guard case .number(let number) = value.content, let turns = Int(exactly: number), (0...3).contains(turns) else {
+    /// Returns a rotation of 0, 90, 180 or 270 degrees as quarter turns. Throws `JSON5Error`.
+    func quarterTurns() throws(JSON5Error) -> Int {
+        guard case .number(let number) = value.content, let degrees = Int(exactly: number),
+            [0, 90, 180, 270].contains(degrees)
+        else {
             throw refusal("must be a number of quarter turns clockwise: 0, 1, 2 or 3")
         }
-        return turns
+        return degrees / 90
     }
 
     /// Returns the value as a USB vendor or product ID in lower case. Throws `JSON5Error`.

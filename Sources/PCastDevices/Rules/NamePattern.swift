@@ -6,24 +6,24 @@ struct NamePattern: Hashable, Sendable {
 
     func matches(_ text: String) -> Bool {
         let text = Array(text.lowercased())
-        var (place, position) = (0, 0)
+        var (index, position) = (0, 0)
         // The last star and the text position that it has reached. If the rest does not match, the star covers one more
         // character.
-        var star: (place: Int, position: Int)?
+        var star: (index: Int, position: Int)?
         while position < text.count {
-            if place < pattern.count, pattern[place] == "*" {
-                star = (place, position)
-                place += 1
-            } else if place < pattern.count, pattern[place] == "?" || pattern[place] == text[position] {
-                place += 1
+            if index < pattern.count, pattern[index] == "*" {
+                star = (index, position)
+                index += 1
+            } else if index < pattern.count, pattern[index] == "?" || pattern[index] == text[position] {
+                index += 1
                 position += 1
             } else if let last = star {
-                star = (last.place, last.position + 1)
-                (place, position) = (last.place + 1, last.position + 1)
+                star = (last.index, last.position + 1)
+                (index, position) = (last.index + 1, last.position + 1)
             } else {
                 return false
             }
         }
-        return pattern[place...].allSatisfy { $0 == "*" }
+        return pattern[index...].allSatisfy { $0 == "*" }
     }
 }

@@ -20,11 +20,11 @@ final class ScreenCapture: @unchecked Sendable {
     }
 
     /// Captures one frame. Returns the end of the source, once; nil while it continues or if it was stopped.
-    func run(_ beat: Int64, _ deliver: (VideoSample) -> Void) -> SourceEnd? {
+    func run(_ frameIndex: Int64, _ deliver: (VideoSample) -> Void) -> SourceEnd? {
         guard !isOver else { return nil }
         if next == 0 { BrokenPipe.blockOnThisThread() }
-        let missed = beat - next
-        next = beat + 1
+        let missed = frameIndex - next
+        next = frameIndex + 1
         let elapsed = MonotonicClock.now() - reference.instant
         let timestamp = MediaTime(ticks: ClockRate.video.ticks(in: elapsed), rate: .video)
         let captureTime = reference.wallTime + elapsed
@@ -37,12 +37,12 @@ final class ScreenCapture: @unchecked Sendable {
         }
         guard !isStopped else { return nil }
         switch grab {
-        case .picture(let frame):
+        case .frame(let frame):
             last = frame
-            deliver(.picture(frame))
+            deliver(.frame(frame))
             return nil
         case .hidden:
-            if let last { deliver(.picture(last.retimed(captureTime: captureTime, timestamp: timestamp))) }
+            if let last { deliver(.frame(last.retimed(captureTime: captureTime, timestamp: timestamp))) }
             return nil
         case .closed: return end(.ended)
         case .vanished(let reason): return end(.vanished(reason))

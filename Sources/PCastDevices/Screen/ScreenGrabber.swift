@@ -8,8 +8,8 @@ import PCastIO
 /// All requests for a frame are sent together, so that it takes one round trip. They are for the size of the drawable,
 /// the position and image of the pointer, and the image. If the size changed meanwhile, the frame is captured again.
 final class ScreenGrabber: @unchecked Sendable {
-    enum Grab {
-        case picture(VideoFrame)
+    enum GrabResult {
+        case frame(VideoFrame)
         /// The window exists but is not visible (minimized or on another workspace), or is too small for a frame.
         case hidden
         /// The window was closed.
@@ -32,7 +32,7 @@ final class ScreenGrabber: @unchecked Sendable {
     private var target: ScreenTarget
     /// The last geometry of the drawable; nil if it must be queried.
     private var whole: XGeometry?
-    private var placedAt = WallTime(nanosecondsSinceEpoch: 0)
+    private var capturedAt = WallTime(nanosecondsSinceEpoch: 0)
     private var memory: XSharedMemory?
     private var isShared: Bool
 
@@ -68,9 +68,9 @@ final class ScreenGrabber: @unchecked Sendable {
     }
 
     /// Captures a frame. `captureTime` is the current time.
-    func grab(captureTime: WallTime, timestamp: MediaTime) -> Grab {
+    func grab(captureTime: WallTime, timestamp: MediaTime) -> GrabResult {
         server.takeEvents()
-        if case .monitor = target.area, captureTime - placedAt >= Self.monitorInterval { whole = nil }
+        if case .monitor = target.area, captureTime - capturedAt >= Self.monitorInterval { whole = nil }
         for _ in 0..<Self.attempts {
             if let grab = attempt(captureTime: captureTime, timestamp: timestamp) { return grab }
         }
@@ -78,30 +78,30 @@ final class ScreenGrabber: @unchecked Sendable {
     }
 
     /// Captures a frame; nil if it must be tried again.
-    private func attempt(captureTime: WallTime, timestamp: MediaTime) -> Grab? {
+    private func attempt(captureTime: WallTime, timestamp: MediaTime) -> GrabResult? {
         let connection = server.connection
         let drawable = target.drawable
-        let isKnown = whole != nil && Self.isPicture(target.dimensions)
+        let isKnown = whole != nil && Self.isImage(target.dimensions)
         let geometryCookie = xcb_get_geometry(connection, drawable)
-        let pointer = showsPointer && isKnown ? XPointerQuestion(of: server, on: drawable) : nil
-        let image = isKnown ? XImageQuestion(of: server, target, into: sharedMemory()) : nil
+        let pointer = showsPointer && isKnown ? XPointerRequest(of: server, on: drawable) : nil
+        let image = isKnown ? XImageRequest(of: server, target, into: sharedMemory()) : nil
         let geometry = server.answer({ xcb_get_geometry_reply($0, geometryCookie, $1) }) { XGeometry($0.pointee) }
         let pointerImage = pointer?.answer(server, left: target.left, top: target.top)
         guard case .reply(let now) = geometry else {
             image?.discard(server)
-            return geometry.isGone || target.drawable == server.screen.root ? gone : .closed
+            return geometry.isGone || target.drawable == server.screen.root ? disconnected : .closed
         }
         guard now == whole, let image else {
             image?.discard(server)
-            return place(in: now, at: captureTime)
+            return resize(in: now, at: captureTime)
         }
-        let grab = image.answer(server) { bytes -> Grab in
+        let grab = image.answer(server) { bytes -> GrabResult in
             if let pointerImage { draw(pointerImage, into: bytes) }
             return convert(UnsafeRawBufferPointer(bytes), captureTime: captureTime, timestamp: timestamp)
         }
         switch grab {
         case .reply(let grab): return grab
-        case .gone: return gone
+        case .disconnected: return disconnected
         // The window shrank, or it is not visible and therefore has no image.
         case .refused(XErrorCode.badMatch), .refused(XErrorCode.badDrawable): return isShown ? nil : .hidden
         case .refused(let code):
@@ -116,22 +116,22 @@ final class ScreenGrabber: @unchecked Sendable {
     }
 
     /// Adapts to the new size of the drawable.
-    private func place(in geometry: XGeometry, at time: WallTime) -> Grab? {
-        (whole, placedAt) = (geometry, time)
-        guard target.place(in: geometry, server) else {
-            return server.isGone ? gone : .vanished("\(target.name) of \(server.name) no longer exists")
+    private func resize(in geometry: XGeometry, at time: WallTime) -> GrabResult? {
+        (whole, capturedAt) = (geometry, time)
+        guard target.locate(in: geometry, server) else {
+            return server.isGone ? disconnected : .vanished("\(target.name) of \(server.name) no longer exists")
         }
         guard target.dimensions.width <= Self.longestSide, target.dimensions.height <= Self.longestSide else {
             return .failed("a screen of \(target.dimensions) is larger than the maximum frame size")
         }
-        return Self.isPicture(target.dimensions) ? nil : .hidden
+        return Self.isImage(target.dimensions) ? nil : .hidden
     }
 
     private static let longestSide = 16_384
 
-    private var gone: Grab { .vanished("the X server of \(server.name) closed the connection") }
+    private var disconnected: GrabResult { .vanished("the X server of \(server.name) closed the connection") }
 
-    private static func isPicture(_ dimensions: Dimensions) -> Bool { dimensions.width > 1 && dimensions.height > 1 }
+    private static func isImage(_ dimensions: Dimensions) -> Bool { dimensions.width > 1 && dimensions.height > 1 }
 
     /// Whether the window is visible.
     private var isShown: Bool {
@@ -161,9 +161,9 @@ final class ScreenGrabber: @unchecked Sendable {
             stride: stride)
     }
 
-    private func convert(_ bytes: UnsafeRawBufferPointer, captureTime: WallTime, timestamp: MediaTime) -> Grab {
+    private func convert(_ bytes: UnsafeRawBufferPointer, captureTime: WallTime, timestamp: MediaTime) -> GrabResult {
         do {
-            return .picture(
+            return .frame(
                 try converter.convert(
                     bytes, format: target.layout.format, dimensions: target.dimensions,
                     stride: target.layout.stride(width: target.dimensions.width), isFullRange: true,

@@ -63,8 +63,8 @@ public final class ScreenSource: VideoSource {
         let timeout = max(rate.span(ofTicks: denominator), .milliseconds(10))
         try pace.start(
             name: "screen", from: reference.instant, due: { rate.span(ofTicks: $0 * denominator) }, timeout: timeout
-        ) { [weak pace] beat, _ in
-            guard let end = capture.run(beat, deliver) else { return }
+        ) { [weak pace] frameIndex, _ in
+            guard let end = capture.run(frameIndex, deliver) else { return }
             pace?.stop()
             ended(end)
         }

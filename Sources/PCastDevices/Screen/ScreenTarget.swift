@@ -47,7 +47,7 @@ struct ScreenTarget {
         pixmap = drawable != screen.root && server.hasWindowPixmaps ? xcb_generate_id(server.connection) : nil
         let whole = XGeometry(geometry)
         dimensions = whole.dimensions
-        guard place(in: whole, server) else { throw .notFound(name, lookedIn: "the X server of \(server.name)") }
+        guard locate(in: whole, server) else { throw .notFound(name, lookedIn: "the X server of \(server.name)") }
     }
 
     /// The name for display.
@@ -60,7 +60,7 @@ struct ScreenTarget {
     }
 
     /// Finds the part again after the size of the drawable changed. Returns whether it still exists.
-    mutating func place(in geometry: XGeometry, _ server: XServer) -> Bool {
+    mutating func locate(in geometry: XGeometry, _ server: XServer) -> Bool {
         let whole = geometry.dimensions
         (dimensions, border) = (whole, geometry.border)
         guard case .monitor(let name) = area else { return true }

@@ -37,8 +37,8 @@ struct XPixelLayout: Hashable {
         guard channels.allSatisfy({ $0.width == 8 && $0.shift % 8 == 0 }) else { return nil }
         // The order of the bytes in memory, independent of the server's byte order.
         let size = bytesPerPixel
-        let places = channels.map { isLittleEndian ? $0.shift / 8 : size - 1 - $0.shift / 8 }
-        switch (size, places) {
+        let byteOffsets = channels.map { isLittleEndian ? $0.shift / 8 : size - 1 - $0.shift / 8 }
+        switch (size, byteOffsets) {
         case (4, [2, 1, 0]): format = .bgrx
         case (4, [0, 1, 2]): format = .rgbx
         case (4, [1, 2, 3]): format = .xrgb
@@ -47,8 +47,8 @@ struct XPixelLayout: Hashable {
         default: return nil
         }
         (self.red, self.green, self.blue) = (
-            Channel(shift: places[0] * 8, width: 8), Channel(shift: places[1] * 8, width: 8),
-            Channel(shift: places[2] * 8, width: 8)
+            Channel(shift: byteOffsets[0] * 8, width: 8), Channel(shift: byteOffsets[1] * 8, width: 8),
+            Channel(shift: byteOffsets[2] * 8, width: 8)
         )
     }
 

@@ -29,23 +29,23 @@ struct XPointer {
         }
     }
 
-    private static func blend(_ pixel: UInt32, over place: UnsafeMutableRawPointer, _ layout: XPixelLayout) {
+    private static func blend(_ pixel: UInt32, over target: UnsafeMutableRawPointer, _ layout: XPixelLayout) {
         var value: UInt32 = 0
         for byte in 0..<layout.bytesPerPixel {
-            value |= UInt32(place.load(fromByteOffset: byte, as: UInt8.self)) << (8 * byte)
+            value |= UInt32(target.load(fromByteOffset: byte, as: UInt8.self)) << (8 * byte)
         }
         // The weight of the background.
         let rest = 255 - (pixel >> 24)
         for (channel, shift) in [(layout.red, UInt32(16)), (layout.green, 8), (layout.blue, 0)] {
-            let place = UInt32(channel.shift)
+            let target = UInt32(channel.shift)
             let most = (UInt32(1) << channel.width) - 1
-            let below = (value >> place) & most
+            let below = (value >> target) & most
             let above = ((pixel >> shift) & 0xFF) * most
             let blended = min(most, (above + below * rest + 127) / 255)
-            value = (value & ~(most << place)) | (blended << place)
+            value = (value & ~(most << target)) | (blended << target)
         }
         for byte in 0..<layout.bytesPerPixel {
-            place.storeBytes(of: UInt8(truncatingIfNeeded: value >> (8 * byte)), toByteOffset: byte, as: UInt8.self)
+            target.storeBytes(of: UInt8(truncatingIfNeeded: value >> (8 * byte)), toByteOffset: byte, as: UInt8.self)
         }
     }
 }

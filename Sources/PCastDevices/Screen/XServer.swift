@@ -77,14 +77,14 @@ final class XServer: @unchecked Sendable {
         _ wait: (OpaquePointer, UnsafeMutablePointer<UnsafeMutablePointer<xcb_generic_error_t>?>) ->
             UnsafeMutablePointer<Reply>?,
         _ read: (UnsafeMutablePointer<Reply>) -> Value
-    ) -> XAnswer<Value> { Self.answer(connection, wait, read) }
+    ) -> XReply<Value> { Self.answer(connection, wait, read) }
 
     private static func answer<Reply, Value>(
         _ connection: OpaquePointer,
         _ wait: (OpaquePointer, UnsafeMutablePointer<UnsafeMutablePointer<xcb_generic_error_t>?>) ->
             UnsafeMutablePointer<Reply>?,
         _ read: (UnsafeMutablePointer<Reply>) -> Value
-    ) -> XAnswer<Value> {
+    ) -> XReply<Value> {
         var error: UnsafeMutablePointer<xcb_generic_error_t>?
         let reply = wait(connection, &error)
         defer {

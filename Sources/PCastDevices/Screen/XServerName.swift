@@ -37,15 +37,15 @@ struct XServerName: CustomStringConvertible {
             }
             return .notFound("screen", lookedIn: "DISPLAY, which is not set")
         }
-        let place = display == nil ? "DISPLAY (\(name))" : name
+        let location = display == nil ? "DISPLAY (\(name))" : name
         guard let parts = XServerName(name), error != XCB_CONN_CLOSED_PARSE_ERR else {
             return .unusable("screen:\(name)", reason: "it is not an X display; write :0 or host:10.0")
         }
         if error == XCB_CONN_CLOSED_INVALID_SCREEN {
-            return .notFound("screen \(parts.screen)", lookedIn: "the X server of \(place)")
+            return .notFound("screen \(parts.screen)", lookedIn: "the X server of \(location)")
         }
         if parts.answers { return .forbidden("screen:\(name)", group: nil) }
-        return .notFound("screen", lookedIn: "\(place): no X server responds there")
+        return .notFound("screen", lookedIn: "\(location): no X server responds there")
     }
 
     private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }

@@ -39,8 +39,8 @@ extension DeviceError: CustomStringConvertible {
     /// The error and what to do about it.
     public var description: String {
         switch self {
-        case .notFound(let what, let place):
-            "no \(what) was found in \(place): `pcast devices` lists the devices, and `synthetic` is always available."
+        case .notFound(let what, let location):
+            "no \(what) was found in \(location): `pcast devices` lists the devices, and `synthetic` is always available."
         case .busy(let what):
             "\(what) is in use by another program: close that program, or choose another device."
         case .forbidden(let what, let group?):

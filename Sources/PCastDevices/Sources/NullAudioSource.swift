@@ -20,10 +20,10 @@ public final class NullAudioSource: AudioSource {
         let channels = channels
         let reference = MonotonicClock.reference()
         let origin = reference.wallTime
-        let silence = [Int16](repeating: 0, count: AudioBeat.sampleCount * channels)
-        try pace.start(name: "null-audio", from: reference.instant, due: AudioBeat.due, timeout: .seconds(1)) {
-            beat, _ in
-            let start = beat * Int64(AudioBeat.sampleCount)
+        let silence = [Int16](repeating: 0, count: AudioFrameTiming.sampleCount * channels)
+        try pace.start(name: "null-audio", from: reference.instant, due: AudioFrameTiming.due, timeout: .seconds(1)) {
+            frameIndex, _ in
+            let start = frameIndex * Int64(AudioFrameTiming.sampleCount)
             deliver(
                 AudioFrame(
                     samples: silence, channels: channels, captureTime: origin + ClockRate.opus.span(ofTicks: start),

@@ -44,7 +44,7 @@ public final class NullVideoSource: VideoSource {
             let frame = black.retimed(
                 captureTime: origin + due,
                 timestamp: MediaTime(ticks: ClockRate.video.ticks(in: due), rate: .video))
-            deliver(.picture(frame))
+            deliver(.frame(frame))
         }
     }
 

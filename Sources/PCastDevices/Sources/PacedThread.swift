@@ -13,15 +13,15 @@ final class PacedThread: Sendable {
     /// than `timeout` is skipped. Throws `DeviceError.noThread`.
     func start(
         name: String, from origin: Instant, due: @escaping @Sendable (Int64) -> TimeSpan, timeout: TimeSpan,
-        body: @escaping @Sendable (_ beat: Int64, _ due: TimeSpan) -> Void
+        body: @escaping @Sendable (_ frameIndex: Int64, _ due: TimeSpan) -> Void
     ) throws(DeviceError) {
         let sleep = sleep
         do {
             let worker = try WorkerThread(name: name, precedence: .media) {
-                var beat: Int64 = 0
-                while sleep.sleep(until: origin + due(beat)) {
-                    if MonotonicClock.now() - origin - due(beat) < timeout { body(beat, due(beat)) }
-                    beat += 1
+                var frameIndex: Int64 = 0
+                while sleep.sleep(until: origin + due(frameIndex)) {
+                    if MonotonicClock.now() - origin - due(frameIndex) < timeout { body(frameIndex, due(frameIndex)) }
+                    frameIndex += 1
                 }
             }
             thread.withLock { $0 = worker }

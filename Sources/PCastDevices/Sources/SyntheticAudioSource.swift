@@ -25,10 +25,12 @@ public final class SyntheticAudioSource: AudioSource {
         // The number of the first sample since 1970.
         let (seconds, rest) = origin.nanosecondsSinceEpoch.quotientAndRemainder(dividingBy: 1_000_000_000)
         let first = seconds * Int64(AudioFrame.sampleRate) + ClockRate.opus.ticks(in: .nanoseconds(rest))
-        try pace.start(name: "synthetic-audio", from: reference.instant, due: AudioBeat.due, timeout: .seconds(1)) {
-            beat, _ in
-            let start = beat * Int64(AudioBeat.sampleCount)
-            let samples = signal.samples(from: first + start, count: AudioBeat.sampleCount, channels: channels)
+        try pace.start(
+            name: "synthetic-audio", from: reference.instant, due: AudioFrameTiming.due, timeout: .seconds(1)
+        ) {
+            frameIndex, _ in
+            let start = frameIndex * Int64(AudioFrameTiming.sampleCount)
+            let samples = signal.samples(from: first + start, count: AudioFrameTiming.sampleCount, channels: channels)
             deliver(
                 AudioFrame(
                     samples: samples, channels: channels, captureTime: origin + ClockRate.opus.span(ofTicks: start),

@@ -8,7 +8,7 @@ public final class SyntheticVideoSource: VideoSource {
     public let dimensions: Dimensions
     /// The frame rate in frames per second.
     public let nominalFrameRate: Double
-    private let picture: TestPattern
+    private let videoFrame: TestPattern
     private let pool: VideoFramePool
     private let pace = PacedThread()
 
@@ -21,7 +21,7 @@ public final class SyntheticVideoSource: VideoSource {
         precondition((1...240).contains(frameRate), "the frame rate must be valid")
         self.dimensions = dimensions
         nominalFrameRate = Double(frameRate)
-        picture = TestPattern(dimensions: dimensions)
+        videoFrame = TestPattern(dimensions: dimensions)
         pool = VideoFramePool()
     }
 
@@ -38,17 +38,17 @@ public final class SyntheticVideoSource: VideoSource {
         let rate = ClockRate(hertz: Int64(nominalFrameRate))
         let reference = MonotonicClock.reference()
         let origin = reference.wallTime
-        let (picture, pool) = (picture, pool)
+        let (videoFrame, pool) = (videoFrame, pool)
         try pace.start(
             name: "synthetic-video", from: reference.instant, due: { rate.span(ofTicks: $0) },
             timeout: .milliseconds(200)
         ) {
-            beat, due in
+            frameIndex, due in
             let frame = pool.frame(
-                dimensions: picture.dimensions, captureTime: origin + due,
+                dimensions: videoFrame.dimensions, captureTime: origin + due,
                 timestamp: MediaTime(ticks: ClockRate.video.ticks(in: due), rate: .video))
-            picture.draw(counter: Int(beat), captureTime: origin + due, into: frame)
-            deliver(.picture(frame))
+            videoFrame.draw(counter: Int(frameIndex), captureTime: origin + due, into: frame)
+            deliver(.frame(frame))
         }
     }
 

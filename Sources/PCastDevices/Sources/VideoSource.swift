@@ -12,7 +12,7 @@ public protocol VideoSource: MediaSource where Sample == VideoSample {
 
     /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
     /// through, or if the source does not encode.
-    var passThroughObstacle: PassThroughObstacle? { get }
+    var transcodeReason: TranscodeReason? { get }
 }
 
 extension VideoSource {
@@ -20,5 +20,5 @@ extension VideoSource {
     var mediaSource: any MediaSource<VideoSample> { self }
 
     /// nil, for a source that does not encode.
-    public var passThroughObstacle: PassThroughObstacle? { nil }
+    public var transcodeReason: TranscodeReason? { nil }
 }

@@ -119,7 +119,7 @@ final class PulseRecording {
             pa_context_move_source_output_by_name(
                 context, pa_stream_get_index(stream), source,
                 { _, isDone, pointer in
-                    let answer = PulseAnswer<Bool>.at(pointer)
+                    let answer = PulseReply<Bool>.at(pointer)
                     answer.append(isDone != 0)
                     answer.end()
                 }, pointer)

@@ -29,7 +29,7 @@ final class PulseServer: @unchecked Sendable {
         (self.loop, self.context) = (loop, context)
         guard pa_context_connect(context, address, PA_CONTEXT_NOAUTOSPAWN, nil) >= 0 else { throw failure }
         let answered = wait { [PA_CONTEXT_READY, PA_CONTEXT_FAILED, PA_CONTEXT_TERMINATED].contains($0.state) }
-        guard answered else { throw .faulty("system audio", reason: "the sound server does not respond.") }
+        guard answered else { throw .faulty("system audio", reason: "the audio server does not respond.") }
         guard state == PA_CONTEXT_READY else { throw failure }
     }
 
@@ -49,7 +49,7 @@ final class PulseServer: @unchecked Sendable {
         case PA_ERR_CONNECTIONREFUSED, PA_ERR_NOENTITY, PA_ERR_CONNECTIONTERMINATED, PA_ERR_INVALIDSERVER:
             .notFound("system audio", lookedIn: PulseServerProbe.description)
         case PA_ERR_ACCESS, PA_ERR_AUTHKEY: .forbidden("system audio", group: nil)
-        default: .faulty("system audio", reason: "the sound server reports: \(reason).")
+        default: .faulty("system audio", reason: "the audio server reports: \(reason).")
         }
     }
 
@@ -76,12 +76,12 @@ final class PulseServer: @unchecked Sendable {
     /// Sends a request whose response comes in pieces to a callback. `request` starts it with the receiver of the
     /// pieces. Returns nil if there was no response or the server refused it.
     func ask<Value>(
-        _ request: (OpaquePointer, UnsafeMutableRawPointer, PulseAnswer<Value>.Type) -> OpaquePointer?
+        _ request: (OpaquePointer, UnsafeMutableRawPointer, PulseReply<Value>.Type) -> OpaquePointer?
     ) -> [Value]? {
-        let answer = PulseAnswer<Value>()
+        let answer = PulseReply<Value>()
         // It is released after the operation has ended or was cancelled, so that no callback follows.
         return withExtendedLifetime(answer) {
-            guard let operation = request(context, answer.pointer, PulseAnswer<Value>.self) else { return nil }
+            guard let operation = request(context, answer.pointer, PulseReply<Value>.self) else { return nil }
             defer { pa_operation_unref(operation) }
             let isOver = wait { _ in pa_operation_get_state(operation) != PA_OPERATION_RUNNING }
             if !isOver { pa_operation_cancel(operation) }
@@ -91,14 +91,14 @@ final class PulseServer: @unchecked Sendable {
 }
 
 /// The response to a request, which callbacks collect.
-final class PulseAnswer<Value> {
+final class PulseReply<Value> {
     private(set) var values: [Value] = []
     private(set) var hasEnded = false
 
     var pointer: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
-    static func at(_ pointer: UnsafeMutableRawPointer?) -> PulseAnswer<Value> {
-        Unmanaged<PulseAnswer<Value>>.fromOpaque(pointer!).takeUnretainedValue()
+    static func at(_ pointer: UnsafeMutableRawPointer?) -> PulseReply<Value> {
+        Unmanaged<PulseReply<Value>>.fromOpaque(pointer!).takeUnretainedValue()
     }
 
     func append(_ value: Value) { values.append(value) }

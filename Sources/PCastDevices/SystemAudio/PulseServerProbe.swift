@@ -4,7 +4,7 @@ import Glibc
 /// because libpulse creates folders in the user's home when it searches for a server.
 enum PulseServerProbe {
     /// The searched locations, for display.
-    static let description = "the sound servers (PULSE_SERVER, or pulse/native in XDG_RUNTIME_DIR)"
+    static let description = "the audio servers (PULSE_SERVER, or pulse/native in XDG_RUNTIME_DIR)"
 
     /// Returns whether a server may exist. `environment` returns a variable, `exists` whether a file exists, and `text`
     /// the content of a small file.

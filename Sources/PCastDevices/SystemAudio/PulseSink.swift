@@ -1,6 +1,6 @@
 import CPulse
 
-/// An output of a sound server. Its monitor is the source of the audio that it plays.
+/// An output of a audio server. Its monitor is the source of the audio that it plays.
 struct PulseSink: Hashable {
     let name: String
     /// The name for display.
@@ -23,7 +23,7 @@ struct PulseSink: Hashable {
             pa_context_get_server_info(
                 context,
                 { _, info, pointer in
-                    let answer = PulseAnswer<String>.at(pointer)
+                    let answer = PulseReply<String>.at(pointer)
                     if let name = info?.pointee.default_sink_name { answer.append(String(cString: name)) }
                     answer.end()
                 }, pointer)
@@ -39,7 +39,7 @@ struct PulseSink: Hashable {
     private static func receive(
         _ info: UnsafePointer<pa_sink_info>?, _ end: Int32, _ pointer: UnsafeMutableRawPointer?
     ) {
-        let answer = PulseAnswer<PulseSink>.at(pointer)
+        let answer = PulseReply<PulseSink>.at(pointer)
         guard end == 0, let info = info?.pointee else { return answer.end() }
         guard let name = info.name, let monitor = info.monitor_source_name else { return }
         answer.append(

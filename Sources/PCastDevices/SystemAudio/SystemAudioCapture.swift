@@ -44,10 +44,10 @@ final class SystemAudioCapture: @unchecked Sendable {
         } catch {
             return .failed("\(error)")
         }
-        let watch = followsDefault ? DefaultSinkWatch(of: server) : nil
+        let watch = followsDefault ? DefaultSinkMonitor(of: server) : nil
         while !isStopped {
             guard server.turn(within: Self.interval) else {
-                return isStopped ? nil : .vanished("the connection to the sound server was lost (\(server.reason))")
+                return isStopped ? nil : .vanished("the connection to the audio server was lost (\(server.reason))")
             }
             if let sink = watch?.changed(), sink.monitor != recording.source { recording.move(to: sink.monitor) }
             if recording.isOver { return .vanished("the audio output of \(source) no longer exists") }

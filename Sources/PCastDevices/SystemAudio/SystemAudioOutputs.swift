@@ -11,7 +11,7 @@ public enum SystemAudioOutputs {
     /// The identifier of the default output, with libpulse's own name for it.
     public static let standardID = prefix + "@DEFAULT_MONITOR@"
 
-    /// Returns the default output, then every output; empty without a sound server. It does not start a server, and
+    /// Returns the default output, then every output; empty without a audio server. It does not start a server, and
     /// takes some milliseconds. The address is that of `PULSE_SERVER`; nil for the one that libpulse finds.
     public static func enumerate(server: String? = nil) -> [SourceDevice] {
         guard let server = try? PulseServer(address: server) else { return [] }

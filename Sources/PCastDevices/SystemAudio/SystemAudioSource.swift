@@ -20,7 +20,7 @@ public final class SystemAudioSource: AudioSource {
     private let capture: SystemAudioCapture
     private let phase = Mutex(Phase.open)
 
-    /// Connects to the sound server. It captures nothing before `start`.
+    /// Connects to the audio server. It captures nothing before `start`.
     ///
     /// - Parameters:
     ///   - id: The identifier from `SystemAudioOutputs.enumerate`, or a name that `pactl list short sources` shows; nil
@@ -42,7 +42,7 @@ public final class SystemAudioSource: AudioSource {
             ? PulseSink.standard(of: connection) : PulseSink.all(of: connection).first { $0.monitor == wanted }
         guard let sink else {
             throw .notFound(
-                wanted.map { "system audio \($0)" } ?? "system audio", lookedIn: "the sound server's outputs")
+                wanted.map { "system audio \($0)" } ?? "system audio", lookedIn: "the audio server's outputs")
         }
         capture = SystemAudioCapture(
             server: connection, source: sink.monitor, followsDefault: followsDefault, channels: channels)

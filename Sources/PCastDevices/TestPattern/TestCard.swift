@@ -17,7 +17,7 @@ struct TestCard {
     let dimensions: Dimensions
 
     func draw(on canvas: FrameCanvas) {
-        drawGround(on: canvas)
+        drawBackground(on: canvas)
         drawRing(on: canvas)
         drawBars(on: canvas)
         let height = canvas.height
@@ -25,7 +25,7 @@ struct TestCard {
         title.write("PCast", centredAt: canvas.width / 2, top: height * 14 / 100, colour: .white, on: canvas)
     }
 
-    private func drawGround(on canvas: FrameCanvas) {
+    private func drawBackground(on canvas: FrameCanvas) {
         for row in stride(from: 0, to: canvas.height, by: 2) {
             let colour = FrameColour.blend(Self.top, Self.bottom, Double(row) / Double(canvas.height))
             canvas.fill(left: 0, top: row, right: canvas.width, bottom: row + 2, colour: colour)

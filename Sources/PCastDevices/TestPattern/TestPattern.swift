@@ -51,7 +51,7 @@ public final class TestPattern: Sendable {
             let left = (canvas.width - disc.width) / 2
             canvas.stamp(disc, left: left, top: (canvas.height - disc.height) / 2, colour: .white)
         }
-        drawHand(at: captureTime, on: canvas)
+        drawClockHand(at: captureTime, on: canvas)
         drawClock(at: captureTime, counter: counter, on: canvas)
         TestPatternStrip.draw(
             TestPatternStamp(counter: UInt16(truncatingIfNeeded: counter), captureTime: captureTime), into: frame)
@@ -59,20 +59,20 @@ public final class TestPattern: Sendable {
 
     /// Draws a ball on the ring, at its top at the start of a second, and one on a track below that moves back and
     /// forth.
-    private func drawHand(at time: WallTime, on canvas: FrameCanvas) {
+    private func drawClockHand(at time: WallTime, on canvas: FrameCanvas) {
         let part = (time - ClapperSchedule.second(of: time)).seconds
         let radius = Double(canvas.height) * 0.17 - Double(canvas.height) / 360
         let x = Double(canvas.width) / 2 + radius * sin(part * 2 * .pi)
         let y = Double(canvas.height) / 2 - radius * cos(part * 2 * .pi)
-        stampHand(x: x, y: y, on: canvas)
+        drawBall(x: x, y: y, on: canvas)
 
         let swing = Double(time.millisecondsSinceEpoch % 4_000) / 4_000
         let along = swing < 0.5 ? swing * 2 : 2 - swing * 2
         let margin = Double(hand.width)
-        stampHand(x: margin + along * (Double(canvas.width) - 2 * margin), y: Double(canvas.height) * 0.867, on: canvas)
+        drawBall(x: margin + along * (Double(canvas.width) - 2 * margin), y: Double(canvas.height) * 0.867, on: canvas)
     }
 
-    private func stampHand(x: Double, y: Double, on canvas: FrameCanvas) {
+    private func drawBall(x: Double, y: Double, on canvas: FrameCanvas) {
         canvas.stamp(
             hand, left: Int(x) - hand.width / 2, top: Int(y) - hand.height / 2, colour: TestCard.accent)
     }

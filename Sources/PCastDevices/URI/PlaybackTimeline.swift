@@ -23,5 +23,5 @@ struct PlaybackTimeline {
     }
 
     /// Starts another pass at the end of the last one.
-    mutating func startAgain() { passStart = end }
+    mutating func startNextPass() { passStart = end }
 }

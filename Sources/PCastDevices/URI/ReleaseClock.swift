@@ -23,7 +23,7 @@ final class ReleaseClock: Sendable {
     }
 
     /// Delays the whole schedule if a frame is too late, so that both tracks stay in sync.
-    func slip(_ position: TimeSpan, readAt now: Instant) {
+    func delaySchedule(_ position: TimeSpan, readAt now: Instant) {
         origin.withLock { origin in
             let lateness = now - (origin.instant + position)
             guard lateness > Self.timeout else { return }

@@ -36,7 +36,7 @@ struct URIAudioFramer {
     }
 
     private mutating func takeWhole() -> [(frame: AudioFrame, position: TimeSpan)] {
-        let size = AudioBeat.sampleCount * channels
+        let size = AudioFrameTiming.sampleCount * channels
         var frames: [(frame: AudioFrame, position: TimeSpan)] = []
         var offset = 0
         while pending.count - offset >= size, let first = start {
@@ -44,7 +44,7 @@ struct URIAudioFramer {
                 samples: Array(pending[offset..<offset + size]), channels: channels, captureTime: nil,
                 timestamp: MediaTime(ticks: first, rate: .opus))
             frames.append((frame, ClockRate.opus.span(ofTicks: first)))
-            start = first + Int64(AudioBeat.sampleCount)
+            start = first + Int64(AudioFrameTiming.sampleCount)
             offset += size
         }
         pending.removeFirst(offset)

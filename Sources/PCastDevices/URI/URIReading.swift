@@ -19,21 +19,21 @@ struct URIReading {
     /// The time to skip at the beginning.
     let skipped: TimeSpan
     /// A callback with the reason why encoded frames are not passed through; nil while they are.
-    let obstructed: (PassThroughObstacle?) -> Void
+    let obstructed: (TranscodeReason?) -> Void
 
     private var timeline = PlaybackTimeline()
     private var framer: URIAudioFramer
-    private let pictures = EvenFrames()
-    private let pictureLength: TimeSpan
+    private let frames = EvenSizeCropper()
+    private let frameLength: TimeSpan
     private var videoPosition = TimeSpan.zero
     private var audioPosition = TimeSpan.zero
-    private var lastPicture: TimeSpan?
-    private var hasCodedPicture = false
+    private var lastFrame: TimeSpan?
+    private var hasCodedFrame = false
 
     init(
         reader: MediaReader, format: URIFormat, isLooping: Bool, video: ReleaseTrack<VideoSample>?,
         audio: ReleaseTrack<AudioFrame>?, clock: ReleaseClock, sleep: CancellableSleep,
-        skipped: TimeSpan = .zero, obstructed: @escaping (PassThroughObstacle?) -> Void
+        skipped: TimeSpan = .zero, obstructed: @escaping (TranscodeReason?) -> Void
     ) {
         self.obstructed = obstructed
         self.skipped = skipped
@@ -44,7 +44,7 @@ struct URIReading {
         self.clock = clock
         self.sleep = sleep
         framer = URIAudioFramer(channels: format.channels ?? 2)
-        pictureLength = TimeSpan(seconds: 1 / max(1, format.frameRate ?? 25))
+        frameLength = TimeSpan(seconds: 1 / max(1, format.frameRate ?? 25))
     }
 
     /// Reads until the source has ended or was stopped.
@@ -55,7 +55,7 @@ struct URIReading {
                 try readOnce()
                 guard timeline.end > before else { return .failed("it contains no media that can be played") }
                 guard isLooping, sleep.sleep(until: MonotonicClock.now()) else { return .ended }
-                timeline.startAgain()
+                timeline.startNextPass()
                 try reader.rewind()
             } while true
         } catch {
@@ -67,11 +67,11 @@ struct URIReading {
         while sleep.sleep(until: moment), let sample = try reader.nextSample() {
             if isSkipped(sample) { continue }
             switch sample {
-            case .picture(let picture): take(.picture(pictures.even(picture)), at: picture.timestamp)
+            case .frame(let videoFrame): take(.frame(frames.even(videoFrame)), at: videoFrame.timestamp)
             case .coded(let frame): take(.coded(frame), at: frame.timestamp)
-            case .sound(let sound): take(sound)
+            case .audio(let audioFrame): take(audioFrame)
             }
-            obstructed(reader.passThroughObstacle)
+            obstructed(reader.transcodeReason)
         }
     }
 
@@ -80,13 +80,13 @@ struct URIReading {
         guard skipped > .zero else { return false }
         let moment: TimeSpan =
             switch sample {
-            case .picture(let picture): picture.timestamp.span
+            case .frame(let videoFrame): videoFrame.timestamp.span
             case .coded(let frame): frame.timestamp.span
-            case .sound(let sound): sound.timestamp.span
+            case .audio(let audioFrame): audioFrame.timestamp.span
             }
-        if case .coded(let frame) = sample, !hasCodedPicture {
-            hasCodedPicture = moment >= skipped && frame.isKeyFrame
-            return !hasCodedPicture
+        if case .coded(let frame) = sample, !hasCodedFrame {
+            hasCodedFrame = moment >= skipped && frame.isKeyFrame
+            return !hasCodedFrame
         }
         return moment < skipped
     }
@@ -100,26 +100,26 @@ struct URIReading {
         return clock.due(ahead - Self.lead).instant
     }
 
-    private mutating func take(_ picture: VideoSample, at time: MediaTime) {
+    private mutating func take(_ videoFrame: VideoSample, at time: MediaTime) {
         guard let video else { return }
-        var position = timeline.position(of: time.span, length: pictureLength)
+        var position = timeline.position(of: time.span, length: frameLength)
         // Timestamps of a file may repeat or decrease; those of a track must increase. Raw frames are dropped; encoded
         // ones get a later timestamp, because others refer to them.
-        if let lastPicture, position <= lastPicture {
-            guard case .coded = picture else { return }
-            position = lastPicture + .microseconds(100)
+        if let lastFrame, position <= lastFrame {
+            guard case .coded = videoFrame else { return }
+            position = lastFrame + .microseconds(100)
         }
-        lastPicture = position
+        lastFrame = position
         videoPosition = position
-        clock.slip(position, readAt: MonotonicClock.now())
-        video.push(picture, at: position)
+        clock.delaySchedule(position, readAt: MonotonicClock.now())
+        video.push(videoFrame, at: position)
     }
 
-    private mutating func take(_ sound: AudioFrame) {
+    private mutating func take(_ audioFrame: AudioFrame) {
         guard let audio else { return }
-        let position = timeline.position(of: sound.timestamp.span, length: sound.length)
+        let position = timeline.position(of: audioFrame.timestamp.span, length: audioFrame.length)
         audioPosition = position
-        clock.slip(position, readAt: MonotonicClock.now())
-        for (frame, position) in framer.push(sound, at: position) { audio.push(frame, at: position) }
+        clock.delaySchedule(position, readAt: MonotonicClock.now())
+        for (frame, position) in framer.push(audioFrame, at: position) { audio.push(frame, at: position) }
     }
 }

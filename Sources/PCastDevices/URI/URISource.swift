@@ -17,7 +17,7 @@ public final class URISource: @unchecked Sendable {
     public let media: Set<MediaType>
     private let reader: MediaReader
     /// Through which it is read; nil for none.
-    private let relay: OutboundProxy?
+    private let proxy: OutboundProxy?
     private let isLooping: Bool
     private let skipped: TimeSpan
     private let videoTrack: ReleaseTrack<VideoSample>?
@@ -26,7 +26,7 @@ public final class URISource: @unchecked Sendable {
     private let state = Mutex(State.idle)
 
     private let clock = ReleaseClock()
-    private let obstacle: Mutex<PassThroughObstacle?>
+    private let transcodeReason: Mutex<TranscodeReason?>
 
     private enum State {
         case idle
@@ -94,36 +94,37 @@ public final class URISource: @unchecked Sendable {
     ) -> (MediaReader, OutboundProxy?)? {
         guard !MediaAccess.isRestricted, let address = MediaURI(uri), address.scheme == .rtsp, address.userInfo != nil,
             let server = NameResolution.resolve(host: address.host, port: address.port).first,
-            let relay = try? OutboundProxy(.rtsp(server), refused: { _ in }),
+            let proxy = try? OutboundProxy(.rtsp(server), refused: { _ in }),
             let reader = try? MediaReader(
-                uri: address.text(at: relay.address), name: MediaName.withoutSecrets(uri), select: media,
+                uri: address.text(at: proxy.address), name: MediaName.withoutSecrets(uri), select: media,
                 passesThrough: passesThrough)
         else { return nil }
-        return (reader, relay)
+        return (reader, proxy)
     }
 
     private init(
-        _ uri: String, _ opened: (reader: MediaReader, relay: OutboundProxy?), _ media: Set<MediaType>, isLooping: Bool,
+        _ uri: String, _ opened: (reader: MediaReader, proxy: OutboundProxy?), _ media: Set<MediaType>, isLooping: Bool,
         skipped: TimeSpan
     ) {
         let reader = opened.reader
         self.uri = uri
-        relay = opened.relay
+        proxy = opened.proxy
         self.media = media
         self.isLooping = isLooping
         self.skipped = skipped
         self.reader = reader
         format = URIFormat(
-            dimensions: reader.dimensions.map(EvenFrames.even), frameRate: reader.frameRate, channels: reader.channels
+            dimensions: reader.dimensions.map(EvenSizeCropper.even), frameRate: reader.frameRate,
+            channels: reader.channels
         )
-        obstacle = Mutex(reader.passThroughObstacle)
+        transcodeReason = Mutex(reader.transcodeReason)
         videoTrack = media.contains(.video) ? ReleaseTrack(name: "uri-video") : nil
         audioTrack = media.contains(.audio) ? ReleaseTrack(name: "uri-audio") : nil
     }
 
     /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
     /// through.
-    public var passThroughObstacle: PassThroughObstacle? { obstacle.withLock { $0 } }
+    public var transcodeReason: TranscodeReason? { transcodeReason.withLock { $0 } }
 
     /// Returns its video source. Throws `DeviceError.noTrack` if video is not among `media`.
     public func video() throws(DeviceError) -> any VideoSource {
@@ -178,7 +179,7 @@ public final class URISource: @unchecked Sendable {
         clock.begin(after: URIReading.start)
         var reading = URIReading(
             reader: reader, format: format, isLooping: isLooping, video: videoTrack, audio: audioTrack, clock: clock,
-            sleep: sleep, skipped: skipped, obstructed: { [self] found in obstacle.withLock { $0 = found } })
+            sleep: sleep, skipped: skipped, obstructed: { [self] found in transcodeReason.withLock { $0 = found } })
         let end = reading.run()
         videoTrack?.finish(end)
         audioTrack?.finish(end)

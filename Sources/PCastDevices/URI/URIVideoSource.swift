@@ -24,7 +24,7 @@ final class URIVideoSource: VideoSource {
             release: { sample, time, position in
                 let timestamp = MediaTime(ticks: ClockRate.video.ticks(in: position), rate: .video)
                 switch sample {
-                case .picture(let frame): deliver(.picture(frame.retimed(captureTime: time, timestamp: timestamp)))
+                case .frame(let frame): deliver(.frame(frame.retimed(captureTime: time, timestamp: timestamp)))
                 case .coded(var frame):
                     frame.captureTime = time
                     frame.timestamp = timestamp
@@ -33,7 +33,7 @@ final class URIVideoSource: VideoSource {
             }, ended: ended)
     }
 
-    var passThroughObstacle: PassThroughObstacle? { source.passThroughObstacle }
+    var transcodeReason: TranscodeReason? { source.transcodeReason }
 
     func stop() { source.stop(track) }
 }

@@ -25,7 +25,7 @@ public struct TokenAuthorization: Hashable, Sendable {
     ///   - request: The request.
     ///   - now: The present time.
     /// - Throws: The first restriction that forbids the request.
-    public func authorize(_ request: TokenRequest, at now: WallTime) throws(TokenRefusal) {
+    public func authorize(_ request: TokenRequest, at now: WallTime) throws(TokenRejection) {
         guard now < token.expires else { throw .expired(at: token.expires) }
         guard isForPurpose(request.purpose) else { throw .wrongType }
         guard allowsSession(request.sessionID) else { throw .wrongSession }
@@ -63,7 +63,7 @@ public struct TokenAuthorization: Hashable, Sendable {
         return address == only
     }
 
-    private func authorizeOrigin(_ originStreamID: String, _ tags: [String]) throws(TokenRefusal) {
+    private func authorizeOrigin(_ originStreamID: String, _ tags: [String]) throws(TokenRejection) {
         if let only = token.originStreamID, !only.isSameBytes(as: originStreamID) { throw .wrongOriginStream }
         if let tag = token.requiredTag, !tags.contains(where: { $0.isSameBytes(as: tag) }) { throw .missingTag(tag) }
     }

@@ -149,7 +149,7 @@ extension DateRange {
         writer.seconds("DURATION", duration)
         writer.seconds("PLANNED-DURATION", plannedDuration)
         writer.yes("END-ON-NEXT", endsOnNext)
-        for information in scte35 { writer.bare(information.kind.rawValue, information.text) }
+        for information in scte35 { writer.unquoted(information.kind.rawValue, information.text) }
         for attribute in attributes { writer.value(attribute.name, attribute.value) }
         return writer
     }

@@ -6,7 +6,7 @@ struct MediaPlaylistParser {
     private struct Pending {
         var duration: TimeSpan?
         var title: String?
-        var byteRange: ByteRange.Written?
+        var byteRange: ByteRange.UnresolvedRange?
         var isDiscontinuity = false
         var programDateTime: WallTime?
         var isGap = false
@@ -141,7 +141,7 @@ extension MediaPlaylistParser {
             pending.title = title?.trimmed.string
             if pending.title?.isEmpty == true { pending.title = nil }
         case .byteRange:
-            guard let range = ByteRange.Written(value) else { throw malformed(tag) }
+            guard let range = ByteRange.UnresolvedRange(value) else { throw malformed(tag) }
             pending.byteRange = range
         case .discontinuity:
             if !pending.isDiscontinuity { discontinuities += 1 }

@@ -82,7 +82,7 @@ struct MediaPlaylistWriter {
         let formats = Set(keys.map(\.keyFormat))
         if !formats.isSuperset(of: self.keys.map(\.keyFormat)) {
             var attributes = AttributeWriter()
-            attributes.bare("METHOD", "NONE")
+            attributes.unquoted("METHOD", "NONE")
             writer.tag(.key, attributes)
             self.keys = []
         }

@@ -40,7 +40,7 @@ public struct PreloadHint: Hashable, Sendable {
     /// The attributes of the tag.
     var attributes: AttributeWriter {
         var writer = AttributeWriter()
-        writer.bare("TYPE", kind.rawValue)
+        writer.unquoted("TYPE", kind.rawValue)
         writer.quoted("URI", uri)
         writer.number("BYTERANGE-START", start == 0 ? nil : start)
         writer.number("BYTERANGE-LENGTH", length)

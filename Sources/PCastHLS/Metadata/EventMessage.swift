@@ -24,17 +24,17 @@ public struct EventMessage: Hashable, Sendable {
     /// first box that is truncated.
     public static func all(in bytes: [UInt8]) -> [EventMessage] {
         var messages: [EventMessage] = []
-        var place = 0
-        while messages.count < limit, bytes.count - place >= 8 {
-            let size = number(bytes[place..<(place + 4)])
-            guard size >= 8, size <= UInt64(bytes.count - place) else { break }
-            let end = place + Int(size)
-            if bytes[(place + 4)..<(place + 8)].elementsEqual("emsg".utf8),
-                let message = EventMessage(Array(bytes[(place + 8)..<end]))
+        var offset = 0
+        while messages.count < limit, bytes.count - offset >= 8 {
+            let size = number(bytes[offset..<(offset + 4)])
+            guard size >= 8, size <= UInt64(bytes.count - offset) else { break }
+            let end = offset + Int(size)
+            if bytes[(offset + 4)..<(offset + 8)].elementsEqual("emsg".utf8),
+                let message = EventMessage(Array(bytes[(offset + 8)..<end]))
             {
                 messages.append(message)
             }
-            place = end
+            offset = end
         }
         return messages
     }

@@ -21,7 +21,7 @@ struct MultivariantPlaylistParser {
             switch next {
             case .uri(let uri): try finishVariant(uri)
             case .tag(let tag, let value):
-                guard tag.place != .media else { throw .mixedKinds(line: line) }
+                guard tag.allowedPlaylist != .media else { throw .mixedKinds(line: line) }
                 if let pending { throw .variantWithoutURI(line: pending.line) }
                 try read(tag, value)
             }

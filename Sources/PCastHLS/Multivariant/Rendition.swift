@@ -91,7 +91,7 @@ public struct Rendition: Hashable, Sendable {
     /// The attributes of the tag.
     var attributes: AttributeWriter {
         var writer = AttributeWriter()
-        writer.bare("TYPE", kind.rawValue)
+        writer.unquoted("TYPE", kind.rawValue)
         writer.quoted("GROUP-ID", group)
         writer.quoted("NAME", name)
         writer.quoted("LANGUAGE", language)

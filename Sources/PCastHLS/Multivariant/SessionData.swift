@@ -44,7 +44,7 @@ public struct SessionData: Hashable, Sendable {
         case .value(let value): writer.quoted("VALUE", value)
         case .resource(let uri, let isRaw):
             writer.quoted("URI", uri)
-            writer.bare("FORMAT", isRaw ? "RAW" : nil)
+            writer.unquoted("FORMAT", isRaw ? "RAW" : nil)
         }
         writer.quoted("LANGUAGE", language)
         return writer

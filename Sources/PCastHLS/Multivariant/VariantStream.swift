@@ -90,8 +90,8 @@ public struct VariantStream: Hashable, Sendable {
         video = list.string("VIDEO")
         subtitles = list.string("SUBTITLES")
         switch list["CLOSED-CAPTIONS"] {
-        case .bare("NONE"): closedCaptions = ClosedCaptions.none
-        case .bare(let group), .quoted(let group): closedCaptions = .group(group)
+        case .unquoted("NONE"): closedCaptions = ClosedCaptions.none
+        case .unquoted(let group), .quoted(let group): closedCaptions = .group(group)
         case nil: closedCaptions = nil
         }
     }
@@ -103,11 +103,11 @@ public struct VariantStream: Hashable, Sendable {
         writer.number("AVERAGE-BANDWIDTH", averageBandwidth?.bitsPerSecond)
         writer.quoted("CODECS", codecs)
         writer.quoted("SUPPLEMENTAL-CODECS", supplementalCodecs)
-        writer.bare("RESOLUTION", resolution?.description)
+        writer.unquoted("RESOLUTION", resolution?.description)
         writer.fraction("FRAME-RATE", framesPerSecond)
-        writer.bare("HDCP-LEVEL", hdcpLevel)
+        writer.unquoted("HDCP-LEVEL", hdcpLevel)
         writer.quoted("ALLOWED-CPC", allowedCPC)
-        writer.bare("VIDEO-RANGE", videoRange)
+        writer.unquoted("VIDEO-RANGE", videoRange)
         writer.quoted("REQ-VIDEO-LAYOUT", requiredVideoLayout)
         writer.fraction("SCORE", score)
         writer.quoted("STABLE-VARIANT-ID", stableID)
@@ -116,7 +116,7 @@ public struct VariantStream: Hashable, Sendable {
         writer.quoted("VIDEO", video)
         writer.quoted("SUBTITLES", subtitles)
         switch closedCaptions {
-        case ClosedCaptions.none?: writer.bare("CLOSED-CAPTIONS", "NONE")
+        case ClosedCaptions.none?: writer.unquoted("CLOSED-CAPTIONS", "NONE")
         case .group(let group)?: writer.quoted("CLOSED-CAPTIONS", group)
         case nil: break
         }

@@ -148,25 +148,25 @@ extension PlaylistReload {
     private mutating func loaded(_ newer: MediaPlaylist, by request: Outstanding, at now: Instant) {
         mirrors.succeeded(request.request.mirror)
         failingSince = nil
-        let isNews = playlist.map { Self.isNews(newer, after: $0) } ?? true
+        let hasChanged = playlist.map { Self.hasChanged(newer, after: $0) } ?? true
         loadedAt = now
-        if isNews || playlist == nil {
+        if hasChanged || playlist == nil {
             playlist = newer
             staleAt = now + target * Self.staleTargets
             if isStale { outputs.append(.recovered) }
             isStale = false
         }
-        guard newer.isLive || !isNews else {
+        guard newer.isLive || !hasChanged else {
             staleAt = nil
             outputs.append(.ended)
             return
         }
-        due = (nextTime(after: request, isNews: isNews, at: now), directives)
+        due = (nextTime(after: request, hasChanged: hasChanged, at: now), directives)
     }
 
     /// Returns whether a playlist has more than the known one. A playlist that has less comes from a cache, unless it
     /// ends before the known window begins, which means that the server has restarted.
-    private static func isNews(_ newer: MediaPlaylist, after known: MediaPlaylist) -> Bool {
+    private static func hasChanged(_ newer: MediaPlaylist, after known: MediaPlaylist) -> Bool {
         if newer.nextNumber != known.nextNumber {
             return newer.nextNumber > known.nextNumber || newer.nextNumber <= known.mediaSequence
         }
@@ -176,13 +176,13 @@ extension PlaylistReload {
 
     /// Returns the time of the next request. It counts from the start of the last one, so that a slow response does not
     /// delay the next.
-    private func nextTime(after request: Outstanding, isNews: Bool, at now: Instant) -> Instant {
+    private func nextTime(after request: Outstanding, hasChanged: Bool, at now: Instant) -> Instant {
         let interval: TimeSpan
-        if playlist?.serverControl.canBlockReload == true, isNews {
+        if playlist?.serverControl.canBlockReload == true, hasChanged {
             interval = Self.shortestInterval
         } else {
             let whole = playlist?.partTargetDuration ?? target
-            interval = max(isNews ? whole : whole / 2, Self.shortestPoll)
+            interval = max(hasChanged ? whole : whole / 2, Self.shortestPoll)
         }
         return max(now, request.began + interval)
     }

@@ -58,7 +58,7 @@ struct ReloadMirrors: Sendable {
             Self.firstPause * (1 << Int64(min(mirrors[index].failures - 1, 10))), Self.longestPause)
         // The delay varies randomly by up to 25 % in either direction.
         pause += TimeSpan(nanoseconds: pause.nanoseconds / 4 * (Int64(random() % 2_001) - 1_000) / 1_000)
-        if case .status(_, let wish?) = failure { pause = max(pause, min(wish, Self.longestRetryAfter)) }
+        if case .status(_, let retryAfter?) = failure { pause = max(pause, min(retryAfter, Self.longestRetryAfter)) }
         mirrors[index].notBefore = now + pause
         let usable = mirrors.indices.filter { !mirrors[$0].isUseless }
         func time(_ index: Int) -> Instant { max(now, mirrors[index].notBefore ?? now) }

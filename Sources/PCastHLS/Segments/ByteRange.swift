@@ -25,7 +25,7 @@ public struct ByteRange: Hashable, Sendable {
     var text: String { "\(length)@\(offset)" }
 
     /// A byte range as in a playlist, in which the offset may be missing.
-    struct Written {
+    struct UnresolvedRange {
         var length: Int64
         var offset: Int64?
 

@@ -102,13 +102,13 @@ extension EncryptionKey {
     /// The attributes of the tag.
     var attributes: AttributeWriter {
         var writer = AttributeWriter()
-        writer.bare("METHOD", method.text)
+        writer.unquoted("METHOD", method.text)
         writer.quoted("URI", uri)
         if let initializationVector {
             let digits = initializationVector.map { byte in
                 String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
             }
-            writer.bare("IV", "0x" + digits.joined())
+            writer.unquoted("IV", "0x" + digits.joined())
         }
         if keyFormat != "identity" { writer.quoted("KEYFORMAT", keyFormat) }
         writer.quoted("KEYFORMATVERSIONS", keyFormatVersions)

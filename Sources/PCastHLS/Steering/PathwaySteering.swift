@@ -46,7 +46,7 @@ public struct PathwaySteering: Machine {
     private var penalties: [String: Instant] = [:]
     /// The URI of the next request, without the query parameters that are added to it.
     private var uri: String
-    private var timeToLive = SteeringManifest.usualTimeToLive
+    private var timeToLive = SteeringManifest.defaultTimeToLive
     private var throughput: Bitrate?
     /// The time of the next request; nil while a request is outstanding and if no more follow.
     private var due: Instant?
@@ -113,8 +113,8 @@ public struct PathwaySteering: Machine {
         switch failure {
         // The server is gone, or specifies when to ask (RFC 8216bis, section 7.2).
         case .status(410, _): nil
-        case .status(429, let wish?):
-            min(max(wish, Self.timesToLive.lowerBound), Self.timesToLive.upperBound)
+        case .status(429, let retryAfter?):
+            min(max(retryAfter, Self.timesToLive.lowerBound), Self.timesToLive.upperBound)
         default: timeToLive
         }
     }

@@ -5,7 +5,7 @@ public struct SteeringManifest: Hashable, Sendable {
     /// The supported version of the format.
     public static let version = 1
     /// The time to live if the manifest does not specify it.
-    public static let usualTimeToLive = TimeSpan.seconds(300 as Int64)
+    public static let defaultTimeToLive = TimeSpan.seconds(300 as Int64)
     /// The maximum size of a manifest in bytes.
     public static let sizeLimit: Int64 = 256 << 10
     /// The maximum number of pathways that are read from a manifest.
@@ -20,7 +20,7 @@ public struct SteeringManifest: Hashable, Sendable {
 
     /// Creates a manifest.
     public init(
-        timeToLive: TimeSpan = SteeringManifest.usualTimeToLive, reloadURI: String? = nil, priority: [String]
+        timeToLive: TimeSpan = SteeringManifest.defaultTimeToLive, reloadURI: String? = nil, priority: [String]
     ) {
         (self.timeToLive, self.reloadURI, self.priority) = (timeToLive, reloadURI, priority)
     }

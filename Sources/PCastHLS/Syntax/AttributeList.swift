@@ -37,12 +37,12 @@ struct AttributeList {
                 value = .quoted(quoted.string)
                 rest = behind.dropFirst().trimmed
             } else {
-                let (bare, behind) = rest.divided(at: ",")
-                guard !bare.trimmed.contains(UInt8(ascii: "\"")) else {
+                let (unquoted, behind) = rest.divided(at: ",")
+                guard !unquoted.trimmed.contains(UInt8(ascii: "\"")) else {
                     throw .malformedAttribute(key, tag: tag.rawValue, line: line)
                 }
-                value = .bare(bare.trimmed.string)
-                rest = (behind ?? bare[bare.endIndex...]).trimmed
+                value = .unquoted(unquoted.trimmed.string)
+                rest = (behind ?? unquoted[unquoted.endIndex...]).trimmed
             }
             values.append((key, value))
         }
@@ -69,12 +69,12 @@ struct AttributeList {
         for index in values.indices {
             switch values[index].value {
             case .quoted(let text): values[index].value = .quoted(try variables.replace(in: text, line: line))
-            case .bare(let text):
+            case .unquoted(let text):
                 let replaced = try variables.replace(in: text, line: line)
                 guard !replaced.utf8.contains(where: { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "\"") }) else {
                     throw malformed(values[index].name)
                 }
-                values[index].value = .bare(replaced[...].utf8.trimmed.string)
+                values[index].value = .unquoted(replaced[...].utf8.trimmed.string)
             }
         }
     }
@@ -194,7 +194,7 @@ extension AttributeList {
     /// - Throws: ``PlaylistError`` if the value is malformed or has no beginning.
     func byteRange(_ name: String, after previousEnd: Int64?) throws(PlaylistError) -> ByteRange? {
         guard let text = string(name) else { return nil }
-        guard let written = ByteRange.Written(text[...].utf8) else { throw malformed(name) }
+        guard let written = ByteRange.UnresolvedRange(text[...].utf8) else { throw malformed(name) }
         guard let range = written.range(after: previousEnd) else { throw .byteRangeWithoutStart(line: line) }
         return range
     }

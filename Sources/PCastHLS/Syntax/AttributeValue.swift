@@ -3,12 +3,12 @@ public enum AttributeValue: Hashable, Sendable {
     /// A quoted string, without its quotes.
     case quoted(String)
     /// A number or an enumerated string.
-    case bare(String)
+    case unquoted(String)
 
     /// The value without quotes.
     public var text: String {
         switch self {
-        case .quoted(let text), .bare(let text): text
+        case .quoted(let text), .unquoted(let text): text
         }
     }
 }

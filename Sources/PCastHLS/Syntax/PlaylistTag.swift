@@ -36,10 +36,10 @@ enum PlaylistTag: String {
     case contentSteering = "EXT-X-CONTENT-STEERING"
 
     /// The kinds of playlist that may contain a tag.
-    enum Place { case anywhere, media, multivariant }
+    enum AllowedPlaylist { case anywhere, media, multivariant }
 
     /// The kind of playlist that may contain the tag.
-    var place: Place {
+    var allowedPlaylist: AllowedPlaylist {
         switch self {
         case .version, .independentSegments, .start, .define: .anywhere
         case .media, .streamInformation, .iFrameStreamInformation, .sessionData, .sessionKey, .contentSteering:

@@ -5,7 +5,7 @@ struct PlaylistVariables {
     private var values: [String: String] = [:]
     /// The number of bytes by which the text may still grow. The limit is needed because a large value may be used in
     /// thousands of lines.
-    private var room = PlaylistLimits.textSize
+    private var remainingSize = PlaylistLimits.textSize
 
     private let uri: String
     private let imported: [String: String]
@@ -88,8 +88,8 @@ struct PlaylistVariables {
             result += Substring(rest[..<reference.start])
             result += value
             rest = rest[reference.end...]
-            room -= value.utf8.count
-            guard room >= 0 else { throw .tooLarge }
+            remainingSize -= value.utf8.count
+            guard remainingSize >= 0 else { throw .tooLarge }
             guard result.utf8.count <= PlaylistLimits.substitutedSize else { throw .lineTooLong(line: line) }
         }
         result += Substring(rest)

@@ -32,7 +32,7 @@ struct AttributeWriter {
     private(set) var text = ""
 
     /// Adds a value without quotes. Commas and quotes in it are removed.
-    mutating func bare(_ name: String, _ value: String?) {
+    mutating func unquoted(_ name: String, _ value: String?) {
         guard let value else { return }
         if !text.isEmpty { text += "," }
         let plain = value.utf8.filter { $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: "\"") }
@@ -54,27 +54,27 @@ struct AttributeWriter {
 
     /// Adds `YES`, if it is set.
     mutating func yes(_ name: String, _ isSet: Bool) {
-        if isSet { bare(name, "YES") }
+        if isSet { unquoted(name, "YES") }
     }
 
     /// Adds a decimal integer.
-    mutating func number(_ name: String, _ value: Int64?) { bare(name, value.map { String($0) }) }
+    mutating func number(_ name: String, _ value: Int64?) { unquoted(name, value.map { String($0) }) }
 
     /// Adds a duration in seconds.
     mutating func seconds(_ name: String, _ value: TimeSpan?) {
-        bare(name, value.map { PlaylistNumber.text(billionths: $0.nanoseconds) })
+        unquoted(name, value.map { PlaylistNumber.text(billionths: $0.nanoseconds) })
     }
 
     /// Adds a decimal fraction.
     mutating func fraction(_ name: String, _ value: Double?) {
-        bare(name, value.map { PlaylistNumber.text(billionths: Int64(($0 * 1e9).rounded())) })
+        unquoted(name, value.map { PlaylistNumber.text(billionths: Int64(($0 * 1e9).rounded())) })
     }
 
     /// Adds a quoted or unquoted value.
     mutating func value(_ name: String, _ value: AttributeValue) {
         switch value {
         case .quoted(let text): quoted(name, text)
-        case .bare(let text): bare(name, text)
+        case .unquoted(let text): unquoted(name, text)
         }
     }
 }

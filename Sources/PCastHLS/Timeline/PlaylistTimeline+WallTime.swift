@@ -12,7 +12,7 @@ extension PlaylistTimeline {
         return Self.wallTime(at: position, in: segments)
     }
 
-    private static func wallTime(at position: TimeSpan, in segments: [PlacedSegment]) -> WallTime? {
+    private static func wallTime(at position: TimeSpan, in segments: [TimelineSegment]) -> WallTime? {
         guard !segments.isEmpty else { return nil }
         let segment = segments[index(of: position, in: segments)]
         return segment.wallTime.flatMap { sum($0, position - segment.start) }

@@ -22,12 +22,12 @@ public struct PlaylistTimeline: Sendable {
     /// The last playlist that was not stale.
     public internal(set) var playlist: MediaPlaylist
     /// The segments of the window in order, the open one last.
-    public internal(set) var segments: [PlacedSegment] = []
+    public internal(set) var segments: [TimelineSegment] = []
     /// The number of restarts of the presentation. Positions that were computed in an earlier epoch are invalid.
     public internal(set) var epoch = 0
 
     /// The last segments that left the window, whose frames may still be playing.
-    var evicted: [PlacedSegment] = []
+    var evicted: [TimelineSegment] = []
 
     /// The maximum number of remembered segments.
     static let evictedCount = 256
@@ -203,7 +203,7 @@ extension PlaylistTimeline {
     }
 
     /// Returns the segment with a media sequence number; nil if the window does not contain it.
-    public func segment(number: Int64) -> PlacedSegment? {
+    public func segment(number: Int64) -> TimelineSegment? {
         guard let first = segments.first, let last = segments.last, number >= first.number, number <= last.number
         else { return nil }
         return segments[Int(number - first.number)]
@@ -211,13 +211,13 @@ extension PlaylistTimeline {
 
     /// Returns the segment that contains a position; nil outside the window. A position between two segments belongs to
     /// the later one.
-    public func segment(at position: TimeSpan) -> PlacedSegment? {
+    public func segment(at position: TimeSpan) -> TimelineSegment? {
         guard position >= start, position < end else { return nil }
         return segments[Self.index(of: position, in: segments)]
     }
 
     /// Returns the index of the last segment that begins at or before a position, 0 if none does.
-    static func index(of position: TimeSpan, in segments: [PlacedSegment]) -> Int {
+    static func index(of position: TimeSpan, in segments: [TimelineSegment]) -> Int {
         var (low, high) = (0, segments.count)
         while high - low > 1 {
             let middle = (low + high) / 2
@@ -227,20 +227,20 @@ extension PlaylistTimeline {
     }
 
     /// Returns the parts of a segment with their positions; none if the segment has no parts or is not in the window.
-    public func parts(of number: Int64) -> [PlacedPart] {
+    public func parts(of number: Int64) -> [TimelinePart] {
         guard let placed = segment(number: number),
             let segment = playlist.segment(number) ?? playlist.openSegment, segment.number == number
         else { return [] }
         var start = placed.start
         return segment.parts.enumerated().map { index, part in
             defer { start += part.duration }
-            return PlacedPart(segment: number, index: index, start: start, duration: part.duration)
+            return TimelinePart(segment: number, index: index, start: start, duration: part.duration)
         }
     }
 
     /// Returns the part from which decoding must begin to show a position: the last one at or before it that contains a
     /// key frame. Returns nil if there is none and the whole segment must be loaded.
-    public func independentPart(for position: TimeSpan) -> PlacedPart? {
+    public func independentPart(for position: TimeSpan) -> TimelinePart? {
         guard let placed = segment(at: position),
             let segment = playlist.segment(placed.number) ?? playlist.openSegment, segment.number == placed.number
         else { return nil }

@@ -20,9 +20,9 @@ public struct ThroughputEstimate: Sendable {
     /// The download time over which an increase must last.
     static let longWindow = TimeSpan.seconds(8 as Int64)
     /// The smallest download in bytes that counts. A smaller one measures the round-trip time rather than the rate.
-    static let leastBytes: Int64 = 16 << 10
+    static let minimumBytes: Int64 = 16 << 10
     /// The shortest time of a download. A shorter one came from a cache or buffer, so this time is used instead.
-    static let leastSpan = TimeSpan.milliseconds(10)
+    static let minimumSpan = TimeSpan.milliseconds(10)
 
     /// Creates an estimate without measurements.
     public init() {}
@@ -41,8 +41,8 @@ public struct ThroughputEstimate: Sendable {
     ///   - isPaced: Whether the server sent the data while it was created, e.g. a part that was requested in advance.
     ///     The rate is then that of the encoder, so the download counts only if it is faster than the estimate.
     public mutating func add(bytes: Int64, in span: TimeSpan, isPaced: Bool = false) {
-        guard bytes >= Self.leastBytes, bytes <= 1 << 40 else { return }
-        let span = min(max(span, Self.leastSpan), .seconds(3_600 as Int64))
+        guard bytes >= Self.minimumBytes, bytes <= 1 << 40 else { return }
+        let span = min(max(span, Self.minimumSpan), .seconds(3_600 as Int64))
         let sample = Sample(bits: bytes * 8, span: span)
         if isPaced, let bitrate, Self.rate([sample]) <= bitrate { return }
         samples.append(sample)
@@ -51,7 +51,7 @@ public struct ThroughputEstimate: Sendable {
 
     /// Adds a download that was canceled because it was slow, which replaces all earlier measurements.
     public mutating func addFragment(bytes: Int64, in span: TimeSpan) {
-        guard (0...(1 << 40)).contains(bytes), span >= Self.leastSpan else { return }
+        guard (0...(1 << 40)).contains(bytes), span >= Self.minimumSpan else { return }
         // The earlier measurements reflect a faster link.
         samples = [Sample(bits: max(bytes, 1) * 8, span: min(span, .seconds(3_600 as Int64)))]
     }

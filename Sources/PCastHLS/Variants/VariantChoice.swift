@@ -33,11 +33,11 @@ public struct VariantChoice: Sendable {
     /// The share of the throughput that the peak of a higher variant may use.
     static let upShare = 0.7
     /// The share of the throughput that the average of the current variant may use.
-    static let stayShare = 0.95
+    static let currentVariantShare = 0.95
     /// The share that the current variant may use while at least 3/4 of the buffer goal is buffered.
-    static let patientShare = 1.15
+    static let comfortableShare = 1.15
     /// The minimum buffered duration that counts as much, because live streams may buffer only seconds.
-    static let patientBuffer = TimeSpan.seconds(10 as Int64)
+    static let comfortableBuffer = TimeSpan.seconds(10 as Int64)
 
     /// The variants, the lowest quality first.
     public let ladder: VariantLadder
@@ -95,15 +95,16 @@ public struct VariantChoice: Sendable {
         let rate = throughput.bitrate ?? configuration.initialThroughput
         let allowed = allowedRungs()
         guard let current else { return best(of: allowed, within: rate, share: Self.upShare) }
-        let isMuch = buffered * 4 >= goal * 3 && buffered >= Self.patientBuffer
-        let share = isMuch ? Self.patientShare : Self.stayShare
-        let mayStay =
+        let isMuch = buffered * 4 >= goal * 3 && buffered >= Self.comfortableBuffer
+        let share = isMuch ? Self.comfortableShare : Self.currentVariantShare
+        let canKeepVariant =
             allowed.contains(current)
             && Double(ladder.rungs[current].average.bitsPerSecond) <= Double(rate.bitsPerSecond) * share
-        guard mayStay else {
+        guard canKeepVariant else {
             // A switch that is forced by the rate must not go up.
             return best(
-                of: allowed.filter { $0 <= current || !allowed.contains(current) }, within: rate, share: Self.stayShare)
+                of: allowed.filter { $0 <= current || !allowed.contains(current) }, within: rate,
+                share: Self.currentVariantShare)
         }
         let higher = best(of: allowed, within: rate, share: Self.upShare)
         guard higher > current, buffered * 2 >= goal,

@@ -29,8 +29,8 @@ public struct VariantLadder: Hashable, Sendable {
     public init(_ playlist: MultivariantPlaylist, where isPlayable: (VariantStream) -> Bool = { _ in true }) {
         var playable = playlist.variants.filter(isPlayable)
         // Audio-only variants are left out if others have video, because audio alone is not a lower quality of video.
-        let withPictures = playable.filter { !$0.isSoundAlone }
-        if !withPictures.isEmpty { playable = withPictures }
+        let withVideo = playable.filter { !$0.isAudioOnly }
+        if !withVideo.isEmpty { playable = withVideo }
         var rungs: [Rung] = []
         var indices: [VariantStream: Int] = [:]
         for variant in playable {
@@ -56,7 +56,7 @@ public struct VariantLadder: Hashable, Sendable {
 
 extension VariantStream {
     /// Whether the variant has only audio codecs (names of RFC 6381) and no resolution.
-    var isSoundAlone: Bool {
+    var isAudioOnly: Bool {
         resolution == nil && !codecs.isEmpty
             && codecs.allSatisfy { codec in
                 ["mp4a", "ac-3", "ec-3", "ac-4", "Opus", "opus", "fLaC", "alac", "mp3"].contains {

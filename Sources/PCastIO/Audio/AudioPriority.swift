@@ -2,7 +2,7 @@ import Glibc
 
 /// The scheduling of threads that serve an audio device, whose buffer has only 40 ms.
 public enum AudioPriority {
-    /// The priority of 1 to 99: above all normal threads, below the kernel and sound servers.
+    /// The priority of 1 to 99: above all normal threads, below the kernel and audio servers.
     private static let level: Int32 = 5
 
     /// `SCHED_RESET_ON_FORK` (sched(7)), which Swift's Glibc module lacks. Threads that this one starts have normal

@@ -26,7 +26,7 @@ public final class PlayedAudio: Sendable {
     public func isPlaying(at instant: Instant) -> Bool {
         let end = Self.position(at: instant)
         let start = Self.position(at: instant - Self.timeout)
-        return ring.withLock { $0.hasSound(from: start, to: end) }
+        return ring.withLock { $0.hasAudio(from: start, to: end) }
     }
 
     /// Returns samples from `instant` on. They are silent where nothing was played or stored.

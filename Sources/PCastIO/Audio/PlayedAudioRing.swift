@@ -18,14 +18,14 @@ struct PlayedAudioRing {
 
     /// Mixes audio into the buffer with saturation. Channels are averaged. Audio before the buffer is dropped. If it is
     /// further away than the length of the buffer, as after a long pause or a wrong time, the buffer restarts there.
-    mutating func mix(_ sound: UnsafeBufferPointer<Int16>, channels: Int, at position: Int64) {
-        precondition(channels > 0 && sound.count.isMultiple(of: channels))
-        let count = sound.count / channels
+    mutating func mix(_ audio: UnsafeBufferPointer<Int16>, channels: Int, at position: Int64) {
+        precondition(channels > 0 && audio.count.isMultiple(of: channels))
+        let count = audio.count / channels
         extend(from: position, to: position + Int64(count))
         let oldest = end! - Int64(Self.capacity)
         for index in 0..<count where position + Int64(index) >= oldest {
             var sum = 0
-            for channel in 0..<channels { sum += Int(sound[index * channels + channel]) }
+            for channel in 0..<channels { sum += Int(audio[index * channels + channel]) }
             let sample = sum / channels
             let slot = Self.slot(of: position + Int64(index))
             samples[slot] = Int16(clamping: Int(samples[slot]) + sample)
@@ -38,19 +38,19 @@ struct PlayedAudioRing {
         let end = end ?? .min
         let oldest = end &- Int64(Self.capacity)
         for index in 0..<target.count {
-            let place = position + Int64(index)
-            target[index] = place >= oldest && place < end ? samples[Self.slot(of: place)] : 0
+            let ringPosition = position + Int64(index)
+            target[index] = ringPosition >= oldest && ringPosition < end ? samples[Self.slot(of: ringPosition)] : 0
         }
     }
 
     /// Returns whether a block in the range is not silent.
-    func hasSound(from start: Int64, to end: Int64) -> Bool {
+    func hasAudio(from start: Int64, to end: Int64) -> Bool {
         guard let known = self.end else { return false }
-        var place = max(start, known - Int64(Self.capacity))
-        while place < min(end, known) {
-            let slot = Self.slot(of: place)
+        var ringPosition = max(start, known - Int64(Self.capacity))
+        while ringPosition < min(end, known) {
+            let slot = Self.slot(of: ringPosition)
             if isLoud[slot / Self.blockLength] { return true }
-            place += Int64(Self.blockLength - slot % Self.blockLength)
+            ringPosition += Int64(Self.blockLength - slot % Self.blockLength)
         }
         return false
     }
@@ -62,8 +62,8 @@ struct PlayedAudioRing {
             for block in isLoud.indices { isLoud[block] = false }
             end = start
         }
-        for place in end!..<max(end!, newEnd) {
-            let slot = Self.slot(of: place)
+        for ringPosition in end!..<max(end!, newEnd) {
+            let slot = Self.slot(of: ringPosition)
             samples[slot] = 0
             if slot.isMultiple(of: Self.blockLength) { isLoud[slot / Self.blockLength] = false }
         }

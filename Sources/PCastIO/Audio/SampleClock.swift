@@ -10,11 +10,11 @@ public import PCastCore
 /// first observations completely, and on each later one less. It receives the time as a parameter.
 public struct SampleClock: Sendable {
     /// The result of an observation.
-    public enum Verdict: Hashable, Sendable {
+    public enum Decision: Hashable, Sendable {
         /// The observation was used.
         case followed
         /// The observation differs too much and was ignored.
-        case doubted
+        case outlier
         /// Several consecutive observations differed too much, so the clock restarted with this one.
         case jumped
     }
@@ -51,7 +51,7 @@ public struct SampleClock: Sendable {
     }
 
     private var state: State?
-    private var doubts = 0
+    private var outlierCount = 0
 
     /// Creates a clock with the nominal sample rate in hertz. Traps if it is not positive.
     public init(rate: Int) {
@@ -67,7 +67,7 @@ public struct SampleClock: Sendable {
 
     /// Forgets the position of the device and keeps the drift. It is used after a stop, or after samples were lost.
     public mutating func restart() {
-        doubts = 0
+        outlierCount = 0
         kept = state.map { (drift: $0.drift, variance: $0.driftVariance) } ?? kept
         state = nil
     }
@@ -77,22 +77,22 @@ public struct SampleClock: Sendable {
     /// Processes an observation that the device was at `position` at `instant`. `position` is the number of samples
     /// since the device was started. Returns how the observation was used.
     @discardableResult
-    public mutating func observe(position: Int64, at instant: Instant) -> Verdict {
+    public mutating func observe(position: Int64, at instant: Instant) -> Decision {
         guard var state else {
             begin(position, instant)
             return .followed
         }
-        let place = Double(position - state.origin) / rate
-        state.predict(to: place)
-        let residual = (instant - state.start).seconds - place - state.offset
+        let seconds = Double(position - state.origin) / rate
+        state.predict(to: seconds)
+        let residual = (instant - state.start).seconds - seconds - state.offset
         if abs(residual) > Self.tolerance.seconds {
-            doubts += 1
-            guard doubts >= Self.timeout else { return .doubted }
+            outlierCount += 1
+            guard outlierCount >= Self.timeout else { return .outlier }
             restart()
             begin(position, instant)
             return .jumped
         }
-        doubts = 0
+        outlierCount = 0
         state.correct(by: residual)
         self.state = state
         return .followed
@@ -101,16 +101,16 @@ public struct SampleClock: Sendable {
     /// Returns the instant at which the device is at a position; nil before the first observation.
     public func instant(of position: Double) -> Instant? {
         guard let state else { return nil }
-        let place = (position - Double(state.origin)) / rate
-        return state.start + TimeSpan(seconds: place + state.offset + state.drift * (place - state.last))
+        let seconds = (position - Double(state.origin)) / rate
+        return state.start + TimeSpan(seconds: seconds + state.offset + state.drift * (seconds - state.last))
     }
 
     /// Returns the position of the device at an instant; nil before the first observation.
     public func position(at instant: Instant) -> Double? {
         guard let state else { return nil }
         let elapsed = (instant - state.start).seconds
-        let place = (elapsed - state.offset + state.drift * state.last) / (1 + state.drift)
-        return place * rate + Double(state.origin)
+        let seconds = (elapsed - state.offset + state.drift * state.last) / (1 + state.drift)
+        return seconds * rate + Double(state.origin)
     }
 
     private mutating func begin(_ position: Int64, _ instant: Instant) {
@@ -122,9 +122,9 @@ public struct SampleClock: Sendable {
 
 extension SampleClock.State {
     /// Advances the state to a position in seconds of the device.
-    mutating func predict(to place: Double) {
-        let passed = place - last
-        last = place
+    mutating func predict(to seconds: Double) {
+        let passed = seconds - last
+        last = seconds
         offset += drift * passed
         offsetVariance += passed * (2 * covariance + passed * driftVariance)
         covariance += passed * driftVariance

@@ -18,7 +18,7 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     public let localOnlyWarnings: [String]
 
     /// The datagrams whose processing may be deferred; nil if there are none.
-    let patient: DeferredReceive?
+    let deferred: DeferredReceive?
 
     private let mailbox: LoopMailbox<LoopItem<M>>
     private let thread: WorkerThread
@@ -33,33 +33,33 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     ///     ones are in `localOnlyAddresses`.
     ///   - tcpListen: Whether ICE-TCP connections are also accepted at the same addresses and port (RFC 6544).
     ///   - loops: The number of loops that share the addresses, including this one; see the other initializer.
-    ///   - patient: The datagrams whose processing may be deferred. It has no effect if the kernel cannot select them.
+    ///   - deferrable: The datagrams whose processing may be deferred. It has no effect if the kernel cannot select them.
     ///   - makeMachine: Creates the machine from the bound addresses.
     ///   - beforeSending: Called on the loop's thread in each iteration, after the machine has received all input, and
     ///     before its time advances and its output is sent.
-    ///   - afterTurn: Called on the loop's thread after each iteration to read events. Output that it causes is sent in
+    ///   - afterIteration: Called on the loop's thread after each iteration to read events. Output that it causes is sent in
     ///     the same iteration.
     ///   - onAddressChange: Called on the loop's thread with the bound addresses when an interface or address of this
     ///     host changes; nil if that does not matter.
-    ///   - onNeighbour: Called on the loop's thread with a connection whose first frame is from a peer of another shard
-    ///     (`DatagramMachine.neighbour`). That shard's loop must adopt the connection.
+    ///   - onPeerShard: Called on the loop's thread with a connection whose first frame is from a peer of another shard
+    ///     (`DatagramMachine.peerShard`). That shard's loop must adopt the connection.
     ///   - isPeer: Returns whether a peer has authenticated itself on an accepted connection. Other connections are
     ///     closed after a timeout, or when others need their place. If it is nil, any frame authenticates a connection.
     /// - Throws: ``IOError``; `.addressInUse` if another socket uses an address, even if it could be shared.
     public convenience init(
         name: String, listen: [TransportAddress], localOnly: [IPAddress] = [], tcpListen: Bool, loops: Int = 1,
-        patient: DeferredReceive? = nil, makeMachine: ([TransportAddress]) -> sending M,
+        deferred: DeferredReceive? = nil, makeMachine: ([TransportAddress]) -> sending M,
         beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil,
-        afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
+        afterIteration: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)? = nil,
-        onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)? = nil,
+        onPeerShard: (@Sendable (AcceptedConnection, Int) -> Void)? = nil,
         isPeer: (@Sendable (borrowing M, NetworkPath) -> Bool)? = nil
     ) throws(IOError) {
         var sockets = try LoopSockets(binding: listen, localOnly: localOnly, tcpListen: tcpListen)
-        sockets.share(among: loops, patient: patient)
+        sockets.share(among: loops, deferred: deferred)
         try self.init(
-            name: name, sockets: sockets, patient: patient, makeMachine: makeMachine, beforeSending: beforeSending,
-            afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour, isPeer: isPeer)
+            name: name, sockets: sockets, deferred: deferred, makeMachine: makeMachine, beforeSending: beforeSending,
+            afterIteration: afterIteration, onAddressChange: onAddressChange, onPeerShard: onPeerShard, isPeer: isPeer)
     }
 
     /// Starts a thread that shares the addresses of another loop. `other` is the first loop, which was created with the
@@ -72,23 +72,24 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     public convenience init(
         name: String, beside other: EventLoop<M>, makeMachine: ([TransportAddress]) -> sending M,
         beforeSending: (@Sendable (inout M, Instant) -> Void)? = nil,
-        afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
+        afterIteration: @escaping @Sendable (inout M, Instant) -> Void,
         isPeer: (@Sendable (borrowing M, NetworkPath) -> Bool)? = nil
     ) throws(IOError) {
         try self.init(
             name: name,
             sockets: LoopSockets(
-                beside: other.boundAddresses, localOnly: other.localOnlyAddresses, hasPatient: other.patient != nil),
-            patient: other.patient, makeMachine: makeMachine, beforeSending: beforeSending, afterTurn: afterTurn,
-            onAddressChange: nil, onNeighbour: nil, isPeer: isPeer)
+                beside: other.boundAddresses, localOnly: other.localOnlyAddresses, hasDeferred: other.deferred != nil),
+            deferred: other.deferred, makeMachine: makeMachine, beforeSending: beforeSending,
+            afterIteration: afterIteration,
+            onAddressChange: nil, onPeerShard: nil, isPeer: isPeer)
     }
 
     private init(
-        name: String, sockets: LoopSockets, patient: DeferredReceive?,
+        name: String, sockets: LoopSockets, deferred: DeferredReceive?,
         makeMachine: ([TransportAddress]) -> sending M, beforeSending: (@Sendable (inout M, Instant) -> Void)?,
-        afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
+        afterIteration: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?,
-        onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?,
+        onPeerShard: (@Sendable (AcceptedConnection, Int) -> Void)?,
         isPeer: (@Sendable (borrowing M, NetworkPath) -> Bool)?
     ) throws(IOError) {
         boundAddresses = sockets.addresses
@@ -97,14 +98,14 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         localOnlyWarnings = sockets.unavailable.map { address, error in
             "media from this host is not received on port \(address.port) of its network interfaces: \(error)"
         }
-        let patient = sockets.patient.isEmpty ? nil : patient
-        self.patient = patient
+        let deferred = sockets.deferred.isEmpty ? nil : deferred
+        self.deferred = deferred
         mailbox = try LoopMailbox()
         let driver = try LoopDriver(
             machine: makeMachine(boundAddresses), sockets: sockets,
-            pace: patient.map { ReceiveCoalescing(interval: $0.interval, timeout: $0.timeout) },
+            pace: deferred.map { ReceiveCoalescing(interval: $0.interval, timeout: $0.timeout) },
             mailbox: mailbox, beforeSending: beforeSending,
-            afterTurn: afterTurn, onAddressChange: onAddressChange, onNeighbour: onNeighbour, isPeer: isPeer)
+            afterIteration: afterIteration, onAddressChange: onAddressChange, onPeerShard: onPeerShard, isPeer: isPeer)
         thread = try WorkerThread(name: name, precedence: .media) { driver.run() }
     }
 
@@ -132,11 +133,11 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         try await ask { answer in .work { machine, now in answer(.success(body(&machine, now))) } }
     }
 
-    /// Wakes the loop for an iteration, after which `afterTurn` is called. It never blocks and needs few system calls.
+    /// Wakes the loop for an iteration, after which `afterIteration` is called. It never blocks and needs few system calls.
     public func wake() { mailbox.ring() }
 
     /// Takes over a TCP connection that another shard's loop accepted.
-    public func adopt(_ connection: ArrivedConnection) { try? mailbox.append(.adopt(connection)) }
+    public func adopt(_ connection: AcceptedConnection) { try? mailbox.append(.adopt(connection)) }
 
     /// Opens a TCP connection for ICE (active candidates; RFC 6544) and returns its path, which the caller passes to
     /// the machine. `local` is the local address; if it is nil, the kernel selects one.

@@ -10,24 +10,24 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     /// each batch never recovered from a delay.
     private static var intake: TimeSpan { .milliseconds(10) }
     /// The maximum number of datagrams whose paths the machine receives in advance.
-    private static var foresight: Int { 8 }
+    private static var prefetchDistance: Int { 8 }
 
     private let sockets: LoopSockets
     private let mailbox: LoopMailbox<LoopItem<M>>
     private let beforeSending: (@Sendable (inout M, Instant) -> Void)?
-    private let afterTurn: @Sendable (inout M, Instant) -> Void
+    private let afterIteration: @Sendable (inout M, Instant) -> Void
     private let onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?
-    private let onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?
+    private let onPeerShard: (@Sendable (AcceptedConnection, Int) -> Void)?
     private let isPeer: (@Sendable (borrowing M, NetworkPath) -> Bool)?
     /// Nil if `onAddressChange` is nil, or if the system does not report changes (some sandboxes).
-    private let addressWatch: AddressWatch?
+    private let addressWatch: AddressMonitor?
     private let poller: Poller
     private var machine: M
     /// The size fits the second-level cache of a processor, because written data is read again when it is sent. With
     /// larger ones, the cost of a forwarded packet increased by 5 %.
     private var batch = DatagramBatch(byteCapacity: 192 * 1024)
     private var receiver = DatagramReceiver()
-    private let expected = UnsafeMutableBufferPointer<NetworkPath>.allocate(capacity: foresight)
+    private let expected = UnsafeMutableBufferPointer<NetworkPath>.allocate(capacity: prefetchDistance)
     private var sender = DatagramSender()
     private var connections = TCPConnections()
     private var counts = EventLoopStatistics()
@@ -43,30 +43,30 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     init(
         machine: consuming sending M, sockets: LoopSockets, pace: ReceiveCoalescing?, mailbox: LoopMailbox<LoopItem<M>>,
         beforeSending: (@Sendable (inout M, Instant) -> Void)?,
-        afterTurn: @escaping @Sendable (inout M, Instant) -> Void,
+        afterIteration: @escaping @Sendable (inout M, Instant) -> Void,
         onAddressChange: (@Sendable (inout M, [TransportAddress], Instant) -> Void)?,
-        onNeighbour: (@Sendable (ArrivedConnection, Int) -> Void)?,
+        onPeerShard: (@Sendable (AcceptedConnection, Int) -> Void)?,
         isPeer: (@Sendable (borrowing M, NetworkPath) -> Bool)?
     ) throws(IOError) {
         let poller = try Poller()
         try poller.add(mailbox.number, as: .mailbox)
         for (index, socket) in sockets.udp.enumerated() { try poller.add(socket.number, as: .socket(index)) }
-        for (index, socket) in sockets.patient.enumerated() { try poller.addOnce(socket.number, as: .patient(index)) }
+        for (index, socket) in sockets.deferred.enumerated() { try poller.addOnce(socket.number, as: .deferred(index)) }
         for (index, listener) in sockets.tcp.enumerated() { try poller.add(listener.number, as: .listener(index)) }
-        let watch = onAddressChange == nil ? nil : try? AddressWatch()
+        let watch = onAddressChange == nil ? nil : try? AddressMonitor()
         if let watch { try poller.add(watch.number, as: .addresses) }
         addressWatch = watch
         self.onAddressChange = onAddressChange
-        self.onNeighbour = onNeighbour
+        self.onPeerShard = onPeerShard
         self.isPeer = isPeer
         self.poller = poller
         self.machine = machine
         self.sockets = sockets
         self.mailbox = mailbox
         self.beforeSending = beforeSending
-        self.afterTurn = afterTurn
+        self.afterIteration = afterIteration
         self.pace = pace
-        kernelDrops = Array(repeating: 0, count: sockets.udp.count + sockets.patient.count)
+        kernelDrops = Array(repeating: 0, count: sockets.udp.count + sockets.deferred.count)
     }
 
     deinit { expected.deallocate() }
@@ -74,19 +74,19 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     func run() {
         // The machine's initial output does not wait for an event.
         if let beforeSending { beforeSending(&machine, tick()) }
-        finishTurn()
-        while !isClosed { turn() }
+        finishIteration()
+        while !isClosed { iteration() }
         connections.failConnecting()
     }
 
-    private func turn() {
+    private func iteration() {
         let count = poller.wait(
             until: Instant.earlier(Instant.earlier(machine.deadline, connections.deadline), pace?.due))
         // Datagrams contain media and precede streams and the work of other threads.
         for index in 0..<count {
             switch poller.event(index).source {
             case .socket(let socket): receive(from: sockets.udp[socket], counting: socket)
-            case .patient: pace?.arrived(at: tick())
+            case .deferred: pace?.arrived(at: tick())
             case .mailbox, .listener, .connection, .addresses: break
             }
         }
@@ -94,14 +94,14 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         // After a stall of the thread, input from other threads may resolve a deadline that has passed.
         if let beforeSending { beforeSending(&machine, tick()) }
         expire()
-        finishTurn()
+        finishIteration()
     }
 
     /// Deferrable datagrams are read after media was sent, so that they do not delay it.
-    private func finishTurn() {
+    private func finishIteration() {
         sendAll()
-        receivePatient()
-        afterTurn(&machine, tick())
+        receiveDeferred()
+        afterIteration(&machine, tick())
         sendAll()
     }
 
@@ -123,11 +123,11 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
 
     private func handle(_ event: Poller.Event) {
         switch event.source {
-        case .socket, .patient: break
+        case .socket, .deferred: break
         case .mailbox:
-            let mail = mailbox.take()
-            isClosed = mail.isClosed
-            for item in mail.items { perform(item) }
+            let items = mailbox.take()
+            isClosed = items.isClosed
+            for item in items.items { perform(item) }
         case .listener(let index): connections.accept(from: sockets.tcp[index], index: index, at: tick(), poller)
         case .connection(let number): handle(connection: number, event)
         case .addresses:
@@ -173,16 +173,16 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
 
 extension LoopDriver where M: ~Copyable {
     /// Reads deferrable datagrams if they are due.
-    private func receivePatient() {
+    private func receiveDeferred() {
         guard pace?.due != nil, pace!.isDue(at: tick()) else { return }
         var (count, hasMore) = (0, false)
-        for (index, socket) in sockets.patient.enumerated() {
+        for (index, socket) in sockets.deferred.enumerated() {
             let read = receive(from: socket, counting: sockets.udp.count + index)
             count += read.count
             hasMore = hasMore || read.hasMore
         }
         guard pace!.read(count, hasMore: hasMore, at: tick()) else { return }
-        for (index, socket) in sockets.patient.enumerated() { poller.watchAgain(socket.number, as: .patient(index)) }
+        for (index, socket) in sockets.deferred.enumerated() { poller.rearm(socket.number, as: .deferred(index)) }
     }
 
     /// Receives from a socket. `index` is the index of the socket's drop counter. Returns the number of datagrams, and
@@ -197,8 +197,8 @@ extension LoopDriver where M: ~Copyable {
             let clocks = MonotonicClock.reference()
             end = end ?? clocks.instant + Self.intake
             for position in 0..<count {
-                if position % Self.foresight == 0 {
-                    expect(position..<min(position + Self.foresight, count), from: socket)
+                if position % Self.prefetchDistance == 0 {
+                    expect(position..<min(position + Self.prefetchDistance, count), from: socket)
                 }
                 guard let datagram = receiver.datagram(position) else { continue }
                 kernelDrops[index] = max(kernelDrops[index], datagram.drops)
@@ -283,9 +283,9 @@ extension LoopDriver where M: ~Copyable {
         while true {
             switch connection.nextFrame() {
             case .frame(let frame):
-                if connection.isUnknown, let onNeighbour, let number = machine.neighbour(of: frame) {
+                if connection.isUnknown, let onPeerShard, let number = machine.peerShard(of: frame) {
                     guard let arrived = connections.giveAway(connection, from: frame, poller) else { return }
-                    return onNeighbour(arrived, number)
+                    return onPeerShard(arrived, number)
                 }
                 counts.received += 1
                 machine.handle(frame, from: connection.path, at: now)

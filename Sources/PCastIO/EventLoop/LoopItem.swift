@@ -5,6 +5,6 @@ enum LoopItem<M: DatagramMachine & ~Copyable>: Sendable {
     case work(@Sendable (inout M, Instant) -> Void)
     case connect(TransportAddress, from: IPAddress?, @Sendable (Result<NetworkPath, IOError>) -> Void)
     case close(NetworkPath)
-    case adopt(ArrivedConnection)
+    case adopt(AcceptedConnection)
     case statistics(@Sendable (EventLoopStatistics) -> Void)
 }

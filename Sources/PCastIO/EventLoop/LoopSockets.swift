@@ -6,7 +6,7 @@ struct LoopSockets: Sendable {
     private(set) var udp: [UDPSocket] = []
     /// The sockets for deferrable datagrams, one for each of `udp` with the same address; empty if there are none, or
     /// if the kernel cannot select such datagrams.
-    private(set) var patient: [UDPSocket] = []
+    private(set) var deferred: [UDPSocket] = []
     private(set) var tcp: [TCPListener] = []
 
     /// The addresses for all peers. The other sockets are for programs of this host only.
@@ -27,7 +27,7 @@ struct LoopSockets: Sendable {
     ///
     /// - Throws: ``IOError``.
     init(
-        beside addresses: [TransportAddress], localOnly: [TransportAddress], hasPatient: Bool
+        beside addresses: [TransportAddress], localOnly: [TransportAddress], hasDeferred: Bool
     ) throws(IOError) {
         precondition(!addresses.isEmpty, "an event loop must have a listening address")
         self.addresses = addresses
@@ -35,7 +35,7 @@ struct LoopSockets: Sendable {
             let isLocalOnly = localOnly.contains(address)
             udp.append(try Self.joining(address, isLocalOnly: isLocalOnly))
             // `ReuseportSteering` relies on this order.
-            if hasPatient { patient.append(try Self.joining(address, isLocalOnly: isLocalOnly)) }
+            if hasDeferred { deferred.append(try Self.joining(address, isLocalOnly: isLocalOnly)) }
         }
     }
 
@@ -44,16 +44,16 @@ struct LoopSockets: Sendable {
 
     /// Permits other loops to bind the same addresses, and creates the sockets for deferrable datagrams if the kernel
     /// supports the selection. `loops` is the number of loops, including this one.
-    mutating func share(among loops: Int, patient: DeferredReceive?) {
-        guard loops > 1 || patient != nil else { return }
+    mutating func share(among loops: Int, deferred: DeferredReceive?) {
+        guard loops > 1 || deferred != nil else { return }
         for socket in udp { socket.share() }
-        guard let patient else { return }
+        guard let deferred else { return }
         for socket in udp {
             // Datagrams that arrive before the kernel selects are only read a little later.
             guard let sibling = try? Self.joining(socket.address, isLocalOnly: socket.isLocalOnly),
-                sibling.choose(by: patient.patterns, loops: loops)
-            else { return self.patient = [] }
-            self.patient.append(sibling)
+                sibling.choose(by: deferred.patterns, loops: loops)
+            else { return self.deferred = [] }
+            self.deferred.append(sibling)
         }
     }
 

@@ -7,7 +7,7 @@ struct Poller: ~Copyable {
     enum Source {
         case mailbox
         case socket(Int)
-        case patient(Int)
+        case deferred(Int)
         case listener(Int)
         case connection(UInt32)
         case addresses
@@ -19,7 +19,7 @@ struct Poller: ~Copyable {
             case .listener(let index): 2 << 32 | UInt64(index)
             case .connection(let number): 3 << 32 | UInt64(number)
             case .addresses: 4 << 32
-            case .patient(let index): 5 << 32 | UInt64(index)
+            case .deferred(let index): 5 << 32 | UInt64(index)
             }
         }
 
@@ -30,7 +30,7 @@ struct Poller: ~Copyable {
             case 1: self = .socket(Int(value))
             case 2: self = .listener(Int(value))
             case 3: self = .connection(value)
-            case 5: self = .patient(Int(value))
+            case 5: self = .deferred(Int(value))
             default: self = .addresses
             }
         }
@@ -81,7 +81,7 @@ struct Poller: ~Copyable {
         precondition(control(CLINUX_CHANGE, number, source, writability), "the descriptor must be registered")
     }
 
-    /// Watches a descriptor until it is ready once. `watchAgain` renews the watch.
+    /// Watches a descriptor until it is ready once. `rearm` renews the watch.
     ///
     /// - Throws: The errors of `add`.
     func addOnce(_ number: Int32, as source: Source) throws(IOError) {
@@ -91,7 +91,7 @@ struct Poller: ~Copyable {
     }
 
     /// Renews the watch of `addOnce`. The event occurs at once if the descriptor is ready.
-    func watchAgain(_ number: Int32, as source: Source) {
+    func rearm(_ number: Int32, as source: Source) {
         precondition(control(CLINUX_CHANGE, number, source, false, CLINUX_ONCE), "the descriptor must be registered")
     }
 

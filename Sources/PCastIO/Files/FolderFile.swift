@@ -11,11 +11,11 @@ package struct FolderFile: Sendable {
     /// Opens the file at an absolute path, and creates it if `isWritten` is true. Nil if it does not exist, is not
     /// inside the folder, is not a regular file, or is to be written but has several hard links.
     package init?(_ path: String, in folder: String, isWritten: Bool) {
-        guard let root = Self.resolved(folder), let place = Self.place(of: path, isWritten: isWritten),
-            let directory = Self.directory(place.folder, within: root)
+        guard let root = Self.resolved(folder), let location = Self.location(of: path, isWritten: isWritten),
+            let directory = Self.directory(location.folder, within: root)
         else { return nil }
         let flags = (isWritten ? O_RDWR | O_CREAT : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
-        guard let descriptor = try? Descriptor(openat(directory.number, place.name, flags, 0o644), from: "openat")
+        guard let descriptor = try? Descriptor(openat(directory.number, location.name, flags, 0o644), from: "openat")
         else { return nil }
         var status = stat()
         // Another hard link of the file may be outside the folder.
@@ -28,7 +28,7 @@ package struct FolderFile: Sendable {
 
     /// Returns the resolved folder of a path and the name in it. A symbolic link to a file is followed for reading
     /// only.
-    private static func place(of path: String, isWritten: Bool) -> (folder: String, name: String)? {
+    private static func location(of path: String, isWritten: Bool) -> (folder: String, name: String)? {
         guard let (folder, name) = parts(of: path), !name.isEmpty, name != "..", name != ".", !path.utf8.contains(0)
         else { return nil }
         if !isWritten { return resolved(path).flatMap { parts(of: $0) } }
@@ -45,8 +45,8 @@ package struct FolderFile: Sendable {
     private static func directory(_ path: String, within root: String) -> Descriptor? {
         let number = open(path.isEmpty ? "/" : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard let directory = try? Descriptor(number, from: "open"),
-            let place = resolved("/proc/self/fd/\(directory.number)"),
-            (place + "/").utf8.starts(with: (root + "/").utf8)
+            let location = resolved("/proc/self/fd/\(directory.number)"),
+            (location + "/").utf8.starts(with: (root + "/").utf8)
         else { return nil }
         return directory
     }

@@ -43,7 +43,7 @@ public enum StandardOutput {
     }
 
     /// Registers an action that stops the program when the reader closes standard output. If it is closed already, the
-    /// action is called at once. Only the last of several actions is called. Returns a number for `forget`.
+    /// action is called at once. Only the last of several actions is called. Returns a number for `discard`.
     @discardableResult
     public static func whenClosed(_ action: @escaping @Sendable () -> Void) -> Int {
         let (id, isClosed) = state.withLock { state in
@@ -56,7 +56,7 @@ public enum StandardOutput {
     }
 
     /// Removes a registered action.
-    public static func forget(_ id: Int) { state.withLock { $0.actions.removeAll { $0.id == id } } }
+    public static func discard(_ id: Int) { state.withLock { $0.actions.removeAll { $0.id == id } } }
 
     private static func noteClosed() {
         let (isFirst, action) = state.withLock { state in

@@ -18,22 +18,22 @@ public struct AddressPolicy: Sendable {
     /// Resolves a host, checks all of its addresses, and returns the first one. It blocks while the system resolves the
     /// name. `host` is a name or an address in any form that the system accepts, IPv6 without brackets.
     ///
-    /// - Throws: ``AddressRefusal``.
-    public func judge(host: String, port: UInt16) throws(AddressRefusal) -> TransportAddress {
+    /// - Throws: ``AddressRejection``.
+    public func evaluate(host: String, port: UInt16) throws(AddressRejection) -> TransportAddress {
         let found = NameResolution.resolve(host: host, port: port)
         guard let first = found.first else { throw .unknown(host: host) }
         if let refused = found.first(where: { !mayReach($0.ip) }) { throw .forbidden(refused.ip) }
         return first
     }
 
-    /// Resolves and checks a host like `judge`, on another thread.
+    /// Resolves and checks a host like `evaluate`, on another thread.
     ///
-    /// - Throws: ``AddressRefusal``.
-    public func judged(host: String, port: UInt16) async throws(AddressRefusal) -> TransportAddress {
+    /// - Throws: ``AddressRejection``.
+    public func judged(host: String, port: UInt16) async throws(AddressRejection) -> TransportAddress {
         let result = await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
                 continuation.resume(
-                    returning: Result { () throws(AddressRefusal) in try judge(host: host, port: port) })
+                    returning: Result { () throws(AddressRejection) in try evaluate(host: host, port: port) })
             }
         }
         return try result.get()
@@ -41,12 +41,12 @@ public struct AddressPolicy: Sendable {
 }
 
 /// The reason why an address is not permitted.
-public enum AddressRefusal: Error, Hashable, Sendable {
+public enum AddressRejection: Error, Hashable, Sendable {
     case unknown(host: String)
     case forbidden(IPAddress)
 }
 
-extension AddressRefusal: CustomStringConvertible {
+extension AddressRejection: CustomStringConvertible {
     /// The reason in English.
     public var description: String {
         switch self {

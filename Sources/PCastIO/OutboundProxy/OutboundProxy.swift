@@ -20,7 +20,7 @@ public final class OutboundProxy: Sendable {
     }
 
     /// The listening socket, on loopback in the network namespace of the thread that creates it.
-    public struct Entrance: Sendable {
+    public struct ListeningSocket: Sendable {
         let listener: TCPListener
 
         /// The address of the socket.
@@ -51,14 +51,14 @@ public final class OutboundProxy: Sendable {
     ///
     /// - Throws: ``IOError``.
     public init(
-        _ purpose: Purpose, at entrance: Entrance? = nil, refused: @escaping @Sendable (String) -> Void
+        _ purpose: Purpose, at entrance: ListeningSocket? = nil, refused: @escaping @Sendable (String) -> Void
     ) throws(IOError) {
         self.purpose = purpose
         self.refused = refused
-        let entrance = if let entrance { entrance } else { try Entrance() }
+        let entrance = if let entrance { entrance } else { try ListeningSocket() }
         listener = entrance.listener
         address = listener.address
-        _ = try WorkerThread(name: "relay-door") { [weak self, listener] in
+        _ = try WorkerThread(name: "outbound-proxy") { [weak self, listener] in
             while let self, !self.isStopped.load(ordering: .relaxed) {
                 guard RelayPipe.wait(reading: listener.number, milliseconds: 1_000) else { continue }
                 while case .connection(let client) = listener.accept() { self.take(client) }
@@ -98,15 +98,15 @@ public final class OutboundProxy: Sendable {
             _ = RelayPipe.write(Self.answer("400 Bad Request"), to: client)
             return
         }
-        let place: TransportAddress
-        do throws(AddressRefusal) {
-            place = try addresses.judge(host: request.host, port: request.port)
+        let address: TransportAddress
+        do throws(AddressRejection) {
+            address = try addresses.evaluate(host: request.host, port: request.port)
         } catch {
             refused("\(error)")
             _ = RelayPipe.write(Self.answer("403 Forbidden"), to: client)
             return
         }
-        guard let server = RelayPipe.connect(to: place) else {
+        guard let server = RelayPipe.connect(to: address) else {
             _ = RelayPipe.write(Self.answer("502 Bad Gateway"), to: client)
             return
         }

@@ -7,7 +7,7 @@ import Synchronization
 /// its own socket outside; an ingest or egress job has one or two.
 public final class ProxiedDatagrams: Sendable {
     /// The socket to which the programs send, on loopback in the network namespace of the thread that creates it.
-    public struct Entrance: Sendable {
+    public struct ListeningSocket: Sendable {
         let socket: Descriptor
 
         /// Binds a loopback port.
@@ -23,7 +23,7 @@ public final class ProxiedDatagrams: Sendable {
         }
     }
 
-    private static let mostSockets = 16
+    private static let maximumSockets = 16
     private static let largest = 65_536
 
     private let isStopped = Atomic(false)
@@ -31,7 +31,7 @@ public final class ProxiedDatagrams: Sendable {
     /// Starts a thread that relays to and from the address `outside`.
     ///
     /// - Throws: ``IOError`` if the thread cannot be started.
-    public init(at entrance: Entrance, to outside: TransportAddress) throws(IOError) {
+    public init(at entrance: ListeningSocket, to outside: TransportAddress) throws(IOError) {
         _ = try WorkerThread(name: "datagrams") { [weak self] in
             var sockets: [(inside: TransportAddress, socket: Descriptor)] = []
             var buffer = [UInt8](repeating: 0, count: Self.largest)
@@ -70,7 +70,7 @@ public final class ProxiedDatagrams: Sendable {
         _ sockets: inout [(inside: TransportAddress, socket: Descriptor)]
     ) -> Descriptor? {
         if let known = sockets.first(where: { $0.inside == inside }) { return known.socket }
-        guard sockets.count < mostSockets, let socket = try? Descriptor.socket(outside.ip.family, CLINUX_SOCK_DGRAM),
+        guard sockets.count < maximumSockets, let socket = try? Descriptor.socket(outside.ip.family, CLINUX_SOCK_DGRAM),
             SocketAddress.with(outside, { connect(socket.number, $0, $1) }) == 0
         else { return nil }
         sockets.append((inside, socket))

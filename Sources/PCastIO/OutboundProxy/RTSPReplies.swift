@@ -16,14 +16,14 @@ struct RTSPReplies {
         case malformed
     }
 
-    private enum Place {
+    private enum ParserState {
         case line
         /// The bytes of a media packet's head that were read, which are its channel and length.
         case packetHead(read: Int, length: Int)
         case bytes(left: Int)
     }
 
-    private var place = Place.line
+    private var state = ParserState.line
     private var line: [UInt8] = []
     private var isFirstLine = true
     private var contentLength = 0
@@ -44,9 +44,9 @@ struct RTSPReplies {
         passed.removeAll(keepingCapacity: true)
         for byte in bytes {
             guard fault == nil else { return false }
-            switch place {
+            switch state {
             case .bytes(let left):
-                place = left > 1 ? .bytes(left: left - 1) : .line
+                state = left > 1 ? .bytes(left: left - 1) : .line
                 passed.append(byte)
             case .packetHead(let read, let length):
                 takePacketHead(byte, read, length)
@@ -61,9 +61,9 @@ struct RTSPReplies {
         // The first byte is the channel.
         let length = read == 0 ? 0 : length << 8 | Int(byte)
         if read < 2 {
-            place = .packetHead(read: read + 1, length: length)
+            state = .packetHead(read: read + 1, length: length)
         } else {
-            place = length > 0 ? .bytes(left: length) : .line
+            state = length > 0 ? .bytes(left: length) : .line
         }
     }
 
@@ -79,7 +79,7 @@ struct RTSPReplies {
             line.removeAll(keepingCapacity: true)
             release()
         case UInt8(ascii: "$") where line.isEmpty:
-            place = .packetHead(read: 0, length: 0)
+            state = .packetHead(read: 0, length: 0)
             release()
         case UInt8(ascii: "\r"): break
         // A C string ends at a zero byte.
@@ -99,7 +99,7 @@ struct RTSPReplies {
     }
 
     private mutating func endHead() {
-        place = contentLength > 0 ? .bytes(left: contentLength) : .line
+        state = contentLength > 0 ? .bytes(left: contentLength) : .line
         isFirstLine = true
         contentLength = 0
     }

@@ -4,7 +4,7 @@ import PCastCore
 
 /// Functions that forward bytes between two connections. They block the calling thread.
 enum RelayPipe {
-    private static let connectPatience: Int32 = 8_000
+    private static let connectTimeout: Int32 = 8_000
     /// The maximum time without data in either direction in milliseconds, which exceeds the timeouts of the library.
     private static let silence: Int32 = 60_000
     private static let longestHead = 16_384
@@ -14,7 +14,7 @@ enum RelayPipe {
         guard let socket = try? Descriptor.socket(address.ip.family, CLINUX_SOCK_STREAM) else { return nil }
         let answer = SocketAddress.with(address) { Glibc.connect(socket.number, $0, $1) }
         if answer != 0 {
-            guard Errno.current == EINPROGRESS, wait(for: [(socket.number, POLLOUT)], connectPatience) != nil,
+            guard Errno.current == EINPROGRESS, wait(for: [(socket.number, POLLOUT)], connectTimeout) != nil,
                 socket.get(SOL_SOCKET, SO_ERROR) == 0
             else { return nil }
         }

@@ -35,11 +35,11 @@ public final class ChildProcess: Sendable {
             messages: words.write)
         state = Mutex(State(input: orders.write))
         Self.write(input, to: orders.write.number)
-        let heard = words.read
+        let output = words.read
         let thread: WorkerThread
         do {
             thread = try WorkerThread(name: "child") { [self] in
-                Self.read(heard.number, line)
+                Self.read(output.number, line)
                 let end = process.wait()
                 state.withLock { $0 = State(hasEnded: true) }
                 ended(end)

@@ -6,7 +6,7 @@ import Glibc
 /// of the directory's buffer and crashed.
 public struct FinishedProcess: Sendable {
     /// The outputs to record.
-    public enum Hearing: Sendable { case output, messages, both }
+    public enum RecordedOutputs: Sendable { case output, messages, both }
 
     /// The recorded output. Invalid UTF-8 is replaced.
     public let text: String
@@ -22,13 +22,13 @@ public struct FinishedProcess: Sendable {
     /// - Throws: ``IOError/system(call:errno:)`` if the program or folder does not exist, or no process can be created.
     public init(
         running program: String, _ arguments: [String], environment: [String: String], folder: String? = nil,
-        hearing: Hearing = .output
+        recording: RecordedOutputs = .output
     ) throws(IOError) {
-        let (process, heard) = try Self.start(program, arguments, environment, folder, hearing)
+        let (process, output) = try Self.start(program, arguments, environment, folder, recording)
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
-            let count = read(heard.number, &buffer, buffer.count)
+            let count = read(output.number, &buffer, buffer.count)
             if count < 0, Errno.current == EINTR { continue }
             guard count > 0 else { break }
             bytes += buffer[..<count]
@@ -40,12 +40,13 @@ public struct FinishedProcess: Sendable {
     /// Starts the program. The write end of the pipe is closed in this process when the function returns. Otherwise the
     /// output would never end.
     private static func start(
-        _ program: String, _ arguments: [String], _ environment: [String: String], _ folder: String?, _ hearing: Hearing
+        _ program: String, _ arguments: [String], _ environment: [String: String], _ folder: String?,
+        _ recording: RecordedOutputs
     ) throws(IOError) -> (SpawnedProcess, Descriptor) {
         let (null, pipe) = (try Descriptor.null(), try ProcessPipe())
         let process = try SpawnedProcess(
             program, arguments, environment: environment, folder: folder, isApart: false, input: null,
-            output: hearing == .messages ? null : pipe.write, messages: hearing == .output ? null : pipe.write)
+            output: recording == .messages ? null : pipe.write, messages: recording == .output ? null : pipe.write)
         return (process, pipe.read)
     }
 }

@@ -27,7 +27,7 @@ struct FrameReassembler: ~Copyable {
     deinit { memory.deallocate() }
 
     /// Returns the memory for the next bytes of the stream. It is never empty after `next` returned `incomplete`.
-    mutating func room() -> UnsafeMutableRawBufferPointer {
+    mutating func buffer() -> UnsafeMutableRawBufferPointer {
         if start > 0 {
             memory.baseAddress!.copyMemory(from: memory.baseAddress! + start, byteCount: end - start)
             end -= start
@@ -36,7 +36,7 @@ struct FrameReassembler: ~Copyable {
         return UnsafeMutableRawBufferPointer(rebasing: memory[end...])
     }
 
-    /// Records that `count` bytes were written to the memory that `room` returned.
+    /// Records that `count` bytes were written to the memory that `buffer` returned.
     mutating func append(_ count: Int) {
         precondition(count >= 0 && count <= memory.count - end)
         end += count
@@ -47,7 +47,7 @@ struct FrameReassembler: ~Copyable {
         Array(memory[start - Self.headerSize - frame.count..<end])
     }
 
-    /// Returns the next frame, whose bytes are valid until `room` is called. Empty frames, which RFC 4571 permits, are
+    /// Returns the next frame, whose bytes are valid until `buffer` is called. Empty frames, which RFC 4571 permits, are
     /// skipped.
     mutating func next() -> Next {
         while end - start >= Self.headerSize {

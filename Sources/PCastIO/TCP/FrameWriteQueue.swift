@@ -23,7 +23,7 @@ struct FrameWriteQueue: ~Copyable {
         precondition(frame.count <= FrameReassembler.maximumFrameSize)
         let size = FrameReassembler.headerSize + frame.count
         guard end - start + size <= Self.capacity else { return false }
-        makeRoom(for: size)
+        makeSpace(for: size)
         memory[end] = UInt8(frame.count >> 8)
         memory[end + 1] = UInt8(frame.count & 0xFF)
         UnsafeMutableRawBufferPointer(rebasing: memory[(end + FrameReassembler.headerSize)...]).copyMemory(from: frame)
@@ -44,7 +44,7 @@ struct FrameWriteQueue: ~Copyable {
         }
     }
 
-    private mutating func makeRoom(for size: Int) {
+    private mutating func makeSpace(for size: Int) {
         if memory.count - end >= size { return }
         let count = end - start
         let source = UnsafeRawBufferPointer(rebasing: memory[start..<end])

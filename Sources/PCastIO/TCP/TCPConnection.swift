@@ -83,8 +83,8 @@ final class TCPConnection {
     enum ReadResult { case some, nothing, end }
 
     func read() -> ReadResult {
-        let room = reassembler.room()
-        let count = recv(descriptor.number, room.baseAddress!, room.count, Int32(MSG_DONTWAIT))
+        let buffer = reassembler.buffer()
+        let count = recv(descriptor.number, buffer.baseAddress!, buffer.count, Int32(MSG_DONTWAIT))
         if count > 0 {
             reassembler.append(count)
             return .some
@@ -95,11 +95,11 @@ final class TCPConnection {
     func nextFrame() -> FrameReassembler.Next { reassembler.next() }
 
     /// Returns the bytes that were read, beginning with the last frame that `nextFrame` returned.
-    func unread(from frame: UnsafeMutableRawBufferPointer) -> [UInt8] { reassembler.rest(from: frame) }
+    func unreadBytes(from frame: UnsafeMutableRawBufferPointer) -> [UInt8] { reassembler.rest(from: frame) }
 
     /// Inserts the bytes that another loop read, before this one reads.
     func takeBack(_ bytes: [UInt8]) {
-        reassembler.room().copyBytes(from: bytes)
+        reassembler.buffer().copyBytes(from: bytes)
         reassembler.append(bytes.count)
     }
 

@@ -21,7 +21,7 @@ struct TCPConnections: ~Copyable {
     private static let connectTimeout = TimeSpan.seconds(10)
 
     /// The maximum number of accepted connections per iteration.
-    private static let acceptedPerTurn = 64
+    private static let acceptedPerIteration = 64
 
     /// The pause of accepting after the process has run out of descriptors.
     private static let acceptPause = TimeSpan.seconds(1)
@@ -77,7 +77,7 @@ struct TCPConnections: ~Copyable {
     var longestArrivals: Int { addresses.values.map(\.arrivals.count).max() ?? 0 }
 
     mutating func accept(from listener: TCPListener, index: Int, at now: Instant, _ poller: borrowing Poller) {
-        for _ in 0..<Self.acceptedPerTurn {
+        for _ in 0..<Self.acceptedPerIteration {
             switch listener.accept() {
             case .none: return
             case .connection(let descriptor): admit(descriptor, at: now, poller)
@@ -94,7 +94,7 @@ struct TCPConnections: ~Copyable {
         guard let local = SocketAddress.ask(descriptor.number, getsockname),
             let remote = SocketAddress.ask(descriptor.number, getpeername)
         else { return }
-        guard makeRoom(for: remote) else {
+        guard makeSpace(for: remote) else {
             refused += 1
             return
         }
@@ -105,7 +105,7 @@ struct TCPConnections: ~Copyable {
 
     /// Makes space for a new connection if necessary, by closing an unauthenticated one. Returns false if there is none
     /// to close.
-    private mutating func makeRoom(for remote: TransportAddress) -> Bool {
+    private mutating func makeSpace(for remote: TransportAddress) -> Bool {
         let block = Self.block(remote.ip)
         if let use = addresses[block] {
             guard use.count < Self.capacityOfAddress || use.unknown > 0 else { return false }
@@ -158,7 +158,7 @@ struct TCPConnections: ~Copyable {
         if connection.isCounted { addresses[Self.block(connection.path.remote.ip)]?.unknown -= 1 }
     }
 
-    private mutating func uncount(_ connection: TCPConnection) {
+    private mutating func decrementCount(_ connection: TCPConnection) {
         guard connection.isCounted else { return }
         let block = Self.block(connection.path.remote.ip)
         addresses[block]?.count -= 1
@@ -185,8 +185,8 @@ struct TCPConnections: ~Copyable {
     }
 
     /// Takes over a connection that came to another loop, with the time that it has there; nil when there is no room.
-    mutating func adopt(_ arrived: ArrivedConnection, _ poller: borrowing Poller) -> TCPConnection? {
-        guard makeRoom(for: arrived.remote) else {
+    mutating func adopt(_ arrived: AcceptedConnection, _ poller: borrowing Poller) -> TCPConnection? {
+        guard makeSpace(for: arrived.remote) else {
             refused += 1
             return nil
         }
@@ -203,12 +203,12 @@ struct TCPConnections: ~Copyable {
     /// Removes a connection for another loop, with the bytes that were read beginning with the given frame.
     mutating func giveAway(
         _ connection: TCPConnection, from frame: UnsafeMutableRawBufferPointer, _ poller: borrowing Poller
-    ) -> ArrivedConnection? {
+    ) -> AcceptedConnection? {
         guard close(connection.path) else { return nil }
         poller.remove(connection.descriptor.number, as: .connection(connection.number))
-        return ArrivedConnection(
+        return AcceptedConnection(
             descriptor: connection.descriptor, local: connection.path.local, remote: connection.path.remote,
-            deadline: connection.deadline, bytes: connection.unread(from: frame))
+            deadline: connection.deadline, bytes: connection.unreadBytes(from: frame))
     }
 
     private mutating func add(
@@ -256,7 +256,7 @@ struct TCPConnections: ~Copyable {
             return false
         }
         if case .connecting(let done) = connection.phase { done(.failure(.connectTimedOut(path.remote))) }
-        uncount(connection)
+        decrementCount(connection)
         connection.isClosed = true
         return true
     }

@@ -53,11 +53,11 @@ public final class FrameQueue<Element: Sendable>: Sendable {
     /// Removes and returns the oldest frame. Blocks until there is one. Returns nil if the queue is closed and empty,
     /// or `deadline` is reached.
     public func pop(until deadline: Instant? = nil) -> Element? {
-        let taken: Element?? = state.wait(until: deadline) { state in
+        let element: Element?? = state.wait(until: deadline) { state in
             if state.count > 0 { return .some(state.removeFirst()) }
             return state.isClosed ? .some(nil) : nil
         }
-        return taken ?? nil
+        return element ?? nil
     }
 
     /// Removes and returns the oldest frame; nil if the queue is empty. It never blocks.

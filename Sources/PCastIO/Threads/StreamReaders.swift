@@ -16,7 +16,7 @@ public struct StreamReaders<Element: Sendable>: Sendable {
         case everything(Int)
     }
 
-    private final class Departures: Sendable {
+    private final class EndedReaders: Sendable {
         private let numbers = Mutex<[Int]>([])
 
         func note(_ number: Int) { numbers.withLock { $0.append(number) } }
@@ -30,7 +30,7 @@ public struct StreamReaders<Element: Sendable>: Sendable {
     }
 
     private let backlog: Backlog
-    private let departures = Departures()
+    private let departures = EndedReaders()
     private var readers: [Int: AsyncStream<Element>.Continuation] = [:]
     private var lastNumber = 0
 
@@ -40,7 +40,7 @@ public struct StreamReaders<Element: Sendable>: Sendable {
     /// Adds a reader. Returns a stream of all later elements, which begins with `first` if that is not nil. It ends
     /// when `finish` is called or its reader terminates it.
     public mutating func add(beginningWith first: Element? = nil) -> AsyncStream<Element> {
-        forgetDeparted()
+        removeEndedReaders()
         let policy: AsyncStream<Element>.Continuation.BufferingPolicy =
             switch backlog {
             case .newest(let count): .bufferingNewest(count)
@@ -56,7 +56,7 @@ public struct StreamReaders<Element: Sendable>: Sendable {
 
     /// Sends an element to all readers.
     public mutating func yield(_ element: Element) {
-        forgetDeparted()
+        removeEndedReaders()
         for (number, reader) in readers {
             guard case .dropped = reader.yield(element), case .everything = backlog else { continue }
             reader.finish()
@@ -70,7 +70,7 @@ public struct StreamReaders<Element: Sendable>: Sendable {
         readers.removeAll()
     }
 
-    private mutating func forgetDeparted() {
+    private mutating func removeEndedReaders() {
         for number in departures.take() { readers[number] = nil }
     }
 }

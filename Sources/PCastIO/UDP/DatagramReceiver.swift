@@ -38,7 +38,7 @@ struct DatagramReceiver: ~Copyable {
     }
 
     /// The position of a datagram.
-    private struct Place {
+    private struct DatagramRange {
         var message: Int
         var offset: Int
         var length: Int
@@ -61,7 +61,7 @@ struct DatagramReceiver: ~Copyable {
     private let vectors = UnsafeMutablePointer<iovec>.allocate(capacity: batchSize)
     private let headers = UnsafeMutablePointer<clinux_message>.allocate(capacity: batchSize)
     private var messages = [Message](repeating: Message(), count: batchSize)
-    private var places: [Place] = []
+    private var ranges: [DatagramRange] = []
 
     /// The number of messages with several datagrams, and of the datagrams in them.
     private(set) var coalescedMessages = 0
@@ -80,7 +80,7 @@ struct DatagramReceiver: ~Copyable {
             headers[index].header.msg_iovlen = 1
             headers[index].header.msg_control = control.baseAddress! + index * Self.controlSize
         }
-        places.reserveCapacity(4 * Self.batchSize)
+        ranges.reserveCapacity(4 * Self.batchSize)
     }
 
     deinit {
@@ -93,11 +93,11 @@ struct DatagramReceiver: ~Copyable {
 
     /// Receives up to `batchSize` messages from a socket. Returns the number of datagrams.
     mutating func receive(from socket: UDPSocket) -> Int {
-        places.removeAll(keepingCapacity: true)
+        ranges.removeAll(keepingCapacity: true)
         let count = fill(from: socket)
         isFull = count == Self.batchSize
         for index in 0..<count { cut(index) }
-        return places.count
+        return ranges.count
     }
 
     private func fill(from socket: UDPSocket) -> Int {
@@ -126,31 +126,31 @@ struct DatagramReceiver: ~Copyable {
         let length = min(Int(header.pointee.length), Self.messageSize)
         let size = arrival.segment_size > 0 ? Int(arrival.segment_size) : max(length, 1)
         let isCutOff = header.pointee.header.msg_flags & Int32(MSG_TRUNC) != 0
-        let first = places.count
+        let first = ranges.count
         var offset = 0
         repeat {
             let rest = min(size, length - offset)
             let isLast = offset + rest == length
-            places.append(
-                Place(
+            ranges.append(
+                DatagramRange(
                     message: index, offset: offset, length: min(rest, Self.datagramSize),
                     isTruncated: rest > Self.datagramSize || (isCutOff && isLast)))
             offset += rest
         } while offset < length
-        guard places.count - first > 1 else { return }
+        guard ranges.count - first > 1 else { return }
         coalescedMessages += 1
-        coalesced += places.count - first
+        coalesced += ranges.count - first
     }
 
     /// Returns a datagram of the last call; nil if its sender's address is unknown.
     func datagram(_ index: Int) -> Datagram? {
-        let place = places[index]
-        let message = messages[place.message]
+        let range = ranges[index]
+        let message = messages[range.message]
         guard let remote = message.remote else { return nil }
-        let start = place.message * Self.stride + place.offset
+        let start = range.message * Self.stride + range.offset
         return Datagram(
-            bytes: UnsafeMutableRawBufferPointer(rebasing: data[start..<start + place.length]), remote: remote,
-            local: message.local, arrival: message.arrival, drops: message.drops, isTruncated: place.isTruncated)
+            bytes: UnsafeMutableRawBufferPointer(rebasing: data[start..<start + range.length]), remote: remote,
+            local: message.local, arrival: message.arrival, drops: message.drops, isTruncated: range.isTruncated)
     }
 
     private static func local(_ arrival: inout clinux_arrival) -> IPAddress? {

@@ -6,7 +6,7 @@ public enum OverlayClosing: UInt16, Hashable, Sendable, CaseIterable {
     /// The application or a fatal error has destroyed the overlay.
     case destroyed = 4_002
     /// The queue of messages for the page was full.
-    case fellBehind = 4_003
+    case queueOverflowed = 4_003
     /// The page sent messages at too high a rate.
     case tooManyMessages = 4_004
     /// Too many messages of the page were invalid.
@@ -26,7 +26,7 @@ public enum OverlayClosing: UInt16, Hashable, Sendable, CaseIterable {
         switch self {
         case .disabled: "the overlay was disabled"
         case .destroyed: "the overlay was destroyed"
-        case .fellBehind: "the page does not read its messages: \(OverlayPageQueue.messageLimit) are waiting"
+        case .queueOverflowed: "the page does not read its messages: \(OverlayPageQueue.messageLimit) are waiting"
         case .tooManyMessages: "the page sends too many messages"
         case .malformed: "the page sent too many malformed messages"
         case .notLoaded: "the overlay is not loaded"

@@ -18,9 +18,9 @@ extension OverlayCore {
 
     /// Handles a message from a page, after it has checked the rate, the format, the sequence number and the
     /// permission.
-    mutating func hear(_ text: String, from id: OverlayPage.ID, at now: Instant) {
+    mutating func handle(_ text: String, from id: OverlayPage.ID, at now: Instant) {
         guard pages[id] != nil, pages[id]?.closing == nil else { return }
-        guard pages[id]?.maySpeak(at: now) == true else { return close(id, .tooManyMessages) }
+        guard pages[id]?.maySendMessage(at: now) == true else { return close(id, .tooManyMessages) }
         let (request, epoch): (OverlayRequest, Int64)
         do throws(OverlayWireError) {
             let envelope = try OverlayEnvelope(text: text)
@@ -31,9 +31,9 @@ extension OverlayCore {
         } catch {
             return reportProtocolError(id, error.description)
         }
-        pages[id]?.heardAt = now
+        pages[id]?.lastReceivedAt = now
         guard let page = pages[id] else { return }
-        guard page.isController || request.isHarmless else {
+        guard page.isController || request.needsNoController else {
             return reportProtocolError(id, "a page without a controller token may not send this message")
         }
         fulfil(request, of: epoch, from: id, at: now)
@@ -47,10 +47,10 @@ extension OverlayCore {
         case .bridgeReady: listen(id, at: now)
         case .appLoading:
             pages[id]?.hasLoaded = false
-            loseReadiness(at: now)
+            updateReadinessAfterLoss(at: now)
         case .appReady:
             pages[id]?.hasLoaded = true
-            settleReadiness()
+            updateReadiness()
         case .keepAlive: break
         case .failed(let error): raise(error)
         case .message(.bridgeAppStatus(let status)): setStatus(status, from: id)
@@ -69,9 +69,9 @@ extension OverlayCore {
         pages[id]?.isListening = true
         pages[id]?.nextKeepAlive = now + configuration.keepAlive
         if page.isController, isFirst { notify(.bridgeReady) }
-        tell(id, OverlayReport(.bridgeWelcome, ["controller": .boolean(page.isController)]))
+        sendReport(id, OverlayReport(.bridgeWelcome, ["controller": .boolean(page.isController)]))
         if !isPaused { replay(to: id) }
-        settleReadiness()
+        updateReadiness()
     }
 
     /// Handles a request that concerns the application or the player.
@@ -80,8 +80,8 @@ extension OverlayCore {
         case .bridgeLanguage(let language, _):
             // A repeated language is ignored. Otherwise two pages, each of which adopts the language of the other,
             // would exchange messages without end.
-            guard message != spoken else { return }
-            spoken = message
+            guard message != languageMessage else { return }
+            languageMessage = message
             notify(message)
             guard self.language != language else { return }
             self.language = language
@@ -98,7 +98,7 @@ extension OverlayCore {
     /// Reports to a page that its request was rejected.
     private mutating func refuse(_ id: OverlayPage.ID, _ reason: String) {
         guard pages[id]?.isListening == true else { return }
-        tell(id, OverlayReport(.bridgeError, ["reason": .string(reason)]))
+        sendReport(id, OverlayReport(.bridgeError, ["reason": .string(reason)]))
     }
 
     /// Reports an invalid message to the page and, the first few times, to the application. After too many it closes
@@ -108,9 +108,9 @@ extension OverlayCore {
         let faults = page.faults + 1
         pages[id]?.faults = faults
         refuse(id, reason)
-        if faults <= OverlayPage.mostWarnings {
+        if faults <= OverlayPage.maximumWarnings {
             notify(.easeLiveError(.bridgeConnectivity(level: .warning, reason: "page \(id.number): \(reason)")))
         }
-        if faults >= OverlayPage.mostFaults { close(id, .malformed) }
+        if faults >= OverlayPage.maximumFaults { close(id, .malformed) }
     }
 }

@@ -29,7 +29,7 @@ extension OverlayCore {
             isPlayerReady = true
             notify(message, isPublished: isPublished)
             report(message)
-            settleReadiness()
+            updateReadiness()
         case .appLanguage(let language):
             notify(message, isPublished: isPublished)
             guard OverlayPayload.isLanguage(language) else {
@@ -62,11 +62,13 @@ extension OverlayCore {
     mutating func report(_ message: OverlayMessage, except source: OverlayPage.ID? = nil) {
         do throws(OverlayWireError) {
             guard let report = try OverlayReport(message) else { return }
-            if let name = OverlayEventName(rawValue: report.event), Self.replayed.contains(name) { told[name] = report }
+            if let name = OverlayEventName(rawValue: report.event), Self.replayed.contains(name) {
+                lastReports[name] = report
+            }
             guard !isPaused else { return }
             // A copy of the keys is iterated, because iterating over the pages themselves would copy them at the first
             // change.
-            for id in Array(pages.keys) where id != source && pages[id]?.isListening == true { tell(id, report) }
+            for id in Array(pages.keys) where id != source && pages[id]?.isListening == true { sendReport(id, report) }
         } catch {
             raise(.bridgeConnectivity(level: .warning, reason: "a message for the overlay is invalid: \(error)"))
         }
@@ -76,20 +78,20 @@ extension OverlayCore {
     mutating func broadcast(_ message: OverlayMessage) { report(message) }
 
     /// Queues a report for a page. If its queue is full, the page is closed.
-    mutating func tell(_ id: OverlayPage.ID, _ report: OverlayReport) {
+    mutating func sendReport(_ id: OverlayPage.ID, _ report: OverlayReport) {
         guard var page = pages[id], page.closing == nil else { return }
         // The page is removed first, so that its queue is not shared and thus not copied by the change.
         pages[id] = nil
-        let hasRoom = page.queue.add(report, epoch: epoch)
+        let hasSpace = page.queue.add(report, epoch: epoch)
         pages[id] = page
-        if hasRoom { outputs.append(.wake(id)) } else { close(id, .fellBehind) }
+        if hasSpace { outputs.append(.wake(id)) } else { close(id, .queueOverflowed) }
     }
 
     /// Sends a message to a page, if it receives messages and the overlay is not paused.
-    mutating func tell(_ id: OverlayPage.ID, _ message: OverlayMessage) {
+    mutating func sendReport(_ id: OverlayPage.ID, _ message: OverlayMessage) {
         guard pages[id]?.isListening == true, !isPaused else { return }
         do throws(OverlayWireError) {
-            if let report = try OverlayReport(message) { tell(id, report) }
+            if let report = try OverlayReport(message) { sendReport(id, report) }
         } catch {
             raise(.bridgeConnectivity(level: .warning, reason: "a message for the overlay is invalid: \(error)"))
         }
@@ -98,9 +100,11 @@ extension OverlayCore {
     /// Sends the current state to a page that begins to receive messages.
     mutating func replay(to id: OverlayPage.ID) {
         begun.append(id)
-        if told[.appStatus] == nil { tell(id, OverlayReport(.appStatus, ["status": .string(status.rawValue)])) }
+        if lastReports[.appStatus] == nil {
+            sendReport(id, OverlayReport(.appStatus, ["status": .string(status.rawValue)]))
+        }
         for name in Self.replayed {
-            if let report = told[name] { tell(id, report) }
+            if let report = lastReports[name] { sendReport(id, report) }
         }
     }
 
@@ -109,7 +113,7 @@ extension OverlayCore {
         guard pages[id] != nil, pages[id]?.closing == nil else { return }
         pages[id]?.closing = closing
         pages[id]?.nextKeepAlive = nil
-        if closing == .fellBehind { pages[id]?.queue.removeAll() }
+        if closing == .queueOverflowed { pages[id]?.queue.removeAll() }
         outputs.append(.wake(id))
     }
 }

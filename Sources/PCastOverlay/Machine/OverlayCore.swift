@@ -58,15 +58,15 @@ public struct OverlayCore: Machine, Sendable {
         /// received it.
         case post(OverlayMessage, isPublished: Bool)
         /// A message for one page, if it receives messages; used for the state of a plugin when the page is new.
-        case tell(OverlayPage.ID, OverlayMessage)
+        case sendReport(OverlayPage.ID, OverlayMessage)
         /// The playhead has moved to a new epoch, of a new item or, after a seek, of the same item.
         case epoch(Int64, isNewItem: Bool)
         /// A page has connected.
         case pageOpened(OverlayPage.ID, isController: Bool)
         /// A page has sent a text message.
-        case pageSaid(OverlayPage.ID, String)
+        case pageMessage(OverlayPage.ID, String)
         /// A page has sent a binary message, which is an error.
-        case pageSaidBytes(OverlayPage.ID)
+        case pageBinaryMessage(OverlayPage.ID)
         /// A page has disconnected.
         case pageClosed(OverlayPage.ID)
     }
@@ -116,9 +116,9 @@ public struct OverlayCore: Machine, Sendable {
     var isPlayerReady = false
     var language: String?
     /// The language message that a page has sent last.
-    var spoken: OverlayMessage?
+    var languageMessage: OverlayMessage?
     /// The last report of each kind that describes the state.
-    var told: [OverlayEventName: OverlayReport] = [:]
+    var lastReports: [OverlayEventName: OverlayReport] = [:]
     /// The pages that began to receive messages since ``takeBegun()`` was last called.
     var begun: [OverlayPage.ID] = []
     /// The current epoch of the playhead.
@@ -165,17 +165,17 @@ public struct OverlayCore: Machine, Sendable {
             outputs.append(.paused)
         case .destroy: destroy(.destroyed)
         case .post(let message, let isPublished): post(message, isPublished: isPublished)
-        case .tell(let id, let message): tell(id, message)
+        case .sendReport(let id, let message): sendReport(id, message)
         case .epoch(let number, let isNewItem):
             epoch = max(epoch, number)
             // Epochs may arrive out of order: if the item is reported late, its seeks may have been reported before.
             if isNewItem { itemEpoch = max(itemEpoch, number) }
         case .pageOpened(let id, let isController): open(id, isController, at: now)
-        case .pageSaid(let id, let text): hear(text, from: id, at: now)
-        case .pageSaidBytes(let id): reportProtocolError(id, OverlayWireError.notText.description)
+        case .pageMessage(let id, let text): handle(text, from: id, at: now)
+        case .pageBinaryMessage(let id): reportProtocolError(id, OverlayWireError.notText.description)
         case .pageClosed(let id):
             pages[id] = nil
-            loseReadiness(at: now)
+            updateReadinessAfterLoss(at: now)
         }
         look(at: now)
     }
@@ -188,13 +188,13 @@ public struct OverlayCore: Machine, Sendable {
         for (id, page) in pages {
             guard let due = page.nextKeepAlive, now >= due else { continue }
             pages[id]?.nextKeepAlive = now + configuration.keepAlive
-            tell(id, OverlayReport(.bridgeKeepAlive))
+            sendReport(id, OverlayReport(.bridgeKeepAlive))
         }
-        guard let bark = watchdog.advance(to: now), let since = watchdog.silentSince else { return }
+        guard let expiry = watchdog.advance(to: now), let since = watchdog.silentSince else { return }
         let seconds = Int((now - since).seconds.rounded())
         raise(
             .bridgeConnectivity(
-                level: bark == .fatal ? .fatal : .warning,
+                level: expiry == .fatal ? .fatal : .warning,
                 reason: "no message arrived from the overlay for \(seconds) s"))
     }
 
@@ -240,7 +240,7 @@ public struct OverlayCore: Machine, Sendable {
             phase = .loading
             missingSince = now
             outputs.append(.loaded)
-            settleReadiness()
+            updateReadiness()
         }
     }
 
@@ -268,14 +268,14 @@ public struct OverlayCore: Machine, Sendable {
     // MARK: Readiness
 
     /// Makes a loading overlay ready if the player and a controller are ready.
-    mutating func settleReadiness() {
+    mutating func updateReadiness() {
         guard phase == .loading, isPlayerReady, controllers.contains(where: \.hasLoaded) else { return }
         phase = .ready
         notify(.easeLiveReady)
     }
 
     /// Returns a ready overlay to loading if no controller is ready any more.
-    mutating func loseReadiness(at now: Instant) {
+    mutating func updateReadinessAfterLoss(at now: Instant) {
         guard isActive, !controllers.contains(where: \.hasLoaded) else { return }
         if missingSince == nil { missingSince = now }
         if phase == .ready { phase = .loading }
@@ -284,7 +284,7 @@ public struct OverlayCore: Machine, Sendable {
     /// Updates the time since which no controller has given a sign of life.
     private mutating func look(at now: Instant) {
         guard isActive else { return watchdog.set(silentSince: nil) }
-        if let heard = controllers.filter(\.hasLoaded).map(\.heardAt).max() {
+        if let heard = controllers.filter(\.hasLoaded).map(\.lastReceivedAt).max() {
             missingSince = nil
             return watchdog.set(silentSince: heard)
         }

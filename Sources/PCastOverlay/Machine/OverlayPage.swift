@@ -16,9 +16,9 @@ public struct OverlayPage: Sendable {
     /// The number of messages that a page may send per second in the long run.
     static let messagesPerSecond = 100.0
     /// The number of invalid messages after which a page is closed.
-    static let mostFaults = 16
+    static let maximumFaults = 16
     /// The number of invalid messages that are reported to the application.
-    static let mostWarnings = 3
+    static let maximumWarnings = 3
 
     /// Whether the page has a controller token.
     let isController: Bool
@@ -27,7 +27,7 @@ public struct OverlayPage: Sendable {
     /// Whether the page has loaded its content.
     var hasLoaded = false
     /// The time of the last valid message.
-    var heardAt: Instant
+    var lastReceivedAt: Instant
     /// The time of the next keep-alive request; nil if none is scheduled.
     var nextKeepAlive: Instant?
     var queue = OverlayPageQueue()
@@ -40,13 +40,13 @@ public struct OverlayPage: Sendable {
     private var sent: Int64 = 0
     /// The highest sequence number that was received, -1 before the first.
     private var received: Int64 = -1
-    /// The tokens of the rate limiter, at `creditAt`.
-    private var credit = burst
-    private var creditAt: Instant
+    /// The tokens of the rate limiter, at `tokensAt`.
+    private var tokens = burst
+    private var tokensAt: Instant
 
     init(isController: Bool, at now: Instant) {
         self.isController = isController
-        (heardAt, creditAt) = (now, now)
+        (lastReceivedAt, tokensAt) = (now, now)
     }
 
     /// Returns the text of the next queued message; nil if there is none.
@@ -58,11 +58,11 @@ public struct OverlayPage: Sendable {
     }
 
     /// Returns whether the rate limit allows another message, and counts it.
-    mutating func maySpeak(at now: Instant) -> Bool {
-        credit = min(credit + (now - creditAt).seconds * Self.messagesPerSecond, Self.burst)
-        creditAt = now
-        guard credit >= 1 else { return false }
-        credit -= 1
+    mutating func maySendMessage(at now: Instant) -> Bool {
+        tokens = min(tokens + (now - tokensAt).seconds * Self.messagesPerSecond, Self.burst)
+        tokensAt = now
+        guard tokens >= 1 else { return false }
+        tokens -= 1
         return true
     }
 

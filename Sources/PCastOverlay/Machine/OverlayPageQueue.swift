@@ -20,7 +20,7 @@ struct OverlayPageQueue {
 
     /// Adds a message. Returns false if the queue is full and the message was not added.
     mutating func add(_ report: OverlayReport, epoch: Int64) -> Bool {
-        if report.isFleeting, let index = entries.lastIndex(where: { $0.report.isFleeting }) {
+        if report.isReplaceable, let index = entries.lastIndex(where: { $0.report.isReplaceable }) {
             size -= entries.remove(at: index).report.size
         }
         guard entries.count < Self.messageLimit, size + report.size <= Self.sizeLimit else { return false }

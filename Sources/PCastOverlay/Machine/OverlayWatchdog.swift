@@ -13,7 +13,7 @@ struct OverlayWatchdog {
     /// The time since which there has been no sign of life; nil if none is expected.
     private(set) var silentSince: Instant?
     /// The last timeout that was reported since the last sign of life.
-    private var barked: Expiry?
+    private var lastReported: Expiry?
 
     init(warning: TimeSpan, fatal: TimeSpan?) { (self.warning, self.fatal) = (warning, fatal) }
 
@@ -21,13 +21,13 @@ struct OverlayWatchdog {
     mutating func set(silentSince instant: Instant?) {
         guard instant != silentSince else { return }
         silentSince = instant
-        barked = nil
+        lastReported = nil
     }
 
     /// The time of the next timeout; nil if there is none.
     var deadline: Instant? {
         guard let silentSince else { return nil }
-        switch barked {
+        switch lastReported {
         case nil: return Instant.earlier(silentSince + warning, fatal.map { silentSince + $0 })
         case .warning?: return fatal.map { silentSince + $0 }
         case .fatal?: return nil
@@ -37,7 +37,7 @@ struct OverlayWatchdog {
     /// Returns the timeout that has passed; nil if there is none.
     mutating func advance(to now: Instant) -> Expiry? {
         guard let silentSince, let deadline, now >= deadline else { return nil }
-        barked = fatal.map { now >= silentSince + $0 } == true ? .fatal : .warning
-        return barked
+        lastReported = fatal.map { now >= silentSince + $0 } == true ? .fatal : .warning
+        return lastReported
     }
 }

@@ -12,7 +12,7 @@ struct OverlayPayload {
     /// The range of timecodes, in which JavaScript numbers are exact.
     private static let timecodes: ClosedRange<Int64> = -(1 << 53) + 1...(1 << 53 - 1)
     /// The maximum number of available languages.
-    private static let mostLanguages = 64
+    private static let maximumLanguages = 64
 
     /// Returns the error for a field that is missing or invalid.
     private func invalid(_ field: String) -> OverlayWireError { .invalidPayload(event: event, field: field) }
@@ -122,7 +122,7 @@ struct OverlayPayload {
     /// - Throws: ``OverlayWireError/invalidPayload(event:field:)``.
     func availableLanguages() throws(OverlayWireError) -> [String] {
         guard let value = fields["available"] else { return [] }
-        guard let values = value.array, values.count <= Self.mostLanguages else { throw invalid("available") }
+        guard let values = value.array, values.count <= Self.maximumLanguages else { throw invalid("available") }
         var languages: [String] = []
         for value in values {
             guard let language = value.string, Self.isLanguage(language) else { throw invalid("available") }

@@ -14,7 +14,7 @@ public struct OverlayReport: Hashable, Sendable {
     init(_ event: String, _ metadata: String) { (self.event, self.metadata) = (event, metadata) }
 
     /// Whether a newer report of the same event replaces a queued one.
-    var isFleeting: Bool { event == OverlayEventName.playerTime.rawValue }
+    var isReplaceable: Bool { event == OverlayEventName.playerTime.rawValue }
 
     /// The approximate size of the message in bytes.
     var size: Int { event.utf8.count + metadata.utf8.count + 64 }

@@ -47,7 +47,7 @@ public enum OverlayRequest: Hashable, Sendable {
     }
 
     /// Whether a page without a controller token may send the message.
-    var isHarmless: Bool {
+    var needsNoController: Bool {
         switch self {
         case .bridgeReady, .appLoading, .appReady, .keepAlive: true
         case .failed, .message: false

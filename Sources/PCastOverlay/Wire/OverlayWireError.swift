@@ -28,7 +28,7 @@ extension OverlayWireError {
             case .tooLarge: .tooLarge
             case .tooDeep: .tooDeep
             case .tooManyValues, .tooManyMembers: .tooManyValues
-            case .malformed(let place): .malformed(at: place)
+            case .malformed(let offset): .malformed(at: offset)
             }
     }
 }
@@ -39,7 +39,7 @@ extension OverlayWireError: CustomStringConvertible {
         switch self {
         case .tooLarge: "the message has more than \(OverlayEnvelope.sizeLimit) bytes"
         case .notText: "the message is not text"
-        case .malformed(let place): "the message is not valid JSON at byte \(place)"
+        case .malformed(let offset): "the message is not valid JSON at byte \(offset)"
         case .tooDeep: "the message is nested deeper than \(JSONLimits.overlay.depth) levels"
         case .tooManyValues: "the message has more than \(JSONLimits.overlay.values) values"
         case .noMessage(let field): "“\(field)” is missing or invalid"

@@ -7,9 +7,9 @@ actor PlatformControl {
     /// The components whose configuration can change while the platform runs.
     struct Running: Sendable {
         let authenticator: TokenAuthenticator
-        let admission: Admission
+        let limiter: RequestLimiter
         let kept: PlatformRecords
-        let relay: TURNCredentialProvider?
+        let turnCredentials: TURNCredentialProvider?
         let certificate: CertificateFiles?
         let directory: StreamDirectory
         let workers: JobSupervisor
@@ -41,8 +41,8 @@ actor PlatformControl {
             running.authenticator.change(new.applications)
         }
         if let identity { running.certificate?.use(identity, of: paths) }
-        running.relay?.change(name: new.turnHost)
-        running.admission.change(
+        running.turnCredentials?.change(name: new.turnHost)
+        running.limiter.change(
             limits: new.limits, trustedProxies: new.trustedProxies, forwardedHeader: new.forwardedHeader)
         if changes.applied.contains(.limit) { await running.directory.shareBitrate() }
         await running.workers.change(

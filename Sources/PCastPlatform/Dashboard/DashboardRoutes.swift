@@ -11,7 +11,7 @@ import PCastWeb
 /// accepts the cookie.
 struct DashboardRoutes: Sendable {
     let access: DashboardAccess
-    let relay: TURNCredentialProvider?
+    let turnCredentials: TURNCredentialProvider?
     let logger: Logger
 
     private static let path: RouterPath = "/dashboard/login"
@@ -65,7 +65,7 @@ struct DashboardRoutes: Sendable {
     }
 
     private func isSecure(_ context: WebRequestContext) -> Bool {
-        context.isSecureByProxy || relay?.isSecure(port: context.localPort) ?? false
+        context.isSecureByProxy || turnCredentials?.isSecure(port: context.localPort) ?? false
     }
 
     private func logIn(_ request: Request, _ context: WebRequestContext) async -> Response {
@@ -82,17 +82,17 @@ struct DashboardRoutes: Sendable {
                 .badRequest)
         }
         let clientContext = request.clientContext(context)
-        let place: Logger.Metadata = ["address": "\(clientContext.address.map(\.description) ?? "unknown")"]
+        let metadata: Logger.Metadata = ["address": "\(clientContext.address.map(\.description) ?? "unknown")"]
         switch access.logIn(credentials.applicationId, secret: credentials.secret, from: clientContext.address) {
         case .ticket(let ticket):
             logger.info(
                 "logged in to the dashboard",
-                metadata: place.merging(["application": "\(credentials.applicationId)"]) { $1 })
+                metadata: metadata.merging(["application": "\(credentials.applicationId)"]) { $1 })
             var response = ApplicationAnswer.json(Login(applicationId: credentials.applicationId))
             response.headers[.setCookie] = LoginCookie.value(ticket, context, isSecure: isSecure(context))
             return response
         case .wrong:
-            logger.notice("dashboard login failed", metadata: place)
+            logger.notice("dashboard login failed", metadata: metadata)
             return ApplicationAnswer.json(
                 Failure(reason: "The application ID or the secret is wrong."), .unauthorized)
         case .wait(let time):

@@ -32,7 +32,7 @@ struct LoginAttempts: Sendable {
 
     mutating func noteFailure(of address: IPAddress?, at now: Instant) {
         let key = Self.key(address)
-        if buckets[key] == nil, buckets.count >= Self.capacity { forget(at: now) }
+        if buckets[key] == nil, buckets.count >= Self.capacity { discard(at: now) }
         guard buckets[key] != nil || buckets.count < Self.capacity else {
             others.leak(to: now)
             others.used += 1
@@ -45,7 +45,7 @@ struct LoginAttempts: Sendable {
     }
 
     /// Removes the addresses whose attempts are all available again.
-    private mutating func forget(at now: Instant) {
+    private mutating func discard(at now: Instant) {
         buckets = buckets.filter { _, bucket in
             var bucket = bucket
             bucket.leak(to: now)

@@ -6,7 +6,7 @@ import PCastWeb
 /// access. Phenix's Web SDK also asks for the endpoints and posts telemetry, without a token. Error responses have the
 /// header fields too, because the page could not read them otherwise.
 struct CrossOriginMiddleware: RouterMiddleware {
-    private static let doors =
+    private static let routes =
         WebRTCHTTPController.Kind.allCases.map { "/\($0.rawValue)" } + [
             "/pcast/endPoints", "/pcast/endPoint", TelemetryRoutes.path,
         ]
@@ -15,7 +15,7 @@ struct CrossOriginMiddleware: RouterMiddleware {
         _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response
     ) async throws -> Response {
         let path = request.uri.path
-        guard Self.doors.contains(where: { path == $0 || path.hasPrefix($0 + "/") }) else {
+        guard Self.routes.contains(where: { path == $0 || path.hasPrefix($0 + "/") }) else {
             return try await next(request, context)
         }
         var response: Response

@@ -10,7 +10,7 @@ struct HealthRoutes: Sendable {
     let registry: SessionRegistry
     let router: MediaRouter
     let kept: PlatformRecords
-    let admission: Admission
+    let limiter: RequestLimiter
     let statistics: PlatformStatistics
     let authenticator: TokenAuthenticator
     let timelines: TimelineService
@@ -21,7 +21,7 @@ struct HealthRoutes: Sendable {
 
     func addRoutes(to router: Router<WebRequestContext>) {
         router.get("/healthz") { _, _ in
-            admission.isDraining
+            limiter.isDraining
                 ? Responses.json(.serviceUnavailable, #"{"status":"draining"}"#)
                 : Responses.json(.ok, #"{"status":"ok"}"#)
         }
@@ -31,7 +31,7 @@ struct HealthRoutes: Sendable {
     private func answer(_ request: Request, _ context: WebRequestContext) async -> Response {
         do throws(APIError) {
             let clientContext = request.clientContext(context)
-            try admission.takeMetrics(from: clientContext.address, at: MonotonicClock.now())
+            try limiter.takeMetrics(from: clientContext.address, at: MonotonicClock.now())
             try authorize(request, clientContext)
         } catch {
             return Responses.refusal(error)
@@ -88,7 +88,7 @@ struct HealthRoutes: Sendable {
         metrics.add(
             statistics.figures, applications: authenticator.applicationIDs,
             present: await directory.countsOfApplications)
-        metrics.add(admission.counts)
+        metrics.add(limiter.counts)
         metrics.add(kept.writeQueue.counts)
         metrics.add(await kept.webhooks.counts)
         metrics.add(await timelines.counts)

@@ -16,7 +16,7 @@ extension Request {
 
     func clientContext(_ context: WebRequestContext) -> ClientContext {
         ClientContext(
-            Caller(address: context.clientAddress, isHidden: context.isHiddenByProxy), host: head.authority,
+            RequestOrigin(address: context.clientAddress, isHidden: context.isHiddenByProxy), host: head.authority,
             origin: headers[.origin])
     }
 

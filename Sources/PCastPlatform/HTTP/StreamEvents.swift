@@ -51,18 +51,18 @@ enum StreamEvents {
         let cues: [Cue]
     }
 
-    static func response(_ news: AsyncStream<StreamUpdate>) -> Response {
+    static func response(_ updates: AsyncStream<StreamUpdate>) -> Response {
         Response(
             status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
             body: ResponseBody { writer in
-                let (lines, told) = AsyncStream.makeStream(
+                let (lines, continuation) = AsyncStream.makeStream(
                     of: String.self, bufferingPolicy: .bufferingNewest(backlog))
                 let following = Task {
-                    for await each in news { told.yield(event(each)) }
-                    told.finish()
+                    for await each in updates { continuation.yield(event(each)) }
+                    continuation.finish()
                 }
                 let beating = Task {
-                    while (try? await Task.sleep(for: heartbeat)) != nil { told.yield(":\n\n") }
+                    while (try? await Task.sleep(for: heartbeat)) != nil { continuation.yield(":\n\n") }
                 }
                 defer {
                     following.cancel()
@@ -73,8 +73,8 @@ enum StreamEvents {
             })
     }
 
-    private static func event(_ news: StreamUpdate) -> String {
-        switch news {
+    private static func event(_ updates: StreamUpdate) -> String {
+        switch updates {
         case .quality(let quality): return event(quality)
         case .ended(let end):
             // The reason may be text of the application. As JSON it is always one line.

@@ -18,20 +18,21 @@ struct WebRTCHTTPController: Sendable {
     let kind: Kind
     let authenticator: TokenAuthenticator
     let directory: StreamDirectory
-    let relay: TURNCredentialProvider?
+    let turnCredentials: TURNCredentialProvider?
     /// The dashboard's logins. Previews on the dashboard do not count as subscribers.
     let dashboard: DashboardAccess
     let logger: Logger
     private let resources = WebRTCResources()
 
     init(
-        _ kind: Kind, authenticator: TokenAuthenticator, directory: StreamDirectory, relay: TURNCredentialProvider?,
+        _ kind: Kind, authenticator: TokenAuthenticator, directory: StreamDirectory,
+        turnCredentials: TURNCredentialProvider?,
         dashboard: DashboardAccess, logger: Logger
     ) {
         self.kind = kind
         self.authenticator = authenticator
         self.directory = directory
-        self.relay = relay
+        self.turnCredentials = turnCredentials
         self.dashboard = dashboard
         self.logger = logger
     }
@@ -75,7 +76,7 @@ struct WebRTCHTTPController: Sendable {
         group.on(events, method: .get) { _, context in
             await respond { () throws(APIError) in
                 let resource = try await find(context).resource
-                return StreamEvents.response(await directory.news(of: resource.participation.peer))
+                return StreamEvents.response(await directory.updates(of: resource.participation.peer))
             }
         }
         for method: HTTPRequest.Method in [.put, .post, .patch, .delete, .trace] {
@@ -125,7 +126,7 @@ struct WebRTCHTTPController: Sendable {
                 [.acceptPost: MediaTypeName.description])
         }
         let clientContext = request.clientContext(context)
-        let grant = try authenticator.identify(request.token, clientContext: clientContext)
+        let principal = try authenticator.identify(request.token, clientContext: clientContext)
         let offer: SessionDescription
         do {
             offer = try SessionDescription(parsing: try await body(request))
@@ -143,12 +144,12 @@ struct WebRTCHTTPController: Sendable {
         switch kind {
         case .whip:
             participation = try await directory.publish(
-                grant, clientContext: clientContext, offer: offer, tags: [], onEnd: onEnd)
+                principal, clientContext: clientContext, offer: offer, tags: [], onEnd: onEnd)
         case .whep:
             let origin = context.parameters.get("stream").map { StreamID($0) }
             participation = try await directory.view(
-                grant, clientContext: clientContext, origin: origin, offer: offer,
-                isPreview: dashboard.application(asking: request, context) == grant.application, onEnd: onEnd)
+                principal, clientContext: clientContext, origin: origin, offer: offer,
+                isPreview: dashboard.application(asking: request, context) == principal.application, onEnd: onEnd)
         }
         let tag = WebRTCResources.newEntityTag()
         let ufrag = offer.media.lazy.compactMap(\.iceUfrag).first ?? ""
@@ -159,7 +160,7 @@ struct WebRTCHTTPController: Sendable {
             await resources.remove(name)
             throw .ended
         }
-        let turn = relay?.offer(to: participation.streamID, host: request.head.authority)
+        let turn = turnCredentials?.offer(to: participation.streamID, host: request.head.authority)
         return created(participation, name: name, tag: tag, link: turn?.link)
     }
 

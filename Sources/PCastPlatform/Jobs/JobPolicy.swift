@@ -4,7 +4,7 @@ import PCastIO
 
 /// The policy for media URIs of jobs. The processes enforce the same policy for each connection.
 struct JobPolicy: Sendable {
-    let configuration: WorkerConfiguration
+    let configuration: JobConfiguration
     /// The address that this platform listens on.
     let listen: IPAddress
 
@@ -28,20 +28,20 @@ struct JobPolicy: Sendable {
             guard kind == .publish else {
                 throw Self.refusal("\(uri.scheme.rawValue) is not supported for pushing; use srt, rtmp, rtmps or rtsp")
             }
-            try await judge(uri)
+            try await evaluate(uri)
         case .srt:
             guard ["", "caller", "listener"].contains(uri.query("mode").joined(separator: " ")) else {
                 throw Self.refusal("the SRT mode is invalid; use mode=caller or mode=listener")
             }
             if uri.isListener { return Admitted(uri: uri, listen: try admitListener(uri)) }
-            try await judge(uri)
-        case .rtsp, .rtmp, .rtmps: try await judge(uri)
+            try await evaluate(uri)
+        case .rtsp, .rtmp, .rtmps: try await evaluate(uri)
         }
         return Admitted(uri: uri, listen: nil)
     }
 
-    private func judge(_ uri: MediaURI) async throws(APIError) {
-        do throws(AddressRefusal) {
+    private func evaluate(_ uri: MediaURI) async throws(APIError) {
+        do throws(AddressRejection) {
             _ = try await AddressPolicy(listed: configuration.networks).judged(host: uri.host, port: uri.port)
         } catch {
             switch error {
@@ -78,7 +78,7 @@ struct JobPolicy: Sendable {
         let file = uri.path
         let existing =
             kind == .publish ? file : String(file[..<(file.utf8.lastIndex(of: UInt8(ascii: "/")) ?? file.startIndex)])
-        guard let place = Self.resolved(existing), (place + "/").utf8.starts(with: (root + "/").utf8) else {
+        guard let directory = Self.resolved(existing), (directory + "/").utf8.starts(with: (root + "/").utf8) else {
             throw Self.refusal("the file does not exist in --media-directory")
         }
     }

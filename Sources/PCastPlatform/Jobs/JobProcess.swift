@@ -13,14 +13,14 @@ struct JobProcess {
     /// The result of the start, if it is known before the request waits.
     var answer: Bool?
     /// The end reason that the process reported.
-    var lastWord: (reason: String, description: String)?
+    var reportedEnd: (reason: String, description: String)?
     /// Whether the process has ended.
     var hasExited = false
     /// Whether the client was notified of the end, or never received the identifier of the stream.
     var isOver = false
 
     /// Reports whether the job has started. Only the first call has an effect.
-    mutating func settle(_ isRunning: Bool) {
+    mutating func reportStart(_ isRunning: Bool) {
         guard answer == nil else { return }
         answer = isRunning
         asker?.resume(returning: isRunning)

@@ -4,7 +4,7 @@ import PCastSignaling
 /// A request of a client for an ingest or egress job.
 struct JobRequest: Sendable {
     let message: PCastCreateStream
-    let grant: Principal
+    let principal: Principal
     let clientContext: ClientContext
     let session: SessionID
 

@@ -10,7 +10,7 @@ import PCastSignaling
 /// A stream ends with its process and is not restarted under the same identifier. The backend and the subscribers are
 /// notified, and the client decides what to do (`docs/URIS.md`).
 actor JobSupervisor {
-    private var admission: JobPolicy?
+    private var limiter: JobPolicy?
     private let authenticator: TokenAuthenticator
     private let directory: StreamDirectory
     private let registry: SessionRegistry
@@ -21,19 +21,19 @@ actor JobSupervisor {
     private var watch: Task<Void, Never>?
 
     /// The time in which a job must start. It is shorter than the client's timeout of ten seconds.
-    private static let openingPatience = Duration.seconds(8)
+    private static let openTimeout = Duration.seconds(8)
     /// The time in which a process must end after a request.
-    private static let endingPatience = Duration.seconds(3)
+    private static let endTimeout = Duration.seconds(3)
     private static let watchInterval = Duration.seconds(5)
     private static let longestNote = 400
 
-    /// Creates the jobs. If `admission` is nil, all jobs are rejected.
+    /// Creates the jobs. If `limiter` is nil, all jobs are rejected.
     init(
-        _ admission: JobPolicy?, authenticator: TokenAuthenticator, directory: StreamDirectory,
+        _ limiter: JobPolicy?, authenticator: TokenAuthenticator, directory: StreamDirectory,
         registry: SessionRegistry,
         logger: Logger
     ) {
-        self.admission = admission
+        self.limiter = limiter
         self.authenticator = authenticator
         self.directory = directory
         self.registry = registry
@@ -44,7 +44,7 @@ actor JobSupervisor {
     func listens(at uri: String) { platform = uri }
 
     /// Changes the policy of new jobs. Running ones continue.
-    func change(_ admission: JobPolicy?) { self.admission = admission }
+    func change(_ limiter: JobPolicy?) { self.limiter = limiter }
 
     /// The number of jobs.
     var count: Int { runs.count }
@@ -56,46 +56,46 @@ actor JobSupervisor {
     /// - Throws: ``APIError``.
     func start(_ request: JobRequest) async throws(APIError) -> StreamID {
         let purpose = try await authorize(request)
-        let options = try ConnectOptions(request.message.connectOptions, options: request.message.options)
-        guard let admission, let platform, !isStopping else {
+        let options = try StreamURIOptions(request.message.connectOptions, options: request.message.options)
+        guard let limiter, let platform, !isStopping else {
             throw APIError(
                 .unsupported,
                 "Pulling and pushing streams is disabled on this platform: set --max-jobs of “pcast serve”.")
         }
         let kind: IngestJob.Kind = purpose == .publish ? .publish : .egress
-        let admitted = try await admission.admit(request.message.connectUri, for: kind)
-        guard runs.count < admission.configuration.limit else {
+        let admitted = try await limiter.admit(request.message.connectUri, for: kind)
+        guard runs.count < limiter.configuration.limit else {
             throw APIError(.capacity, "The platform has reached its limit of ingest and egress jobs: retry later.")
         }
         if !options.unknown.isEmpty {
             logger.warning("unknown connect options", metadata: ["options": "\(options.unknown)"])
         }
         let id = StreamID(RandomIdentifier.make(prefix: kind == .publish ? "stream-" : "egress-"))
-        let work = IngestJobRunner(
+        let runner = IngestJobRunner(
             stream: id, purpose: purpose, tags: request.message.tags, session: request.session,
             address: request.clientContext.address,
             ended: { [weak self] end in await self?.streamEnded(end) })
-        var grant = request.grant
-        grant.work = work
-        let credential = authenticator.workers.issue(grant)
+        var principal = request.principal
+        principal.job = runner
+        let credential = authenticator.workers.issue(principal)
         runs[id] = JobProcess(
-            work: work, credential: credential, application: grant.application, isDetached: options.isDetached)
+            work: runner, credential: credential, application: principal.application, isDetached: options.isDetached)
         var order = IngestJob(kind: kind, uri: request.message.connectUri, platform: platform, credential: credential)
         order.stream = request.origin?.description
         order.listen = admitted.listen?.description
-        order.networks = admission.configuration.networks.map(\.description)
+        order.networks = limiter.configuration.networks.map(\.description)
         order.mediaPort = directory.router.rtcPort
-        order.folder = admission.configuration.folder
+        order.folder = limiter.configuration.folder
         order.maximumFrameRate = options.maximumFrameRate
         order.skippedMilliseconds = Int(options.skip.milliseconds)
         logger.info(
             "worker started", metadata: ["stream": "\(id)", "kind": "\(kind.rawValue)", "uri": "\(admitted.uri)"])
-        launch(id, order, admission.configuration)
+        launch(id, order, limiter.configuration)
         watchSessions()
         guard await isRunning(id) else { throw await failure(of: id, admitted.uri) }
         guard await registry.began(id, in: request.session), let run = runs[id], !run.isOver else {
             await end(id, reason: .ended, description: "")
-            await registry.forget(id, in: request.session)
+            await registry.discard(id, in: request.session)
             throw .ended
         }
         return id
@@ -106,39 +106,39 @@ actor JobSupervisor {
     ///
     /// - Throws: ``APIError``.
     private func authorize(_ request: JobRequest) async throws(APIError) -> IngestJobRunner.Purpose {
-        guard request.grant.token != nil, request.grant.work == nil else { throw .noToken }
+        guard request.principal.token != nil, request.principal.job == nil else { throw .noToken }
         guard let origin = request.origin else {
             try authenticator.authorize(
-                request.grant, for: .publish, clientContext: request.clientContext, capabilities: ["publish-uri"])
+                request.principal, for: .publish, clientContext: request.clientContext, capabilities: ["publish-uri"])
             return .publish
         }
-        let live = await directory.live(origin, of: request.grant.application)
-        let tags = live?.stream.authorizingTags ?? (request.grant.token?.requiredTag.map { [$0] } ?? [])
+        let live = await directory.live(origin, of: request.principal.application)
+        let tags = live?.stream.authorizingTags ?? (request.principal.token?.requiredTag.map { [$0] } ?? [])
         try authenticator.authorize(
-            request.grant, for: .subscribe(originStreamID: origin.description, tags: tags),
+            request.principal, for: .subscribe(originStreamID: origin.description, tags: tags),
             clientContext: request.clientContext,
             capabilities: ["egress"])
         guard live != nil else { throw .noStream }
         return .egress(origin)
     }
 
-    private func launch(_ id: StreamID, _ order: IngestJob, _ configuration: WorkerConfiguration) {
-        enum News: Sendable {
+    private func launch(_ id: StreamID, _ order: IngestJob, _ configuration: JobConfiguration) {
+        enum JobUpdate: Sendable {
             case line(String)
             case end(ChildProcess.End)
         }
-        let (news, told) = AsyncStream.makeStream(of: News.self)
+        let (updates, continuation) = AsyncStream.makeStream(of: JobUpdate.self)
         do {
             let process = try ChildProcess(
-                configuration.program, configuration.arguments, environment: WorkerEnvironment.make(),
-                input: order.line, line: { told.yield(.line($0)) },
+                configuration.program, configuration.arguments, environment: JobEnvironment.make(),
+                input: order.line, line: { continuation.yield(.line($0)) },
                 ended: {
-                    told.yield(.end($0))
-                    told.finish()
+                    continuation.yield(.end($0))
+                    continuation.finish()
                 })
             runs[id]?.process = process
             Task {
-                for await item in news {
+                for await item in updates {
                     switch item {
                     case .line(let line): await self.take(line, of: id)
                     case .end(let end): await self.processEnded(id, end)
@@ -147,14 +147,14 @@ actor JobSupervisor {
             }
         } catch {
             logger.error("worker could not be started", metadata: ["stream": "\(id)", "error": "\(error)"])
-            runs[id]?.settle(false)
+            runs[id]?.reportStart(false)
         }
     }
 
     private func isRunning(_ id: StreamID) async -> Bool {
         let limit = Task {
-            try await Task.sleep(for: Self.openingPatience)
-            runs[id]?.settle(false)
+            try await Task.sleep(for: Self.openTimeout)
+            runs[id]?.reportStart(false)
         }
         defer { limit.cancel() }
         return await withCheckedContinuation { continuation in
@@ -166,7 +166,7 @@ actor JobSupervisor {
 
     /// Returns the reason why a job did not start, and ends what remains of it.
     private func failure(of id: StreamID, _ uri: MediaURI) async -> APIError {
-        let why = runs[id]?.lastWord?.description ?? "no media arrived before the timeout"
+        let why = runs[id]?.reportedEnd?.description ?? "no media arrived before the timeout"
         runs[id]?.isOver = true
         logger.warning("worker failed", metadata: ["stream": "\(id)", "uri": "\(uri)", "error": "\(why)"])
         await end(id, reason: .failed, description: "")
@@ -183,16 +183,16 @@ actor JobSupervisor {
             return
         }
         switch report {
-        case .listening, .running: runs[id]?.settle(true)
+        case .listening, .running: runs[id]?.reportStart(true)
         case .note(let text):
             logger.info(
                 "worker message", metadata: ["stream": "\(id)", "text": "\(String(text.prefix(Self.longestNote)))"])
         case .ended(let reason, let description):
-            runs[id]?.lastWord = (reason, description)
+            runs[id]?.reportedEnd = (reason, description)
             logger.info(
                 "worker finished",
                 metadata: ["stream": "\(id)", "reason": "\(reason)", "description": "\(description)"])
-            runs[id]?.settle(false)
+            runs[id]?.reportStart(false)
             await end(id, wire: reason)
         }
     }
@@ -200,8 +200,8 @@ actor JobSupervisor {
     private func processEnded(_ id: StreamID, _ status: ChildProcess.End) async {
         guard let run = runs[id] else { return }
         logger.info("worker process ended", metadata: ["stream": "\(id)", "status": "\(status)"])
-        runs[id]?.settle(false)
-        await end(id, wire: run.lastWord?.reason ?? StreamEndedReason.failed.rawValue)
+        runs[id]?.reportStart(false)
+        await end(id, wire: run.reportedEnd?.reason ?? StreamEndedReason.failed.rawValue)
         authenticator.workers.revoke(run.credential)
         runs[id]?.hasExited = true
         // Otherwise the SFU has not reported the end yet, which must be processed.
@@ -279,7 +279,7 @@ actor JobSupervisor {
         }
         if kill { process.end() }
         Task {
-            try? await Task.sleep(for: Self.endingPatience)
+            try? await Task.sleep(for: Self.endTimeout)
             process.kill()
         }
     }

@@ -37,8 +37,8 @@ struct AddressDiscovery: DatagramMachine {
 
     mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         for index in questions.indices {
-            guard let room = batch.reserve() else { return true }
-            guard let length = questions[index].poll(into: room, at: now) else { continue }
+            guard let buffer = batch.reserve() else { return true }
+            guard let length = questions[index].poll(into: buffer, at: now) else { continue }
             batch.commit(length: length, to: questions[index].path)
         }
         return false
@@ -62,7 +62,7 @@ struct AddressDiscovery: DatagramMachine {
             makeMachine: { bound in
                 AddressDiscovery(servers: reachable, from: bound[0], seed: seed, at: MonotonicClock.now())
             },
-            afterTurn: { (discovery: inout AddressDiscovery, _) in
+            afterIteration: { (discovery: inout AddressDiscovery, _) in
                 if discovery.isComplete { finish.yield(discovery.addresses) }
             })
         guard let loop else { return [] }

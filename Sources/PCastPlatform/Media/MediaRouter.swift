@@ -10,11 +10,11 @@ import Synchronization
 final class MediaRouter: Sendable {
     /// The event loops, one for each shard of the SFU.
     private let loops: [EventLoop<SFU>]
-    private let places: Mutex<SFUCapacity>
+    private let capacity: Mutex<SFUCapacity>
 
     /// The events of the SFU until it is stopped, for one reader.
     let events: AsyncStream<SFUEvent>
-    private let told: AsyncStream<SFUEvent>.Continuation
+    private let eventContinuation: AsyncStream<SFUEvent>.Continuation
 
     /// The addresses in answers that are reachable from a network or over loopback.
     let advertised: [TransportAddress]
@@ -31,9 +31,9 @@ final class MediaRouter: Sendable {
         listen: [TransportAddress], addresses: AdvertisedAddresses, certificate: DTLSCertificate, maximumPeers: Int,
         shards: Int
     ) throws(IOError) {
-        let (events, told) = AsyncStream<SFUEvent>.makeStream()
+        let (events, eventContinuation) = AsyncStream<SFUEvent>.makeStream()
         self.events = events
-        self.told = told
+        self.eventContinuation = eventContinuation
         let (interfaceChanges, changed) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.interfaceChanges = interfaceChanges
         var configuration = SFUConfiguration(
@@ -42,13 +42,14 @@ final class MediaRouter: Sendable {
         let exchange = ShardExchange(count: shards)
         let first = try EventLoop(
             name: "pcast-relay", listen: listen, localOnly: addresses.localOnly, tcpListen: true, loops: shards,
-            patient: DeferredReceive(DatagramPattern.reports),
+            deferred: DeferredReceive(DatagramPattern.reports),
             makeMachine: { _ in
                 configuration.shard = Shard(0, of: shards)
                 return SFU(configuration: configuration, generator: SystemRandomNumberGenerator())
-            }, beforeSending: Self.beforeSending(of: 0, exchange), afterTurn: Self.afterTurn(of: 0, exchange, told),
+            }, beforeSending: Self.beforeSending(of: 0, exchange),
+            afterIteration: Self.afterIteration(of: 0, exchange, eventContinuation),
             onAddressChange: { _, _, _ in changed.yield() },
-            onNeighbour: { connection, shard in exchange.handOver(connection, to: shard) },
+            onPeerShard: { connection, shard in exchange.transfer(connection, to: shard) },
             isPeer: { sfu, path in sfu.isPeer(path) })
         var loops = [first]
         for number in 1..<max(shards, 1) {
@@ -58,7 +59,8 @@ final class MediaRouter: Sendable {
                 makeMachine: { _ in
                     SFU(configuration: configuration, generator: SystemRandomNumberGenerator())
                 }, beforeSending: Self.beforeSending(of: number, exchange),
-                afterTurn: Self.afterTurn(of: number, exchange, told), isPeer: { sfu, path in sfu.isPeer(path) })
+                afterIteration: Self.afterIteration(of: number, exchange, eventContinuation),
+                isPeer: { sfu, path in sfu.isPeer(path) })
             loops.append(loop)
         }
         exchange.open(to: loops)
@@ -68,7 +70,7 @@ final class MediaRouter: Sendable {
             port: first.boundAddresses.first?.port ?? 0, interfaces: (try? LocalAddress.all()) ?? [],
             families: Self.families(first.boundAddresses))
         current = Mutex([])
-        places = Mutex(SFUCapacity(shards: shards, maximumPeers: maximumPeers))
+        capacity = Mutex(SFUCapacity(shards: shards, maximumPeers: maximumPeers))
         advertise()
     }
 
@@ -112,8 +114,8 @@ final class MediaRouter: Sendable {
         { sfu, now in exchange.exchange(&sfu, shard: shard, at: now) }
     }
 
-    private static func afterTurn(
-        of shard: Int, _ exchange: ShardExchange, _ told: AsyncStream<SFUEvent>.Continuation
+    private static func afterIteration(
+        of shard: Int, _ exchange: ShardExchange, _ eventContinuation: AsyncStream<SFUEvent>.Continuation
     ) -> @Sendable (inout SFU, Instant) -> Void {
         { sfu, now in
             exchange.bring(&sfu, from: shard)
@@ -122,7 +124,7 @@ final class MediaRouter: Sendable {
                 if case .closeConnection(let path) = event {
                     exchange.close(path, at: shard)
                 } else {
-                    told.yield(event)
+                    eventContinuation.yield(event)
                 }
             }
         }
@@ -137,12 +139,12 @@ final class MediaRouter: Sendable {
     func publish(
         _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerOptions
     ) async throws(SFUError) -> SessionDescription {
-        let shard = try place(peer) { places throws(SFUError) in try places.enter(peer, publishing: stream) }
+        let shard = try assign(peer) { capacity throws(SFUError) in try capacity.enter(peer, publishing: stream) }
         let description = try await admit(peer, at: shard) { sfu, now throws(SFUError) in
             guard let offer else { return try sfu.offerToPublisher(peer, of: stream, terms: terms, at: now) }
             return try sfu.publish(peer, stream: stream, offer: offer, terms: terms, at: now)
         }
-        places.withLock { $0.noteStream(of: peer) }
+        capacity.withLock { $0.noteStream(of: peer) }
         return description
     }
 
@@ -165,12 +167,12 @@ final class MediaRouter: Sendable {
     func view(
         _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerOptions
     ) async throws(SFUError) -> SessionDescription {
-        let (shard, home) = try place(peer) { places throws(SFUError) in try places.enter(peer, viewing: stream) }
+        let (shard, home) = try assign(peer) { capacity throws(SFUError) in try capacity.enter(peer, viewing: stream) }
         if shard != home {
             do throws(SFUError) {
                 try await replicate(stream, from: home, to: shard)
             } catch {
-                forget(peer)
+                discard(peer)
                 throw error
             }
         }
@@ -191,7 +193,7 @@ final class MediaRouter: Sendable {
             try sfu.replicate(stream, to: shard, at: now)
         }
         try await ask(loops[shard]) { sfu, now in sfu.enterReplica(snapshot, of: home, at: now) }
-        guard try await ask(loops[home], { sfu, _ in sfu.goesOn(snapshot) }) else {
+        guard try await ask(loops[home], { sfu, _ in sfu.continuesHere(snapshot) }) else {
             try await ask(loops[shard]) { sfu, now in sfu.endReplica(snapshot, reason: .ended, at: now) }
             throw .unknownStream(stream)
         }
@@ -236,16 +238,16 @@ final class MediaRouter: Sendable {
     }
 
     private func loop(of peer: PeerID) -> EventLoop<SFU>? {
-        places.withLock { $0.shard(of: peer) }.map { loops[$0] }
+        capacity.withLock { $0.shard(of: peer) }.map { loops[$0] }
     }
 
-    private func place<Place: Sendable>(
+    private func assign<Place: Sendable>(
         _ peer: PeerID, by choice: (inout SFUCapacity) throws(SFUError) -> Place
     ) throws(SFUError) -> Place {
         // Mutex rethrows untyped errors only, so the result is returned.
-        let result: Result<Place, SFUError> = places.withLock { places in
+        let result: Result<Place, SFUError> = capacity.withLock { capacity in
             do throws(SFUError) {
-                return .success(try choice(&places))
+                return .success(try choice(&capacity))
             } catch {
                 return .failure(error)
             }
@@ -261,7 +263,7 @@ final class MediaRouter: Sendable {
         do throws(SFUError) {
             return try await ask(loops[shard], question)
         } catch {
-            forget(peer)
+            discard(peer)
             throw error
         }
     }
@@ -298,7 +300,7 @@ final class MediaRouter: Sendable {
     }
 
     /// Removes a peer whose end the SFU has reported.
-    func forget(_ peer: PeerID) { places.withLock { $0.leave(peer) } }
+    func discard(_ peer: PeerID) { capacity.withLock { $0.leave(peer) } }
 
     func statistics(of peer: PeerID) async -> PeerStatistics? {
         (try? await loop(of: peer)?.call { sfu, _ in sfu.statistics(of: peer) }) ?? nil
@@ -308,7 +310,7 @@ final class MediaRouter: Sendable {
     func packetsForwarded() async -> Int { await askAll { sfu in sfu.packetsForwarded }.reduce(0, +) }
 
     /// The number of peers of each shard.
-    var peersOfShards: [Int] { places.withLock { $0.loads } }
+    var peersOfShards: [Int] { capacity.withLock { $0.loads } }
 
     /// Returns the number of messages between shards that were dropped since the start.
     func shardMessagesLost() async -> Int { await askAll { sfu in sfu.shardMessagesLost }.reduce(0, +) }
@@ -338,6 +340,6 @@ final class MediaRouter: Sendable {
     /// Stops the SFU after its last packets were sent. Further calls have no effect.
     func stop() {
         for loop in loops { loop.stop() }
-        told.finish()
+        eventContinuation.finish()
     }
 }

@@ -22,7 +22,7 @@ final class ShardExchange: Sendable {
 
     private let count: Int
     /// The rings for messages; the one from shard `a` to shard `b` has the index `a * count + b`.
-    private let forth: [Ring]
+    private let rings: [Ring]
     private let back: [Ring]
     /// Whether a shard was woken and has not read yet, so that it is woken only once.
     private let isComing: [Flag]
@@ -33,7 +33,7 @@ final class ShardExchange: Sendable {
     init(count: Int) {
         self.count = count
         let pairs = count > 1 ? count * count : 0
-        forth = (0..<pairs).map { _ in Ring(capacity: SFU.maximumShardMessageBatches) }
+        rings = (0..<pairs).map { _ in Ring(capacity: SFU.maximumShardMessageBatches) }
         back = (0..<pairs).map { _ in Ring(capacity: SFU.maximumShardMessageBatches) }
         isComing = (0..<count).map { _ in Flag() }
         isHolding = (0..<count).map { _ in Flag() }
@@ -43,7 +43,7 @@ final class ShardExchange: Sendable {
     func open(to loops: [EventLoop<SFU>]) { _ = self.loops.storeIfNil(Loops(loops)) }
 
     /// Transfers a connection whose first frame belongs to a peer of another shard.
-    func handOver(_ connection: ArrivedConnection, to shard: Int) { loops.load()?.all[shard].adopt(connection) }
+    func transfer(_ connection: AcceptedConnection, to shard: Int) { loops.load()?.all[shard].adopt(connection) }
 
     /// Closes a TCP connection that a shard does not need any more.
     func close(_ path: NetworkPath, at shard: Int) { loops.load()?.all[shard].close(path) }
@@ -57,7 +57,7 @@ final class ShardExchange: Sendable {
         takeBack(to: &sfu, shard: shard)
         for other in 0..<count where other != shard {
             var hasRead = false
-            while let batch = forth[other * count + shard].pop() {
+            while let batch = rings[other * count + shard].pop() {
                 sfu.take(batch, from: other, at: now)
                 // The ring cannot be full, because it is as large as the one from which the batch came.
                 _ = back[shard * count + other].push(batch)
@@ -72,7 +72,7 @@ final class ShardExchange: Sendable {
     func bring(_ sfu: inout SFU, from shard: Int) {
         guard count > 1 else { return }
         bringAll(of: &sfu, from: shard)
-        guard sfu.isHoldingParcels else { return }
+        guard sfu.hasPendingMessages else { return }
         // The flag is set before reading, so that a later returned batch wakes the shard.
         isHolding[shard].value.store(true, ordering: .sequentiallyConsistent)
         takeBack(to: &sfu, shard: shard)
@@ -86,8 +86,8 @@ final class ShardExchange: Sendable {
     }
 
     private func bringAll(of sfu: inout SFU, from shard: Int) {
-        while let (other, batch) = sfu.pollParcels() {
-            _ = forth[shard * count + other].push(batch)
+        while let (other, batch) = sfu.pollMessages() {
+            _ = rings[shard * count + other].push(batch)
             wake(other)
         }
     }

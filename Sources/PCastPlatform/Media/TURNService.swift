@@ -8,7 +8,7 @@ struct TURNService: StreamServerMachine {
     /// The address at which this host reaches its media port, for each advertised address. They all differ, so that the
     /// source of a datagram identifies the advertised address. This is possible because all of 127.0.0.0/8 belongs to
     /// the host.
-    private let places: [TransportAddress]
+    private let addresses: [TransportAddress]
     private let peers: [TransportAddress]
     /// The address at which ports are opened.
     private let address: IPAddress
@@ -19,7 +19,7 @@ struct TURNService: StreamServerMachine {
     ) {
         let isEverywhere = listen == .anyV4
         let peers = advertised.filter { $0.ip.family == (listen.family == .v4 ? .v4 : .v6) }.prefix(200)
-        places = peers.indices.map { index in
+        addresses = peers.indices.map { index in
             let ip = isEverywhere ? IPAddress(v4: 0x7F00_0001 + UInt32(index)) : listen
             return TransportAddress(ip: ip.isUnspecified ? Self.loopbackV6 : ip, port: rtcPort)
         }
@@ -54,7 +54,7 @@ struct TURNService: StreamServerMachine {
     mutating func received(
         _ datagram: [UInt8], from address: TransportAddress, on connection: UInt32, at now: Instant
     ) {
-        guard let index = places.firstIndex(of: address) else { return }
+        guard let index = addresses.firstIndex(of: address) else { return }
         server.relayed(datagram, from: peers[index], on: connection, at: now)
     }
 
@@ -70,7 +70,7 @@ struct TURNService: StreamServerMachine {
             case .open(let connection): return .open(address, connection)
             case .relay(let bytes, let peer, let connection):
                 guard let index = peers.firstIndex(of: peer) else { continue }
-                return .sendDatagram(bytes, to: places[index], connection)
+                return .sendDatagram(bytes, to: addresses[index], connection)
             case .close(let connection): return .close(connection)
             }
         }

@@ -6,20 +6,20 @@ struct HeapTrimPolicy {
     /// The minimum number of clients that must leave.
     static let least = 50
     /// The time after clients have left until their last memory is free, such as that of timers.
-    static let aftermath = TimeSpan.seconds(30)
+    static let idleDelay = TimeSpan.seconds(30)
     /// The number of clients that must join, and the time without further ones after that.
     static let flood = 200
     static let slack = TimeSpan.seconds(5)
 
     private var highest = 0
-    private var lastEbb: Instant?
+    private var lastDeparture: Instant?
     /// The minimum number of clients since memory was last returned, and the time of the last new maximum.
     private var lowest = 0
     private var lastRise: Instant?
 
     /// Returns whether memory must be returned, given the current number of clients.
     ///
-    /// It returns true if the number fell to half of the maximum since the last time, and again after `aftermath`. It
+    /// It returns true if the number fell to half of the maximum since the last time, and again after `idleDelay`. It
     /// also returns true if `flood` clients have joined since the last time and no more join.
     mutating func isTime(with count: Int, at now: Instant) -> Bool {
         if count > highest { lastRise = now }
@@ -28,11 +28,11 @@ struct HeapTrimPolicy {
         if highest - count >= Self.least, count <= highest / 2 {
             highest = count
             lowest = count
-            lastEbb = now
+            lastDeparture = now
             return true
         }
-        if let ebb = lastEbb, now - ebb >= Self.aftermath {
-            lastEbb = nil
+        if let departure = lastDeparture, now - departure >= Self.idleDelay {
+            lastDeparture = nil
             lowest = count
             return true
         }

@@ -12,7 +12,7 @@ struct CallbackClient: Sendable {
     var addresses: AddressPolicy { AddressPolicy(listed: listed.value) }
 
     /// The result of a request.
-    enum Answer: Sendable {
+    enum CallbackResult: Sendable {
         case status(Int, retryAfter: TimeSpan?)
         /// The address is not permitted.
         case forbidden(String)
@@ -23,18 +23,18 @@ struct CallbackClient: Sendable {
 
     func send(
         _ method: String, _ uri: String, headers: [(name: String, value: String)], body: [UInt8]
-    ) async -> Answer {
+    ) async -> CallbackResult {
         guard let address = try? WebAddress(uri) else { return .forbidden("the webhook's address is not a valid URI") }
-        let place: TransportAddress
-        do throws(AddressRefusal) {
-            place = try await addresses.judged(host: address.host, port: UInt16(exactly: address.port) ?? 0)
+        let target: TransportAddress
+        do throws(AddressRejection) {
+            target = try await addresses.judged(host: address.host, port: UInt16(exactly: address.port) ?? 0)
         } catch {
             if case .forbidden = error { return .forbidden("\(error)") }
             return .none("\(error)")
         }
         do {
             let answer = try await HTTPRequests.send(
-                method, uri, at: place.ip.description, headers: headers, body: body, within: Self.timeout)
+                method, uri, at: target.ip.description, headers: headers, body: body, within: Self.timeout)
             return .status(
                 answer.status, retryAfter: answer.retryAfter.map { .seconds(Int64(min(max($0, 0), 86_400))) })
         } catch {

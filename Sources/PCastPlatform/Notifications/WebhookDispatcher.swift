@@ -12,11 +12,11 @@ actor WebhookDispatcher {
     private let schedule: RetrySchedule
     private let statistics: PlatformStatistics
     private let logger: Logger
-    private var underway: Set<DueDelivery.Place> = []
+    private var underway: Set<DueDelivery.OutboxKey> = []
     private var underwayTo: [CallbackRecord.Key: Int] = [:]
     /// The number of finished deliveries whose result could not be written to the database yet.
     private var unwritten = 0
-    private let (news, bell) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    private let (wakeups, wakeup) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private(set) var counts = Counts()
 
     /// The numbers of attempts since the start.
@@ -43,14 +43,14 @@ actor WebhookDispatcher {
     }
 
     /// Wakes the dispatcher after notifications were added.
-    nonisolated func wake() { bell.yield() }
+    nonisolated func wake() { wakeup.yield() }
 
     /// Delivers notifications until the task is cancelled.
     func run() async {
         await withDiscardingTaskGroup { group in
-            let alarm = DebouncedTimer(bell)
+            let alarm = DebouncedTimer(wakeup)
             alarm.set(to: .zero)
-            for await _ in news {
+            for await _ in wakeups {
                 let next = await send(in: &group)
                 alarm.set(to: next)
             }
@@ -77,7 +77,7 @@ actor WebhookDispatcher {
         do {
             // Active deliveries are still due, so they are part of the result and are skipped.
             let due = try await records.due(at: now, each: Self.limitEach, limit: Self.limit + underway.count)
-            for delivery in due where !underway.contains(delivery.place) && hasRoom(for: delivery) {
+            for delivery in due where !underway.contains(delivery.outboxKey) && hasSpace(for: delivery) {
                 begin(delivery)
                 group.addTask { await self.attempt(delivery) }
             }
@@ -88,17 +88,17 @@ actor WebhookDispatcher {
         }
     }
 
-    private func hasRoom(for delivery: DueDelivery) -> Bool {
+    private func hasSpace(for delivery: DueDelivery) -> Bool {
         underway.count < Self.limit && underwayTo[delivery.callback.key, default: 0] < Self.limitEach
     }
 
     private func begin(_ delivery: DueDelivery) {
-        underway.insert(delivery.place)
+        underway.insert(delivery.outboxKey)
         underwayTo[delivery.callback.key, default: 0] += 1
     }
 
     private func end(_ delivery: DueDelivery) {
-        underway.remove(delivery.place)
+        underway.remove(delivery.outboxKey)
         let count = underwayTo[delivery.callback.key, default: 1] - 1
         underwayTo[delivery.callback.key] = count == 0 ? nil : count
         wake()
@@ -114,11 +114,11 @@ actor WebhookDispatcher {
             callback.method.rawValue, callback.uri, headers: headers, body: delivery.body)
         guard !Task.isCancelled else { return end(delivery) }
         statistics.notified(after: MonotonicClock.now() - begin)
-        let (outcome, text) = judge(answer, delivery)
+        let (outcome, text) = evaluate(answer, delivery)
         count(outcome, text, delivery)
         // Until the result is written, neither this notification is sent again nor the next one of the stream.
         var isUnwritten = false
-        while (try? await records.note(outcome, of: delivery.place, answer: text)) == nil {
+        while (try? await records.note(outcome, of: delivery.outboxKey, answer: text)) == nil {
             if !isUnwritten { unwritten += 1 }
             isUnwritten = true
             guard (try? await Task.sleep(for: .seconds(1))) != nil else { break }
@@ -127,10 +127,11 @@ actor WebhookDispatcher {
         end(delivery)
     }
 
-    private func judge(_ answer: CallbackClient.Answer, _ delivery: DueDelivery) -> (Records.Outcome, String) {
+    private func evaluate(_ answer: CallbackClient.CallbackResult, _ delivery: DueDelivery) -> (Records.Outcome, String)
+    {
         let retry = { (asked: TimeSpan?) in
             self.schedule.outcome(
-                afterAttempts: delivery.attempts, at: MonotonicClock.wallTime(), chance: Double.random(in: 0..<1),
+                afterAttempts: delivery.attempts, at: MonotonicClock.wallTime(), random: Double.random(in: 0..<1),
                 asked: asked)
         }
         switch answer {

@@ -53,15 +53,15 @@ export class HistoryPlot {
   static #height = 46;
   static #strip = 4;
 
-  #element; #told; #samples = []; #chosen = null; #now = 0;
+  #element; #onSelect; #samples = []; #chosen = null; #now = 0;
 
   /**
    * @param element the SVG element.
-   * @param told called with the selected sample, or null.
+   * @param onSelect called with the selected sample, or null.
    */
-  constructor(element, told) {
+  constructor(element, onSelect) {
     this.#element = element;
-    this.#told = told;
+    this.#onSelect = onSelect;
     element.setAttribute("viewBox", `0 0 ${HistoryPlot.#width} ${HistoryPlot.#height}`);
     element.setAttribute("preserveAspectRatio", "none");
     element.addEventListener("pointermove", (event) => {
@@ -99,7 +99,7 @@ export class HistoryPlot {
       (!best || Math.abs(sample.time - time) < Math.abs(best.time - time) ? sample : best), null);
     if (nearest === this.#chosen) return;
     this.#chosen = nearest;
-    this.#told(nearest);
+    this.#onSelect(nearest);
     this.#draw();
   }
 

@@ -58,7 +58,7 @@ export class StreamCard {
     for (const name of ["watch", "link", "end"]) {
       this.#parts[name].addEventListener("click", () => actions[name](this.#stream));
     }
-    this.#parts.preview.addEventListener("click", () => this.#makeRoom());
+    this.#parts.preview.addEventListener("click", () => this.#makeSpace());
     this.#parts.video.addEventListener("playing", () => { this.#over(""); });
     this.#plot = new HistoryPlot(this.#parts.historyplot, (sample) => this.#tell(sample));
     this.#over("Waiting for video");
@@ -106,8 +106,8 @@ export class StreamCard {
   #chosen = null;
 
   #publisher({ publisher = {} }) {
-    const door = publisher.protocol === "whip" ? "By WHIP" : "By PCast";
-    return publisher.address ? `${door} from ${publisher.address}` : door;
+    const protocol = publisher.protocol === "whip" ? "By WHIP" : "By PCast";
+    return publisher.address ? `${protocol} from ${publisher.address}` : protocol;
   }
 
   #facts(stream) {
@@ -121,12 +121,12 @@ export class StreamCard {
 
   #tell(sample) {
     this.#chosen = sample;
-    const told = sample ?? this.#stream;
-    if (!told) return;
-    const { dataQuality = { status: "all", reason: "none" } } = told;
-    setText(this.#parts.bitrate, told.bitrate === undefined ? "–" : bitrate(told.bitrate));
+    const figures = sample ?? this.#stream;
+    if (!figures) return;
+    const { dataQuality = { status: "all", reason: "none" } } = figures;
+    setText(this.#parts.bitrate, figures.bitrate === undefined ? "–" : bitrate(figures.bitrate));
     const when = sample ? `${new Date(sample.time).toLocaleTimeString()} · ` : "";
-    const lost = told.loss >= 0.0005 ? ` · ${(told.loss * 100).toFixed(1)} % lost` : "";
+    const lost = figures.loss >= 0.0005 ? ` · ${(figures.loss * 100).toFixed(1)} % lost` : "";
     setText(this.#parts.quality, `${when}${this.#stream?.hasMedia ? describeQuality(dataQuality) : "no data yet"}${lost}`);
     this.#parts.quality.className = `quality ${this.#stream?.hasMedia ? level(dataQuality) : "fair"}`;
   }
@@ -160,14 +160,14 @@ export class StreamCard {
   #consider() {
     if (this.#inSight && !this.#historyAsked && this.#stream) this.#readHistory();
     const wants = this.#inSight && this.#stream?.hasMedia && !this.#session && !this.#wanted;
-    const hasRoom = previews.has(this) || previews.size < previewLimit;
-    this.#parts.preview.hidden = !wants || hasRoom;
-    if (wants && !hasRoom) this.#over("");
-    if (wants && hasRoom && Date.now() >= this.#attempt) this.#show();
+    const hasSpace = previews.has(this) || previews.size < previewLimit;
+    this.#parts.preview.hidden = !wants || hasSpace;
+    if (wants && !hasSpace) this.#over("");
+    if (wants && hasSpace && Date.now() >= this.#attempt) this.#show();
   }
 
   // Ends the preview that has been running for the longest time.
-  #makeRoom() {
+  #makeSpace() {
     const [first] = previews;
     first?.#leave();
     this.#attempt = 0;

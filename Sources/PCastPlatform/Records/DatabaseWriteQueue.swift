@@ -11,7 +11,7 @@ final class DatabaseWriteQueue: Sendable {
     private struct State {
         var waiting: [RecordChange] = []
         /// The number of changes that were removed from the queue since the start.
-        var taken = 0
+        var removedCount = 0
         /// The callers that wait until the change with that number is on the disk.
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
         var counts = Counts()
@@ -33,7 +33,7 @@ final class DatabaseWriteQueue: Sendable {
     private let logger: Logger
     private let onWritten: @Sendable () -> Void
     private let state = Mutex(State())
-    private let (news, bell) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    private let (wakeups, wakeup) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
     /// The maximum number of changes in the queue.
     private static let capacity = 100_000
@@ -63,22 +63,22 @@ final class DatabaseWriteQueue: Sendable {
     /// Queues a change.
     func note(_ change: RecordChange) {
         _ = append(change)
-        bell.yield()
+        wakeup.yield()
     }
 
     /// Queues a change. Returns when it is on the disk, when writing has failed, or after the timeout.
     func commit(_ change: RecordChange) async {
-        guard let place = append(change) else { return }
-        bell.yield()
+        guard let position = append(change) else { return }
+        wakeup.yield()
         let limit = Task {
             try await Task.sleep(for: timeout)
-            state.withLock { $0.waiters.removeValue(forKey: place) }?.resume()
+            state.withLock { $0.waiters.removeValue(forKey: position) }?.resume()
         }
         await withCheckedContinuation { continuation in
             let isSettled = state.withLock { state in
                 // The change may be written already.
-                if state.taken > place || state.isOver { return true }
-                state.waiters[place] = continuation
+                if state.removedCount > position || state.isOver { return true }
+                state.waiters[position] = continuation
                 return false
             }
             if isSettled { continuation.resume() }
@@ -94,13 +94,13 @@ final class DatabaseWriteQueue: Sendable {
                 return nil
             }
             state.waiting.append(change)
-            return state.taken + state.waiting.count - 1
+            return state.removedCount + state.waiting.count - 1
         }
     }
 
     /// Writes changes until `finish`, and then the remaining ones.
     func run() async {
-        for await _ in news { await writeAll() }
+        for await _ in wakeups { await writeAll() }
         await writeAll()
         let waiters = state.withLock { state in
             state.isOver = true
@@ -111,7 +111,7 @@ final class DatabaseWriteQueue: Sendable {
     }
 
     /// Ends the queue. No change may follow.
-    func finish() { bell.finish() }
+    func finish() { wakeup.finish() }
 
     private func writeAll() async {
         while true {
@@ -119,7 +119,7 @@ final class DatabaseWriteQueue: Sendable {
             guard !batch.isEmpty else { return }
             do {
                 try await records.record(batch)
-                settle(batch.count)
+                removeFinished(batch.count)
                 onWritten()
             } catch {
                 guard await recover(from: error, batch) else { return }
@@ -139,9 +139,9 @@ final class DatabaseWriteQueue: Sendable {
                 logger.error("the database cannot be written; streams continue", metadata: ["error": "\(error)"])
             }
             release()
-            Task { [bell] in
+            Task { [wakeup] in
                 try? await Task.sleep(for: Self.retryInterval)
-                bell.yield()
+                wakeup.yield()
             }
             return false
         }
@@ -153,19 +153,19 @@ final class DatabaseWriteQueue: Sendable {
                 logger.error("a database change was dropped", metadata: ["error": "\(error)"])
                 state.withLock { $0.counts.dropped += 1 }
             }
-            settle(1)
+            removeFinished(1)
         }
         onWritten()
         return true
     }
 
     /// Removes changes from the queue that were written or dropped, and resumes their waiting callers.
-    private func settle(_ count: Int) {
+    private func removeFinished(_ count: Int) {
         let (woken, wasFailing) = state.withLock { state in
             state.waiting.removeFirst(count)
-            let end = state.taken + count
-            let woken = (state.taken..<end).compactMap { state.waiters.removeValue(forKey: $0) }
-            state.taken = end
+            let end = state.removedCount + count
+            let woken = (state.removedCount..<end).compactMap { state.waiters.removeValue(forKey: $0) }
+            state.removedCount = end
             defer { state.isFailing = false }
             return (woken, state.isFailing)
         }

@@ -17,7 +17,7 @@ struct PlatformRecords: Sendable {
     private let keeping: StorageConfiguration
     private let retention: Setting<TimeSpan>
     /// The maximum time to deliver the last notifications when the platform stops.
-    private let farewell: Setting<TimeSpan>
+    private let lastDeliveryTimeout: Setting<TimeSpan>
     private let logger: Logger
 
     /// The maximum number of ended streams in a database in memory.
@@ -52,7 +52,7 @@ struct PlatformRecords: Sendable {
                 }
             }
             try await records.record([.alive(at: now, [:])])
-            let active = try await settle(applications, keeping.fallback, in: records, at: now)
+            let active = try await resolveApplications(applications, keeping.fallback, in: records, at: now)
             return PlatformRecords(records, active, interrupted, keeping, statistics, logger)
         } catch {
             throw .records("\(error)")
@@ -70,7 +70,7 @@ struct PlatformRecords: Sendable {
         self.keeping = keeping
         self.logger = logger
         retention = Setting(keeping.retention)
-        farewell = Setting(PlatformConfiguration.defaultDrainTime)
+        lastDeliveryTimeout = Setting(PlatformConfiguration.defaultDrainTime)
         callbacks = CallbackClient(listed: Setting(keeping.webhookAllowedNetworks))
         let webhooks = WebhookDispatcher(
             records, client: callbacks, schedule: RetrySchedule(waits: keeping.notificationWaits),
@@ -83,7 +83,7 @@ struct PlatformRecords: Sendable {
     /// the fallback.
     ///
     /// - Throws: `RecordsError`.
-    private static func settle(
+    private static func resolveApplications(
         _ configured: [PlatformConfiguration.Application], _ fallback: PlatformConfiguration.Application?,
         in records: Records, at now: WallTime
     ) async throws(RecordsError) -> [PlatformConfiguration.Application] {
@@ -101,7 +101,7 @@ struct PlatformRecords: Sendable {
     func change(_ keeping: StorageConfiguration, drainTime: TimeSpan) {
         retention.value = keeping.retention
         callbacks.listed.value = keeping.webhookAllowedNetworks
-        farewell.value = drainTime
+        lastDeliveryTimeout.value = drainTime
     }
 
     /// Replaces the applications whose tokens are valid.
@@ -119,18 +119,18 @@ struct PlatformRecords: Sendable {
     /// Writes changes, delivers notifications and deletes old data until `finish`.
     func run(of directory: StreamDirectory) async {
         let carrying = Task { await webhooks.run() }
-        let care = Task {
+        let maintenance = Task {
             while (try? await Task.sleep(for: Self.pulse)) != nil {
                 // Without streams, nothing could be left open, so that writing is not necessary.
                 let counts = await directory.viewerCounts
                 if !counts.isEmpty { writeQueue.note(.alive(at: MonotonicClock.wallTime(), counts)) }
             }
         }
-        let forgetting = Task { await forget() }
+        let forgetting = Task { await discard() }
         await writeQueue.run()
-        care.cancel()
+        maintenance.cancel()
         forgetting.cancel()
-        await webhooks.flush(within: farewell.value)
+        await webhooks.flush(within: lastDeliveryTimeout.value)
         carrying.cancel()
         await carrying.value
     }
@@ -138,11 +138,11 @@ struct PlatformRecords: Sendable {
     /// Lets `run` write the remaining changes, deliver the last notifications and return.
     func finish() { writeQueue.finish() }
 
-    private func forget() async {
+    private func discard() async {
         repeat {
             do {
-                try await records.forget(before: MonotonicClock.wallTime() - retention.value)
-                if keeping.directory == nil { try await records.forget(keeping: Self.memoryLimit) }
+                try await records.discard(before: MonotonicClock.wallTime() - retention.value)
+                if keeping.directory == nil { try await records.discard(keeping: Self.memoryLimit) }
             } catch {
                 logger.error("old database entries could not be deleted", metadata: ["error": "\(error)"])
             }

@@ -17,7 +17,7 @@ final class SessionClock: Sendable {
         entries.withLock { $0[ObjectIdentifier(session)] = Entry(session: session, due: due) }
     }
 
-    func forget(_ session: SignalingSession) {
+    func discard(_ session: SignalingSession) {
         entries.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(session)) }
     }
 

@@ -9,9 +9,9 @@ struct SessionOwner: Hashable, Sendable {
     /// contains it.
     let session: SessionID?
 
-    init(_ grant: Principal) {
-        identity = grant.work.map { "worker of \($0.stream)" } ?? grant.publisher ?? ""
-        session = grant.token?.sessionID.map { SessionID($0) }
+    init(_ principal: Principal) {
+        identity = principal.job.map { "worker of \($0.stream)" } ?? principal.publisher ?? ""
+        session = principal.token?.sessionID.map { SessionID($0) }
     }
 
     init(identity: String?) {

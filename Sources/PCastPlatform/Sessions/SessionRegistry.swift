@@ -5,10 +5,10 @@ import PCastIO
 /// The sessions of clients, so that a client can resume its session after its connection broke.
 actor SessionRegistry {
     /// Sends a notification to a client. Returns false if the client is not connected any more.
-    typealias Delivery = @Sendable (News) async -> Bool
+    typealias Delivery = @Sendable (SessionUpdate) async -> Bool
 
     /// A notification to a session's client about its streams.
-    enum News: Sendable {
+    enum SessionUpdate: Sendable {
         case ended(StreamEnd)
         /// The media connection of the stream is lost, and the client may reconnect.
         case interrupted(StreamID)
@@ -22,7 +22,7 @@ actor SessionRegistry {
         /// The owner of the session; nil if unknown.
         let owner: String?
         /// The reservation in the quotas; nil for a session of the previous platform process.
-        var seat: QuotaReservation?
+        var reservation: QuotaReservation?
         /// The function that sends notifications; nil while the session has no connection.
         var deliver: Delivery?
         /// The number of the current connection. The end of an older connection has no effect.
@@ -31,9 +31,9 @@ actor SessionRegistry {
         /// The streams whose media connection must be re-established.
         var interrupted: Set<StreamID> = []
         /// The streams that ended while the session had no connection.
-        var untold: [StreamEnd] = []
+        var pendingUpdates: [StreamEnd] = []
         /// The last data quality of each stream that changed while the session had no connection.
-        var untoldQualities: [StreamID: DataQuality] = [:]
+        var pendingQualities: [StreamID: DataQuality] = [:]
     }
 
     /// A session with its new connection.
@@ -41,7 +41,7 @@ actor SessionRegistry {
         let id: SessionID
         let connection: Int
         /// The notifications that occurred while the session had no connection.
-        let untold: [News]
+        let pendingUpdates: [SessionUpdate]
     }
 
     /// A session whose client did not reconnect in time, and its streams, which end with it.
@@ -58,7 +58,7 @@ actor SessionRegistry {
     /// The time after which a session without a connection ends.
     private let absence: TimeSpan
     private var sessions: [SessionID: Entry] = [:]
-    private var absent = AbsentSessions()
+    private var absent = DisconnectedSessions()
     private var expired: [Expired] = []
     private var nextConnection = 0
 
@@ -86,12 +86,12 @@ actor SessionRegistry {
     /// The maximum number of restored sessions.
     static let restored = 10_000
 
-    /// Resumes the session `previous` if it has the same application and owner; otherwise opens a new one. `seat` is
+    /// Resumes the session `previous` if it has the same application and owner; otherwise opens a new one. `reservation` is
     /// the reservation for a new session. Returns nil if there are too many sessions.
     func open(
         _ application: ApplicationID, previous: SessionID?,
         by owner: SessionOwner = SessionOwner(identity: "this machine"),
-        seat: QuotaReservation? = nil, at now: Instant,
+        reservation: QuotaReservation? = nil, at now: Instant,
         deliver: @escaping Delivery
     ) -> Opened? {
         nextConnection += 1
@@ -101,25 +101,27 @@ actor SessionRegistry {
         {
             sessions[previous]?.deliver = deliver
             sessions[previous]?.connection = nextConnection
-            sessions[previous]?.untold = []
-            sessions[previous]?.untoldQualities = [:]
+            sessions[previous]?.pendingUpdates = []
+            sessions[previous]?.pendingQualities = [:]
             absent.returned(previous)
-            return Opened(id: previous, connection: nextConnection, untold: Self.untold(entry))
+            return Opened(id: previous, connection: nextConnection, pendingUpdates: Self.pendingUpdates(entry))
         }
-        if sessions.count >= Self.capacity, let longest = absent.popFirst() { forget(longest) }
+        if sessions.count >= Self.capacity, let longest = absent.popFirst() { discard(longest) }
         guard sessions.count < Self.capacity else { return nil }
         let id = SessionID(RandomIdentifier.make(prefix: "session-"))
         sessions[id] = Entry(
-            application: application, owner: owner.identity, seat: seat, deliver: deliver, connection: nextConnection)
+            application: application, owner: owner.identity, reservation: reservation, deliver: deliver,
+            connection: nextConnection)
         writeQueue?.note(
             .sessionOpened(
                 SessionRecord(
                     id: id, application: application, opened: MonotonicClock.wallTime(), owner: owner.identity)))
-        return Opened(id: id, connection: nextConnection, untold: [])
+        return Opened(id: id, connection: nextConnection, pendingUpdates: [])
     }
 
-    private static func untold(_ entry: Entry) -> [News] {
-        entry.untoldQualities.map { News.dataQuality($0.key, $0.value) } + entry.untold.map { .ended($0) }
+    private static func pendingUpdates(_ entry: Entry) -> [SessionUpdate] {
+        entry.pendingQualities.map { SessionUpdate.dataQuality($0.key, $0.value) }
+            + entry.pendingUpdates.map { .ended($0) }
             + entry.interrupted.map { .interrupted($0) }
     }
 
@@ -132,7 +134,7 @@ actor SessionRegistry {
     }
 
     private func expire(at now: Instant) {
-        while let id = absent.popFirst(leftBy: now - absence) { forget(id) }
+        while let id = absent.popFirst(leftBy: now - absence) { discard(id) }
     }
 
     /// Returns whether an owner may resume a session.
@@ -141,7 +143,7 @@ actor SessionRegistry {
         return entry.application == application && owner.mayResume(id, begunBy: entry.owner)
     }
 
-    private func forget(_ id: SessionID) {
+    private func discard(_ id: SessionID) {
         guard let entry = sessions.removeValue(forKey: id) else { return }
         if !entry.streams.isEmpty { expired.append(Expired(id: id, streams: entry.streams)) }
         writeQueue?.note(.sessionEnded(id, at: MonotonicClock.wallTime()))
@@ -173,7 +175,7 @@ actor SessionRegistry {
         sessions[id] == nil || absent.since(id).map { now - $0 >= absence } ?? false
     }
 
-    func forget(_ stream: StreamID, in id: SessionID) {
+    func discard(_ stream: StreamID, in id: SessionID) {
         sessions[id]?.streams.remove(stream)
         sessions[id]?.interrupted.remove(stream)
     }
@@ -193,9 +195,9 @@ actor SessionRegistry {
     func ended(_ end: StreamEnd, in id: SessionID) async {
         guard sessions[id]?.streams.remove(end.streamID) != nil else { return }
         sessions[id]?.interrupted.remove(end.streamID)
-        sessions[id]?.untoldQualities[end.streamID] = nil
+        sessions[id]?.pendingQualities[end.streamID] = nil
         if let deliver = sessions[id]?.deliver, await deliver(.ended(end)) { return }
-        sessions[id]?.untold.append(end)
+        sessions[id]?.pendingUpdates.append(end)
     }
 
     /// Records that a stream lost its media connection. The client is notified, also at each reconnection, until it has
@@ -210,6 +212,6 @@ actor SessionRegistry {
     func changed(_ quality: DataQuality, of stream: StreamID, in id: SessionID) async {
         guard owns(stream, id) else { return }
         if let deliver = sessions[id]?.deliver, await deliver(.dataQuality(stream, quality)) { return }
-        if owns(stream, id) { sessions[id]?.untoldQualities[stream] = quality }
+        if owns(stream, id) { sessions[id]?.pendingQualities[stream] = quality }
     }
 }

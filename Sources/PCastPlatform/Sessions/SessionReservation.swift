@@ -7,21 +7,21 @@ import PCastWeb
 /// reports.
 struct SessionReservation: Sendable {
     /// Nil for a client without a proxy, whose connection was already counted when it was accepted.
-    let seat: QuotaReservation?
+    let reservation: QuotaReservation?
 }
 
-extension Admission {
+extension RequestLimiter {
     /// The close status "try again later" of the WebSocket registry (RFC 6455, section 11.7).
     private static let tryAgainLater: UInt16 = 1_013
 
     /// Reserves a place for a connection; nil if there is none, after a close frame was sent.
-    func place(for connection: WebSocketConnection) async -> SessionReservation? {
+    func reserve(for connection: WebSocketConnection) async -> SessionReservation? {
         let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
         let client = address(of: peer, fields: connection.request?.fields ?? { _ in [] })
         do throws(APIError) {
             try takeRequest(from: client, at: MonotonicClock.now())
-            guard isTrustedProxy(peer) else { return SessionReservation(seat: nil) }
-            return SessionReservation(seat: try seat(.connection, of: nil, from: client))
+            guard isTrustedProxy(peer) else { return SessionReservation(reservation: nil) }
+            return SessionReservation(reservation: try reserve(.connection, of: nil, from: client))
         } catch {
             await connection.close(status: Self.tryAgainLater)
             return nil

@@ -14,16 +14,16 @@ actor SignalingSession {
     private let directory: StreamDirectory
     private let registry: SessionRegistry
     private let workers: JobSupervisor
-    private let relay: TURNCredentialProvider?
-    private let admission: Admission
+    private let turnCredentials: TURNCredentialProvider?
+    private let limiter: RequestLimiter
     private let clock: SessionClock
     private let logger: Logger
-    private let caller: Caller
+    private let caller: RequestOrigin
     private var remoteAddress: IPAddress? { caller.address }
 
-    private var conversation: ServerConversation
+    private var machine: ServerSignalingMachine
     private var session: SessionRegistry.Opened?
-    private var untold: [SessionRegistry.News] = []
+    private var pendingUpdates: [SessionRegistry.SessionUpdate] = []
     /// The application whose token opened the session; nil if there was no token.
     private var application: ApplicationID?
     /// The token of a session that was opened with a token for streams. The session may only use this token.
@@ -52,7 +52,8 @@ actor SignalingSession {
 
     init(
         _ connection: WebSocketConnection, authenticator: TokenAuthenticator, directory: StreamDirectory,
-        registry: SessionRegistry, workers: JobSupervisor, relay: TURNCredentialProvider?, admission: Admission,
+        registry: SessionRegistry, workers: JobSupervisor, turnCredentials: TURNCredentialProvider?,
+        limiter: RequestLimiter,
         clock: SessionClock, logger: Logger
     ) {
         self.connection = connection
@@ -60,15 +61,15 @@ actor SignalingSession {
         self.directory = directory
         self.registry = registry
         self.workers = workers
-        self.relay = relay
-        self.admission = admission
+        self.turnCredentials = turnCredentials
+        self.limiter = limiter
         self.clock = clock
         self.logger = logger
         let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
-        let caller = admission.caller(peer, fields: connection.request?.fields ?? { _ in [] })
-        if caller.isHidden { admission.noteHidden(caller, logger) }
+        let caller = limiter.caller(peer, fields: connection.request?.fields ?? { _ in [] })
+        if caller.isHidden { limiter.noteHidden(caller, logger) }
         self.caller = caller
-        conversation = ServerConversation(at: MonotonicClock.now())
+        machine = ServerSignalingMachine(at: MonotonicClock.now())
         (queue, outgoing) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.queueLimit))
     }
 
@@ -86,7 +87,7 @@ actor SignalingSession {
         }
         outgoing.finish()
         isOver = true
-        clock.forget(self)
+        clock.discard(self)
         await leaveSession()
     }
 
@@ -106,7 +107,7 @@ actor SignalingSession {
         } admitsControl: {
             await self.admitsControl()
         } onActivity: {
-            await self.feed(.heard)
+            await self.feed(.activity)
         } onServerEnding: {
             await self.close(status: Self.goingAway)
         }
@@ -144,7 +145,7 @@ actor SignalingSession {
         if let closesUntil {
             if closesUntil <= now { return connection.cut() }
         } else {
-            conversation.advance(to: now)
+            machine.advance(to: now)
             drain()
         }
         keepTime()
@@ -152,7 +153,7 @@ actor SignalingSession {
 
     /// Schedules the next deadline, unless the clock calls earlier.
     private func keepTime() {
-        guard !isOver, let due = closesUntil ?? conversation.deadline, wakesAt.map({ due < $0 }) ?? true else { return }
+        guard !isOver, let due = closesUntil ?? machine.deadline, wakesAt.map({ due < $0 }) ?? true else { return }
         wakesAt = due
         clock.wake(self, at: due)
     }
@@ -165,7 +166,7 @@ actor SignalingSession {
     /// Processes a message, which counts as a request for the rate limit.
     private func receive(_ frame: SignalingFrame) {
         do throws(APIError) {
-            try admission.takeRequest(from: remoteAddress, at: MonotonicClock.now())
+            try limiter.takeRequest(from: remoteAddress, at: MonotonicClock.now())
             feed(.received(frame))
         } catch {
             feed(.receivedTooOften(frame))
@@ -174,17 +175,17 @@ actor SignalingSession {
 
     /// So do pings and pongs.
     private func admitsControl() -> Bool {
-        (try? admission.takeRequest(from: remoteAddress, at: MonotonicClock.now())) != nil
+        (try? limiter.takeRequest(from: remoteAddress, at: MonotonicClock.now())) != nil
     }
 
-    private func feed(_ input: ServerConversation.Input) {
-        conversation.handle(input, at: MonotonicClock.now())
+    private func feed(_ input: ServerSignalingMachine.Input) {
+        machine.handle(input, at: MonotonicClock.now())
         drain()
         keepTime()
     }
 
     private func drain() {
-        while let output = conversation.poll() {
+        while let output = machine.poll() {
             switch output {
             case .send(let frame): put(.frame(frame))
             case .ping: put(.ping)
@@ -216,7 +217,7 @@ actor SignalingSession {
             let response = await respond(to: request)
             feed(.respond(id, response))
             // Events that occurred while the client was disconnected follow the response that resumes the session.
-            if case .authenticate = request { tellUntold() }
+            if case .authenticate = request { sendPendingUpdates() }
             await sendCurrentCaptions(after: response)
         }
     }
@@ -228,7 +229,7 @@ actor SignalingSession {
         case .destroyStream(let message): return .destroyStream(await destroy(message))
         case .setRemoteDescription(let message): return .setRemoteDescription(await setRemote(message))
         case .createOfferDescription(let message): return .createOfferDescription(await offer(message))
-        case .bye: return await sayGoodbye(request)
+        case .bye: return await closeConnection(request)
         case .addIceCandidates(let message): return await note(message.streamID, request)
         case .updateStreamState(let message): return await note(message.streamID, request)
         case .sendCaptions(let message): return .sendCaptions(await add(message))
@@ -246,20 +247,21 @@ actor SignalingSession {
     private func authenticate(_ message: PCastAuthenticate) async -> PCastAuthenticateResponse {
         var response = PCastAuthenticateResponse()
         do throws(APIError) {
-            let grant = try authenticator.identify(message.authenticationToken, clientContext: clientContext)
+            let principal = try authenticator.identify(message.authenticationToken, clientContext: clientContext)
             let previous = message.hasSessionID ? SessionID(message.sessionID) : nil
             var entering = clientContext
             entering.sessionID = previous
-            let isForStreams = try authenticator.admit(grant, clientContext: entering)
-            let seat = try await seat(previous, of: grant)
+            let isForStreams = try authenticator.admit(principal, clientContext: entering)
+            let reservation = try await reserve(previous, of: principal)
             let opened = await registry.open(
-                grant.application, previous: previous, by: SessionOwner(grant), seat: seat, at: MonotonicClock.now()
-            ) { [weak self] news in await self?.tell(news) ?? false }
+                principal.application, previous: previous, by: SessionOwner(principal), reservation: reservation,
+                at: MonotonicClock.now()
+            ) { [weak self] update in await self?.notify(update) ?? false }
             guard let opened else { throw APIError(.capacity, "The platform has reached its capacity: retry later.") }
             if session?.id != opened.id { await leaveSession() }
             session = opened
-            untold = opened.untold
-            application = grant.token == nil ? nil : grant.application
+            pendingUpdates = opened.pendingUpdates
+            application = principal.token == nil ? nil : principal.application
             if isOver { await leaveSession() }
             onlyToken = isForStreams ? message.authenticationToken : nil
             response.status = RequestStatus.ok.wire
@@ -279,21 +281,21 @@ actor SignalingSession {
     /// The most bytes of a session ID that is sent back to a client whose token is refused.
     private static let sessionIDLimit = 128
 
-    private func tellUntold() {
-        let news = untold
-        untold = []
-        for each in news { _ = tell(each) }
+    private func sendPendingUpdates() {
+        let update = pendingUpdates
+        pendingUpdates = []
+        for each in update { _ = notify(each) }
     }
 
     /// Reserves a place for a new session; nil for a resumed one, which has its place, and for jobs of this platform,
     /// which need none.
     ///
     /// - Throws: ``APIError``.
-    private func seat(_ previous: SessionID?, of grant: Principal) async throws(APIError) -> QuotaReservation? {
-        guard grant.work == nil else { return nil }
-        try admission.takeJoin(from: remoteAddress, at: MonotonicClock.now())
-        if await registry.mayResume(previous, of: grant.application, by: SessionOwner(grant)) { return nil }
-        return try admission.seat(.session, of: grant.application, from: remoteAddress)
+    private func reserve(_ previous: SessionID?, of principal: Principal) async throws(APIError) -> QuotaReservation? {
+        guard principal.job == nil else { return nil }
+        try limiter.takeJoin(from: remoteAddress, at: MonotonicClock.now())
+        if await registry.mayResume(previous, of: principal.application, by: SessionOwner(principal)) { return nil }
+        return try limiter.reservation(.session, of: principal.application, from: remoteAddress)
     }
 
     private func setUp(_ message: PCastSetupStream) async -> PCastSetupStreamResponse {
@@ -323,14 +325,15 @@ actor SignalingSession {
             throw APIError(.badRequest, "The URI is too long: send at most \(ClientTextLimits.uri) bytes.")
         }
         try ClientTextLimits.check(options: create.options + create.connectOptions)
-        let grant = try authenticator.identify(message.streamToken, clientContext: clientContext)
-        if let application, grant.token != nil, grant.application != application {
+        let principal = try authenticator.identify(message.streamToken, clientContext: clientContext)
+        if let application, principal.token != nil, principal.application != application {
             throw .token("the token belongs to another application")
         }
         if create.hasConnectUri {
             // The client that starts an ingest job counts as the one that begins the stream.
-            try admission.takeJoin(from: remoteAddress, at: MonotonicClock.now())
-            let request = JobRequest(message: create, grant: grant, clientContext: clientContext, session: session.id)
+            try limiter.takeJoin(from: remoteAddress, at: MonotonicClock.now())
+            let request = JobRequest(
+                message: create, principal: principal, clientContext: clientContext, session: session.id)
             return Self.response(try await workers.start(request))
         }
         let negotiation = try StreamNegotiation(create)
@@ -338,18 +341,18 @@ actor SignalingSession {
         let registry = registry
         let onEnd: @Sendable (StreamEnd) async -> Void = { end in
             await registry.ended(end, in: sessionID)
-            await grant.work?.ended(end)
+            await principal.job?.ended(end)
         }
         let wantsQuality = create.options.contains(Self.qualityOption)
         let onQuality: StreamDirectory.QualityAction = { stream, quality in
             if wantsQuality { await registry.changed(quality, of: stream, in: sessionID) }
         }
         let onInterruption: PendingReconnects.InterruptionAction = { await registry.interrupted($0, in: sessionID) }
-        let returning = StreamReturn(options: create.options)
+        let returning = ResumeRequest(options: create.options)
         let participation: PeerSession
         if negotiation.isPublishing {
             participation = try await directory.publish(
-                grant, clientContext: clientContext, offer: negotiation.offer, tags: create.tags,
+                principal, clientContext: clientContext, offer: negotiation.offer, tags: create.tags,
                 options: negotiation.options,
                 returning: returning, onEnd: onEnd, onQuality: onQuality)
         } else {
@@ -357,7 +360,7 @@ actor SignalingSession {
             var former: StreamID?
             if case .stream(let id) = returning { former = id }
             participation = try await directory.view(
-                grant, clientContext: clientContext, origin: asked.map { StreamID($0) }, offer: negotiation.offer,
+                principal, clientContext: clientContext, origin: asked.map { StreamID($0) }, offer: negotiation.offer,
                 options: negotiation.options, returning: former, onEnd: onEnd, onQuality: onQuality,
                 onInterruption: onInterruption)
             if create.options.contains(Self.captionOption) {
@@ -370,12 +373,12 @@ actor SignalingSession {
             await directory.isPresent(participation)
         else {
             await directory.end(participation.streamID, reason: .ended, description: "")
-            await registry.forget(participation.streamID, in: sessionID)
+            await registry.discard(participation.streamID, in: sessionID)
             throw .ended
         }
         return PCastCreateStreamResponse(
             participation, isOffer: negotiation.offer == nil,
-            relay: relay?.offer(to: participation.streamID, host: connection.request?.host))
+            turnCredentials: turnCredentials?.offer(to: participation.streamID, host: connection.request?.host))
     }
 
     /// Returns the response for a stream whose media a job publishes.
@@ -491,7 +494,7 @@ actor SignalingSession {
         return request.response(.ok)
     }
 
-    private func sayGoodbye(_ request: SignalingRequest) async -> SignalingResponse {
+    private func closeConnection(_ request: SignalingRequest) async -> SignalingResponse {
         if let session {
             for stream in await registry.close(session.id) where await !workers.isDetached(stream) {
                 await directory.end(stream, reason: .ended, description: "")
@@ -502,9 +505,9 @@ actor SignalingSession {
     }
 
     /// Notifies the client about a stream of its session. Returns false if the connection has ended.
-    private func tell(_ news: SessionRegistry.News) -> Bool {
+    private func notify(_ update: SessionRegistry.SessionUpdate) -> Bool {
         guard let session, !isOver, !isClosing else { return false }
-        switch news {
+        switch update {
         case .ended(let end):
             var message = PCastStreamEnded()
             message.sessionID = session.id.description

@@ -27,10 +27,10 @@ struct StreamNegotiation: Sendable {
                 .badRequest,
                 "The offer is missing: send setRemoteDescription or createOfferDescription in createStream.")
         }
-        let wishes = create.createOfferDescription.options
+        let requestedOptions = create.createOfferDescription.options
         offer = nil
-        options = create.options + wishes
-        switch (wishes.contains("upload"), wishes.contains("download")) {
+        options = create.options + requestedOptions
+        switch (requestedOptions.contains("upload"), requestedOptions.contains("download")) {
         case (true, false): isPublishing = true
         case (false, true): isPublishing = false
         default: throw APIError(.badRequest, "The offer's direction is invalid: request either “upload” or “download”.")
@@ -53,7 +53,7 @@ extension SessionDescription {
 
 extension PCastCreateStreamResponse {
     /// Creates the response, with the answer to the client's offer, or with an offer of the platform.
-    init(_ participation: PeerSession, isOffer: Bool, relay: TURNCredentialProvider.Offer?) {
+    init(_ participation: PeerSession, isOffer: Bool, turnCredentials: TURNCredentialProvider.Offer?) {
         self.init()
         status = RequestStatus.ok.wire
         streamID = participation.streamID.description
@@ -72,11 +72,11 @@ extension PCastCreateStreamResponse {
         // and makes browsers throw. The platform's offer has one bundle anyway.
         rtcConfiguration.rtcpMuxPolicy = .require
         rtcConfiguration.iceTransportPolicy = .all
-        if let relay {
+        if let turnCredentials {
             var server = PCastIceServer()
-            server.urls = [relay.uri]
-            server.username = relay.credentials.username
-            server.credential = relay.credentials.password
+            server.urls = [turnCredentials.uri]
+            server.username = turnCredentials.credentials.username
+            server.credential = turnCredentials.credentials.password
             rtcConfiguration.iceServers = [server]
         }
     }

@@ -24,13 +24,13 @@ struct StreamEnd: Sendable {
     let description: String
 
     /// The failures with their own text in the protocol.
-    private static let finerWords: Set<String> = ["egress-failed", "egress-setup-failed"]
+    private static let specificFailures: Set<String> = ["egress-failed", "egress-setup-failed"]
 
     /// The text of `StreamEnded.reason` in the protocol, which `StreamEndedReason.init(wire:)` parses to ``reason``.
     var wire: String {
         switch reason {
         case .custom: description
-        case .failed where Self.finerWords.contains(description): description
+        case .failed where Self.specificFailures.contains(description): description
         default: reason.rawValue
         }
     }

@@ -16,7 +16,7 @@ struct PendingReconnects {
         let lastSeen: WallTime
         let deadline: Instant
         /// The reservation in the quotas; nil for a stream of the previous platform process.
-        var seat: QuotaReservation?
+        var reservation: QuotaReservation?
     }
 
     /// A viewing whose subscriber may reconnect.
@@ -30,11 +30,11 @@ struct PendingReconnects {
         let lastSeen: WallTime
         let deadline: Instant
         /// The reservation in the quotas; nil for a viewing of the previous platform process.
-        var seat: QuotaReservation?
+        var reservation: QuotaReservation?
     }
 
     /// The streams and viewings whose time to reconnect has passed.
-    struct Overdue: Sendable {
+    struct ExpiredReconnects: Sendable {
         var streams: [Stream] = []
         var viewings: [Viewing] = []
     }
@@ -67,8 +67,8 @@ struct PendingReconnects {
     }
 
     /// Removes and returns the streams and viewings whose time has passed. The viewings of such a stream end with it.
-    mutating func takeOverdue(at now: Instant) -> Overdue {
-        var overdue = Overdue()
+    mutating func takeOverdue(at now: Instant) -> ExpiredReconnects {
+        var overdue = ExpiredReconnects()
         for stream in streams.values where stream.deadline <= now {
             streams[stream.live.id] = nil
             overdue.streams.append(stream)

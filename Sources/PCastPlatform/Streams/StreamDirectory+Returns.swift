@@ -118,30 +118,31 @@ extension StreamDirectory {
     ///
     /// - Throws: ``APIError``.
     func resume(
-        _ asked: StreamReturn, _ grant: Principal, _ clientContext: ClientContext, tags: [String]
+        _ asked: ResumeRequest, _ principal: Principal, _ clientContext: ClientContext, tags: [String]
     ) async throws(APIError) -> PendingReconnects.Stream? {
         switch asked {
         case .stream(let id):
-            guard let stream = awaited.streams[id]?.live ?? streams[id], stream.application == grant.application,
+            guard let stream = awaited.streams[id]?.live ?? streams[id], stream.application == principal.application,
                 !stream.isEndNoted, !isClosed(stream)
             else {
                 throw .ended
             }
-            let isOwn = try admit(to: stream, grant, clientContext)
-            guard let taken = await lift(id, isOwn: isOwn) else {
+            let isOwn = try admit(to: stream, principal, clientContext)
+            guard let pending = await resumePending(id, isOwn: isOwn) else {
                 throw APIError(.conflict, "The stream's publisher is still connected: end it first.")
             }
-            return taken
+            return pending
         case .former:
-            try authenticator.authorize(grant, for: .publish, clientContext: clientContext)
-            let wanted = Set(StreamTags(own: tags, grant).all)
+            try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
+            let wanted = Set(StreamTags(own: tags, principal).all)
             let candidates = awaited.streams.values.map(\.live) + streams.values
             let former = candidates.filter { stream in
-                stream.application == grant.application && !stream.isEndNoted && !isClosed(stream)
-                    && stream.publisher != nil && stream.publisher == grant.publisher && Set(stream.tags) == wanted
+                stream.application == principal.application && !stream.isEndNoted && !isClosed(stream)
+                    && stream.publisher != nil && stream.publisher == principal.publisher && Set(stream.tags) == wanted
             }.max { $0.ordinal < $1.ordinal }
             guard let former else { return nil }
-            return await lift(former.id, isOwn: former.session != nil && former.session == clientContext.sessionID)
+            return await resumePending(
+                former.id, isOwn: former.session != nil && former.session == clientContext.sessionID)
         }
     }
 
@@ -149,20 +150,20 @@ extension StreamDirectory {
     /// valid any more. Others need the token of the same owner.
     ///
     /// - Throws: ``APIError``.
-    private func admit(to stream: LiveStream, _ grant: Principal, _ clientContext: ClientContext) throws(APIError)
+    private func admit(to stream: LiveStream, _ principal: Principal, _ clientContext: ClientContext) throws(APIError)
         -> Bool
     {
         if let session = clientContext.sessionID, stream.session == session { return true }
-        guard let publisher = stream.publisher, publisher == grant.publisher else {
+        guard let publisher = stream.publisher, publisher == principal.publisher else {
             throw .token("the stream belongs to another publisher")
         }
-        try authenticator.authorize(grant, for: .publish, clientContext: clientContext)
+        try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
         return false
     }
 
     /// Returns a stream that waits for its publisher, or takes it from its current one. That is possible for its own
     /// session, or if no packet has arrived for five seconds. Returns nil otherwise.
-    private func lift(_ id: StreamID, isOwn: Bool) async -> PendingReconnects.Stream? {
+    private func resumePending(_ id: StreamID, isOwn: Bool) async -> PendingReconnects.Stream? {
         let end = MonotonicClock.now() + Self.silenceKnown
         while awaited.streams[id] == nil, let stream = streams[id], !returning.contains(id) {
             if isOwn || participants[stream.peer]?.isAway != false { return await detach(stream) }
@@ -180,36 +181,36 @@ extension StreamDirectory {
         let now = MonotonicClock.wallTime()
         let deadline = MonotonicClock.now() + reconnectGrace
         returning.insert(stream.id)
-        var told: [(StreamID, PendingReconnects.InterruptionAction)] = []
+        var ended: [(StreamID, PendingReconnects.InterruptionAction)] = []
         var over: [(StreamEnd, PendingReconnects.EndAction)] = []
         for (peer, viewer) in participants where viewer.origin == stream.id && !viewer.isPublisher {
-            forget(peer)
+            discard(peer)
             if let (session, onInterruption) = viewer.returning {
                 awaited.add(
                     .init(
                         id: viewer.streamID, origin: stream.id, application: stream.application, session: session,
-                        onEnd: viewer.onEnd, lastSeen: now, deadline: deadline, seat: viewer.seat))
-                told.append((viewer.streamID, onInterruption))
+                        onEnd: viewer.onEnd, lastSeen: now, deadline: deadline, reservation: viewer.reservation))
+                ended.append((viewer.streamID, onInterruption))
             } else {
                 let end = StreamEnd(streamID: viewer.streamID, reason: .failed, description: "")
                 if viewer.isViewer { writeQueue.note(.viewingEnded(viewer.streamID, at: now, reason: end.wire)) }
                 over.append((end, viewer.onEnd))
             }
         }
-        forget(stream.peer)
+        discard(stream.peer)
         logger.info("stream resumed", metadata: ["stream": "\(stream.id)"])
         await router.end(stream.peer, reason: .failed)
-        for (id, tell) in told { await tell(id) }
-        for (end, tell) in over { await tell(end) }
+        for (id, notify) in ended { await notify(id) }
+        for (end, notify) in over { await notify(end) }
         return .init(
-            live: stream, onEnd: publisher.onEnd, lastSeen: now, deadline: deadline, seat: publisher.seat)
+            live: stream, onEnd: publisher.onEnd, lastSeen: now, deadline: deadline, reservation: publisher.reservation)
     }
 
     /// Publishes a resumed stream. The event `started` is not sent again.
     ///
     /// - Throws: ``APIError``.
     func goOn(
-        with former: PendingReconnects.Stream, _ grant: Principal, _ clientContext: ClientContext,
+        with former: PendingReconnects.Stream, _ principal: Principal, _ clientContext: ClientContext,
         _ offer: SessionDescription,
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction
@@ -219,23 +220,24 @@ extension StreamDirectory {
             returning.remove(stream.id)
             arrived(stream.id)
         }
-        let seat: QuotaReservation
+        let reservation: QuotaReservation
         do {
-            seat = try place(of: former.seat, .stream, grant, clientContext)
-            try checkBitrate(for: grant.application, seat)
+            reservation = try reserveAgain(of: former.reservation, .stream, principal, clientContext)
+            try checkBitrate(for: principal.application, reservation)
         } catch {
             awaited.add(former)
             throw error
         }
         stream.peer = enter(
-            stream.id, seat, origin: stream.id, isPublisher: true, hasSession: grant.hasSession(clientContext),
+            stream.id, reservation, origin: stream.id, isPublisher: true,
+            hasSession: principal.hasSession(clientContext),
             onEnd: onEnd,
             onQuality: onQuality)
         stream.session = clientContext.sessionID
         stream.address = clientContext.address
         stream.hasMedia = false
         streams[stream.id] = stream
-        noteShare(of: stream, seat)
+        noteShare(of: stream, reservation)
         do {
             let answer = try await publish(stream, offer, capabilities)
             note(answer: answer, of: stream.peer)
@@ -247,9 +249,9 @@ extension StreamDirectory {
             logger.info("publisher reconnected", metadata: ["stream": "\(stream.id)"])
             return PeerSession(
                 peer: stream.peer, streamID: stream.id, isPublisher: true, description: answer,
-                ignoredCapabilities: capabilities.told)
+                ignoredCapabilities: capabilities.reportedNames)
         } catch {
-            forget(stream.peer)
+            discard(stream.peer)
             awaited.add(former)
             throw Self.refusal(error)
         }
@@ -259,11 +261,12 @@ extension StreamDirectory {
     /// otherwise a new one is made.
     ///
     /// - Throws: ``APIError``.
-    private func place(
-        of former: QuotaReservation?, _ kind: QuotaReservation.Kind, _ grant: Principal, _ clientContext: ClientContext
+    private func reserveAgain(
+        of former: QuotaReservation?, _ kind: QuotaReservation.Kind, _ principal: Principal,
+        _ clientContext: ClientContext
     ) throws(APIError) -> QuotaReservation {
         if let former, former.block == AddressBlock(clientContext.address) { return former }
-        return try seat(kind, grant, clientContext)
+        return try reserve(kind, principal, clientContext)
     }
 
     /// Publishes a resumed stream. It retries while the SFU is still removing the previous publisher.
@@ -297,26 +300,27 @@ extension StreamDirectory {
     ///
     /// - Throws: ``APIError``.
     func goOn(
-        viewing id: StreamID, _ grant: Principal, _ clientContext: ClientContext, _ offer: SessionDescription,
+        viewing id: StreamID, _ principal: Principal, _ clientContext: ClientContext, _ offer: SessionDescription,
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction, onInterruption: PendingReconnects.InterruptionAction?
     ) async throws(APIError) -> PeerSession {
-        try takeJoin(grant, clientContext)
+        try takeJoin(principal, clientContext)
         await detachViewing(id, of: clientContext.sessionID)
         guard let known = awaited.viewings[id], known.session == clientContext.sessionID,
-            known.application == grant.application
+            known.application == principal.application
         else { throw .ended }
         try await waitForReturn(of: known.origin)
         guard let viewing = awaited.take(viewing: id) else { throw .ended }
-        let seat: QuotaReservation
+        let reservation: QuotaReservation
         do {
-            seat = try place(of: viewing.seat, .viewer, grant, clientContext)
+            reservation = try reserveAgain(of: viewing.reservation, .viewer, principal, clientContext)
         } catch {
             awaited.add(viewing)
             throw error
         }
         let peer = enter(
-            id, seat, origin: viewing.origin, isPublisher: false, hasSession: grant.hasSession(clientContext),
+            id, reservation, origin: viewing.origin, isPublisher: false,
+            hasSession: principal.hasSession(clientContext),
             onEnd: onEnd,
             onQuality: onQuality)
         setReturning(peer, in: clientContext.sessionID, onInterruption)
@@ -327,9 +331,9 @@ extension StreamDirectory {
             logger.info("viewer reconnected", metadata: ["stream": "\(viewing.origin)", "view": "\(id)"])
             return PeerSession(
                 peer: peer, streamID: id, isPublisher: false, description: answer,
-                ignoredCapabilities: capabilities.told)
+                ignoredCapabilities: capabilities.reportedNames)
         } catch {
-            forget(peer)
+            discard(peer)
             awaited.add(viewing)
             throw Self.refusal(error)
         }
@@ -340,11 +344,12 @@ extension StreamDirectory {
         guard let peer = peers[id], let viewer = participants[peer], !viewer.isPublisher, !viewer.isClosed,
             let owner = viewer.returning?.session, owner == session, let stream = streams[viewer.origin]
         else { return }
-        forget(peer)
+        discard(peer)
         awaited.add(
             .init(
                 id: id, origin: viewer.origin, application: stream.application, session: owner, onEnd: viewer.onEnd,
-                lastSeen: MonotonicClock.wallTime(), deadline: MonotonicClock.now() + reconnectGrace, seat: viewer.seat)
+                lastSeen: MonotonicClock.wallTime(), deadline: MonotonicClock.now() + reconnectGrace,
+                reservation: viewer.reservation)
         )
         await router.end(peer, reason: .failed)
     }
@@ -352,22 +357,23 @@ extension StreamDirectory {
     /// Waits for the requested stream if its publisher may reconnect.
     ///
     /// - Throws: ``APIError`` with the kind `notReady` if the publisher does not reconnect in time.
-    func awaitReturn(of origin: StreamID?, for grant: Principal, _ clientContext: ClientContext) async throws(APIError)
+    func awaitReturn(of origin: StreamID?, for principal: Principal, _ clientContext: ClientContext)
+        async throws(APIError)
     {
         guard !awaited.streams.isEmpty || !returning.isEmpty else { return }
-        let named = origin ?? grant.token?.originStreamID.map { StreamID($0) }
-        let tag = grant.token?.requiredTag
+        let named = origin ?? principal.token?.originStreamID.map { StreamID($0) }
+        let tag = principal.token?.requiredTag
         let stream: LiveStream?
         if let named {
             stream = awaited.streams[named]?.live ?? (returning.contains(named) ? streams[named] : nil)
         } else {
             let isThere = streams.values.contains { stream in
-                stream.application == grant.application && (tag.map(stream.authorizingTags.contains) ?? true)
+                stream.application == principal.application && (tag.map(stream.authorizingTags.contains) ?? true)
             }
-            stream = isThere ? nil : awaited.newest(of: grant.application, tag: tag)
+            stream = isThere ? nil : awaited.newest(of: principal.application, tag: tag)
         }
-        guard let stream, stream.application == grant.application else { return }
-        try authorize(grant, clientContext, origin: stream.id.description, tags: stream.authorizingTags)
+        guard let stream, stream.application == principal.application else { return }
+        try authorize(principal, clientContext, origin: stream.id.description, tags: stream.authorizingTags)
         try await waitForReturn(of: stream.id)
     }
 

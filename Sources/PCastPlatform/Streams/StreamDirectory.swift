@@ -19,7 +19,7 @@ actor StreamDirectory {
         let isPreview: Bool
         let onEnd: @Sendable (StreamEnd) async -> Void
         /// The reservation in the quotas.
-        let seat: QuotaReservation
+        let reservation: QuotaReservation
         /// The session that may resume the viewing, and the function that notifies it; nil if nobody may.
         var returning: (session: SessionID, onInterruption: PendingReconnects.InterruptionAction)?
         /// Whether a client's session may give the reason of its end; see `noteClosed`.
@@ -45,14 +45,14 @@ actor StreamDirectory {
     let router: MediaRouter
     let authenticator: TokenAuthenticator
     let writeQueue: DatabaseWriteQueue
-    let admission: Admission
+    let limiter: RequestLimiter
     let statistics: PlatformStatistics
     let logger: Logger
     var streams: [StreamID: LiveStream] = [:]
     var participants: [PeerID: Participant] = [:]
     var peers: [StreamID: PeerID] = [:]
     /// The numbers of subscribers, which are updated incrementally because there may be thousands.
-    var viewing = ViewerCensus()
+    var viewing = SubscriberCounter()
     /// The shares of the bit rate.
     var shares = BitrateShares()
     private var nextPeer: UInt64 = 1
@@ -77,7 +77,7 @@ actor StreamDirectory {
     init(
         router: MediaRouter, authenticator: TokenAuthenticator, writeQueue: DatabaseWriteQueue,
         reconnectGrace: TimeSpan = PlatformConfiguration.defaultReturnTime,
-        reasonTimeout: TimeSpan = .milliseconds(500), admission: Admission,
+        reasonTimeout: TimeSpan = .milliseconds(500), limiter: RequestLimiter,
         statistics: PlatformStatistics, logger: Logger
     ) {
         self.reconnectGrace = reconnectGrace
@@ -85,7 +85,7 @@ actor StreamDirectory {
         self.router = router
         self.authenticator = authenticator
         self.writeQueue = writeQueue
-        self.admission = admission
+        self.limiter = limiter
         self.statistics = statistics
         self.logger = logger
     }
@@ -114,58 +114,60 @@ actor StreamDirectory {
     /// - Returns: The stream, with an answer or an offer.
     /// - Throws: ``APIError``.
     func publish(
-        _ grant: Principal, clientContext: ClientContext, offer: SessionDescription?, tags: [String],
+        _ principal: Principal, clientContext: ClientContext, offer: SessionDescription?, tags: [String],
         options: [String] = [],
-        returning asked: StreamReturn? = nil,
+        returning asked: ResumeRequest? = nil,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction = { _, _ in }
     ) async throws(APIError) -> PeerSession {
         if let asked {
             let offer = try Self.offer(ofReturning: offer)
-            let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .publish)
-            try takeJoin(grant, clientContext)
-            if let former = try await resume(asked, grant, clientContext, tags: tags) {
+            let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .publish)
+            try takeJoin(principal, clientContext)
+            if let former = try await resume(asked, principal, clientContext, tags: tags) {
                 return try await goOn(
-                    with: former, grant, clientContext, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
+                    with: former, principal, clientContext, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
             }
         }
-        try authenticator.authorize(grant, for: .publish, clientContext: clientContext)
-        let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .publish)
-        if asked == nil { try takeJoin(grant, clientContext) }
-        let seat = try seat(.stream, grant, clientContext)
-        try checkBitrate(for: grant.application, seat)
-        let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
+        try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
+        let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .publish)
+        if asked == nil { try takeJoin(principal, clientContext) }
+        let reservation = try reserve(.stream, principal, clientContext)
+        try checkBitrate(for: principal.application, reservation)
+        let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
         guard peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
         let peer = enter(
-            id, seat, origin: id, isPublisher: true, hasSession: grant.hasSession(clientContext), onEnd: onEnd,
+            id, reservation, origin: id, isPublisher: true, hasSession: principal.hasSession(clientContext),
+            onEnd: onEnd,
             onQuality: onQuality)
         var stream = LiveStream(
-            id: id, peer: peer, application: grant.application, session: grant.work?.session ?? clientContext.sessionID,
-            tags: StreamTags(own: grant.work?.tags ?? tags, grant), capabilities: grant.capabilities,
-            startTime: MonotonicClock.wallTime(), address: grant.work == nil ? clientContext.address : nil,
+            id: id, peer: peer, application: principal.application,
+            session: principal.job?.session ?? clientContext.sessionID,
+            tags: StreamTags(own: principal.job?.tags ?? tags, principal), capabilities: principal.capabilities,
+            startTime: MonotonicClock.wallTime(), address: principal.job == nil ? clientContext.address : nil,
             ordinal: nextOrdinal,
-            publisher: grant.publisher)
+            publisher: principal.publisher)
         stream.isAwaitingAnswer = offer == nil
         streams[id] = stream
-        shares.enter(id, grant.application, seat.block)
+        shares.enter(id, principal.application, reservation.block)
         nextOrdinal += 1
         writeQueue.note(.streamStarting(stream.record))
         do {
             var description = try await router.publish(peer, stream: id, offer: offer, terms: capabilities.terms)
-            if grant.work != nil { router.addOwnCandidates(to: &description) }
+            if principal.job != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
             if offer != nil { await noteStart(of: id) }
-            statistics.streamStarted(grant.application)
+            statistics.streamStarted(principal.application)
             shareBitrate()
             logger.info(
                 "publisher admitted",
-                metadata: Self.metadata(["stream": "\(id)", "application": "\(grant.application)"], clientContext))
+                metadata: Self.metadata(["stream": "\(id)", "application": "\(principal.application)"], clientContext))
             warn(of: capabilities, stream: id)
             return PeerSession(
                 peer: peer, streamID: id, isPublisher: true, description: description,
-                ignoredCapabilities: capabilities.told)
+                ignoredCapabilities: capabilities.reportedNames)
         } catch {
-            forget(peer)
+            discard(peer)
             writeQueue.note(Self.change(stream, StreamEnd(streamID: id, reason: .failed, description: "")))
             throw Self.refusal(error)
         }
@@ -189,7 +191,7 @@ actor StreamDirectory {
     /// - Returns: The viewing, with an answer or an offer.
     /// - Throws: ``APIError``.
     func view(
-        _ grant: Principal, clientContext: ClientContext, origin: StreamID?, offer: SessionDescription?,
+        _ principal: Principal, clientContext: ClientContext, origin: StreamID?, offer: SessionDescription?,
         options: [String] = [],
         returning asked: StreamID? = nil, isPreview: Bool = false,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
@@ -198,36 +200,36 @@ actor StreamDirectory {
     ) async throws(APIError) -> PeerSession {
         if let asked {
             return try await goOn(
-                viewing: asked, grant, clientContext, Self.offer(ofReturning: offer),
-                StreamCapabilities(grant.capabilities, options: options, for: .view), onEnd: onEnd,
+                viewing: asked, principal, clientContext, Self.offer(ofReturning: offer),
+                StreamCapabilities(principal.capabilities, options: options, for: .view), onEnd: onEnd,
                 onQuality: onQuality, onInterruption: onInterruption)
         }
-        try await awaitReturn(of: origin, for: grant, clientContext)
-        let stream = try find(origin, for: grant, clientContext: clientContext)
-        let capabilities = try StreamCapabilities(grant.capabilities, options: options, for: .view)
-        if !isPreview { try takeJoin(grant, clientContext) }
-        let seat = try seat(isPreview ? .preview : .viewer, grant, clientContext)
-        let id = grant.work?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
+        try await awaitReturn(of: origin, for: principal, clientContext)
+        let stream = try find(origin, for: principal, clientContext: clientContext)
+        let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .view)
+        if !isPreview { try takeJoin(principal, clientContext) }
+        let reservation = try reserve(isPreview ? .preview : .viewer, principal, clientContext)
+        let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
         guard peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
         let peer = enter(
-            id, seat, origin: stream.id, isPublisher: false, isPreview: isPreview,
-            hasSession: grant.hasSession(clientContext), onEnd: onEnd, onQuality: onQuality)
+            id, reservation, origin: stream.id, isPublisher: false, isPreview: isPreview,
+            hasSession: principal.hasSession(clientContext), onEnd: onEnd, onQuality: onQuality)
         setReturning(peer, in: clientContext.sessionID, onInterruption)
         do {
             var terms = capabilities.terms
             terms.isCounted = !isPreview
             var description = try await router.view(peer, stream: stream.id, offer: offer, terms: terms)
-            if grant.work != nil { router.addOwnCandidates(to: &description) }
+            if principal.job != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
-            if !isPreview { noteView(id, of: stream.id, grant, clientContext) }
+            if !isPreview { noteView(id, of: stream.id, principal, clientContext) }
             logger.info(
                 "viewer admitted", metadata: Self.metadata(["stream": "\(stream.id)", "view": "\(id)"], clientContext))
             warn(of: capabilities, stream: id)
             return PeerSession(
                 peer: peer, streamID: id, isPublisher: false, description: description,
-                ignoredCapabilities: capabilities.told)
+                ignoredCapabilities: capabilities.reportedNames)
         } catch {
-            forget(peer)
+            discard(peer)
             throw Self.refusal(error)
         }
     }
@@ -241,27 +243,27 @@ actor StreamDirectory {
     /// one with the required tag, or the newest one.
     ///
     /// - Throws: ``APIError``.
-    private func find(_ asked: StreamID?, for grant: Principal, clientContext: ClientContext) throws(APIError)
+    private func find(_ asked: StreamID?, for principal: Principal, clientContext: ClientContext) throws(APIError)
         -> LiveStream
     {
-        let named = asked ?? grant.token?.originStreamID.map { StreamID($0) }
+        let named = asked ?? principal.token?.originStreamID.map { StreamID($0) }
         let candidates = streams.values.filter {
-            $0.application == grant.application && !$0.isAwaitingAnswer && !isClosed($0)
+            $0.application == principal.application && !$0.isAwaitingAnswer && !isClosed($0)
         }
         guard let named else {
-            let tag = grant.token?.requiredTag
+            let tag = principal.token?.requiredTag
             let tagged = candidates.filter { stream in tag.map { stream.authorizingTags.contains($0) } ?? true }
             guard let newest = tagged.max(by: { $0.ordinal < $1.ordinal }) else {
-                try authorize(grant, clientContext, origin: "", tags: tag.map { [$0] } ?? [])
+                try authorize(principal, clientContext, origin: "", tags: tag.map { [$0] } ?? [])
                 throw .noStream
             }
-            try authorize(grant, clientContext, origin: newest.id.description, tags: newest.authorizingTags)
+            try authorize(principal, clientContext, origin: newest.id.description, tags: newest.authorizingTags)
             return newest
         }
         let stream = candidates.first { $0.id == named }
         try authorize(
-            grant, clientContext, origin: named.description,
-            tags: stream?.authorizingTags ?? (grant.token?.requiredTag.map { [$0] } ?? []))
+            principal, clientContext, origin: named.description,
+            tags: stream?.authorizingTags ?? (principal.token?.requiredTag.map { [$0] } ?? []))
         guard let stream else { throw .noStream }
         return stream
     }
@@ -285,10 +287,10 @@ actor StreamDirectory {
 
     /// Logs the capabilities without effect.
     private func warn(of capabilities: StreamCapabilities, stream id: StreamID) {
-        guard !capabilities.told.isEmpty else { return }
+        guard !capabilities.reportedNames.isEmpty else { return }
         logger.warning(
             "capabilities without effect",
-            metadata: ["stream": "\(id)", "capabilities": "\(capabilities.told.joined(separator: " "))"])
+            metadata: ["stream": "\(id)", "capabilities": "\(capabilities.reportedNames.joined(separator: " "))"])
     }
 
     /// Completes a negotiation with the answer to an offer of the platform. An invalid answer changes nothing. Returns
@@ -313,8 +315,8 @@ actor StreamDirectory {
         return session
     }
 
-    private func noteView(_ id: StreamID, of stream: StreamID, _ grant: Principal, _ clientContext: ClientContext) {
-        statistics.viewBegan(grant.application)
+    private func noteView(_ id: StreamID, of stream: StreamID, _ principal: Principal, _ clientContext: ClientContext) {
+        statistics.viewBegan(principal.application)
         if var counts = streams[stream]?.counts {
             counts.views += 1
             counts.mostViewers = max(counts.mostViewers, viewers(of: stream))
@@ -323,33 +325,34 @@ actor StreamDirectory {
         writeQueue.note(
             .viewingBegan(
                 ViewingRecord(
-                    id: id, stream: stream, application: grant.application, session: clientContext.sessionID,
-                    tags: grant.tags, began: MonotonicClock.wallTime())))
+                    id: id, stream: stream, application: principal.application, session: clientContext.sessionID,
+                    tags: principal.tags, began: MonotonicClock.wallTime())))
     }
 
     func authorize(
-        _ grant: Principal, _ clientContext: ClientContext, origin: String, tags: [String]
+        _ principal: Principal, _ clientContext: ClientContext, origin: String, tags: [String]
     ) throws(APIError) {
         try authenticator.authorize(
-            grant, for: .subscribe(originStreamID: origin, tags: tags), clientContext: clientContext)
+            principal, for: .subscribe(originStreamID: origin, tags: tags), clientContext: clientContext)
     }
 
     func enter(
-        _ id: StreamID, _ seat: QuotaReservation, origin: StreamID, isPublisher: Bool, isPreview: Bool = false,
+        _ id: StreamID, _ reservation: QuotaReservation, origin: StreamID, isPublisher: Bool, isPreview: Bool = false,
         hasSession: Bool = false, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction
     ) -> PeerID {
         let peer = PeerID(nextPeer)
         nextPeer += 1
         participants[peer] = Participant(
-            streamID: id, origin: origin, isPublisher: isPublisher, isPreview: isPreview, onEnd: onEnd, seat: seat,
+            streamID: id, origin: origin, isPublisher: isPublisher, isPreview: isPreview, onEnd: onEnd,
+            reservation: reservation,
             hasSession: hasSession, onQuality: onQuality, entered: MonotonicClock.now())
         peers[id] = peer
         if !isPublisher, !isPreview { viewing.enter(origin) }
         return peer
     }
 
-    func forget(_ peer: PeerID) {
+    func discard(_ peer: PeerID) {
         guard let participant = participants.removeValue(forKey: peer) else { return }
         peers[participant.streamID] = nil
         if participant.isViewer { viewing.leave(participant.origin) }
@@ -360,15 +363,15 @@ actor StreamDirectory {
         shareBitrate()
     }
 
-    func noteShare(of stream: LiveStream, _ seat: QuotaReservation) {
-        shares.enter(stream.id, stream.application, seat.block)
+    func noteShare(of stream: LiveStream, _ reservation: QuotaReservation) {
+        shares.enter(stream.id, stream.application, reservation.block)
         shareBitrate()
     }
 
     /// Sends each publisher its share of the bit rate. The shares change when a publisher joins or leaves, and when
     /// limits change.
     func shareBitrate() {
-        for (id, share) in shares.changes(by: admission.limits) {
+        for (id, share) in shares.changes(by: limiter.limits) {
             if let peer = streams[id]?.peer { router.limit(peer, to: share) }
         }
     }
@@ -417,7 +420,7 @@ actor StreamDirectory {
             switch event {
             case .mediaStarted(let peer): noteMedia(peer)
             case .ended(let peer, let reason):
-                router.forget(peer)
+                router.discard(peer)
                 await noteClosed(peer, reason)
             case .connected(let peer, let profile):
                 noteConnected(peer)
@@ -460,7 +463,7 @@ actor StreamDirectory {
 
     /// Returns the events of a participant: its current data quality, each change of it, the captions of a viewing, and
     /// its end. A slow reader misses the oldest events.
-    func news(of peer: PeerID) -> AsyncStream<StreamUpdate> {
+    func updates(of peer: PeerID) -> AsyncStream<StreamUpdate> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: StreamUpdate.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
         guard let participant = participants[peer], participant.listeners.count < Self.listenerLimit else {
@@ -490,7 +493,7 @@ actor StreamDirectory {
             streamID: participant.streamID, reason: participant.ending?.reason ?? reason,
             description: participant.ending?.description ?? "")
         for listener in participant.listeners.values { listener.yield(.ended(end)) }
-        forget(peer)
+        discard(peer)
         if let stream {
             if !stream.isEndNoted { writeQueue.note(Self.change(stream, end)) }
             statistics.streamEnded(stream.application, end.reason)

@@ -12,14 +12,14 @@ struct StreamTags: Sendable {
     private static let reserved = ["channelId:", "channelAlias:", "roomId:", "roomAlias:"]
 
     /// Creates the tags of a new stream from those that the client requests and those of its token.
-    init(own: [String], _ grant: Principal) {
+    init(own: [String], _ principal: Principal) {
         // A client of this host that needs no token has all permissions.
-        guard grant.token != nil else {
-            (all, authorizing) = (own + grant.tags, own + grant.tags)
+        guard principal.token != nil else {
+            (all, authorizing) = (own + principal.tags, own + principal.tags)
             return
         }
-        all = own.filter { tag in !Self.isReserved(tag) } + grant.tags
-        authorizing = grant.tags
+        all = own.filter { tag in !Self.isReserved(tag) } + principal.tags
+        authorizing = principal.tags
     }
 
     /// Creates the tags of a stream in the database. `publisher`, see `Principal.publisher`, contains the tags of its

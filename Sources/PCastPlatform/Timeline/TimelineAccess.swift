@@ -24,22 +24,22 @@ struct TimelineAccess: Sendable {
             try credentials.check(basic.id, secret: basic.secret, from: clientContext.address)
             return TimelineKey(application: ApplicationID(basic.id), game: game)
         }
-        let grant = try authenticator.identify(token, clientContext: clientContext)
-        try authenticator.authorize(grant, for: .publish, clientContext: clientContext)
-        if grant.token != nil || grant.work != nil {
+        let principal = try authenticator.identify(token, clientContext: clientContext)
+        try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
+        if principal.token != nil || principal.job != nil {
             let wanted = [Self.capability, "\(Self.capability)=\(game)"]
-            guard grant.work == nil, wanted.contains(where: { grant.capabilities.contains($0) }) else {
+            guard principal.job == nil, wanted.contains(where: { principal.capabilities.contains($0) }) else {
                 throw .token("the token lacks the capability \(Self.capability)")
             }
         }
-        return TimelineKey(application: grant.application, game: game)
+        return TimelineKey(application: principal.application, game: game)
     }
 
     func follow(_ game: TimelineGame, token: String?, clientContext: ClientContext) throws(APIError) -> TimelineKey {
-        let grant = try authenticator.identify(token, clientContext: clientContext)
+        let principal = try authenticator.identify(token, clientContext: clientContext)
         let purpose = TokenRequest.Purpose.subscribe(
             originStreamID: "timeline:\(game)", tags: ["timeline:\(game.league)", "timeline:\(game)"])
-        try authenticator.authorize(grant, for: purpose, clientContext: clientContext)
-        return TimelineKey(application: grant.application, game: game)
+        try authenticator.authorize(principal, for: purpose, clientContext: clientContext)
+        return TimelineKey(application: principal.application, game: game)
     }
 }

@@ -19,14 +19,14 @@ final class TimelineChannel: Sendable {
     }
 
     /// The consumers of one event loop.
-    private struct Lane: Sendable {
+    private struct EventLoopConsumers: Sendable {
         var loop: any NIOCore.EventLoop
         var consumers: [TimelineConsumer] = []
     }
 
     private struct State {
         var log: TimelineLog
-        var lanes: [ObjectIdentifier: Lane] = [:]
+        var lanes: [ObjectIdentifier: EventLoopConsumers] = [:]
         var consumerCount = 0
         var kept: [SequenceNumber: (text: SharedText, last: SequenceNumber)] = [:]
         /// The complete timeline as text, or the task that encodes it, for a revision number.
@@ -130,9 +130,9 @@ final class TimelineChannel: Sendable {
 
     // MARK: Consumers
 
-    private static func pump(_ lane: Lane, from index: Int) {
+    private static func pump(_ lane: EventLoopConsumers, from index: Int) {
         lane.loop.execute {
-            let end = min(index + TimelineTerms.slice, lane.consumers.count)
+            let end = min(index + TimelineConsumerLimits.slice, lane.consumers.count)
             for consumer in lane.consumers[index..<end] { consumer.pump() }
             if end < lane.consumers.count { pump(lane, from: end) }
         }
@@ -141,7 +141,7 @@ final class TimelineChannel: Sendable {
     func join(_ consumer: TimelineConsumer) {
         let loop = consumer.connection.eventLoop
         let newest = state.withLock { state in
-            state.lanes[ObjectIdentifier(loop), default: Lane(loop: loop)].consumers.append(consumer)
+            state.lanes[ObjectIdentifier(loop), default: EventLoopConsumers(loop: loop)].consumers.append(consumer)
             state.consumerCount += 1
             return state.log.newest
         }
@@ -166,24 +166,24 @@ final class TimelineChannel: Sendable {
     }
 
     /// Returns the revisions after a number; nil if there are none.
-    func batch(after place: SequenceNumber) -> Batch? {
+    func batch(after number: SequenceNumber) -> Batch? {
         state.withLock { state in
-            guard place < state.log.newest else { return nil }
-            if let kept = state.kept[place] {
+            guard number < state.log.newest else { return nil }
+            if let kept = state.kept[number] {
                 return Batch(text: kept.text, last: kept.last, newest: state.log.newest)
             }
             var lines: [[UInt8]] = []
             var size = 0
-            for revision in state.log.changes(since: place) {
+            for revision in state.log.changes(since: number) {
                 let line = revision.bytes
-                if !lines.isEmpty, size + line.count > TimelineTerms.messageBytes { break }
+                if !lines.isEmpty, size + line.count > TimelineConsumerLimits.messageBytes { break }
                 lines.append(line)
                 size += line.count + 1
             }
-            let last = SequenceNumber(place.value + lines.count)
+            let last = SequenceNumber(number.value + lines.count)
             let text = SharedText(TimelineMessage.changes(lines))
-            if state.kept.count >= TimelineTerms.keptMessages { state.kept.removeAll() }
-            state.kept[place] = (text, last)
+            if state.kept.count >= TimelineConsumerLimits.keptMessages { state.kept.removeAll() }
+            state.kept[number] = (text, last)
             return Batch(text: text, last: last, newest: state.log.newest)
         }
     }
@@ -192,8 +192,11 @@ final class TimelineChannel: Sendable {
     func look(_ turn: Int, at now: Instant) {
         let consumers = state.withLock { state in
             state.lanes.values.flatMap { lane in
-                stride(from: turn % TimelineTerms.pingTurns, to: lane.consumers.count, by: TimelineTerms.pingTurns)
-                    .map { lane.consumers[$0] }
+                stride(
+                    from: turn % TimelineConsumerLimits.pingInterval, to: lane.consumers.count,
+                    by: TimelineConsumerLimits.pingInterval
+                )
+                .map { lane.consumers[$0] }
             }
         }
         for consumer in consumers { consumer.check(at: now) }

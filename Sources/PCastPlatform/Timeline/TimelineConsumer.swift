@@ -10,13 +10,13 @@ import Synchronization
 final class TimelineConsumer: Sendable {
     private struct State {
         /// The number of the last revision that was sent.
-        var place: SequenceNumber
+        var lastSent: SequenceNumber
         /// The time at which the current message was sent; nil if none is being sent.
         var sendingSince: Instant?
         var hasCaughtUp = false
         var isOver = false
-        var heardAt: Instant
-        var strangeMessages = 0
+        var lastReceivedAt: Instant
+        var unexpectedMessages = 0
     }
 
     private enum Step {
@@ -34,33 +34,33 @@ final class TimelineConsumer: Sendable {
     private let channel: TimelineChannel
     private let state: Mutex<State>
 
-    init(_ connection: WebSocketConnection, of channel: TimelineChannel, from place: SequenceNumber) {
+    init(_ connection: WebSocketConnection, of channel: TimelineChannel, from lastSent: SequenceNumber) {
         (self.connection, self.channel) = (connection, channel)
-        state = Mutex(State(place: place, heardAt: MonotonicClock.now()))
+        state = Mutex(State(lastSent: lastSent, lastReceivedAt: MonotonicClock.now()))
     }
 
     /// Sends the identifier of the log, and then all revisions after the position.
     func begin(_ newest: SequenceNumber) {
-        let place = state.withLock { state in
+        let lastSent = state.withLock { state in
             state.sendingSince = MonotonicClock.now()
-            return state.place
+            return state.lastSent
         }
-        post(SharedText(TimelineMessage.begin(channel.id, newest: newest, from: place).bytes))
+        post(SharedText(TimelineMessage.begin(channel.id, newest: newest, from: lastSent).bytes))
     }
 
     /// Sends the next message unless one is being sent. It must be called on the connection's event loop.
     func pump() {
         let step = state.withLock { state -> Step in
             guard !state.isOver, state.sendingSince == nil else { return .rest }
-            guard let batch = channel.batch(after: state.place) else {
+            guard let batch = channel.batch(after: state.lastSent) else {
                 state.hasCaughtUp = true
                 return .rest
             }
-            if state.hasCaughtUp, batch.newest.value - state.place.value > TimelineTerms.backlog {
+            if state.hasCaughtUp, batch.newest.value - state.lastSent.value > TimelineConsumerLimits.backlog {
                 state.isOver = true
                 return .tellBehind(newest: batch.newest)
             }
-            state.place = batch.last
+            state.lastSent = batch.last
             state.sendingSince = MonotonicClock.now()
             return .send(batch.text)
         }
@@ -80,8 +80,8 @@ final class TimelineConsumer: Sendable {
             let hasMore = self.state.withLock { state in
                 state.sendingSince = nil
                 if !isSent { state.isOver = true }
-                if state.place >= newest { state.hasCaughtUp = true }
-                return isSent && state.place < newest
+                if state.lastSent >= newest { state.hasCaughtUp = true }
+                return isSent && state.lastSent < newest
             }
             // The next message is sent in a separate iteration, so that a consumer that is far behind does not delay
             // others.
@@ -91,16 +91,16 @@ final class TimelineConsumer: Sendable {
 
     // MARK: Liveness
 
-    func heard() {
+    func markAlive() {
         let now = MonotonicClock.now()
-        state.withLock { $0.heardAt = now }
+        state.withLock { $0.lastReceivedAt = now }
     }
 
     /// Counts a message of the consumer, which should send none. Closes the connection after too many.
-    func said() {
+    func countMessage() {
         let isTooMuch = state.withLock { state in
-            state.strangeMessages += 1
-            return state.strangeMessages == TimelineTerms.strangeMessages
+            state.unexpectedMessages += 1
+            return state.unexpectedMessages == TimelineConsumerLimits.unexpectedMessages
         }
         if isTooMuch { connection.postClose(status: Self.policyViolation) }
     }
@@ -108,8 +108,8 @@ final class TimelineConsumer: Sendable {
     /// Sends a ping. Closes the connection of a consumer that does not respond or receives no messages.
     func check(at now: Instant) {
         let isGone = state.withLock { state in
-            now - state.heardAt > TimelineTerms.silence
-                || state.sendingSince.map { now - $0 > TimelineTerms.timeout } ?? false
+            now - state.lastReceivedAt > TimelineConsumerLimits.silence
+                || state.sendingSince.map { now - $0 > TimelineConsumerLimits.timeout } ?? false
         }
         if isGone { connection.cut() } else { connection.postPing() }
     }

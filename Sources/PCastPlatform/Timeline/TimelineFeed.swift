@@ -10,7 +10,7 @@ import PCastWeb
 struct TimelineFeed: Sendable {
     let service: TimelineService
     let access: TimelineAccess
-    let admission: Admission
+    let limiter: RequestLimiter
     let logger: Logger
 
     /// The close status "policy violation" (RFC 6455, section 7.4.1).
@@ -31,12 +31,12 @@ struct TimelineFeed: Sendable {
     ///
     /// - Throws: An error of the connection.
     func run(_ connection: WebSocketConnection) async throws {
-        guard let request = connection.request, let place = await admission.place(for: connection) else { return }
+        guard let request = connection.request, let reservation = await limiter.reserve(for: connection) else { return }
         let halves = request.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         guard let game = Self.game(at: String(halves[0])) else { return }
         let query = Self.query(halves.count > 1 ? halves[1] : "")
         let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
-        let caller = admission.caller(peer, fields: request.fields)
+        let caller = limiter.caller(peer, fields: request.fields)
         let channel: TimelineChannel
         do throws(APIError) {
             channel = try await find(game, caller, request, query)
@@ -51,20 +51,20 @@ struct TimelineFeed: Sendable {
         channel.join(consumer)
         defer { channel.leave(consumer) }
         try await connection.forEachMessage { _ in
-            consumer.said()
-        } admitsControl: { [admission] in
-            (try? admission.takeRequest(from: caller.address, at: MonotonicClock.now())) != nil
+            consumer.countMessage()
+        } admitsControl: { [limiter] in
+            (try? limiter.takeRequest(from: caller.address, at: MonotonicClock.now())) != nil
         } onActivity: {
-            consumer.heard()
+            consumer.markAlive()
         }
-        withExtendedLifetime(place) {}
+        withExtendedLifetime(reservation) {}
     }
 
     private func find(
-        _ game: TimelineGame, _ caller: Caller, _ request: WebSocketConnection.Request, _ query: [String: String]
+        _ game: TimelineGame, _ caller: RequestOrigin, _ request: WebSocketConnection.Request, _ query: [String: String]
     ) async throws(APIError) -> TimelineChannel {
-        if caller.isHidden { admission.noteHidden(caller, logger) }
-        try admission.takeJoin(from: caller.address, at: MonotonicClock.now())
+        if caller.isHidden { limiter.noteHidden(caller, logger) }
+        try limiter.takeJoin(from: caller.address, at: MonotonicClock.now())
         let clientContext = ClientContext(caller, host: request.host, origin: request.origin)
         let bearer = request.fields("authorization").first?.credentials(of: "bearer")
         let key = try access.follow(game, token: bearer ?? query["token"], clientContext: clientContext)

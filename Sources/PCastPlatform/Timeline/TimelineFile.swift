@@ -103,17 +103,17 @@ final class TimelineFile: Sendable {
         let size = Int(lseek(descriptor, 0, SEEK_END))
         guard size >= 0 else { throw Self.failure(path) }
         var bytes = [UInt8](repeating: 0, count: size)
-        var place = 0
-        while place < size {
+        var offset = 0
+        while offset < size {
             let count = bytes.withUnsafeMutableBytes { raw in
-                pread(descriptor, raw.baseAddress! + place, raw.count - place, place)
+                pread(descriptor, raw.baseAddress! + offset, raw.count - offset, offset)
             }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw Self.failure(path) }
             if count == 0 { break }
-            place += count
+            offset += count
         }
-        return Array(bytes.prefix(place))
+        return Array(bytes.prefix(offset))
     }
 
     /// Appends a line. Returns when it is on the disk. A line that cannot be written completely is removed.
@@ -123,14 +123,14 @@ final class TimelineFile: Sendable {
         let end = lseek(descriptor, 0, SEEK_END)
         guard end >= 0 else { throw Self.failure(path) }
         let bytes = line + [UInt8(ascii: "\n")]
-        var place = 0
-        while place < bytes.count {
+        var offset = 0
+        while offset < bytes.count {
             let count = bytes.withUnsafeBytes { raw in
-                pwrite(descriptor, raw.baseAddress! + place, raw.count - place, end + place)
+                pwrite(descriptor, raw.baseAddress! + offset, raw.count - offset, end + offset)
             }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return try undo(to: end) }
-            place += count
+            offset += count
         }
         guard fdatasync(descriptor) == 0 else { return try undo(to: end) }
     }

@@ -56,7 +56,7 @@ actor TimelineService {
                 return channel
             case .loading(let number, let task):
                 if let channel = try await Self.result(of: task) { return channel }
-                settle(key, number, nil)
+                storeLoaded(key, number, nil)
                 // The earlier request found no log and did not create one.
                 guard creates else { return nil }
             case nil: return try await load(key, creates: creates)
@@ -65,7 +65,7 @@ actor TimelineService {
     }
 
     private func load(_ key: TimelineKey, creates: Bool) async throws(TimelineFailure) -> TimelineChannel? {
-        try makeRoom()
+        try makeSpace()
         let (files, logger) = (files, logger)
         let task = Task.detached { try Self.open(key, creates: creates, files, logger) }
         lastLoad += 1
@@ -73,10 +73,10 @@ actor TimelineService {
         games[key] = .loading(number, task)
         do throws(TimelineFailure) {
             let channel = try await Self.result(of: task)
-            settle(key, number, channel)
+            storeLoaded(key, number, channel)
             return channel
         } catch {
-            settle(key, number, nil)
+            storeLoaded(key, number, nil)
             if case .log(let path, let reason) = error {
                 logger.error("timeline cannot be read", metadata: ["log": "\(path)", "error": "\(reason)"])
             }
@@ -85,7 +85,7 @@ actor TimelineService {
     }
 
     /// Stores the result of loading, unless the game is being loaded again.
-    private func settle(_ key: TimelineKey, _ number: Int, _ channel: TimelineChannel?) {
+    private func storeLoaded(_ key: TimelineKey, _ number: Int, _ channel: TimelineChannel?) {
         guard case .loading(number, _) = games[key] else { return }
         games[key] = channel.map { .loaded($0) }
     }
@@ -118,8 +118,8 @@ actor TimelineService {
     /// never unloaded.
     ///
     /// - Throws: ``TimelineFailure/capacity`` if there is none to unload.
-    private func makeRoom() throws(TimelineFailure) {
-        guard games.count >= TimelineTerms.games else { return }
+    private func makeSpace() throws(TimelineFailure) {
+        guard games.count >= TimelineConsumerLimits.games else { return }
         guard files != nil else { throw .capacity }
         let idle = games.compactMap { key, place -> (TimelineKey, Instant)? in
             guard case .loaded(let channel) = place, let since = channel.idleSince else { return nil }
@@ -127,7 +127,7 @@ actor TimelineService {
         }
         // A recently used game may be about to get a consumer or a change.
         let now = MonotonicClock.now()
-        guard let (key, since) = idle.min(by: { $0.1 < $1.1 }), now - since > TimelineTerms.timeout else {
+        guard let (key, since) = idle.min(by: { $0.1 < $1.1 }), now - since > TimelineConsumerLimits.timeout else {
             throw .capacity
         }
         games[key] = nil
@@ -143,7 +143,9 @@ actor TimelineService {
             let now = MonotonicClock.now()
             for channel in channels {
                 channel.look(turn, at: now)
-                if let since = channel.idleSince, now - since > TimelineTerms.timeout { channel.dropDocument() }
+                if let since = channel.idleSince, now - since > TimelineConsumerLimits.timeout {
+                    channel.dropDocument()
+                }
             }
         }
     }

@@ -52,18 +52,18 @@ final class ContentPreload: PlaybackContent {
             return
         }
         guard let overview = content.overview, overview.kind != .live else { return }
-        var pictures = VideoQueue()
-        var sounds = AudioQueue()
+        var videoQueue = VideoQueue()
+        var audioQueue = AudioQueue()
         while !state.withLock({ $0.isOver }) {
             let isFull =
-                overview.has(.video) ? pictures.count >= VideoQueue.high : sounds.length >= AudioQueue.high
-            if isFull || pictures.isAtLimit || sounds.isAtLimit { return }
+                overview.has(.video) ? videoQueue.count >= VideoQueue.high : audioQueue.length >= AudioQueue.high
+            if isFull || videoQueue.isAtLimit || audioQueue.isAtLimit { return }
             // The player reads again and detects the failure.
             guard let item = try? content.read() else { return }
             switch item {
-            case .picture(let frame, let position, let duration):
-                pictures.append(frame, at: position, duration: duration)
-            case .sound(let frame, let position): sounds.append(frame, at: position)
+            case .frame(let frame, let position, let duration):
+                videoQueue.append(frame, at: position, duration: duration)
+            case .audio(let frame, let position): audioQueue.append(frame, at: position)
             case .subtitle, .metadata, .overview: break
             }
             state.withLock { $0.items.append(item) }
@@ -98,12 +98,12 @@ final class ContentPreload: PlaybackContent {
             return state.items[state.given]
         }
         if let item { return item }
-        forget()
+        discard()
         return try content.read()
     }
 
     /// Removes the items.
-    private func forget() {
+    private func discard() {
         state.withLock { state in
             state.items = []
             state.given = 0
@@ -111,7 +111,7 @@ final class ContentPreload: PlaybackContent {
     }
 
     func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan {
-        forget()
+        discard()
         return try content.seek(to: position)
     }
 
@@ -128,7 +128,7 @@ final class ContentPreload: PlaybackContent {
         state.withLock { $0.isOver = true }
         interrupt()
         thread.withLock { $0 }?.join()
-        forget()
+        discard()
         content.close()
     }
 }

@@ -45,7 +45,7 @@ final class WebContent: PlaybackContent {
     }
 
     /// The media type and the first bytes of the response.
-    private final class Beginning: Sendable {
+    private final class ResponseBeginning: Sendable {
         let bytes = Mutex<[UInt8]>([])
         let type = Mutex<String?>(nil)
         let result = Mutex<Result<Bool, PlaybackError>?>(nil)
@@ -54,7 +54,7 @@ final class WebContent: PlaybackContent {
     /// Requests the first bytes and returns whether they are those of a playlist. Throws a ``PlaybackError`` if the
     /// server rejects the request or does not respond.
     private func isPlaylist() throws(PlaybackError) -> Bool {
-        let beginning = Beginning()
+        let beginning = ResponseBeginning()
         let (address, timeout, wait) = (address, configuration.timeout, wait)
         let task = Task {
             let result: Result<Bool, PlaybackError>
@@ -85,7 +85,7 @@ final class WebContent: PlaybackContent {
     }
 
     /// Whether the response is a playlist.
-    private static func isPlaylist(_ beginning: Beginning) -> Bool {
+    private static func isPlaylist(_ beginning: ResponseBeginning) -> Bool {
         if let type = beginning.type.withLock({ $0 }), types.contains(type) { return true }
         var text = beginning.bytes.withLock { $0 }[...]
         if text.starts(with: [0xEF, 0xBB, 0xBF]) { text = text.dropFirst(3) }

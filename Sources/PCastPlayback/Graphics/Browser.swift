@@ -25,7 +25,7 @@ final class Browser: Sendable {
         var enders: [CheckedContinuation<PageError, Never>] = []
         /// Whether the process has ended and the profile was removed.
         var isGone = false
-        var leavers: [CheckedContinuation<Void, Never>] = []
+        var exitWaiters: [CheckedContinuation<Void, Never>] = []
     }
 
     /// A command of the protocol.
@@ -54,7 +54,7 @@ final class Browser: Sendable {
     /// The timeout of a command, after which the browser is ended.
     private static let timeout = Duration.seconds(60)
     /// The time for the browser to exit before it is killed.
-    private static let farewell = Duration.seconds(5)
+    private static let exitTimeout = Duration.seconds(5)
 
     private let socket: ProcessSocket
     private let process: SpawnedProcess
@@ -153,7 +153,7 @@ final class Browser: Sendable {
     }
 
     /// Sends a command without waiting for its result.
-    func tell(_ method: String, _ parameters: JSONValue, session: String?) {
+    func notify(_ method: String, _ parameters: JSONValue, session: String?) {
         let number = state.withLock { state in
             state.number += 1
             return state.number
@@ -200,12 +200,12 @@ final class Browser: Sendable {
         end(.ended("the browser has ended"))
         _ = process.wait()
         try? FileManager.default.removeItem(at: profile)
-        let leavers = state.withLock { state in
+        let exitWaiters = state.withLock { state in
             state.isGone = true
-            defer { state.leavers = [] }
-            return state.leavers
+            defer { state.exitWaiters = [] }
+            return state.exitWaiters
         }
-        for continuation in leavers { continuation.resume() }
+        for continuation in exitWaiters { continuation.resume() }
     }
 
     /// Handles a message.
@@ -236,7 +236,7 @@ final class Browser: Sendable {
         // The browser exits when the connection is closed.
         socket.end()
         Task { [process] in
-            try? await Task.sleep(for: Self.farewell)
+            try? await Task.sleep(for: Self.exitTimeout)
             process.send(SIGKILL)
         }
     }
@@ -253,10 +253,10 @@ final class Browser: Sendable {
     }
 
     /// Waits until the process has ended and the profile was removed.
-    func gone() async {
+    func awaitExit() async {
         await withCheckedContinuation { continuation in
             let isGone = state.withLock { state in
-                if !state.isGone { state.leavers.append(continuation) }
+                if !state.isGone { state.exitWaiters.append(continuation) }
                 return state.isGone
             }
             if isGone { continuation.resume() }

@@ -4,7 +4,7 @@ public import PCastCore
 import PCastJSON
 import Synchronization
 
-/// A web page that is rendered over the frames of a ``PlaybackOutlet``, for viewers without a browser.
+/// A web page that is rendered over the frames of a ``PlaybackCapture``, for viewers without a browser.
 ///
 /// The page has its own layout size and is scaled to each frame. Its background is transparent unless the page sets
 /// one. A headless Chromium renders it after each change. The newest image is drawn over the frames until the next one,
@@ -18,10 +18,10 @@ public final class RenderedPage: Sendable {
     /// `isSandboxed` is false, pages run without a sandbox, as Chromium requires for root; a page that exploits the
     /// browser then has all permissions of this process. Throws a ``PageError``.
     public static func open(
-        _ address: String, dimensions: Dimensions = Dimensions(width: 1280, height: 720), over outlet: PlaybackOutlet,
+        _ address: String, dimensions: Dimensions = Dimensions(width: 1280, height: 720), over capture: PlaybackCapture,
         browser: String = "chromium", isSandboxed: Bool = true
     ) async throws(PageError) -> RenderedPage {
-        let layer = PageLayer(over: outlet)
+        let layer = PageLayer(over: capture)
         let page = RenderedPage(
             try Browser(browser, isSandboxed: isSandboxed) { event, browser in
                 Self.take(event, of: browser, onto: layer)
@@ -71,12 +71,12 @@ public final class RenderedPage: Sendable {
         case "Page.screencastFrame":
             // The acknowledgment is immediate: Chromium drops frames while two are not acknowledged, and the last frame
             // of a still page would be lost.
-            browser.tell(
+            browser.notify(
                 "Page.screencastFrameAck", ["sessionId": event.parameters["sessionId"] ?? .null],
                 session: event.session)
-            if let text = event.parameters["data"]?.string { layer.lay(text) }
+            if let text = event.parameters["data"]?.string { layer.setGraphic(text) }
         case "Page.javascriptDialogOpening":
-            browser.tell("Page.handleJavaScriptDialog", ["accept": false], session: event.session)
+            browser.notify("Page.handleJavaScriptDialog", ["accept": false], session: event.session)
         case "Inspector.targetCrashed":
             browser.end(.ended("the page crashed"))
         default: break
@@ -95,7 +95,7 @@ public final class RenderedPage: Sendable {
     public func close() async {
         browser.end(.ended("it was closed"))
         layer.remove()
-        await browser.gone()
+        await browser.awaitExit()
     }
 }
 
@@ -113,13 +113,13 @@ private final class PageLayer: Sendable {
     /// The minimum interval between two images.
     private static let interval = Duration.milliseconds(33)
 
-    private let outlet: PlaybackOutlet
+    private let capture: PlaybackCapture
     private let state = Mutex(State())
 
-    init(over outlet: PlaybackOutlet) { self.outlet = outlet }
+    init(over capture: PlaybackCapture) { self.capture = capture }
 
     /// Draws an image, a PNG file in Base64, when its interval allows.
-    func lay(_ drawing: String) {
+    func setGraphic(_ drawing: String) {
         let begins = state.withLock { state in
             state.waiting = drawing
             defer { state.isLaying = true }
@@ -131,7 +131,7 @@ private final class PageLayer: Sendable {
                 if let bytes = Data(base64Encoded: drawing),
                     let graphic = try? Graphic(premultipliedPNG: Array(bytes))
                 {
-                    state.withLock { if !$0.isRemoved { outlet.lay(graphic) } }
+                    state.withLock { if !$0.isRemoved { capture.setGraphic(graphic) } }
                 }
                 try? await Task.sleep(for: Self.interval)
             }
@@ -150,7 +150,7 @@ private final class PageLayer: Sendable {
     /// Removes the layer.
     func remove() {
         state.withLock { state in
-            if !state.isRemoved { outlet.lay(nil) }
+            if !state.isRemoved { capture.setGraphic(nil) }
             state.isRemoved = true
         }
     }

@@ -12,7 +12,7 @@ public final class FrameComposition: Sendable {
         /// The last frame before scaling; nil before the first.
         var last: VideoFrame?
         var shownAt: Instant?
-        nonisolated(unsafe) let squeezer = FrameSqueezer()
+        nonisolated(unsafe) let squeezeBack = SqueezeBackScaler()
     }
 
     /// The animation of the scale.
@@ -24,7 +24,7 @@ public final class FrameComposition: Sendable {
     /// The interval between two frames of an animation.
     private static let interval = DispatchTimeInterval.milliseconds(16)
     /// The minimum time since the last frame before an animation draws another.
-    private static let leastInterval = TimeSpan.milliseconds(12)
+    private static let minimumInterval = TimeSpan.milliseconds(12)
 
     private let sink: @Sendable (VideoFrame) -> Void
     /// The state, which is locked while a frame is passed to the sink, because the sink accepts one at a time.
@@ -62,26 +62,26 @@ public final class FrameComposition: Sendable {
         let isOver = animation.isOver(at: now)
         state.withLock { state in
             // New frames are drawn when they arrive, so a step between them is not necessary.
-            if isOver || state.shownAt.map({ now - $0 >= Self.leastInterval }) ?? true { draw(&state, at: now) }
+            if isOver || state.shownAt.map({ now - $0 >= Self.minimumInterval }) ?? true { draw(&state, at: now) }
         }
-        let goesOn = motion.withLock { motion in
+        let continuesHere = motion.withLock { motion in
             // Meanwhile another animation may have begun.
             motion.isStepping = !isOver || motion.animation != animation
             return motion.isStepping
         }
-        if goesOn { queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.step() } }
+        if continuesHere { queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.step() } }
     }
 
     /// Draws the last frame at the current scale.
     private func draw(_ state: inout State, at now: Instant) {
         guard let frame = state.last else { return }
         state.shownAt = now
-        let place = motion.withLock { $0.animation.frame(at: now) }
-        guard place != .full else { return sink(frame) }
+        let scaledFrame = motion.withLock { $0.animation.frame(at: now) }
+        guard scaledFrame != .full else { return sink(frame) }
         let (width, height) = (Double(frame.dimensions.width), Double(frame.dimensions.height))
         let target = FrameRectangle(
-            x: Int((place.x * width).rounded()), y: Int((place.y * height).rounded()),
-            width: Int((place.width * width).rounded()), height: Int((place.height * height).rounded()))
-        sink(state.squeezer.squeeze(frame, into: target))
+            x: Int((scaledFrame.x * width).rounded()), y: Int((scaledFrame.y * height).rounded()),
+            width: Int((scaledFrame.width * width).rounded()), height: Int((scaledFrame.height * height).rounded()))
+        sink(state.squeezeBack.draw(frame, into: target))
     }
 }

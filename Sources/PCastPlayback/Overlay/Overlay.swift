@@ -22,10 +22,10 @@ public final class Overlay: Sendable {
         var isDelivering = false
         var plugins: [any OverlayPlugin] = []
         /// The added plugins that have not received the past events of the lifecycle yet.
-        var newcomers: [any OverlayPlugin] = []
+        var newPlugins: [any OverlayPlugin] = []
         /// The events of the lifecycle that plugins have received.
-        var toldCreated = false
-        var toldLoaded = false
+        var reportedCreated = false
+        var reportedLoaded = false
         var players: [any OverlayPlayerPlugin] = []
         var wakes: [OverlayPage.ID: @Sendable () -> Void] = [:]
         var lastPage = 0
@@ -35,7 +35,7 @@ public final class Overlay: Sendable {
     }
 
     /// The maximum number of outputs that wait for delivery. Further messages of pages are dropped.
-    private static let mostWaiting = 4_096
+    private static let maximumWaiting = 4_096
 
     /// The name of the program in addresses: letters, digits, `.`, `-` and `_`.
     public let program: String
@@ -117,7 +117,7 @@ public final class Overlay: Sendable {
     func post(_ message: OverlayMessage, isPublished: Bool) { handle(.post(message, isPublished: isPublished)) }
 
     /// Posts a message to one page only.
-    public func post(_ message: OverlayMessage, to page: OverlayPage.ID) { handle(.tell(page, message)) }
+    public func post(_ message: OverlayMessage, to page: OverlayPage.ID) { handle(.notify(page, message)) }
 
     /// Sets the player's epoch of the following messages.
     func setEpoch(_ epoch: PlayheadEpoch, isNewItem: Bool) {
@@ -132,19 +132,19 @@ public final class Overlay: Sendable {
 
     /// Adds a plugin beside the player's. If the overlay is created already, the plugin's `create(_:)` is called.
     public func use(_ plugin: any OverlayPlugin) {
-        state.withLock { $0.newcomers.append(plugin) }
+        state.withLock { $0.newPlugins.append(plugin) }
         queue.async { self.admit() }
     }
 
     /// Adds the new plugins and calls their `create(_:)` and `load()` if these events have occurred. It runs on the
     /// queue, so each plugin receives each event once.
     private func admit() {
-        let (newcomers, isCreated, isLoaded) = state.withLock { state in
-            defer { state.newcomers = [] }
-            state.plugins += state.newcomers
-            return (state.newcomers, state.toldCreated, state.toldLoaded)
+        let (newPlugins, isCreated, isLoaded) = state.withLock { state in
+            defer { state.newPlugins = [] }
+            state.plugins += state.newPlugins
+            return (state.newPlugins, state.reportedCreated, state.reportedLoaded)
         }
-        for plugin in newcomers {
+        for plugin in newPlugins {
             if isCreated { plugin.create(self) }
             if isLoaded { plugin.load() }
         }
@@ -154,7 +154,7 @@ public final class Overlay: Sendable {
     public func removeAllAdditionalPlugins() {
         state.withLock { state in
             state.plugins.removeAll { plugin in !state.players.contains { $0 === plugin } }
-            state.newcomers = []
+            state.newPlugins = []
         }
     }
 
@@ -176,14 +176,14 @@ public final class Overlay: Sendable {
     }
 
     /// Handles a text message of a page.
-    func page(_ id: OverlayPage.ID, said text: String) {
+    func page(_ id: OverlayPage.ID, message text: String) {
         // If delivery is slower than the page, more messages would only increase the delay.
-        let isOverrun = state.withLock { $0.outbox.count > Self.mostWaiting }
-        if !isOverrun { handle(.pageSaid(id, text)) }
+        let isOverrun = state.withLock { $0.outbox.count > Self.maximumWaiting }
+        if !isOverrun { handle(.pageMessage(id, text)) }
     }
 
     /// Handles a binary message of a page, which violates the protocol.
-    func pageSaidBytes(_ id: OverlayPage.ID) { handle(.pageSaidBytes(id)) }
+    func pageBinaryMessage(_ id: OverlayPage.ID) { handle(.pageBinaryMessage(id)) }
 
     /// Disconnects a page.
     func closePage(_ id: OverlayPage.ID) {
@@ -265,15 +265,15 @@ public final class Overlay: Sendable {
             for plugin in plugins { plugin.receive(message) }
         case .command(let command): for player in players { player.perform(command) }
         case .created:
-            state.withLock { $0.toldCreated = true }
+            state.withLock { $0.reportedCreated = true }
             for plugin in plugins { plugin.create(self) }
         case .loaded:
-            state.withLock { $0.toldLoaded = true }
+            state.withLock { $0.reportedLoaded = true }
             for plugin in plugins { plugin.load() }
         case .paused: for plugin in plugins { plugin.pause() }
         case .destroyed:
             hub.remove(self)
-            state.withLock { ($0.toldCreated, $0.toldLoaded) = (false, false) }
+            state.withLock { ($0.reportedCreated, $0.reportedLoaded) = (false, false) }
             for plugin in plugins { plugin.destroy() }
             state.withLock { $0.readers.finish() }
         case .wake: break

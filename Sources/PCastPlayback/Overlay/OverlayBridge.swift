@@ -13,7 +13,7 @@ import Synchronization
 /// which prevents DNS rebinding by other websites. Pages must have the same origin.
 public final class OverlayBridge: Sendable {
     /// An overlay with its documents.
-    private struct Place: Sendable {
+    private struct OverlayEntry: Sendable {
         let overlay: Overlay
         let files: OverlayFiles
     }
@@ -23,14 +23,14 @@ public final class OverlayBridge: Sendable {
 
     private let host: String
     private let port: Int
-    private let places: [String: Place]
+    private let entries: [String: OverlayEntry]
 
     /// Creates a server for overlays with different programs; of equal programs the last one counts. `folder` contains
     /// the documents; nil for the example. `host` is an address of this host. `port` is 0 for any free port.
     public init(_ overlays: [Overlay], folder: String? = nil, host: String = "127.0.0.1", port: Int = 0) {
         (self.host, self.port) = (host, port)
         let files = OverlayFiles(folder: folder)
-        places = Dictionary(overlays.map { ($0.program, Place(overlay: $0, files: files)) }) { _, last in last }
+        entries = Dictionary(overlays.map { ($0.program, OverlayEntry(overlay: $0, files: files)) }) { _, last in last }
     }
 
     /// Returns the address of an overlay's page that may control the player. It contains the token in the fragment,
@@ -64,31 +64,32 @@ public final class OverlayBridge: Sendable {
         let parts = request.path.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: true)
         guard request.method == "GET" || request.method == "HEAD" else { return change(request, parts) }
         if request.path == "/bridge.js" { return OverlayFiles.module }
-        guard parts.first == "overlay", parts.count >= 2, let place = places[String(parts[1])],
-            place.overlay.status != .disabled
+        guard parts.first == "overlay", parts.count >= 2, let entry = entries[String(parts[1])],
+            entry.overlay.status != .disabled
         else { return .text(404, "The overlay does not exist.") }
         if parts.count == 2, !request.path.hasSuffix("/") {
             return .init(308, headers: ["Location": "/overlay/\(parts[1])/"])
         }
-        return place.files.document(parts.count > 2 ? parts[2] : "")
+        return entry.files.document(parts.count > 2 ? parts[2] : "")
     }
 
     /// Changes the status of a program for the producer.
     private func change(_ request: WebSite.Request, _ parts: [Substring]) -> WebSite.Answer {
-        guard parts.count == 3, parts[0] == "program", parts[2] == "status", let place = places[String(parts[1])] else {
+        guard parts.count == 3, parts[0] == "program", parts[2] == "status", let entry = entries[String(parts[1])]
+        else {
             return .text(404, "The overlay does not exist.")
         }
         guard request.method == "PUT" else {
             return .init(405, headers: ["Allow": "PUT"])
         }
         guard let authorization = request.authorization, authorization.lowercased().hasPrefix("bearer "),
-            Self.isSame(String(authorization.dropFirst(7).drop { $0 == " " }), place.overlay.controllerToken)
+            Self.isSame(String(authorization.dropFirst(7).drop { $0 == " " }), entry.overlay.controllerToken)
         else { return .init(401, headers: ["WWW-Authenticate": "Bearer"]) }
         let word = request.body.map { String(decoding: $0, as: UTF8.self) } ?? ""
         guard let status = OverlayStatus(rawValue: word.filter { !$0.isWhitespace }) else {
             return .text(400, "The status is invalid: use enabled, hidden or disabled.")
         }
-        place.overlay.status = status
+        entry.overlay.status = status
         return .init(204)
     }
 
@@ -122,7 +123,7 @@ public final class OverlayBridge: Sendable {
         else { return await refuse(connection, .wrongToken) }
         let target = request.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let name = target[0].dropFirst("/bridge/".count)
-        guard let overlay = places[String(name)]?.overlay else { return await refuse(connection, .notLoaded) }
+        guard let overlay = entries[String(name)]?.overlay else { return await refuse(connection, .notLoaded) }
         let query = target.count > 1 ? target[1].split(separator: "&") : []
         let token = query.first { $0.hasPrefix("token=") }.map { String($0.dropFirst("token=".count)) }
         if let token, !token.isEmpty, !Self.isSame(token, overlay.controllerToken) {
@@ -148,8 +149,8 @@ public final class OverlayBridge: Sendable {
                 do {
                     try await connection.forEachMessage { message in
                         switch message {
-                        case .text(let text): overlay.page(id, said: text)
-                        case .binary: overlay.pageSaidBytes(id)
+                        case .text(let text): overlay.page(id, message: text)
+                        case .binary: overlay.pageBinaryMessage(id)
                         }
                     }
                 } catch {

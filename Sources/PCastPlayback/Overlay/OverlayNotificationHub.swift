@@ -42,7 +42,7 @@ final class OverlayNotificationHub: Sendable {
             let observer = center.addObserver(forName: Notification.Name(name), object: nil, queue: nil) {
                 [weak self] notification in
                 guard !(notification.object is Overlay), let message = OverlayMessage(notification) else { return }
-                self?.hear(message, wasTyped: false)
+                self?.handle(message, wasTyped: false)
             }
             state.withLock { $0.observers.append(observer) }
         }
@@ -51,7 +51,7 @@ final class OverlayNotificationHub: Sendable {
         let posts = TypedPosts(messages.makeAsyncIterator())
         let listening = Task { [weak self] in
             while let notification = await posts.next() {
-                if !notification.isOurs { self?.hear(notification.message, wasTyped: true) }
+                if !notification.isOurs { self?.handle(notification.message, wasTyped: true) }
             }
         }
         state.withLock { $0.listening = listening }
@@ -73,7 +73,7 @@ final class OverlayNotificationHub: Sendable {
     }
 
     /// Handles a message of an application: forwards it to the other form and to all overlays.
-    private func hear(_ message: OverlayMessage, wasTyped: Bool) {
+    private func handle(_ message: OverlayMessage, wasTyped: Bool) {
         let overlays = state.withLock { $0.overlays.compactMap(\.value) }
         guard let first = overlays.first else { return }
         if wasTyped { postClassic(message, of: first) } else { postTyped(message, of: first) }

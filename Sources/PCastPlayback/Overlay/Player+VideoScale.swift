@@ -14,7 +14,7 @@ extension Player {
         change { state in
             state.videoScale = scale
             composition.animate(to: scale)
-            tell(.videoScaleChanged(scale), &state)
+            notify(.videoScaleChanged(scale), &state)
         }
         return true
     }

@@ -13,11 +13,11 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         /// The session that was reported as ready; nil for none.
         var readySession: PlaybackSession.ID?
         // The values that were reported last.
-        var toldState: OverlayPlayerState?
-        var toldEpoch: PlayheadEpoch?
+        var reportedState: OverlayPlayerState?
+        var reportedEpoch: PlayheadEpoch?
         /// The time that was reported last in this epoch; nil for none.
-        var toldTime: OverlayTime?
-        var toldTimeAt: Instant?
+        var reportedTime: OverlayTime?
+        var reportedTimeAt: Instant?
         /// The reported visibility of the controls; nil before the first report.
         var controls: OverlayControls?
         /// The changes of the built-in controls since the plugin was created; nil once an overlay reads them.
@@ -57,7 +57,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
                 for await event in events { self?.follow(event) }
             },
             Task { [weak self] in
-                for await _ in positions { self?.tellTime() }
+                for await _ in positions { self?.postTime() }
             },
         ]
         let pending = state.withLock { state in
@@ -83,9 +83,9 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
             }
             let session = player.session
             if let session { overlay.setEpoch(session.playhead.epoch, isNewItem: true) }
-            tellState(&state, overlay)
-            if let session, session.isReady { tellReady(session, &state, overlay) }
-            tellTime(&state, overlay)
+            postState(&state, overlay)
+            if let session, session.isReady { postReady(session, &state, overlay) }
+            postTime(&state, overlay)
         }
     }
 
@@ -114,7 +114,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         state.withLock { state in
             switch event.kind {
             case .videoChanged: overlay.setEpoch(event.epoch, isNewItem: true)
-            case .ready: if let session = event.session { tellReady(session, &state, overlay) }
+            case .ready: if let session = event.session { postReady(session, &state, overlay) }
             case .volumeChanged(let volume): overlay.post(.playerVolume(percent(volume)))
             case .mutedChanged(let isMuted): overlay.post(.playerMute(isMuted))
             case .speedChanged(let speed): overlay.post(.playerSpeed(speed))
@@ -122,50 +122,52 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
             case .error(let error):
                 overlay.post(.playerError(.playerConnectivity(level: .warning, reason: error.description)))
             case .metadata(let metadata): overlay.post(.playerMetadata(metadata.overlayText))
-            case .passedCuePoints(let passage): tellCuePoints(passage, overlay)
+            case .passedCuePoints(let passage): postCuePoints(passage, overlay)
             default: break
             }
-            tellState(&state, overlay)
+            postState(&state, overlay)
             // The seekable range or the wall-clock time may change while nothing else does.
-            tellTime(&state, overlay)
+            postTime(&state, overlay)
         }
     }
 
     /// Posts that a session is ready, once.
-    private func tellReady(_ session: PlaybackSession, _ state: inout State, _ overlay: Overlay) {
+    private func postReady(_ session: PlaybackSession, _ state: inout State, _ overlay: Overlay) {
         guard state.readySession != session.id else { return }
         state.readySession = session.id
         overlay.post(.playerReady)
     }
 
     /// Posts the state after a change.
-    private func tellState(_ state: inout State, _ overlay: Overlay) {
+    private func postState(_ state: inout State, _ overlay: Overlay) {
         let now = player.overlayState
-        guard state.toldState != now else { return }
-        state.toldState = now
+        guard state.reportedState != now else { return }
+        state.reportedState = now
         overlay.post(.playerState(now))
     }
 
     /// Posts the time after a change.
-    private func tellTime() {
+    private func postTime() {
         guard let overlay else { return }
-        state.withLock { tellTime(&$0, overlay) }
+        state.withLock { postTime(&$0, overlay) }
     }
 
     /// Posts the time after a change. During playback it does so at most about four times per second.
-    private func tellTime(_ state: inout State, _ overlay: Overlay) {
+    private func postTime(_ state: inout State, _ overlay: Overlay) {
         guard let playhead = player.playhead else { return }
-        if playhead.epoch != state.toldEpoch {
-            (state.toldEpoch, state.toldTime) = (playhead.epoch, nil)
+        if playhead.epoch != state.reportedEpoch {
+            (state.reportedEpoch, state.reportedTime) = (playhead.epoch, nil)
             overlay.setEpoch(playhead.epoch, isNewItem: false)
         }
         guard let time = self.time(of: playhead, state) else { return }
-        guard time != state.toldTime else { return }
+        guard time != state.reportedTime else { return }
         let now = MonotonicClock.now()
-        if playhead.rate > 0, state.toldTime != nil, let toldAt = state.toldTimeAt, now - toldAt < Self.timeInterval {
+        if playhead.rate > 0, state.reportedTime != nil, let reportedAt = state.reportedTimeAt,
+            now - reportedAt < Self.timeInterval
+        {
             return
         }
-        (state.toldTime, state.toldTimeAt) = (time, now)
+        (state.reportedTime, state.reportedTimeAt) = (time, now)
         overlay.post(.playerTime(time))
     }
 
@@ -188,7 +190,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
 
     /// Posts passed cue points to pages as `cue.passed`. Cue points of a timeline are excluded, because
     /// ``TimelineOverlayPlugin`` posts and withdraws them.
-    private func tellCuePoints(_ passage: CuePointPassage, _ overlay: Overlay) {
+    private func postCuePoints(_ passage: CuePointPassage, _ overlay: Overlay) {
         let playhead = player.playhead
         for cuePoint in passage.cuePoints where cuePoint.position.seconds.isFinite && !cuePoint.isOfTimeline {
             var metadata: JSONObject = [
@@ -221,8 +223,8 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
             ? player.startSeek(to: TimeSpan.milliseconds(moment.millisecondsSinceEpoch)) : player.startSeek(to: moment)
         Task { [weak self] in
             do {
-                _ = try await seek.landing
-                self?.tellTime()
+                _ = try await seek.reachedPosition
+                self?.postTime()
             } catch is CancellationError {
                 // Another seek replaced this one.
             } catch {

@@ -9,11 +9,11 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
     private struct State: Sendable {
         weak var overlay: Overlay?
         var following: Task<Void, Never>?
-        var outgoing: AsyncStream<Word>.Continuation?
+        var outgoing: AsyncStream<BridgeMessage>.Continuation?
     }
 
     /// A message to the other bridge.
-    fileprivate enum Word: Sendable {
+    fileprivate enum BridgeMessage: Sendable {
         /// A request of this overlay.
         case request(OverlayMessage)
         /// The response to a keep-alive message.
@@ -51,13 +51,15 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
                 do {
                     guard let words = self?.open() else { return }
                     try await WebSocketClient().connect(to: address) { [weak self] connection in
-                        try await page.follow(connection, words) { [weak self] in self?.hear($0) }
+                        try await page.follow(connection, words) { [weak self] in self?.handle($0) }
                     }
                 } catch {
                     reason = "\(error)"
                 }
                 // Each loss of the connection is reported once.
-                if !isMissed || page.wasWelcome, !Task.isCancelled { self?.complain("no other screen: \(reason)") }
+                if !isMissed || page.hasReceivedMessage, !Task.isCancelled {
+                    self?.complain("no other screen: \(reason)")
+                }
                 isMissed = true
                 try? await Task.sleep(for: timeout)
             }
@@ -78,15 +80,15 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
     private var overlay: Overlay? { state.withLock { $0.overlay } }
 
     /// Returns a new stream of the messages to send.
-    private func open() -> AsyncStream<Word> {
+    private func open() -> AsyncStream<BridgeMessage> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: Word.self, bufferingPolicy: .bufferingNewest(Self.backlog))
+            of: BridgeMessage.self, bufferingPolicy: .bufferingNewest(Self.backlog))
         state.withLock { $0.outgoing = continuation }
         return stream
     }
 
     /// Handles a message of the other bridge.
-    private func hear(_ envelope: OverlayEnvelope) {
+    private func handle(_ envelope: OverlayEnvelope) {
         switch envelope.event {
         case "bridge.keepalive": say(.alive)
         case "bridge.error":
@@ -103,7 +105,7 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
     // MARK: Requests
 
     /// Sends a message.
-    private func say(_ word: Word) { state.withLock { _ = $0.outgoing?.yield(word) } }
+    private func say(_ word: BridgeMessage) { state.withLock { _ = $0.outgoing?.yield(word) } }
 
     /// Sends a request.
     private func ask(_ message: OverlayMessage) { say(.request(message)) }
@@ -130,24 +132,24 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
 private final class RemotePage: Sendable {
     /// The epoch of the last received message.
     private let epoch = Atomic<Int64>(0)
-    private let welcome = Atomic(false)
+    private let hasMessage = Atomic(false)
 
     /// Whether any message was received.
-    var wasWelcome: Bool { welcome.load(ordering: .relaxed) }
+    var hasReceivedMessage: Bool { hasMessage.load(ordering: .relaxed) }
 
     /// Sends and receives messages until the connection ends.
     func follow(
-        _ connection: WebSocketConnection, _ words: AsyncStream<SecondScreenPlayerPlugin.Word>,
-        _ hear: @escaping @Sendable (OverlayEnvelope) -> Void
+        _ connection: WebSocketConnection, _ words: AsyncStream<SecondScreenPlayerPlugin.BridgeMessage>,
+        _ handle: @escaping @Sendable (OverlayEnvelope) -> Void
     ) async throws {
         try await withThrowingTaskGroup { group in
             group.addTask { try await self.speak(connection, words) }
             defer { group.cancelAll() }
             try await connection.forEachMessage { message in
                 guard case .text(let text) = message, let envelope = try? OverlayEnvelope(text: text) else { return }
-                self.welcome.store(true, ordering: .relaxed)
+                self.hasMessage.store(true, ordering: .relaxed)
                 self.epoch.store(envelope.epoch, ordering: .relaxed)
-                hear(envelope)
+                handle(envelope)
             }
         }
     }
@@ -155,7 +157,7 @@ private final class RemotePage: Sendable {
     /// Sends messages in the order of their sequence numbers. The other bridge ignores a message after one with a
     /// higher number, so only this method sends.
     private func speak(
-        _ connection: WebSocketConnection, _ words: AsyncStream<SecondScreenPlayerPlugin.Word>
+        _ connection: WebSocketConnection, _ words: AsyncStream<SecondScreenPlayerPlugin.BridgeMessage>
     ) async throws {
         var sequence: Int64 = 0
         func say(_ envelope: OverlayEnvelope?) async throws {

@@ -35,7 +35,7 @@ struct AudioQueue {
     /// The next entry to send to the audio output; nil if all were sent.
     var next: Entry? { handed < entries.count ? entries[handed] : nil }
     /// Whether an entry was sent that may not have been played yet.
-    var isHanded: Bool { handed > 0 }
+    var hasUnplayedAudio: Bool { handed > 0 }
 
     /// The duration of the queue.
     var length: TimeSpan { entries.first.map { end! - $0.position } ?? .zero }

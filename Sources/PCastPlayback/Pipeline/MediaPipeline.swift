@@ -15,19 +15,19 @@ public final class MediaPipeline: PlaybackPipeline {
         var isMuted = false
         var volume = 1.0
         var isStopped = false
-        var isReaderResting = false
+        var isReaderIdle = false
         /// The time at which the presenter wakes without a signal; nil for never.
         var sleepEnd: Instant?
-        var isPresenterAsleep = false
+        var isPresenterWaiting = false
     }
 
     /// The interval at which live content is polled for changes while it is not read.
     private static let lookInterval = TimeSpan.milliseconds(500)
     /// The minimum sleep of the presenter, which prevents a busy loop if a passed deadline has no action.
-    private static let leastSleep = TimeSpan.microseconds(500)
+    private static let minimumSleep = TimeSpan.microseconds(500)
 
     private let content: any PlaybackContent
-    private let sound: any AudioOutput
+    private let audio: any AudioOutput
     private let onFrame: @Sendable (VideoFrame) -> Void
     private let onEvent: @Sendable (PipelineEvent) -> Void
     private let state: Mutex<State>
@@ -35,16 +35,16 @@ public final class MediaPipeline: PlaybackPipeline {
     private let presenterSignal = WakeSignal()
     private let threads = Mutex<[WorkerThread]>([])
 
-    /// Creates a paused pipeline, which loads at once. `sound` is stopped with the pipeline. `wallClock` is the
+    /// Creates a paused pipeline, which loads at once. `audio` is stopped with the pipeline. `wallClock` is the
     /// wall-clock time of media without times. `onFrame` and `onEvent` are called on the presenter's thread; `onFrame`
     /// should return before the next frame is due. Throws an ``IOError`` if a thread cannot be created.
     public init(
-        _ content: any PlaybackContent, sound: any AudioOutput = NullAudioOutput(),
+        _ content: any PlaybackContent, audio: any AudioOutput = NullAudioOutput(),
         wallClock: WallClockMapping? = nil,
         onFrame: @escaping @Sendable (VideoFrame) -> Void = { _ in },
         onEvent: @escaping @Sendable (PipelineEvent) -> Void = { _ in }
     ) throws(IOError) {
-        (self.content, self.sound) = (content, sound)
+        (self.content, self.audio) = (content, audio)
         (self.onFrame, self.onEvent) = (onFrame, onEvent)
         state = Mutex(State(presentation: MediaPresentation(at: MonotonicClock.now(), wallClock: wallClock)))
         do throws(IOError) {
@@ -65,8 +65,8 @@ public final class MediaPipeline: PlaybackPipeline {
         readerSignal.raise()
         presenterSignal.raise()
         for thread in threads.withLock({ $0 }) { thread.join() }
-        sound.withdraw()
-        sound.stop()
+        audio.discardPending()
+        audio.stop()
         content.close()
     }
 
@@ -117,11 +117,11 @@ public final class MediaPipeline: PlaybackPipeline {
     /// Seeks to a position, clamped to the seekable range, and returns the epoch of the seek.
     @discardableResult
     public func seek(to position: TimeSpan) -> PlayheadEpoch {
-        let (epoch, isOnItsWay) = command { presentation, now in
+        let (epoch, isPending) = command { presentation, now in
             let epoch = presentation.seek(to: position, at: now)
             return (epoch, presentation.pendingSeek != nil && presentation.isOpen)
         }
-        if isOnItsWay { content.interrupt() }
+        if isPending { content.interrupt() }
         return epoch
     }
 
@@ -159,7 +159,7 @@ public final class MediaPipeline: PlaybackPipeline {
     private func setLoudness(_ change: (inout State) -> Void) {
         state.withLock { state in
             change(&state)
-            sound.volume = state.isMuted ? 0 : state.volume
+            audio.volume = state.isMuted ? 0 : state.volume
         }
     }
 
@@ -190,7 +190,7 @@ public final class MediaPipeline: PlaybackPipeline {
         state.withLock { state in
             if state.isStopped { return nil }
             let task = state.presentation.readerTask()
-            state.isReaderResting = task == .rest
+            state.isReaderIdle = task == .rest
             return task
         }
     }
@@ -215,8 +215,8 @@ public final class MediaPipeline: PlaybackPipeline {
             change { presentation, _ in presentation.selected(track, of: kind, overview: overview) }
         case .seek(let position, let epoch):
             do throws(PlaybackError) {
-                let place = try content.seek(to: position)
-                change { presentation, _ in presentation.sought(to: place, of: epoch) }
+                let reached = try content.seek(to: position)
+                change { presentation, _ in presentation.sought(to: reached, of: epoch) }
             } catch .notSeekable {
                 change { presentation, _ in presentation.couldNotSeek(of: epoch) }
             }
@@ -234,7 +234,7 @@ public final class MediaPipeline: PlaybackPipeline {
         let wakes = state.withLock { state in
             let now = MonotonicClock.now()
             body(&state.presentation, now)
-            guard state.isPresenterAsleep, let deadline = state.presentation.deadline(at: now) else { return false }
+            guard state.isPresenterWaiting, let deadline = state.presentation.deadline(at: now) else { return false }
             return state.sleepEnd.map { deadline < $0 } ?? true
         }
         if wakes { presenterSignal.raise() }
@@ -246,11 +246,11 @@ public final class MediaPipeline: PlaybackPipeline {
     private func present() {
         var nextLook: Instant?
         while true {
-            let lead = sound.lead
+            let lead = audio.lead
             let loaded = content.bufferedPosition
             let output = state.withLock { state -> MediaPresentation.Output? in
                 guard !state.isStopped else { return nil }
-                state.presentation.soundLead = lead
+                state.presentation.audioOutputLatency = lead
                 state.presentation.loaded = loaded
                 return state.presentation.poll(at: MonotonicClock.now())
             }
@@ -269,8 +269,8 @@ public final class MediaPipeline: PlaybackPipeline {
         case .show(let frame):
             state.withLock { $0.lastFrame = frame }
             onFrame(frame)
-        case .hear(let frame, let due): sound.present(frame, at: due)
-        case .withdrawSound: sound.withdraw()
+        case .play(let frame, let due): audio.present(frame, at: due)
+        case .discardAudio: audio.discardPending()
         case .event(let event): onEvent(event)
         case .interruptReader: content.interrupt()
         }
@@ -295,18 +295,18 @@ public final class MediaPipeline: PlaybackPipeline {
     private func sleep(until look: Instant?) -> Bool {
         let (deadline, wakesReader, isStopped) = state.withLock { state in
             let now = MonotonicClock.now()
-            let deadline = state.presentation.deadline(at: now).map { max($0, now + Self.leastSleep) }
+            let deadline = state.presentation.deadline(at: now).map { max($0, now + Self.minimumSleep) }
             state.sleepEnd = Instant.earlier(deadline, look)
-            state.isPresenterAsleep = true
-            let wakesReader = state.isReaderResting && state.presentation.hasWork
-            if wakesReader { state.isReaderResting = false }
+            state.isPresenterWaiting = true
+            let wakesReader = state.isReaderIdle && state.presentation.hasWork
+            if wakesReader { state.isReaderIdle = false }
             return (state.sleepEnd, wakesReader, state.isStopped)
         }
         if wakesReader { readerSignal.raise() }
         if isStopped { return false }
         presenterSignal.wait(until: deadline)
         return state.withLock { state in
-            state.isPresenterAsleep = false
+            state.isPresenterWaiting = false
             return !state.isStopped
         }
     }

@@ -36,12 +36,12 @@ extension MediaPresentation {
     /// Whether more is to be read. Reading resumes at the low mark of a queue, and pauses when all queues reach their
     /// high mark.
     private var wantsMore: Bool {
-        if pictures.isAtLimit || sounds.isAtLimit { return false }
+        if videoQueue.isAtLimit || audioQueue.isAtLimit { return false }
         guard !awaited.isEmpty else { return true }
-        let (pictureMark, soundMark) =
+        let (videoThreshold, audioThreshold) =
             isFilling ? (VideoQueue.high, AudioQueue.high) : (VideoQueue.low, AudioQueue.low)
-        return awaited.contains(.video) && pictures.count < pictureMark
-            || awaited.contains(.audio) && sounds.length < wanted(soundMark)
+        return awaited.contains(.video) && videoQueue.count < videoThreshold
+            || awaited.contains(.audio) && audioQueue.length < wanted(audioThreshold)
     }
 
     /// Returns a duration of audio, increased for audio without video and for higher playback rates.
@@ -57,10 +57,10 @@ extension MediaPresentation {
         if pendingSeek == nil {
             _ = clock.begin(at: position, now: now)
             (beginning, readPosition) = (position, position)
-            phase = .landing(position)
+            phase = .reachedPosition(position)
         } else {
             readPosition = position
-            phase = .landing(nil)
+            phase = .reachedPosition(nil)
         }
         set(overview)
     }
@@ -70,7 +70,7 @@ extension MediaPresentation {
         guard epoch == clock.epoch, pendingSeek != nil else { return }
         pendingSeek = nil
         (beginning, readPosition) = (position, position)
-        phase = .landing(position)
+        phase = .reachedPosition(position)
         isChanged = true
     }
 
@@ -94,7 +94,7 @@ extension MediaPresentation {
             for anchor in overview.anchors { anchors.add(anchor) }
             if let wallClock { anchors.add(wallClock.anchor) }
         }
-        tell(.overview(overview))
+        notify(.overview(overview))
         isChanged = true
     }
 
@@ -103,8 +103,8 @@ extension MediaPresentation {
         if case .overview(let overview) = item { return set(overview) }
         guard epoch == clock.epoch, pendingSeek == nil, phase != .failed else { return }
         switch item {
-        case .picture(let frame, let position, let duration): take(frame, at: position, duration: duration)
-        case .sound(let frame, let position): take(frame, at: position)
+        case .frame(let frame, let position, let duration): take(frame, at: position, duration: duration)
+        case .audio(let frame, let position): take(frame, at: position)
         case .subtitle(let text, let range):
             subtitles.add(text, over: range)
             isChanged = true
@@ -124,18 +124,18 @@ extension MediaPresentation {
         if phase != .showing, position <= beginning {
             // Only the last of the frames before the beginning is displayed.
             if let duration, position < beginning, position + duration <= beginning { return }
-            pictures.removeAll()
+            videoQueue.removeAll()
         }
-        if pictures.isEmpty { isChanged = true }
-        pictures.append(frame, at: position, duration: duration)
+        if videoQueue.isEmpty { isChanged = true }
+        videoQueue.append(frame, at: position, duration: duration)
     }
 
     /// Handles audio.
     private mutating func take(_ frame: AudioFrame, at position: TimeSpan) {
         guard position + frame.length > beginning else { return }
         let early = beginning - position
-        if sounds.next == nil { isChanged = true }
-        sounds.append(frame.dropping(early), at: max(position, beginning))
+        if audioQueue.next == nil { isChanged = true }
+        audioQueue.append(frame.dropping(early), at: max(position, beginning))
     }
 
     /// Handles the end of the content.
@@ -158,15 +158,15 @@ extension MediaPresentation {
     // MARK: Queues
 
     /// The position of the end of all frames that were read.
-    var end: TimeSpan { max(pictures.end ?? beginning, sounds.end ?? beginning) }
+    var end: TimeSpan { max(videoQueue.end ?? beginning, audioQueue.end ?? beginning) }
 
     /// Whether playback does not wait for a medium, because the other medium is far ahead and this one has a gap.
     func isSparse(_ kind: ContentTrack.Kind) -> Bool {
-        let (pictureEnd, soundEnd) = (pictures.end ?? beginning, sounds.end ?? beginning)
+        let (videoEnd, audioEnd) = (videoQueue.end ?? beginning, audioQueue.end ?? beginning)
         return switch kind {
-        case .video: awaited.contains(.audio) && (sounds.isAtLimit || soundEnd >= pictureEnd + Self.farthestApart)
+        case .video: awaited.contains(.audio) && (audioQueue.isAtLimit || audioEnd >= videoEnd + Self.farthestApart)
         case .audio:
-            awaited.contains(.video) && (pictures.isFarAhead || pictureEnd >= soundEnd + Self.farthestApart)
+            awaited.contains(.video) && (videoQueue.isFarAhead || videoEnd >= audioEnd + Self.farthestApart)
         case .subtitles: true
         }
     }
@@ -175,8 +175,10 @@ extension MediaPresentation {
     var available: TimeSpan? {
         if isReadToEnd { return end }
         var earliest: TimeSpan?
-        if awaited.contains(.video), !isSparse(.video), let end = pictures.end { earliest = end }
-        if awaited.contains(.audio), !isSparse(.audio), let end = sounds.end { earliest = min(earliest ?? end, end) }
+        if awaited.contains(.video), !isSparse(.video), let end = videoQueue.end { earliest = end }
+        if awaited.contains(.audio), !isSparse(.audio), let end = audioQueue.end {
+            earliest = min(earliest ?? end, end)
+        }
         return earliest
     }
 }

@@ -6,15 +6,15 @@ extension MediaPresentation {
     /// The lateness at which a frame is dropped if the next one is also due.
     private static let tolerance = TimeSpan.milliseconds(50)
     /// The minimum interval between two frames at a higher playback rate.
-    private static let leastInterval = TimeSpan.milliseconds(12)
+    private static let minimumInterval = TimeSpan.milliseconds(12)
     /// The time before its due time at which audio is sent, in addition to the latency of the output, and the minimum
     /// of this time.
-    private static let soundAhead = TimeSpan.milliseconds(80)
-    private static let leastSoundAhead = TimeSpan.milliseconds(30)
+    private static let audioAhead = TimeSpan.milliseconds(80)
+    private static let minimumAudioAhead = TimeSpan.milliseconds(30)
     /// The tolerance for the end of the loaded media to count as the end of the content.
     private static let endTolerance = TimeSpan.milliseconds(50)
     /// The interval at which the position is reported if no frame reports it.
-    private static let tellingInterval = TimeSpan.milliseconds(100)
+    private static let positionReportInterval = TimeSpan.milliseconds(100)
     /// The distance from the beginning of a live window at which playback resumes, because the window advances
     /// meanwhile.
     private static let evictionMargin = TimeSpan.seconds(1)
@@ -37,19 +37,19 @@ extension MediaPresentation {
         guard phase == .showing else { return nil }
         if stalledAt != nil, clock.isBuffering { return now + Self.lookInterval }
         guard clock.isMoving, !hasEnded else { return nil }
-        var next = pictures.first.flatMap { clock.instant(of: $0.position) }
+        var next = videoQueue.first.flatMap { clock.instant(of: $0.position) }
         func due(_ position: TimeSpan?, before span: TimeSpan = .zero) {
             next = Instant.earlier(next, position.flatMap { clock.instant(of: $0) }.map { $0 - span })
         }
-        due(sounds.next?.position, before: soundLead + Self.leastSoundAhead)
+        due(audioQueue.next?.position, before: audioOutputLatency + Self.minimumAudioAhead)
         due(metadata.first)
         due(subtitles.change(after: clock.position(at: now) + Self.rounding))
         if isReadToEnd {
-            due(pictures.isEmpty ? end : nil)
+            due(videoQueue.isEmpty ? end : nil)
         } else {
             due(available)
         }
-        let telling = (lastTold ?? now) + Self.tellingInterval
+        let telling = (lastReport ?? now) + Self.positionReportInterval
         return Instant.earlier(next, telling)
     }
 
@@ -58,20 +58,20 @@ extension MediaPresentation {
         isChanged = false
         switch phase {
         case .failed, .opening: break
-        case .landing(let position): if let position { land(from: position, at: now) }
+        case .reachedPosition(let position): if let position { completeSeek(from: position, at: now) }
         case .showing: break
         }
         if phase == .showing {
             fill(at: now)
             evict(at: now)
         }
-        if phase == .showing, !hasEnded { pursueEdge(at: now) }
+        if phase == .showing, !hasEnded { catchUpWithEdge(at: now) }
         if phase == .showing, !hasEnded {
-            showPicture(at: now)
-            showWhatStands(at: now)
-            tellText(at: now)
-            handSound(at: now)
-            tellPosition(at: now)
+            showFrame(at: now)
+            showPausedFrame(at: now)
+            reportText(at: now)
+            sendDueAudio(at: now)
+            reportPosition(at: now)
             stall(at: now)
         }
         finish(at: now)
@@ -80,38 +80,38 @@ extension MediaPresentation {
     // MARK: Start
 
     /// Displays the first frame of an epoch, or begins with the audio if there is no video.
-    private mutating func land(from position: TimeSpan, at now: Instant) {
-        if let first = pictures.first {
+    private mutating func completeSeek(from position: TimeSpan, at now: Instant) {
+        if let first = videoQueue.first {
             let covers = first.duration.map { first.position + $0 > position } ?? false
-            guard first.position >= position || covers || pictures.count > 1 || isReadToEnd else { return }
-            land(at: first.position, now)
-            show(pictures.removeFirst())
-            tell(.arrived(first.position))
-            statistics.picturesShown += 1
+            guard first.position >= position || covers || videoQueue.count > 1 || isReadToEnd else { return }
+            completeSeek(at: first.position, now)
+            show(videoQueue.removeFirst())
+            notify(.arrived(first.position))
+            statistics.framesShown += 1
         } else if !awaited.contains(.video) || isSparse(.video) || isReadToEnd {
-            guard sounds.first != nil || isReadToEnd else { return }
-            let first = max(position, sounds.first?.position ?? position)
-            land(at: first, now)
-            tell(.arrived(first))
+            guard audioQueue.first != nil || isReadToEnd else { return }
+            let first = max(position, audioQueue.first?.position ?? position)
+            completeSeek(at: first, now)
+            notify(.arrived(first))
         }
     }
 
     /// Begins at a position, and buffers.
-    private mutating func land(at position: TimeSpan, _ now: Instant) {
+    private mutating func completeSeek(at position: TimeSpan, _ now: Instant) {
         phase = .showing
-        untoldLanding = position
+        unreportedSeekPosition = position
         clock.show(position, of: clock.epoch, available: available, at: now)
         clock.setBuffering(true, of: clock.epoch, at: now)
-        sounds.discard(before: position)
-        lastTold = now
-        beginPursuit(at: now)
+        audioQueue.discard(before: position)
+        lastReport = now
+        beginCatchUp(at: now)
     }
 
     /// Displays a frame, and reports a change of its size.
     private mutating func show(_ entry: VideoQueue.Entry) {
         if dimensions != entry.frame.dimensions {
             dimensions = entry.frame.dimensions
-            tell(.dimensions(entry.frame.dimensions))
+            notify(.dimensions(entry.frame.dimensions))
         }
         outputs.append(.show(entry.frame))
     }
@@ -120,10 +120,10 @@ extension MediaPresentation {
     /// displayed already.
     private mutating func fill(at now: Instant) {
         guard clock.isBuffering, isFilled(at: now) else { return }
-        if let untoldLanding { tell(.landed(untoldLanding)) }
-        untoldLanding = nil
-        let sounds = clock.isPlaying && awaited.contains(.audio)
-        setBuffering(false, at: sounds ? now + soundLead : now)
+        if let unreportedSeekPosition { notify(.landed(unreportedSeekPosition)) }
+        unreportedSeekPosition = nil
+        let hasAudio = clock.isPlaying && awaited.contains(.audio)
+        setBuffering(false, at: hasAudio ? now + audioOutputLatency : now)
         stalledAt = nil
     }
 
@@ -132,12 +132,12 @@ extension MediaPresentation {
         if isReadToEnd { return true }
         let hasStalled = stalledAt != nil
         if awaited.contains(.video), !isSparse(.video),
-            pictures.count < (hasStalled ? VideoQueue.high : VideoQueue.low / 2)
+            videoQueue.count < (hasStalled ? VideoQueue.high : VideoQueue.low / 2)
         {
             return false
         }
         if awaited.contains(.audio), !isSparse(.audio),
-            sounds.length < (hasStalled ? wanted(AudioQueue.high) : soundLead + Self.leastSoundAhead)
+            audioQueue.length < (hasStalled ? wanted(AudioQueue.high) : audioOutputLatency + Self.minimumAudioAhead)
         {
             return false
         }
@@ -163,114 +163,114 @@ extension MediaPresentation {
     // MARK: Playback
 
     /// Displays at most one frame that is due, and drops late ones.
-    private mutating func showPicture(at now: Instant) {
-        while let first = pictures.first, let due = clock.instant(of: first.position), due <= now {
-            let next = pictures.second.flatMap { clock.instant(of: $0.position) }
+    private mutating func showFrame(at now: Instant) {
+        while let first = videoQueue.first, let due = clock.instant(of: first.position), due <= now {
+            let next = videoQueue.second.flatMap { clock.instant(of: $0.position) }
             if let next, next <= now, now - due > Self.tolerance {
-                statistics.picturesDropped += 1
-                _ = pictures.removeFirst()
+                statistics.framesDropped += 1
+                _ = videoQueue.removeFirst()
                 continue
             }
-            if next != nil, clock.playbackRate > 1, let lastDue, due - lastDue < Self.leastInterval {
-                statistics.picturesThinned += 1
-                _ = pictures.removeFirst()
+            if next != nil, clock.playbackRate > 1, let lastDue, due - lastDue < Self.minimumInterval {
+                statistics.framesThinned += 1
+                _ = videoQueue.removeFirst()
                 continue
             }
             lastDue = due
-            show(pictures.removeFirst())
-            statistics.picturesShown += 1
+            show(videoQueue.removeFirst())
+            statistics.framesShown += 1
             statistics.worstLateness = max(statistics.worstLateness, now - due)
             clock.show(first.position, of: clock.epoch, available: available, at: now)
-            tell(.position(first.position))
-            lastTold = now
+            notify(.position(first.position))
+            lastReport = now
             isChanged = true
             return
         }
     }
 
     /// Displays the last frame that was due at a pause, so that the position belongs to the displayed frame.
-    private mutating func showWhatStands(at now: Instant) {
+    private mutating func showPausedFrame(at now: Instant) {
         guard !clock.isPlaying, !clock.isBuffering else { return }
         let position = clock.position(at: now)
-        while let second = pictures.second, second.position <= position {
-            statistics.picturesDropped += 1
-            _ = pictures.removeFirst()
+        while let second = videoQueue.second, second.position <= position {
+            statistics.framesDropped += 1
+            _ = videoQueue.removeFirst()
         }
-        guard let first = pictures.first, first.position <= position else { return }
-        show(pictures.removeFirst())
-        tell(.position(first.position))
-        statistics.picturesShown += 1
+        guard let first = videoQueue.first, first.position <= position else { return }
+        show(videoQueue.removeFirst())
+        notify(.position(first.position))
+        statistics.framesShown += 1
     }
 
     /// Reports subtitles and metadata that are due.
-    private mutating func tellText(at now: Instant) {
+    private mutating func reportText(at now: Instant) {
         let position = clock.position(at: now) + Self.rounding
         let text = subtitles.text(at: position)
         if text != subtitle {
             subtitle = text
-            tell(.subtitle(text))
+            notify(.subtitle(text))
         }
-        while let next = metadata.take(upTo: position) { tell(.metadata(next)) }
+        while let next = metadata.take(upTo: position) { notify(.metadata(next)) }
     }
 
     /// Reports the position if no frame did so for an interval.
-    private mutating func tellPosition(at now: Instant) {
-        guard clock.isMoving, let lastTold, now - lastTold >= Self.tellingInterval else { return }
-        tell(.position(clock.position(at: now)))
-        self.lastTold = now
+    private mutating func reportPosition(at now: Instant) {
+        guard clock.isMoving, let lastReport, now - lastReport >= Self.positionReportInterval else { return }
+        notify(.position(clock.position(at: now)))
+        self.lastReport = now
     }
 
     /// Sends audio that is due soon.
-    private mutating func handSound(at now: Instant) {
+    private mutating func sendDueAudio(at now: Instant) {
         let position = clock.position(at: now)
-        sounds.discard(before: position)
+        audioQueue.discard(before: position)
         guard clock.isMoving else { return }
-        while let next = sounds.next, let due = clock.instant(of: next.position),
-            due - now <= soundLead + Self.soundAhead * (awaited.contains(.video) ? 1 : 4)
+        while let next = audioQueue.next, let due = clock.instant(of: next.position),
+            due - now <= audioOutputLatency + Self.audioAhead * (awaited.contains(.video) ? 1 : 4)
         {
-            _ = sounds.takeNext()
+            _ = audioQueue.takeNext()
             let early = position - next.position
             let frame = next.frame.dropping(early)
             if clock.playbackRate == 1 {
-                hear(frame, at: max(next.position, position))
+                emit(frame, at: max(next.position, position))
             } else {
                 stretch(frame, at: max(next.position, position))
             }
         }
-        guard isReadToEnd, sounds.next == nil, !hasHandedEnd, let end = sounds.end else { return }
-        hasHandedEnd = true
-        finishTempo()
-        hear(Self.trail, at: end)
+        guard isReadToEnd, audioQueue.next == nil, !hasSentEnd, let end = audioQueue.end else { return }
+        hasSentEnd = true
+        finishStretching()
+        emit(Self.trail, at: end)
     }
 
     /// Sends audio for a position.
-    private mutating func hear(_ frame: AudioFrame, at position: TimeSpan) {
+    private mutating func emit(_ frame: AudioFrame, at position: TimeSpan) {
         guard frame.sampleCount > 0, let due = clock.instant(of: position) else { return }
-        outputs.append(.hear(frame, at: due))
+        outputs.append(.play(frame, at: due))
     }
 
     /// Sends audio at another rate, with unchanged pitch.
     private mutating func stretch(_ frame: AudioFrame, at position: TimeSpan) {
-        if let tempoEnd, (position - tempoEnd).magnitude > .milliseconds(10) { finishTempo() }
-        if tempoEnd == nil {
-            tempo = TimeStretcher(channels: frame.channels, rate: clock.playbackRate)
-            tempoOrigin = position
+        if let stretcherEnd, (position - stretcherEnd).magnitude > .milliseconds(10) { finishStretching() }
+        if stretcherEnd == nil {
+            stretcher = TimeStretcher(channels: frame.channels, rate: clock.playbackRate)
+            stretcherOrigin = position
         }
-        tempo?.append(frame)
-        tempoEnd = position + frame.length
-        handStretched()
+        stretcher?.append(frame)
+        stretcherEnd = position + frame.length
+        sendStretchedAudio()
     }
 
     /// Ends the stretching and sends its remaining audio.
-    private mutating func finishTempo() {
-        tempo?.finish()
-        handStretched()
-        (tempo, tempoEnd) = (nil, nil)
+    private mutating func finishStretching() {
+        stretcher?.finish()
+        sendStretchedAudio()
+        (stretcher, stretcherEnd) = (nil, nil)
     }
 
     /// Sends stretched audio.
-    private mutating func handStretched() {
-        while let (frame, offset) = tempo?.read() { hear(frame, at: tempoOrigin + offset) }
+    private mutating func sendStretchedAudio() {
+        while let (frame, offset) = stretcher?.read() { emit(frame, at: stretcherOrigin + offset) }
     }
 
     // MARK: Stalls and the end
@@ -281,29 +281,29 @@ extension MediaPresentation {
             return
         }
         // A waiting frame is due before the end of the available media.
-        guard pictures.first.flatMap({ clock.instant(of: $0.position) }).map({ $0 > now }) ?? true else { return }
+        guard videoQueue.first.flatMap({ clock.instant(of: $0.position) }).map({ $0 > now }) ?? true else { return }
         stalledAt = now
         statistics.stalls += 1
-        endPursuit(at: now)
+        endCatchUp(at: now)
         setBuffering(true, at: now)
-        withdrawSound(at: now)
+        discardAudio(at: now)
     }
 
     /// Reports the end or the failure after all frames were displayed.
     private mutating func finish(at now: Instant) {
         guard phase != .failed else { return }
-        let isOver = pictures.isEmpty && (clock.instant(of: end).map { $0 <= now } ?? false)
+        let isOver = videoQueue.isEmpty && (clock.instant(of: end).map { $0 <= now } ?? false)
         if let failure {
             guard phase != .showing || !clock.isMoving || isOver else { return }
             phase = .failed
             clock.pause(at: now)
-            withdrawSound(at: now)
-            tell(.failed(failure))
+            discardAudio(at: now)
+            notify(.failed(failure))
         } else if phase == .showing, isReadToEnd, isOver, !hasEnded {
             hasEnded = true
             clock.pause(at: now)
-            tell(.position(end))
-            tell(.ended)
+            notify(.position(end))
+            notify(.ended)
         }
     }
 }

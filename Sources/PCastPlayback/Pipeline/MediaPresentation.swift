@@ -12,9 +12,9 @@ struct MediaPresentation {
         /// Display a frame.
         case show(VideoFrame)
         /// Play audio at a time.
-        case hear(AudioFrame, at: Instant)
+        case play(AudioFrame, at: Instant)
         /// Discard the audio that was sent and not played.
-        case withdrawSound
+        case discardAudio
         /// Report an event.
         case event(PipelineEvent)
         /// Interrupt the reader, which has another task.
@@ -26,7 +26,7 @@ struct MediaPresentation {
         /// The content is not open.
         case opening
         /// The first frame or audio of the epoch is pending; nil before the content was sought.
-        case landing(TimeSpan?)
+        case reachedPosition(TimeSpan?)
         /// The epoch is displayed.
         case showing
         /// Playback has failed.
@@ -53,8 +53,8 @@ struct MediaPresentation {
     // The media.
     var overview: ContentOverview?
     var awaited: Set<ContentTrack.Kind> = []
-    var pictures = VideoQueue()
-    var sounds = AudioQueue()
+    var videoQueue = VideoQueue()
+    var audioQueue = AudioQueue()
     var subtitles = SubtitleLine()
     var metadata = MetadataQueue()
     /// The first position of the epoch.
@@ -79,24 +79,24 @@ struct MediaPresentation {
     /// The time at which buffering after playback began; nil otherwise.
     var stalledAt: Instant?
     /// The position of a seek whose completion is not reported yet; nil for none.
-    var untoldLanding: TimeSpan?
+    var unreportedSeekPosition: TimeSpan?
     var lastDue: Instant?
-    var lastTold: Instant?
-    var saysBuffering = true
+    var lastReport: Instant?
+    var reportsBuffering = true
     var dimensions: Dimensions?
     var subtitle: String?
     var statistics = PresentationStatistics()
-    var pursuit = EdgePursuit()
+    var edgeCatchUp = LiveEdgeCatchUp()
 
     // The audio that is sent.
     /// The latency of the audio output.
-    var soundLead = TimeSpan.zero
-    var tempo: TimeStretcher?
-    /// The position at which the audio in `tempo` begins.
-    var tempoOrigin = TimeSpan.zero
-    /// The position at which the audio in `tempo` ends; nil if it is to be recreated.
-    var tempoEnd: TimeSpan?
-    var hasHandedEnd = false
+    var audioOutputLatency = TimeSpan.zero
+    var stretcher: TimeStretcher?
+    /// The position at which the audio in `stretcher` begins.
+    var stretcherOrigin = TimeSpan.zero
+    /// The position at which the audio in `stretcher` ends; nil if it is to be recreated.
+    var stretcherEnd: TimeSpan?
+    var hasSentEnd = false
 
     /// The wall-clock time of media without times; nil for none.
     private(set) var wallClock: WallClockMapping?
@@ -105,7 +105,7 @@ struct MediaPresentation {
     init(at now: Instant, wallClock: WallClockMapping? = nil) {
         self.wallClock = wallClock
         clock = PlayheadClock(at: now)
-        tell(.buffering(true))
+        notify(.buffering(true))
     }
 
     // MARK: Commands
@@ -114,7 +114,7 @@ struct MediaPresentation {
     mutating func play(at now: Instant) {
         guard !clock.isPlaying else { return }
         clock.play(at: beginningOfPlay(at: now))
-        beginPursuit(at: now)
+        beginCatchUp(at: now)
         isChanged = true
     }
 
@@ -122,13 +122,13 @@ struct MediaPresentation {
     mutating func pause(at now: Instant) {
         guard clock.isPlaying else { return }
         clock.pause(at: now)
-        withdrawSound(at: now)
+        discardAudio(at: now)
         isChanged = true
     }
 
     /// Sets the playback rate at a user's request, and restarts the pursuit of the live edge.
     mutating func setRate(_ rate: Double, at now: Instant) {
-        endPursuit(at: now)
+        endCatchUp(at: now)
         play(at: rate, now)
     }
 
@@ -137,7 +137,7 @@ struct MediaPresentation {
         let before = clock.playbackRate
         clock.setRate(rate, at: now)
         guard clock.playbackRate != before else { return }
-        withdrawSound(at: now)
+        discardAudio(at: now)
         isChanged = true
     }
 
@@ -146,7 +146,7 @@ struct MediaPresentation {
     mutating func seek(to position: TimeSpan, at now: Instant) -> PlayheadEpoch {
         guard phase != .failed else { return clock.epoch }
         if isOpen, clock.seekableRange == nil {
-            tell(.landed(clock.position(at: now)))
+            notify(.landed(clock.position(at: now)))
             isChanged = true
             return clock.epoch
         }
@@ -167,7 +167,7 @@ struct MediaPresentation {
     /// for a stall.
     mutating func evict(to position: TimeSpan, at now: Instant) {
         _ = clock.seek(to: position, at: now)
-        tell(.evicted(clock.position(at: now)))
+        notify(.evicted(clock.position(at: now)))
         leave(at: now)
     }
 
@@ -179,8 +179,8 @@ struct MediaPresentation {
         case .subtitles: subtitles.removeAll()
         case .audio:
             if track == nil {
-                withdrawSound(at: now)
-                sounds.removeAll()
+                discardAudio(at: now)
+                audioQueue.removeAll()
             }
         case .video: break
         }
@@ -189,21 +189,21 @@ struct MediaPresentation {
 
     /// Discards all media and results of the previous epoch.
     private mutating func leave(at now: Instant) {
-        endPursuit(at: now)
+        endCatchUp(at: now)
         pendingSeek = clock.position(at: now)
         outputs.removeAll { $0.isVoidAfterSeek }
-        withdrawSound(at: now)
-        pictures.removeAll()
-        sounds.removeAll()
+        discardAudio(at: now)
+        videoQueue.removeAll()
+        audioQueue.removeAll()
         metadata.removeAll()
-        (isReadToEnd, failure, hasEnded, hasHandedEnd) = (false, nil, false, false)
-        (stalledAt, lastDue, loaded, untoldLanding) = (nil, nil, nil, nil)
+        (isReadToEnd, failure, hasEnded, hasSentEnd) = (false, nil, false, false)
+        (stalledAt, lastDue, loaded, unreportedSeekPosition) = (nil, nil, nil, nil)
         isFilling = true
         if subtitle != nil {
             subtitle = nil
-            tell(.subtitle(nil))
+            notify(.subtitle(nil))
         }
-        if isOpen { phase = .landing(nil) }
+        if isOpen { phase = .reachedPosition(nil) }
         setBuffering(true, at: now)
         isChanged = true
     }
@@ -211,28 +211,28 @@ struct MediaPresentation {
     // MARK: Events
 
     /// Adds an event.
-    mutating func tell(_ kind: PipelineEvent.Kind) { outputs.append(.event(PipelineEvent(kind, of: clock.epoch))) }
+    mutating func notify(_ kind: PipelineEvent.Kind) { outputs.append(.event(PipelineEvent(kind, of: clock.epoch))) }
 
     /// Records whether there is no frame to display, and reports a change.
     mutating func setBuffering(_ buffering: Bool, at now: Instant) {
         clock.setBuffering(buffering, of: clock.epoch, at: now)
-        guard saysBuffering != buffering else { return }
-        saysBuffering = buffering
-        tell(.buffering(buffering))
+        guard reportsBuffering != buffering else { return }
+        reportsBuffering = buffering
+        notify(.buffering(buffering))
     }
 
     /// Discards audio that was sent and not played. It is sent again when playback resumes.
-    mutating func withdrawSound(at now: Instant) {
-        outputs.removeAll { if case .hear = $0 { true } else { false } }
-        if sounds.isHanded { outputs.append(.withdrawSound) }
-        sounds.rewind()
-        (tempo, tempoEnd, hasHandedEnd) = (nil, nil, false)
+    mutating func discardAudio(at now: Instant) {
+        outputs.removeAll { if case .play = $0 { true } else { false } }
+        if audioQueue.hasUnplayedAudio { outputs.append(.discardAudio) }
+        audioQueue.rewind()
+        (stretcher, stretcherEnd, hasSentEnd) = (nil, nil, false)
     }
 
     /// Returns the time at which the position starts to advance: now, or when audio can be heard.
     func beginningOfPlay(at now: Instant) -> Instant {
         guard phase == .showing, !clock.isBuffering, awaited.contains(.audio) else { return now }
-        return now + soundLead
+        return now + audioOutputLatency
     }
 }
 
@@ -240,8 +240,8 @@ extension MediaPresentation.Output {
     /// Whether the output is invalid in another epoch.
     fileprivate var isVoidAfterSeek: Bool {
         switch self {
-        case .show, .hear: true
-        case .withdrawSound, .interruptReader: false
+        case .show, .play: true
+        case .discardAudio, .interruptReader: false
         case .event(let event):
             switch event.kind {
             case .arrived, .landed, .position, .metadata, .ended: true

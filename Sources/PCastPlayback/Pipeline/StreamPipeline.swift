@@ -41,7 +41,7 @@ public final class StreamPipeline: PlaybackPipeline {
     ) throws(IOError) {
         (self.name, self.options) = (name, options)
         (self.onFrame, self.onEvent) = (onFrame, onEvent)
-        let worker = try WorkerThread(name: "tell-stream") { [self] in tell() }
+        let worker = try WorkerThread(name: "tell-stream") { [self] in notify() }
         thread.withLock { $0 = worker }
         let task = Task { [self] in
             do throws(PlaybackError) {
@@ -248,7 +248,7 @@ public final class StreamPipeline: PlaybackPipeline {
     }
 
     /// Reports events until the pipeline stops.
-    private func tell() {
+    private func notify() {
         while true {
             let (event, deadline, isStopped) = state.withLock { state in
                 state.presentation.advance(to: MonotonicClock.now())

@@ -24,10 +24,10 @@ struct StreamPresentation {
     private var position = TimeSpan.zero
     private var lastShown: Instant?
     private var lastAnchor: TimeSpan?
-    private var saysBuffering = true
+    private var reportsBuffering = true
     private var hasLanded = false
     private var dimensions: Dimensions?
-    private var hasPictures = true
+    private var hasVideo = true
     private var tracks: [ContentTrack] = []
     /// Whether there have been captions.
     private var hasCaptions = false
@@ -42,14 +42,14 @@ struct StreamPresentation {
     /// Creates the state of a paused stream that is not open.
     init(at now: Instant) {
         clock = PlayheadClock(at: now)
-        tell(.buffering(true))
+        notify(.buffering(true))
     }
 
     /// Returns the next event in order; nil if there is none.
     mutating func poll() -> PipelineEvent? { events.isEmpty ? nil : events.removeFirst() }
 
     /// Adds an event.
-    private mutating func tell(_ kind: PipelineEvent.Kind) { events.append(PipelineEvent(kind, of: clock.epoch)) }
+    private mutating func notify(_ kind: PipelineEvent.Kind) { events.append(PipelineEvent(kind, of: clock.epoch)) }
 
     // MARK: Commands
 
@@ -61,7 +61,7 @@ struct StreamPresentation {
 
     /// Reports the current position as the result of a seek, and returns the current epoch.
     mutating func seek() -> PlayheadEpoch {
-        if hasLanded, !isOver { tell(.landed(position)) }
+        if hasLanded, !isOver { notify(.landed(position)) }
         return clock.epoch
     }
 
@@ -70,7 +70,7 @@ struct StreamPresentation {
     /// Records the tracks of the stream.
     mutating func opened(_ tracks: [ContentTrack]) {
         guard !isOver else { return }
-        hasPictures = tracks.contains { $0.kind == .video }
+        hasVideo = tracks.contains { $0.kind == .video }
         self.tracks = tracks
         tellTracks()
     }
@@ -80,7 +80,7 @@ struct StreamPresentation {
         let all = hasCaptions ? tracks + [Self.captionTrack] : tracks
         var selected = Set(all.map(\.id))
         if !showsCaptions { selected.remove(Self.captionTrack.id) }
-        tell(.overview(ContentOverview(kind: .live, tracks: all, selected: selected)))
+        notify(.overview(ContentOverview(kind: .live, tracks: all, selected: selected)))
     }
 
     // MARK: Captions
@@ -93,7 +93,7 @@ struct StreamPresentation {
             hasCaptions = true
             tellTracks()
         }
-        if showsCaptions { tell(.subtitle(caption)) }
+        if showsCaptions { notify(.subtitle(caption)) }
     }
 
     /// Shows or hides captions.
@@ -101,7 +101,7 @@ struct StreamPresentation {
         guard !isOver, isSelected != showsCaptions else { return }
         showsCaptions = isSelected
         if hasCaptions { tellTracks() }
-        if caption != nil { tell(.subtitle(isSelected ? caption : nil)) }
+        if caption != nil { notify(.subtitle(isSelected ? caption : nil)) }
     }
 
     /// Whether a frame is displayed: the first one always, and later ones unless playback is paused.
@@ -131,22 +131,22 @@ struct StreamPresentation {
         }
         if let size, size != dimensions {
             dimensions = size
-            tell(.dimensions(size))
+            notify(.dimensions(size))
         }
         if !hasLanded {
             hasLanded = true
-            tell(.landed(position))
+            notify(.landed(position))
         }
-        if saysBuffering {
-            saysBuffering = false
-            tell(.buffering(false))
+        if reportsBuffering {
+            reportsBuffering = false
+            notify(.buffering(false))
         }
-        if clock.isPlaying { tell(.position(position)) }
+        if clock.isPlaying { notify(.position(position)) }
     }
 
     /// The time at which the stream counts as buffering; nil while no frame is expected.
     var deadline: Instant? {
-        guard hasPictures, hasLanded, !saysBuffering, !isOver, clock.isPlaying else { return nil }
+        guard hasVideo, hasLanded, !reportsBuffering, !isOver, clock.isPlaying else { return nil }
         return lastShown.map { $0 + Self.timeout }
     }
 
@@ -156,8 +156,8 @@ struct StreamPresentation {
         // The position stops at the last displayed frame.
         clock.setAvailable(position, of: clock.epoch, at: now)
         clock.setBuffering(true, of: clock.epoch, at: now)
-        saysBuffering = true
-        tell(.buffering(true))
+        reportsBuffering = true
+        notify(.buffering(true))
     }
 
     /// Restarts the deadline of buffering after a pause.
@@ -168,9 +168,9 @@ struct StreamPresentation {
         guard !isOver else { return }
         clock.pause(at: now)
         switch info.reason {
-        case .ended, .pcastStop, .custom, .appBackground: tell(.ended)
+        case .ended, .pcastStop, .custom, .appBackground: notify(.ended)
         case .failed, .censored, .maintenance, .capacity, .overload:
-            tell(.failed(.brokeOff(name, reason: info.reasonDescription)))
+            notify(.failed(.brokeOff(name, reason: info.reasonDescription)))
         }
         isOver = true
     }
@@ -179,7 +179,7 @@ struct StreamPresentation {
     mutating func failed(_ error: PlaybackError, at now: Instant) {
         guard !isOver else { return }
         clock.pause(at: now)
-        tell(.failed(error))
+        notify(.failed(error))
         isOver = true
     }
 }

@@ -18,11 +18,11 @@ struct VideoQueue {
     /// The number of frames at which reading pauses.
     static let high = 8
     /// The maximum number of frames.
-    private static let mostPictures = 96
+    private static let maximumFrames = 96
     /// The maximum size of the frames in bytes.
-    private static let mostBytes = 192 << 20
+    private static let maximumBytes = 192 << 20
     /// The assumed duration of the first frame if it is unknown.
-    private static let usualInterval = TimeSpan.milliseconds(40)
+    private static let defaultInterval = TimeSpan.milliseconds(40)
     /// The maximum duration that is derived from the previous interval.
     private static let longestInterval = TimeSpan.seconds(1)
 
@@ -49,14 +49,14 @@ struct VideoQueue {
 
     /// Whether the queue has reached a fraction of its maximum.
     private func fills(_ part: Int, of whole: Int) -> Bool {
-        entries.count >= Self.mostPictures * part / whole
-            || entries.count >= Self.high * 2 && byteCount >= Self.mostBytes * part / whole
+        entries.count >= Self.maximumFrames * part / whole
+            || entries.count >= Self.high * 2 && byteCount >= Self.maximumBytes * part / whole
     }
 
     /// Adds a frame. A frame that is not after the last one is ignored.
     mutating func append(_ frame: VideoFrame, at position: TimeSpan, duration: TimeSpan?) {
         if let last, position <= last { return }
-        let interval = last.map { min(position - $0, Self.longestInterval) } ?? Self.usualInterval
+        let interval = last.map { min(position - $0, Self.longestInterval) } ?? Self.defaultInterval
         entries.append(Entry(frame: frame, position: position, duration: duration))
         byteCount += frame.memory.count
         (last, end) = (position, position + (duration ?? interval))

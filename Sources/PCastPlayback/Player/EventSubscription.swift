@@ -3,7 +3,7 @@ import Synchronization
 /// An internal object that receives each event unchanged, in order with observers and consumers.
 protocol PlayerEventListener: AnyObject, Sendable {
     /// Handles an event.
-    func hear(_ event: PlayerEvent)
+    func handle(_ event: PlayerEvent)
 }
 
 /// The subscription of an observer or a delegate, which are held weakly, or of a consumer or a listener.
@@ -82,7 +82,7 @@ final class EventSubscription: Sendable {
         case .delegate(let delegate):
             guard let value = delegate.value else { return cancel() }
             value.consume(event)
-        case .listener(let listener): listener.hear(event)
+        case .listener(let listener): listener.handle(event)
         }
     }
 }

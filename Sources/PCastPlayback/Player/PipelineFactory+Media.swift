@@ -5,26 +5,26 @@ public import PCastRendering
 
 extension PipelineFactory {
     /// Returns a factory for files, HTTP Live Streaming and streams of platforms. `isHeard` is false for no audio
-    /// output. `surface` displays the frames; nil for none. `outlet` also receives frames and audio, to publish them.
+    /// output. `surface` displays the frames; nil for none. `capture` also receives frames and audio, to publish them.
     /// `configuration` is for HTTP Live Streaming. `subscribe` subscribes to a stream; the default uses its address
     /// (``StreamAddress``).
     public static func media(
-        isHeard: Bool = true, shownOn surface: (any RenderSurface)? = nil, by outlet: PlaybackOutlet? = nil,
+        isHeard: Bool = true, shownOn surface: (any RenderSurface)? = nil, by capture: PlaybackCapture? = nil,
         configuration: HLSContent.Configuration = HLSContent.Configuration(),
         subscribe: @escaping @Sendable (Source) async throws(PlaybackError) -> MediaStream = PipelineFactory.subscribe
     ) -> PipelineFactory {
         let composition = FrameComposition { frame in
-            if let outlet { outlet.show(frame, on: surface) } else { surface?.show(frame) }
+            if let capture { capture.show(frame, on: surface) } else { surface?.show(frame) }
         }
-        let place = MediaOutputs(
-            isHeard: isHeard, composition: composition, outlet: outlet, configuration: configuration,
+        let outputs = MediaOutputs(
+            isHeard: isHeard, composition: composition, capture: capture, configuration: configuration,
             subscribe: subscribe)
         return PipelineFactory(
             composition: composition,
             { source, handler throws(PlaybackError) in
-                if source.deliveryMethod == .pcast { return try place.playStream(source, handler) }
-                return try place.play(try place.content(of: source), of: source, handler)
-            }, preloading: { place.preload($0) })
+                if source.deliveryMethod == .pcast { return try outputs.playStream(source, handler) }
+                return try outputs.play(try outputs.content(of: source), of: source, handler)
+            }, preloading: { outputs.preload($0) })
     }
 
     /// Subscribes to the stream of a source, with the token in its address. Throws
@@ -39,7 +39,7 @@ extension PipelineFactory {
 private struct MediaOutputs: Sendable {
     var isHeard: Bool
     var composition: FrameComposition
-    var outlet: PlaybackOutlet?
+    var capture: PlaybackCapture?
     var configuration: HLSContent.Configuration
     var subscribe: @Sendable (Source) async throws(PlaybackError) -> MediaStream
 
@@ -59,12 +59,12 @@ private struct MediaOutputs: Sendable {
     func play(
         _ content: any PlaybackContent, of source: Source, _ handler: @escaping PipelineFactory.Handler
     ) throws(PlaybackError) -> any PlaybackPipeline {
-        let loudspeaker = isHeard ? try? AudioPresenter(name: "default") : nil
-        var sound: any AudioOutput = loudspeaker ?? NullAudioOutput()
-        if let outlet { sound = OutletAudio(outlet, beside: sound) }
+        let audioDevice = isHeard ? try? AudioPresenter(name: "default") : nil
+        var audio: any AudioOutput = audioDevice ?? NullAudioOutput()
+        if let capture { audio = CapturedAudioOutput(capture, beside: audio) }
         do throws(IOError) {
             return try MediaPipeline(
-                content, sound: sound, wallClock: source.wallClock, onFrame: show, onEvent: handler)
+                content, audio: audio, wallClock: source.wallClock, onFrame: show, onEvent: handler)
         } catch {
             content.close()
             throw .notPlayable(source.name, reason: error.description)
@@ -96,19 +96,19 @@ private struct MediaOutputs: Sendable {
 private final class MediaPreload: PipelinePreload {
     private let content: ContentPreload
     private let source: Source
-    private let place: MediaOutputs
+    private let outputs: MediaOutputs
 
-    init(_ content: ContentPreload, of source: Source, at place: MediaOutputs) {
-        (self.content, self.source, self.place) = (content, source, place)
+    init(_ content: ContentPreload, of source: Source, at outputs: MediaOutputs) {
+        (self.content, self.source, self.outputs) = (content, source, outputs)
     }
 
     /// Returns a pipeline for the preloaded content, or for content that is opened again if the preload is not usable.
     func makePipeline(
         _ handler: @escaping PipelineFactory.Handler
     ) throws(PlaybackError) -> any PlaybackPipeline {
-        if content.isUsable { return try place.play(content, of: source, handler) }
+        if content.isUsable { return try outputs.play(content, of: source, handler) }
         content.close()
-        return try place.play(try place.content(of: source), of: source, handler)
+        return try outputs.play(try outputs.content(of: source), of: source, handler)
     }
 
     /// Closes the content.

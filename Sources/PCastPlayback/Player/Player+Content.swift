@@ -78,19 +78,19 @@ extension Player {
     private func install(_ index: Int, playing: Bool, _ state: inout State) {
         retire(&state)
         let session = PlaybackSession(
-            state.videos[index], of: self, firstEpoch: state.nextEpoch, toldState: state.toldState)
+            state.videos[index], of: self, firstEpoch: state.nextEpoch, reportedState: state.reportedState)
         (state.session, state.index) = (session, index)
-        tell(.videoChanged(session.video), &state)
+        notify(.videoChanged(session.video), &state)
         _ = changeSession(&state) { [isMuted = state.isMuted] session in
             session.setMuted(isMuted)
-            session.settle()
+            session.reportChanges()
             if playing { session.play() }
         }
         var item: NextItem?
         if let next = state.next, next.source == session.source {
             (item, state.next) = (next, nil)
         } else {
-            forgetNext(&state)
+            cancelPreload(&state)
         }
         build(session, run: 0, from: item)
     }
@@ -99,12 +99,12 @@ extension Player {
     private func clear(_ state: inout State) {
         guard state.session != nil else { return }
         retire(&state)
-        forgetNext(&state)
+        cancelPreload(&state)
         (state.session, state.index) = (nil, nil)
-        tell(.videoChanged(nil), &state)
-        guard state.toldState != .idle else { return }
-        state.toldState = .idle
-        tell(.stateChanged(.idle), &state)
+        notify(.videoChanged(nil), &state)
+        guard state.reportedState != .idle else { return }
+        state.reportedState = .idle
+        notify(.stateChanged(.idle), &state)
     }
 
     /// Ends the current session.
@@ -123,7 +123,7 @@ extension Player {
     func itemEnded(_ state: inout State) {
         guard let index = state.index else { return }
         let isLast = index + 1 >= state.videos.count
-        if state.autoAdvance, isLast { tell(.playlistCompleted(state.videos), &state) }
+        if state.autoAdvance, isLast { notify(.playlistCompleted(state.videos), &state) }
         if state.autoAdvance, !isLast {
             install(index + 1, playing: state.autoPlay ?? true, &state)
         } else if state.isLooping {

@@ -11,7 +11,7 @@ extension Player {
     func lookAhead(_ state: inout State) {
         let wanted = nextSource(state)
         guard wanted != state.next?.source else { return }
-        forgetNext(&state)
+        cancelPreload(&state)
         guard let wanted else { return }
         let item = NextItem(wanted)
         state.next = item
@@ -27,7 +27,7 @@ extension Player {
     }
 
     /// Cancels preloading.
-    func forgetNext(_ state: inout State) {
+    func cancelPreload(_ state: inout State) {
         guard let next = state.next else { return }
         state.next = nil
         engine.async { next.cancel() }

@@ -8,7 +8,7 @@ extension Player {
                 guard state.isMuted != newValue else { return }
                 state.isMuted = newValue
                 _ = changeSession(&state) { $0.setMuted(newValue) }
-                tell(.mutedChanged(newValue), &state)
+                notify(.mutedChanged(newValue), &state)
             }
         }
     }
@@ -22,7 +22,7 @@ extension Player {
                 guard state.volume != volume else { return }
                 state.volume = volume
                 _ = changeSession(&state) { $0.livePipeline?.volume = volume }
-                tell(.volumeChanged(volume), &state)
+                notify(.volumeChanged(volume), &state)
             }
         }
     }
@@ -37,7 +37,7 @@ extension Player {
                 guard state.speed != bounded else { return }
                 state.speed = bounded
                 _ = changeSession(&state) { $0.livePipeline?.setRate(bounded) }
-                tell(.speedChanged(bounded), &state)
+                notify(.speedChanged(bounded), &state)
             }
         }
     }
@@ -49,7 +49,7 @@ extension Player {
             change { state in
                 guard state.isLooping != newValue else { return }
                 state.isLooping = newValue
-                tell(.loopChanged(newValue), &state)
+                notify(.loopChanged(newValue), &state)
             }
         }
     }
@@ -61,7 +61,7 @@ extension Player {
             change { state in
                 guard state.aspectMode != newValue else { return }
                 state.aspectMode = newValue
-                tell(.aspectModeChanged(newValue), &state)
+                notify(.aspectModeChanged(newValue), &state)
             }
         }
     }

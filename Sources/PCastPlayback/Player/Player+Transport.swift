@@ -45,28 +45,28 @@ extension Player {
     public func stop() { change { state in _ = changeSession(&state) { $0.stop() } } }
 
     /// Seeks to a position in seconds, clamped to the seekable range. Returns the position that was reached. Throws the
-    /// errors of ``SeekRequest/landing``.
+    /// errors of ``SeekRequest/reachedPosition``.
     @discardableResult
     public func seek(to position: Double) async throws -> Double {
         try await seek(to: TimeSpan(boundedSeconds: position)).seconds
     }
 
     /// Seeks to a position of the item, clamped to the seekable range, once the media is open. Returns the position
-    /// that was reached. Throws the errors of ``SeekRequest/landing``.
+    /// that was reached. Throws the errors of ``SeekRequest/reachedPosition``.
     @discardableResult
     public func seek(to position: TimeSpan) async throws -> TimeSpan {
-        try await startSeek(to: position).landing
+        try await startSeek(to: position).reachedPosition
     }
 
     /// Seeks to the frame of a wall-clock time. Returns the position that was reached. Throws the errors of
-    /// ``SeekRequest/landing``.
+    /// ``SeekRequest/reachedPosition``.
     @discardableResult
-    public func seek(to moment: WallTime) async throws -> TimeSpan { try await startSeek(to: moment).landing }
+    public func seek(to moment: WallTime) async throws -> TimeSpan { try await startSeek(to: moment).reachedPosition }
 
     /// Seeks to the default distance from the live edge. Returns the position that was reached. Throws the errors of
-    /// ``SeekRequest/landing``.
+    /// ``SeekRequest/reachedPosition``.
     @discardableResult
-    public func seekToLiveEdge() async throws -> TimeSpan { try await startSeek(.liveEdge).landing }
+    public func seekToLiveEdge() async throws -> TimeSpan { try await startSeek(.liveEdge).reachedPosition }
 
     /// Starts a seek to a position of the item, in the order of the calls, without waiting. The request can be awaited.
     @discardableResult
@@ -84,7 +84,7 @@ extension Player {
     private func startSeek(_ target: SeekTarget) -> SeekRequest {
         let request = SeekRequest()
         let hasContent = change { state in changeSession(&state) { $0.seek(to: target, request) } } != nil
-        if !hasContent { request.settle(.failed(.notSeekable)) }
+        if !hasContent { request.complete(.failed(.notSeekable)) }
         return request
     }
 }

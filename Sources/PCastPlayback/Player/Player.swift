@@ -18,7 +18,7 @@ public final class Player: PlayerProtocol {
         var index: Int?
         var session: PlaybackSession?
         /// The last state that was reported.
-        var toldState = PlayerState.idle
+        var reportedState = PlayerState.idle
         /// The first epoch of the next session.
         var nextEpoch = 0
         var isMuted = false
@@ -34,14 +34,14 @@ public final class Player: PlayerProtocol {
         var external: (any ExternalPlayback)?
         /// The next item while it is preloaded; nil for none.
         var next: NextItem?
-        var audience = EventAudience()
+        var observers = PlayerObservers()
         /// The delegate of timelines.
         var eventDelegate: WeakEventDelegate?
     }
 
     let pipelines: PipelineFactory
     private let storage = Mutex(State())
-    private let outbox = EventOutbox()
+    private let outbox = EventDispatcher()
     /// The queue on which pipelines are made and stopped, which may block, and on which their events are handled.
     let engine = DispatchQueue(label: "pcast.player")
 
@@ -50,7 +50,7 @@ public final class Player: PlayerProtocol {
 
     deinit {
         let state = storage.withLock { state in
-            state.audience.finish()
+            state.observers.finish()
             return state
         }
         if let next = state.next { engine.async { next.cancel() } }
@@ -68,7 +68,7 @@ public final class Player: PlayerProtocol {
     /// Changes the state while it is locked, and reports the session's events in that order.
     func change<Value: Sendable>(_ body: (inout State) -> Value) -> Value {
         storage.withLock { state in
-            defer { tellSession(&state) }
+            defer { reportSessionEvents(&state) }
             return body(&state)
         }
     }
@@ -78,28 +78,28 @@ public final class Player: PlayerProtocol {
         _ state: inout State, _ body: (inout SessionState) -> Value
     ) -> Value? {
         guard let session = state.session else { return nil }
-        defer { tellSession(&state) }
+        defer { reportSessionEvents(&state) }
         return session.withState { body(&$0) }
     }
 
     /// Reports the events of the session.
-    private func tellSession(_ state: inout State) {
+    private func reportSessionEvents(_ state: inout State) {
         guard let session = state.session else { return }
-        let (told, toldState) = session.withState { ($0.takeTold(), $0.toldState) }
-        state.toldState = toldState
-        for kind in told { tell(kind, &state) }
+        let (events, reportedState) = session.withState { ($0.takePendingEvents(), $0.reportedState) }
+        state.reportedState = reportedState
+        for kind in events { notify(kind, &state) }
     }
 
     /// Reports an event to all observers.
-    func tell(_ kind: PlayerEvent.Kind, _ state: inout State) {
+    func notify(_ kind: PlayerEvent.Kind, _ state: inout State) {
         let epoch =
             state.session.map { session in session.withState { $0.numbered($0.epoch) } }
             ?? PlayheadEpoch(number: state.nextEpoch)
-        state.audience.tell(PlayerEvent(kind, session: state.session, epoch: epoch), through: outbox)
+        state.observers.notify(PlayerEvent(kind, session: state.session, epoch: epoch), through: outbox)
     }
 
     /// Reports current values to a new observer.
-    func tell(_ subscription: EventSubscription, _ kinds: [PlayerEvent.Kind], of session: PlaybackSession) {
+    func notify(_ subscription: EventSubscription, _ kinds: [PlayerEvent.Kind], of session: PlaybackSession) {
         let epoch = session.withState { $0.numbered($0.epoch) }
         for kind in kinds { outbox.post(PlayerEvent(kind, session: session, epoch: epoch), to: [subscription]) }
     }
@@ -166,7 +166,7 @@ public final class Player: PlayerProtocol {
             switch changeSession(&state, { $0.handle(event) }) {
             case .ended: itemEnded(&state)
             case .failed: stop(session.withState { $0.pipeline })
-            case .goesOn, nil: break
+            case .continuesHere, nil: break
             }
             lookAhead(&state)
         }

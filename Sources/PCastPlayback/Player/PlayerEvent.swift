@@ -71,7 +71,7 @@ public struct PlayerEvent: Sendable {
     }
 
     /// Whether the event is a position, which a newer one replaces.
-    var isFleeting: Bool {
+    var isReplaceable: Bool {
         if case .progressed(.at) = kind { true } else { false }
     }
 }

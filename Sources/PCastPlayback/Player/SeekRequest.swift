@@ -36,7 +36,7 @@ public final class SeekRequest: Sendable {
     /// The position that the seek reached, which this property awaits. It throws a ``PlaybackError`` if the content is
     /// not seekable or playback failed. It throws `CancellationError` if another seek replaced this one, the session is
     /// over, or the waiting task was cancelled, which does not end the seek.
-    public var landing: TimeSpan {
+    public var reachedPosition: TimeSpan {
         get async throws {
             let id = state.withLock { state in
                 state.lastID += 1
@@ -66,7 +66,7 @@ public final class SeekRequest: Sendable {
     }
 
     /// Completes the seek. Only the first outcome counts.
-    func settle(_ outcome: Outcome) {
+    func complete(_ outcome: Outcome) {
         let waiting = state.withLock { state in
             guard state.outcome == nil else { return [CheckedContinuation<TimeSpan, any Error>]() }
             state.outcome = outcome

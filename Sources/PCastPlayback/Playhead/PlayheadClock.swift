@@ -46,19 +46,19 @@ public struct PlayheadClock: Sendable {
 
     /// Starts the position from now on.
     public mutating func play(at now: Instant) {
-        settle(at: now)
+        fixPosition(at: now)
         isPlaying = true
     }
 
     /// Stops the position from now on.
     public mutating func pause(at now: Instant) {
-        settle(at: now)
+        fixPosition(at: now)
         isPlaying = false
     }
 
     /// Sets the playback rate, clamped to ``rates``. A value that is not finite or not positive counts as 1.
     public mutating func setRate(_ rate: Double, at now: Instant) {
-        settle(at: now)
+        fixPosition(at: now)
         playbackRate = rate.isFinite && rate > 0 ? min(max(rate, Self.rates.lowerBound), Self.rates.upperBound) : 1
     }
 
@@ -67,7 +67,7 @@ public struct PlayheadClock: Sendable {
     @discardableResult
     public mutating func setBuffering(_ buffering: Bool, of epoch: PlayheadEpoch, at now: Instant) -> Bool {
         guard epoch == self.epoch else { return false }
-        settle(at: now)
+        fixPosition(at: now)
         isBuffering = buffering
         return true
     }
@@ -98,13 +98,13 @@ public struct PlayheadClock: Sendable {
         _ position: TimeSpan, of epoch: PlayheadEpoch, available: TimeSpan? = nil, at now: Instant
     ) -> Bool {
         guard epoch == self.epoch else { return false }
-        let isLanding = isSeeking
+        let isAfterSeek = isSeeking
         let reached = self.position(at: now)
         isSeeking = false
         isBuffering = false
         self.available = available.map { max($0, position) }
         // A frame that is slightly late stops the position. It does not move it back.
-        (shown, shownAt) = (isLanding ? position : max(position, reached), now)
+        (shown, shownAt) = (isAfterSeek ? position : max(position, reached), now)
         return true
     }
 
@@ -146,7 +146,7 @@ public struct PlayheadClock: Sendable {
 
     /// Fixes the position at `now`, so that a change has no effect on the time before. If the last frame is due later
     /// than now, as audio with an output latency is, that time remains.
-    private mutating func settle(at now: Instant) {
+    private mutating func fixPosition(at now: Instant) {
         if now > shownAt { (shown, shownAt) = (position(at: now), now) }
     }
 

@@ -31,13 +31,14 @@ public final class PlaybackSession: Sendable, Identifiable {
 
     private let state: Mutex<SessionState>
 
-    /// Creates a session whose epochs begin at `firstEpoch`. `toldState` is the state that the player reported last.
-    init(_ video: Video, of player: Player, firstEpoch: Int, toldState: PlayerState) {
+    /// Creates a session whose epochs begin at `firstEpoch`. `reportedState` is the state that the player reported last.
+    init(_ video: Video, of player: Player, firstEpoch: Int, reportedState: PlayerState) {
         self.video = video
         self.player = player
         source = video.preferredSource
         state = Mutex(
-            SessionState(source: source, cuePoints: video.cuePoints, firstEpoch: firstEpoch, toldState: toldState))
+            SessionState(
+                source: source, cuePoints: video.cuePoints, firstEpoch: firstEpoch, reportedState: reportedState))
     }
 
     /// Calls `body` with the state while it is locked.

@@ -22,14 +22,14 @@ extension SessionState {
         if lifecycle.hasEnded, overview?.seekableRange != nil { restart() }
         lifecycle.play()
         if isSetToPlay { livePipeline?.play() }
-        settle()
+        reportChanges()
     }
 
     /// Pauses.
     mutating func pause() {
         lifecycle.pause()
         livePipeline?.pause()
-        settle()
+        reportChanges()
     }
 
     /// Pauses at the beginning.
@@ -38,7 +38,7 @@ extension SessionState {
         if isOpen, overview?.seekableRange != nil {
             seek(to: .beginning, SeekRequest())
         } else if let wanted {
-            wanted.request.settle(.superseded)
+            wanted.request.complete(.superseded)
             self.wanted = nil
         }
     }
@@ -46,20 +46,20 @@ extension SessionState {
     /// Restarts at the beginning, with no cue points passed.
     mutating func restart() {
         cuePoints.restart()
-        tell(.progressed(.beforeBeginning))
+        notify(.progressed(.beforeBeginning))
         seek(to: .beginning, SeekRequest())
     }
 
     /// Seeks to a target, once the media is open. An earlier seek is superseded.
     mutating func seek(to target: SeekTarget, _ request: SeekRequest) {
-        guard lifecycle.isAlive else { return request.settle(.failed(.notSeekable)) }
+        guard lifecycle.isAlive else { return request.complete(.failed(.notSeekable)) }
         guard isOpen, let pipeline, let overview else {
-            wanted?.request.settle(.superseded)
+            wanted?.request.complete(.superseded)
             wanted = (target, request)
             return
         }
-        guard let epoch = target.seek(pipeline, overview) else { return request.settle(.failed(.notSeekable)) }
-        seeking?.settle(.superseded)
+        guard let epoch = target.seek(pipeline, overview) else { return request.complete(.failed(.notSeekable)) }
+        seeking?.complete(.superseded)
         (seeking, self.epoch) = (request, epoch)
         leave()
     }
@@ -68,7 +68,7 @@ extension SessionState {
     mutating func leave() {
         show(subtitle: nil)
         lifecycle.seek()
-        settle()
+        reportChanges()
     }
 
     /// Restarts loading after a failure, at `target`. A nil target is the last position, or the live edge of a live
@@ -81,7 +81,7 @@ extension SessionState {
         if let target = target ?? (overview?.kind == .onDemand && hasMoved ? .position(position) : nil) {
             wanted = (target, SeekRequest())
         }
-        settle()
+        reportChanges()
         return true
     }
 
@@ -91,21 +91,21 @@ extension SessionState {
         self.isPlayedElsewhere = isPlayedElsewhere
         livePipeline?.isMuted = isMuted || isPlayedElsewhere
         lifecycle.setCast(isPlayedElsewhere)
-        tell(.externalPlaybackChanged(isPlayedElsewhere))
-        settle()
+        notify(.externalPlaybackChanged(isPlayedElsewhere))
+        reportChanges()
     }
 
     /// Terminates the session and reports its last events. The caller reports the player's new state.
     mutating func terminate() {
-        wanted?.request.settle(.superseded)
-        seeking?.settle(.superseded)
+        wanted?.request.complete(.superseded)
+        seeking?.complete(.superseded)
         (wanted, seeking) = (nil, nil)
         show(subtitle: nil)
         if isPlayedElsewhere {
             isPlayedElsewhere = false
-            tell(.externalPlaybackChanged(false))
+            notify(.externalPlaybackChanged(false))
         }
         lifecycle.terminate()
-        while let event = lifecycle.poll() { tell(.lifecycle(event)) }
+        while let event = lifecycle.poll() { notify(.lifecycle(event)) }
     }
 }

@@ -3,21 +3,21 @@ import PCastCore
 extension SessionState {
     /// Handles an event of the pipeline of the current run.
     mutating func handle(_ event: PipelineEvent) -> Outcome {
-        guard lifecycle.isAlive else { return .goesOn }
+        guard lifecycle.isAlive else { return .continuesHere }
         switch event.kind {
         // The properties of the media are valid in any epoch.
         case .overview(let overview): learn(overview)
-        case .dimensions(let dimensions): tell(.dimensionsChanged(dimensions))
+        case .dimensions(let dimensions): notify(.dimensionsChanged(dimensions))
         case .failed(let error):
             fail(error)
             return .failed
         case .buffering, .arrived, .landed, .position, .subtitle, .metadata, .evicted, .ended:
-            guard event.epoch >= epoch else { return .goesOn }
+            guard event.epoch >= epoch else { return .continuesHere }
             epoch = event.epoch
             // At the end, all frames were displayed, until a seek.
-            return lifecycle.hasEnded ? .goesOn : follow(event.kind)
+            return lifecycle.hasEnded ? .continuesHere : follow(event.kind)
         }
-        return .goesOn
+        return .continuesHere
     }
 
     /// Handles an event of the current epoch.
@@ -25,26 +25,26 @@ extension SessionState {
         switch kind {
         case .buffering(true):
             lifecycle.bufferEmptied()
-            settle()
+            reportChanges()
         case .buffering(false):
             // A seek is complete when its frame is displayed, not when it could be.
             guard seeking == nil else { break }
             lifecycle.bufferFilled()
-            settle()
-        case .arrived(let position): tell(.arrived(position))
-        case .landed(let position): land(at: position)
+            reportChanges()
+        case .arrived(let position): notify(.arrived(position))
+        case .landed(let position): completeSeek(at: position)
         case .position(let position):
             if seeking == nil, lifecycle.isReady { move(to: position) }
         case .subtitle(let text): show(subtitle: text)
-        case .metadata(let metadata): tell(.metadata(metadata))
+        case .metadata(let metadata): notify(.metadata(metadata))
         case .evicted:
             // The pipeline seeks by itself, which also completes an earlier seek.
             seeking = seeking ?? SeekRequest()
             leave()
-        case .ended: return end() ? .ended : .goesOn
+        case .ended: return end() ? .ended : .continuesHere
         case .overview, .dimensions, .failed: break
         }
-        return .goesOn
+        return .continuesHere
     }
 
     /// Records the properties of the media, and reports changes in the required order: media type, duration, seekable
@@ -54,13 +54,13 @@ extension SessionState {
         self.overview = overview
         if mediaType == .undetermined { determine(source?.mediaType(of: overview) ?? .audioVideo) }
         if before.map({ $0.duration != overview.duration }) ?? (overview.duration != nil || overview.kind == .live) {
-            tell(.durationChanged(overview.duration))
+            notify(.durationChanged(overview.duration))
         }
         if before.map({ $0.seekableRange != overview.seekableRange }) ?? true {
-            tell(.seekableRangesChanged(seekableRanges))
+            notify(.seekableRangesChanged(seekableRanges))
         }
         if before.map({ $0.tracks != overview.tracks || $0.selected != overview.selected }) ?? true {
-            tell(.tracksChanged(overview.tracks, selected: overview.selected))
+            notify(.tracksChanged(overview.tracks, selected: overview.selected))
         }
         isOpen = true
         if let wanted {
@@ -72,15 +72,15 @@ extension SessionState {
     /// Records and reports the media type.
     private mutating func determine(_ mediaType: SourceMediaType) {
         self.mediaType = mediaType
-        tell(.mediaTypeDetermined(mediaType))
+        notify(.mediaTypeDetermined(mediaType))
     }
 
     /// Completes a seek at a position.
-    private mutating func land(at position: TimeSpan) {
+    private mutating func completeSeek(at position: TimeSpan) {
         lifecycle.bufferFilled()
-        settle()
+        reportChanges()
         move(to: position)
-        seeking?.settle(.landed(position))
+        seeking?.complete(.landed(position))
         seeking = nil
     }
 
@@ -90,29 +90,29 @@ extension SessionState {
         if !hasMoved, overview?.kind == .live { cuePoints = CuePointProgress(cuePoints.cuePoints, from: .at(position)) }
         hasMoved = true
         self.position = position
-        tell(.progressed(.at(position)))
-        if let passage = cuePoints.move(to: position) { tell(.passedCuePoints(passage)) }
+        notify(.progressed(.at(position)))
+        if let passage = cuePoints.move(to: position) { notify(.passedCuePoints(passage)) }
     }
 
     /// Records and reports the subtitle; nil for none.
     mutating func show(subtitle: String?) {
         guard subtitle != self.subtitle else { return }
         self.subtitle = subtitle
-        tell(.subtitleChanged(subtitle))
+        notify(.subtitleChanged(subtitle))
     }
 
     /// Handles the end of the media, and returns whether the session has ended. If no frame follows a seek, the seek
     /// completes at the end.
     private mutating func end() -> Bool {
         let position = overview?.end ?? position
-        if !lifecycle.isReady || seeking != nil { land(at: position) }
+        if !lifecycle.isReady || seeking != nil { completeSeek(at: position) }
         guard lifecycle.canEnd else { return false }
         if position != self.position { move(to: position) }
         show(subtitle: nil)
-        tell(.progressed(.behindEnd))
-        if let passage = cuePoints.finish() { tell(.passedCuePoints(passage)) }
+        notify(.progressed(.behindEnd))
+        if let passage = cuePoints.finish() { notify(.passedCuePoints(passage)) }
         lifecycle.ended()
-        settle()
+        reportChanges()
         return true
     }
 
@@ -120,11 +120,11 @@ extension SessionState {
     mutating func fail(_ error: PlaybackError, noPlayableSource: Bool = false) {
         if case .brokenPlaylist = error, mediaType == .undetermined { determine(.audioVideo) }
         show(subtitle: nil)
-        wanted?.request.settle(.failed(error))
-        seeking?.settle(.failed(error))
+        wanted?.request.complete(.failed(error))
+        seeking?.complete(.failed(error))
         (wanted, seeking) = (nil, nil)
         lifecycle.failed(error.description, noPlayableSource: noPlayableSource)
-        settle()
-        tell(.error(error))
+        reportChanges()
+        notify(.error(error))
     }
 }

@@ -3,7 +3,7 @@ import PCastCore
 /// The state of one session: the result of its commands and its pipeline's events, with the events to report, in order.
 struct SessionState: Sendable {
     /// The consequence of a command or an event for the player.
-    enum Outcome { case goesOn, ended, failed }
+    enum Outcome { case continuesHere, ended, failed }
 
     /// The source that is played; nil if the video has none.
     let source: Source?
@@ -37,42 +37,42 @@ struct SessionState: Sendable {
     var isPlayedElsewhere = false
 
     /// The events to report, in order.
-    private var told: [PlayerEvent.Kind] = []
+    private var pendingEvents: [PlayerEvent.Kind] = []
     /// The last state that was reported.
-    private(set) var toldState: PlayerState
+    private(set) var reportedState: PlayerState
 
-    init(source: Source?, cuePoints: CuePointCollection, firstEpoch: Int, toldState: PlayerState) {
+    init(source: Source?, cuePoints: CuePointCollection, firstEpoch: Int, reportedState: PlayerState) {
         self.source = source
         self.cuePoints = CuePointProgress(cuePoints)
         self.firstEpoch = firstEpoch
-        self.toldState = toldState
+        self.reportedState = reportedState
     }
 
     // MARK: Reports
 
     /// Adds an event to those to report.
-    mutating func tell(_ kind: PlayerEvent.Kind) { told.append(kind) }
+    mutating func notify(_ kind: PlayerEvent.Kind) { pendingEvents.append(kind) }
 
     /// Returns and removes the events to report.
-    mutating func takeTold() -> [PlayerEvent.Kind] {
-        defer { told = [] }
-        return told
+    mutating func takePendingEvents() -> [PlayerEvent.Kind] {
+        defer { pendingEvents = [] }
+        return pendingEvents
     }
 
     /// Reports changes of the state, and then the lifecycle events that caused them.
-    mutating func settle() {
+    mutating func reportChanges() {
         let state = lifecycle.playerState
-        if state != toldState {
-            toldState = state
-            tell(.stateChanged(state))
+        if state != reportedState {
+            reportedState = state
+            notify(.stateChanged(state))
         }
         while let event = lifecycle.poll() {
-            tell(.lifecycle(event))
+            notify(.lifecycle(event))
             switch event {
             case .ready:
-                tell(.ready)
-                tell(.progressed(.beforeBeginning))
-            case .end: tell(.finished)
+                notify(.ready)
+                notify(.progressed(.beforeBeginning))
+            case .end: notify(.finished)
             default: break
             }
         }

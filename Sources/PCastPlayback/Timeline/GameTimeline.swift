@@ -33,12 +33,12 @@ public final class GameTimeline: Sendable {
         /// when it has arrived.
         var goal: SequenceNumber?
         var attempts = 0
-        var failure: TimelineTrouble?
+        var failure: TimelineFollowError?
         var following: Task<Void, Never>?
         var follower: TimelineFollower?
         var waiting: [CheckedContinuation<Void, any Error>] = []
         var readers = StreamReaders<TimelineDelivery>(.everything(GameTimeline.backlog))
-        var audience: [WeakTimelineAudience] = []
+        var receivers: [WeakTimelineReceiver] = []
         var session: PlaybackSession?
         /// The position of the last displayed frame; nil if none was displayed.
         var position: TimeSpan?
@@ -86,7 +86,7 @@ public final class GameTimeline: Sendable {
     /// Returns whether the service has a timeline of the game and permits a subscription. If not, the reason is logged,
     /// and ``subscriptionFailure`` returns it.
     public func canSubscribeEvents() async -> Bool {
-        do throws(TimelineTrouble) {
+        do throws(TimelineFollowError) {
             guard try await source.exists(try game()) else { throw .noGame }
             note(nil)
             return true
@@ -97,10 +97,10 @@ public final class GameTimeline: Sendable {
     }
 
     /// The reason why the last check or subscription failed; nil if it succeeded, and before the first.
-    public var subscriptionFailure: TimelineTrouble? { state.withLock { $0.failure } }
+    public var subscriptionFailure: TimelineFollowError? { state.withLock { $0.failure } }
 
     /// Records the result of a check or subscription, and logs a failure.
-    private func note(_ failure: TimelineTrouble?) {
+    private func note(_ failure: TimelineFollowError?) {
         let isNew = state.withLock { state in
             defer { state.failure = failure }
             return state.failure != failure
@@ -114,11 +114,11 @@ public final class GameTimeline: Sendable {
     private var gameName: String { "\(configuration.leagueName)/\(configuration.gameId)" }
 
     /// Subscribes to the game, and returns when all past events have arrived. It returns at once if the subscription
-    /// exists. Later, a lost connection is restored automatically. It throws a ``TimelineTrouble`` if the subscription
+    /// exists. Later, a lost connection is restored automatically. It throws a ``TimelineFollowError`` if the subscription
     /// fails. Cancelling the task does not end the wait; ``shutdown()`` does.
     public func subscribeEvents() async throws {
         let game: TimelineGame
-        do throws(TimelineTrouble) {
+        do throws(TimelineFollowError) {
             game = try self.game()
         } catch {
             note(error)
@@ -136,7 +136,7 @@ public final class GameTimeline: Sendable {
             case .idle: player.add(state.withLock { $0.follower } ?? TimelineFollower(self))
             case .subscribing: break
             case .subscribed: continuation.resume()
-            case .over: continuation.resume(throwing: TimelineTrouble.over)
+            case .over: continuation.resume(throwing: TimelineFollowError.over)
             }
         }
     }
@@ -147,23 +147,24 @@ public final class GameTimeline: Sendable {
         state.follower = TimelineFollower(self)
         let source = source
         state.following = Task { [weak self] in
-            while let place = self?.place {
+            while let resumePosition = self?.resumePosition {
                 do {
-                    try await source.follow(game, since: place.since, of: place.log) { [weak self] message in
-                        guard let self else { throw TimelineTrouble.over }
+                    try await source.follow(game, since: resumePosition.since, of: resumePosition.log) {
+                        [weak self] message in
+                        guard let self else { throw TimelineFollowError.over }
                         try take(message)
                     }
                     self?.lost(.unreachable("the connection ended"))
                 } catch {
-                    self?.lost(error as? TimelineTrouble ?? .unreachable("\(error)"))
+                    self?.lost(error as? TimelineFollowError ?? .unreachable("\(error)"))
                 }
                 guard let wait = self?.nextWait, (try? await Task.sleep(for: wait.duration)) != nil else { return }
             }
         }
     }
 
-    /// Returns the game of the configuration. Throws ``TimelineTrouble/broken(_:)`` if league or game is not valid.
-    private func game() throws(TimelineTrouble) -> TimelineGame {
+    /// Returns the game of the configuration. Throws ``TimelineFollowError/broken(_:)`` if league or game is not valid.
+    private func game() throws(TimelineFollowError) -> TimelineGame {
         do throws(TimelineError) {
             return try TimelineGame(league: configuration.leagueName, game: configuration.gameId)
         } catch {
@@ -176,10 +177,10 @@ public final class GameTimeline: Sendable {
     public func shutdown() {
         let (task, follower, waiting, cuePoints) = state.withLock { state in
             defer {
-                let audience = state.audience
-                outbox.async { for each in audience { each.value?.ended() } }
+                let receivers = state.receivers
+                outbox.async { for each in receivers { each.value?.ended() } }
                 (state.phase, state.following, state.follower, state.waiting) = (.over, nil, nil, [])
-                state.audience = []
+                state.receivers = []
                 state.cuePoints = [:]
                 state.readers.finish()
             }
@@ -188,7 +189,7 @@ public final class GameTimeline: Sendable {
         task?.cancel()
         if let follower { player.remove(follower) }
         if let session = cuePoints.0 { player.exchange(cuePoints.1, for: [], of: session) }
-        for continuation in waiting { continuation.resume(throwing: TimelineTrouble.over) }
+        for continuation in waiting { continuation.resume(throwing: TimelineFollowError.over) }
     }
 
     // MARK: Deliveries
@@ -198,7 +199,7 @@ public final class GameTimeline: Sendable {
     public func events() -> AsyncStream<TimelineDelivery> { state.withLock { $0.readers.add() } }
 
     /// Subscribes while `body` runs, and then shuts the timeline down. Past events come first, when they are due. It
-    /// throws a ``TimelineTrouble`` if the subscription fails, or the error of `body`.
+    /// throws a ``TimelineFollowError`` if the subscription fails, or the error of `body`.
     public func withSubscription<Result>(
         _ body: (AsyncStream<TimelineDelivery>) async throws -> Result
     ) async throws -> Result {
@@ -227,7 +228,7 @@ public final class GameTimeline: Sendable {
     // MARK: Service
 
     /// The sequence number and the log after which to resume; nil when the timeline is over.
-    private var place: (since: SequenceNumber, log: TimelineLogID?)? {
+    private var resumePosition: (since: SequenceNumber, log: TimelineLogID?)? {
         state.withLock { $0.following == nil || $0.phase == .over ? nil : ($0.release.log.newest, $0.log) }
     }
 
@@ -242,22 +243,22 @@ public final class GameTimeline: Sendable {
         }
     }
 
-    /// Handles a message of the service. Throws a ``TimelineTrouble`` to end the connection.
+    /// Handles a message of the service. Throws a ``TimelineFollowError`` to end the connection.
     private func take(_ message: TimelineMessage) throws {
         let waiting = try state.withLock { state -> [CheckedContinuation<Void, any Error>] in
-            guard state.phase == .subscribing || state.phase == .subscribed else { throw TimelineTrouble.over }
+            guard state.phase == .subscribing || state.phase == .subscribed else { throw TimelineFollowError.over }
             switch message {
             case .begin(let id, let newest, _):
-                if let log = state.log, log != id { tell(state.release.startOver(), &state) }
+                if let log = state.log, log != id { notify(state.release.startOver(), &state) }
                 (state.log, state.goal) = (id, newest)
             case .changes(let revisions):
                 do throws(TimelineError) {
-                    tell(try state.release.take(revisions, holding: isLeavingPicture(state)), &state)
+                    notify(try state.release.take(revisions, holding: isLeavingFrame(state)), &state)
                 } catch {
-                    throw TimelineTrouble.broken(error)
+                    throw TimelineFollowError.broken(error)
                 }
-            case .refused("not-found", _): throw TimelineTrouble.noGame
-            case .refused(_, let reason): throw TimelineTrouble.refused(reason)
+            case .refused("not-found", _): throw TimelineFollowError.noGame
+            case .refused(_, let reason): throw TimelineFollowError.refused(reason)
             case .behind, .unknown: return []
             }
             state.attempts = 0
@@ -272,12 +273,12 @@ public final class GameTimeline: Sendable {
     }
 
     /// Handles the loss of the connection. A subscription that was not complete fails; otherwise it reconnects.
-    private func lost(_ trouble: TimelineTrouble) {
+    private func lost(_ trouble: TimelineFollowError) {
         let (waiting, follower) = state.withLock {
             state -> ([CheckedContinuation<Void, any Error>], TimelineFollower?) in
             // After a gap or an unreadable message, the log is requested from its beginning.
             if case .broken = trouble, state.phase == .subscribed {
-                tell(state.release.startOver(), &state)
+                notify(state.release.startOver(), &state)
                 state.log = nil
             }
             guard state.phase == .subscribing else { return ([], nil) }
@@ -285,7 +286,7 @@ public final class GameTimeline: Sendable {
                 (state.phase, state.following, state.follower, state.waiting) = (.idle, nil, nil, [])
                 state.log = nil
             }
-            tell(state.release.startOver(), &state)
+            notify(state.release.startOver(), &state)
             return (state.waiting, state.follower)
         }
         if let follower { player.remove(follower) }
@@ -319,7 +320,7 @@ public final class GameTimeline: Sendable {
     private func leave(_ state: inout State) {
         (state.position, state.session) = (nil, nil)
         state.cuePoints = [:]
-        tell(state.release.move(to: nil), &state)
+        notify(state.release.move(to: nil), &state)
     }
 
     /// Releases events up to a displayed frame. A frame from before a seek in progress is ignored, because a frame of
@@ -336,19 +337,20 @@ public final class GameTimeline: Sendable {
             guard state.session === session else { return }
             let isFirst = state.position == nil
             (state.position, state.epoch) = (position, epoch)
-            tell(state.release.move(to: timecode), &state)
+            notify(state.release.move(to: timecode), &state)
             // Events that are released without a frame become cue points with the first frame.
             if isFirst, configuration.spoiler {
                 let release = state.release
                 mark(
-                    TimelineGate.deliveries(from: TimelineShown(), to: release.shown, of: release.log, at: .everything),
+                    TimelineGate.deliveries(
+                        from: DeliveredRevisions(), to: release.shown, of: release.log, at: .everything),
                     &state)
             }
         }
     }
 
     /// Releases events again after the wall-clock times of a session have changed.
-    func learned(of session: PlaybackSession) {
+    func updateClock(of session: PlaybackSession) {
         guard
             let (position, epoch) = state.withLock({ state in
                 state.session === session ? state.position.map { ($0, state.epoch) } : nil
@@ -359,7 +361,7 @@ public final class GameTimeline: Sendable {
 
     /// Whether a seek is in progress. Then the last reported frame must not release events, because a frame of the new
     /// position may be displayed already.
-    private func isLeavingPicture(_ state: State) -> Bool {
+    private func isLeavingFrame(_ state: State) -> Bool {
         guard state.position != nil, let session = state.session else { return false }
         return session.playhead.epoch > state.epoch
     }
@@ -368,31 +370,31 @@ public final class GameTimeline: Sendable {
 
     /// Adds an audience, which receives all that is released, at once and from now on. It has no effect on an audience
     /// that was added before.
-    func add(_ audience: any TimelineAudience) {
+    func add(_ receivers: any TimelineReceiver) {
         state.withLock { state in
-            guard state.phase != .over, !state.audience.contains(where: { $0.value === audience }) else { return }
-            state.audience.append(WeakTimelineAudience(value: audience))
+            guard state.phase != .over, !state.receivers.contains(where: { $0.value === receivers }) else { return }
+            state.receivers.append(WeakTimelineReceiver(value: receivers))
             let release = state.release
             let known = TimelineGate.deliveries(
-                from: TimelineShown(), to: release.shown, of: release.log, at: release.moment)
-            outbox.async { audience.told(known) }
+                from: DeliveredRevisions(), to: release.shown, of: release.log, at: release.moment)
+            outbox.async { receivers.receive(known) }
         }
     }
 
     /// Removes an audience. It receives no more calls.
-    func remove(_ audience: any TimelineAudience) {
-        state.withLock { state in state.audience.removeAll { $0.value == nil || $0.value === audience } }
+    func remove(_ receivers: any TimelineReceiver) {
+        state.withLock { state in state.receivers.removeAll { $0.value == nil || $0.value === receivers } }
     }
 
     /// Reports deliveries to the cue points, the readers, the audiences and the delegate.
-    private func tell(_ deliveries: [TimelineDelivery], _ state: inout State) {
+    private func notify(_ deliveries: [TimelineDelivery], _ state: inout State) {
         guard !deliveries.isEmpty else { return }
         mark(deliveries, &state)
         for delivery in deliveries { state.readers.yield(delivery) }
-        let audience = state.audience
+        let receivers = state.receivers
         outbox.async { [weak self] in
             guard let self, !isOver else { return }
-            for each in audience { each.value?.told(deliveries) }
+            for each in receivers { each.value?.receive(deliveries) }
             guard let delegate = player.eventDelegate else { return }
             for delivery in deliveries {
                 delegate.didReceive(
@@ -416,7 +418,7 @@ public final class GameTimeline: Sendable {
                 type: CuePoint.timelinePrefix + (event.type?.rawValue ?? "event"), at: position,
                 properties: event.object.dictionary)
             state.cuePoints[id] = cuePoint
-            added.append(ReleasedCuePoint(cuePoint: cuePoint, isNews: delivery.type == .added))
+            added.append(ReleasedCuePoint(cuePoint: cuePoint, hasChanged: delivery.type == .added))
         }
         player.exchange(removed, for: added, of: session)
     }

@@ -6,7 +6,7 @@ struct PlayedPlatform: TimelineSource {
     let player: Player
 
     /// Returns whether the platform has a timeline of the game.
-    func exists(_ game: TimelineGame) async throws(TimelineTrouble) -> Bool { try await find(game).exists }
+    func exists(_ game: TimelineGame) async throws(TimelineFollowError) -> Bool { try await find(game).exists }
 
     /// Follows a game on the platform.
     func follow(
@@ -14,7 +14,7 @@ struct PlayedPlatform: TimelineSource {
         _ take: @escaping @Sendable (TimelineMessage) throws -> Void
     ) async throws {
         let (platform, exists) = try await find(game)
-        guard exists else { throw TimelineTrouble.noGame }
+        guard exists else { throw TimelineFollowError.noGame }
         try await platform.follow(game, since: since, of: log, take)
     }
 
@@ -22,17 +22,17 @@ struct PlayedPlatform: TimelineSource {
     /// without one: a stream's token may be valid for that stream only, and a platform on loopback requires none.
     private func find(
         _ game: TimelineGame
-    ) async throws(TimelineTrouble) -> (platform: TimelinePlatform, exists: Bool) {
+    ) async throws(TimelineFollowError) -> (platform: TimelinePlatform, exists: Bool) {
         guard var platform = player.session?.source.flatMap({ TimelinePlatform(of: $0) }) else { throw .noPlatform }
-        let refusal: TimelineTrouble
-        do throws(TimelineTrouble) {
+        let refusal: TimelineFollowError
+        do throws(TimelineFollowError) {
             return (platform, try await platform.exists(game))
         } catch {
             guard case .refused = error, platform.token != nil else { throw error }
             refusal = error
         }
         platform.token = nil
-        do throws(TimelineTrouble) { return (platform, try await platform.exists(game)) } catch { throw refusal }
+        do throws(TimelineFollowError) { return (platform, try await platform.exists(game)) } catch { throw refusal }
     }
 }
 

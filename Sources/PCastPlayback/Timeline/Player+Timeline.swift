@@ -4,7 +4,7 @@ import PCastCore
 struct ReleasedCuePoint: Sendable {
     var cuePoint: CuePoint
     /// Whether it is reported as passed if the playhead is already after it, because its event was just added.
-    var isNews: Bool
+    var hasChanged: Bool
 }
 
 extension CuePoint {
@@ -33,9 +33,9 @@ extension SessionState {
         for cuePoint in removed { cuePoints.cuePoints.remove(cuePoint) }
         for each in added { cuePoints.cuePoints.add(each.cuePoint) }
         let progress = cuePoints.progress
-        let passed = added.filter { $0.isNews && $0.cuePoint.position <= progress }.map(\.cuePoint)
+        let passed = added.filter { $0.hasChanged && $0.cuePoint.position <= progress }.map(\.cuePoint)
         guard !passed.isEmpty else { return }
-        tell(
+        notify(
             .passedCuePoints(
                 CuePointPassage(previous: progress, current: progress, cuePoints: CuePointCollection(passed))))
     }

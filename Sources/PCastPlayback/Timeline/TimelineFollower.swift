@@ -8,7 +8,7 @@ final class TimelineFollower: PlayerEventListener {
     init(_ timeline: GameTimeline) { self.timeline = timeline }
 
     /// Handles an event of the player.
-    func hear(_ event: PlayerEvent) {
+    func handle(_ event: PlayerEvent) {
         guard let timeline, let session = event.session else { return }
         switch event.kind {
         case .videoChanged: timeline.advanced(to: session, in: event.epoch)
@@ -16,7 +16,7 @@ final class TimelineFollower: PlayerEventListener {
         case .arrived(let position), .progressed(.at(let position)):
             timeline.shown(position, of: session, in: event.epoch)
         // Anchors of wall-clock time may have arrived with the ranges.
-        case .seekableRangesChanged: timeline.learned(of: session)
+        case .seekableRangesChanged: timeline.updateClock(of: session)
         case .lifecycle(.terminate): timeline.ended(session)
         default: break
         }

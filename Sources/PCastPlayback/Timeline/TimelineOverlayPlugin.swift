@@ -14,11 +14,11 @@ import Synchronization
 public final class TimelineOverlayPlugin: OverlayPlugin {
     private struct State: Sendable {
         weak var overlay: Overlay?
-        var known = TimelinePageKnowledge()
+        var known = TimelinePageState()
     }
 
     /// The maximum number of messages for one change. More would exceed the queues of pages.
-    private static let mostAtOnce = 64
+    private static let maximumConcurrent = 64
 
     private let timeline: GameTimeline
     private let state = Mutex(State())
@@ -48,20 +48,22 @@ public final class TimelineOverlayPlugin: OverlayPlugin {
     }
 }
 
-extension TimelineOverlayPlugin: TimelineAudience {
+extension TimelineOverlayPlugin: TimelineReceiver {
     /// Sends deliveries to the pages.
-    func told(_ deliveries: [TimelineDelivery]) {
+    func receive(_ deliveries: [TimelineDelivery]) {
         state.withLock { state in
             let messages = deliveries.map { state.known.take($0) }
             guard let overlay = state.overlay else { return }
-            for message in messages.count > Self.mostAtOnce ? state.known.snapshot : messages { overlay.post(message) }
+            for message in messages.count > Self.maximumConcurrent ? state.known.snapshot : messages {
+                overlay.post(message)
+            }
         }
     }
 
     /// Sends an empty snapshot to the pages.
     func ended() {
         state.withLock { state in
-            state.known = TimelinePageKnowledge()
+            state.known = TimelinePageState()
             guard let overlay = state.overlay else { return }
             for message in state.known.snapshot { overlay.post(message) }
         }

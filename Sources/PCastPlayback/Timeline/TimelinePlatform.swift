@@ -17,10 +17,10 @@ public struct TimelinePlatform: TimelineSource {
     /// Creates the source of a platform.
     public init(uri: String, token: String? = nil) { (self.uri, self.token) = (uri, token) }
 
-    /// Returns whether the platform has a timeline of the game. Throws ``TimelineTrouble/refused(_:)`` if the token is
-    /// not valid, or ``TimelineTrouble/unreachable(_:)``.
-    public func exists(_ game: TimelineGame) async throws(TimelineTrouble) -> Bool {
-        let answer: HTTPAnswer
+    /// Returns whether the platform has a timeline of the game. Throws ``TimelineFollowError/refused(_:)`` if the token is
+    /// not valid, or ``TimelineFollowError/unreachable(_:)``.
+    public func exists(_ game: TimelineGame) async throws(TimelineFollowError) -> Bool {
+        let answer: HTTPResult
         do {
             answer = try await HTTPRequests.send("HEAD", address(of: game), headers: headers)
         } catch {
@@ -34,7 +34,7 @@ public struct TimelinePlatform: TimelineSource {
         }
     }
 
-    /// Follows a game over a WebSocket. Throws a ``TimelineTrouble``, or the error of `take`.
+    /// Follows a game over a WebSocket. Throws a ``TimelineFollowError``, or the error of `take`.
     public func follow(
         _ game: TimelineGame, since: SequenceNumber, of log: TimelineLogID?,
         _ take: @escaping @Sendable (TimelineMessage) throws -> Void
@@ -46,12 +46,12 @@ public struct TimelinePlatform: TimelineSource {
                 try await Self.read(connection, take)
             }
         } catch let error as WebError {
-            throw TimelineTrouble.unreachable("\(error)")
+            throw TimelineFollowError.unreachable("\(error)")
         }
     }
 
     /// The time of the last message.
-    private final class Pulse: Sendable {
+    private final class LastMessageTime: Sendable {
         private let last = Mutex(MonotonicClock.now())
 
         /// Records a message now.
@@ -68,7 +68,7 @@ public struct TimelinePlatform: TimelineSource {
     private static func read(
         _ connection: WebSocketConnection, _ take: @escaping @Sendable (TimelineMessage) throws -> Void
     ) async throws {
-        let pulse = Pulse()
+        let pulse = LastMessageTime()
         try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
                 try await connection.forEachMessage { message in
@@ -78,7 +78,7 @@ public struct TimelinePlatform: TimelineSource {
                     do throws(TimelineError) {
                         read = try TimelineMessage(parsing: Array(text.utf8))
                     } catch {
-                        throw TimelineTrouble.broken(error)
+                        throw TimelineFollowError.broken(error)
                     }
                     try take(read)
                 } onActivity: {

@@ -52,8 +52,8 @@ struct AcknowledgedBitrate: Sendable {
         count(size, at: arrival)
         guard let sample = sample(size: size, at: arrival) else { return }
         guard let kilobits else { return self.kilobits = sample }
-        let doubt = Self.uncertainty * abs(kilobits - sample) / max(kilobits, 1)
-        let sampleVariance = doubt * doubt
+        let sampleUncertainty = Self.uncertainty * abs(kilobits - sample) / max(kilobits, 1)
+        let sampleVariance = sampleUncertainty * sampleUncertainty
         let predicted = variance + Self.processVariance
         self.kilobits = (sampleVariance * kilobits + predicted * sample) / (sampleVariance + predicted)
         variance = sampleVariance * predicted / (sampleVariance + predicted)
@@ -71,16 +71,16 @@ struct AcknowledgedBitrate: Sendable {
             burst = InlineArray(repeating: 0)
             newestBurst = number
         } else {
-            for passed in newest..<max(newest, number) { burst[Self.place(passed + 1, of: spans)] = 0 }
+            for passed in newest..<max(newest, number) { burst[Self.slot(passed + 1, of: spans)] = 0 }
             newestBurst = max(newest, number)
             guard newest - number < spans else { return }
         }
-        burst[Self.place(number, of: spans)] += size
+        burst[Self.slot(number, of: spans)] += size
     }
 
     /// Returns the index of an interval. The number of intervals is a power of two, so this is the modulus of negative
     /// numbers as well.
-    private static func place(_ number: Int64, of spans: Int64) -> Int { Int(number & (spans - 1)) }
+    private static func slot(_ number: Int64, of spans: Int64) -> Int { Int(number & (spans - 1)) }
 
     /// Lets the estimate follow the next samples faster.
     mutating func expectChange() { variance += Self.changeVariance }

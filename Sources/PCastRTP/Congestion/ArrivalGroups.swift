@@ -56,7 +56,7 @@ struct ArrivalGroups: Sendable {
         }
         previous = group
         begin(sentAt: sentAt, arrival: arrival)
-        return delta.flatMap { judge($0) }
+        return delta.flatMap { evaluate($0) }
     }
 
     private mutating func begin(sentAt: Instant, arrival: TimeSpan) {
@@ -75,7 +75,7 @@ struct ArrivalGroups: Sendable {
 
     /// Returns the intervals if they are plausible. Reordered groups are ignored; several of them, or a large step,
     /// restart the measurement.
-    private mutating func judge(_ delta: Delta) -> Delta? {
+    private mutating func evaluate(_ delta: Delta) -> Delta? {
         if delta.arrival - delta.send >= Self.maximumJump {
             self = ArrivalGroups()
             return nil

@@ -21,13 +21,13 @@ public struct BandwidthEstimator: Sendable {
     /// The duration without feedback after which delay measurements restart, as in libwebrtc.
     private static let silence = TimeSpan.seconds(Int64(2))
     /// The maximum number of packets that the feedback in one datagram may cover, which is twice the history.
-    static let mostReported = 2 * SentPacketHistory.maximumCapacity
+    static let maximumReported = 2 * SentPacketHistory.maximumCapacity
     /// The upper bound of measured round-trip times.
     private static let longestRoundTrip = TimeSpan.seconds(Int64(5))
     /// The time after a decrease in which no probe is sent.
-    private static let calm = TimeSpan.seconds(Int64(2))
+    private static let probeDelayAfterDecrease = TimeSpan.seconds(Int64(2))
     /// The queuing delay above which no probe is sent.
-    private static let calmQueue = TimeSpan.milliseconds(40)
+    private static let maximumProbeQueue = TimeSpan.milliseconds(40)
     /// The queuing delay above which the path is congested.
     private static let congestedQueue = TimeSpan.milliseconds(80)
 
@@ -56,7 +56,7 @@ public struct BandwidthEstimator: Sendable {
     private var rate: RateController
     private var loss = LossControl()
     private var queue = QueueDelay()
-    private var foreign = CrossTrafficDetector()
+    private var crossTraffic = CrossTrafficDetector()
     private var measurement = ProbeMeasurement()
     /// The limit that the peer requested (REMB); nil for none.
     private var receiverLimit: Bitrate?
@@ -66,7 +66,7 @@ public struct BandwidthEstimator: Sendable {
     private var limitEnded: Instant?
     private var lastReport: Instant?
     /// The number of packets that the feedback in the present datagram may still cover.
-    private var unread = 0
+    private var remainingReports = 0
     /// The time at which packets were first sent on the present path; nil for the first path.
     private var pathSince: Instant?
     /// The round-trip time from transport-wide feedback, smoothed.
@@ -82,7 +82,7 @@ public struct BandwidthEstimator: Sendable {
     /// The time until which a growing delay is expected, because a probe has succeeded and more is sent.
     private var risenUntil: Instant?
     /// The time at which the acknowledged bit rate was last expected to change because of the delay.
-    private var lastHurry: Instant?
+    private var lastRateChange: Instant?
     /// The time after a successful probe in which a growing delay is expected.
     private static let riseTime = TimeSpan.milliseconds(400)
     /// The queuing delay up to which it is expected.
@@ -125,13 +125,17 @@ public struct BandwidthEstimator: Sendable {
     /// Whether more was sent than the path carries, and the queue is not due to cross traffic.
     public var isCongested: Bool { mutating get { isFull } }
 
-    private var isFull: Bool { isLimited && !foreign.isForeign && (queue.value ?? .zero) > Self.congestedQueue }
+    private var isFull: Bool {
+        isLimited && !crossTraffic.isCrossTraffic && (queue.value ?? .zero) > Self.congestedQueue
+    }
 
     /// The congestion state for the pacer.
-    public var pressure: Pacer.Pressure { mutating get { isFull ? .congested : isLimited ? .limited : .none } }
+    public var congestionState: Pacer.CongestionState {
+        mutating get { isFull ? .congested : isLimited ? .limited : .none }
+    }
 
     /// The bit rate that passes the path: the target, or the arriving bit rate if that is higher.
-    public var passingBitrate: Bitrate {
+    public var deliverableBitrate: Bitrate {
         mutating get { max(targetBitrate, acknowledged.bitrate ?? targetBitrate) }
     }
 
@@ -187,9 +191,9 @@ public struct BandwidthEstimator: Sendable {
 
     /// Calls a function with the history entries that the next report probably concerns, at most `count` bytes.
     @inline(__always)
-    public mutating func bringReportedNear(
+    public mutating func prefetchReported(
         _ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void
-    ) { history.bringReportedNear(count, by: bring) }
+    ) { history.prefetchReported(count, by: bring) }
 
     /// Records the total size of packets that were recorded by ``note(_:size:cluster:at:)``. `bytes` includes IP and
     /// UDP headers.
@@ -223,19 +227,19 @@ public struct BandwidthEstimator: Sendable {
         guard reportsArrivals else { return }
         // All messages of a datagram have the same time. The limit is needed because each of about 24 messages may
         // cover 65,535 packets.
-        if lastReport != now { unread = Self.mostReported }
-        guard feedback.packetCount <= unread else { return }
-        unread -= feedback.packetCount
-        if let lastReport, now - lastReport > Self.silence { compareAnew() }
+        if lastReport != now { remainingReports = Self.maximumReported }
+        guard feedback.packetCount <= remainingReports else { return }
+        remainingReports -= feedback.packetCount
+        if let lastReport, now - lastReport > Self.silence { restartComparison() }
         lastReport = now
-        var tally = Tally(cameAt: now - waited)
+        var tally = FeedbackSummary(cameAt: now - waited)
         let reference = referenceTimes.unwrap(feedback.referenceTime)
         var run: Run?
         var reader = TransportFeedback.Reader(feedback)
         while let status = reader.next(in: datagram) {
-            let news = history.report(status.sequenceNumber, arrived: status.arrival != nil)
-            if let pathSince, let sentAt = news?.packet.sentAt, sentAt < pathSince { continue }
-            switch news {
+            let report = history.report(status.sequenceNumber, arrived: status.arrival != nil)
+            if let pathSince, let sentAt = report?.packet.sentAt, sentAt < pathSince { continue }
+            switch report {
             case .arrived(let packet):
                 let arrival = reference + (status.arrival ?? .zero)
                 if run?.join(packet, arrival: arrival) == true { continue }
@@ -259,7 +263,7 @@ public struct BandwidthEstimator: Sendable {
     }
 
     /// The results of one feedback message.
-    private struct Tally {
+    private struct FeedbackSummary {
         /// The time at which the message arrived.
         let cameAt: Instant
         var lost = 0
@@ -270,7 +274,7 @@ public struct BandwidthEstimator: Sendable {
         /// The bit rate that a probe measured, in kilobits per second; nil if none did.
         var probed: Double?
         /// The minimum queuing delay of the packets.
-        var leastQueue: TimeSpan?
+        var minimumQueue: TimeSpan?
     }
 
     /// Packets that were sent and arrived at the same time, as most packets of a frame do. They are measured together.
@@ -299,7 +303,7 @@ public struct BandwidthEstimator: Sendable {
     }
 
     /// Measures packets that arrived together.
-    private mutating func take(_ run: Run, _ tally: inout Tally, at now: Instant) {
+    private mutating func take(_ run: Run, _ tally: inout FeedbackSummary, at now: Instant) {
         let (packet, arrival) = (run.packet, run.arrival)
         tally.expected += run.count
         if let from = expectsChangeFrom, packet.sentAt > from {
@@ -308,7 +312,7 @@ public struct BandwidthEstimator: Sendable {
         }
         acknowledged.arrived(size: run.size, at: arrival)
         queue.arrived(sentAt: packet.sentAt, arrival: arrival, count: run.count)
-        tally.leastQueue = min(tally.leastQueue ?? queue.latest, queue.latest)
+        tally.minimumQueue = min(tally.minimumQueue ?? queue.latest, queue.latest)
         if packet.cluster != 0, let probed = measurement.arrived(packet, arrival: arrival) { tally.probed = probed }
         if let delta = groups.arrived(sentAt: packet.sentAt, arrival: arrival) {
             trend.add(delta, arrival: arrival)
@@ -321,7 +325,7 @@ public struct BandwidthEstimator: Sendable {
     }
 
     /// Updates the estimate after a feedback message.
-    private mutating func finish(_ tally: Tally, at now: Instant) {
+    private mutating func finish(_ tally: FeedbackSummary, at now: Instant) {
         if let sample = tally.roundTrip {
             measuredRoundTrip = measuredRoundTrip.map { $0 + (sample - $0) / 8 } ?? sample
             if reportedRoundTrip == nil { rate.roundTrip = measuredRoundTrip! }
@@ -336,16 +340,16 @@ public struct BandwidthEstimator: Sendable {
         loss.update(
             target: rate.kilobits, acknowledged: acknowledged.bitrate?.kilobits, queueDelay: queue.value ?? .zero,
             roundTrip: rate.roundTrip, at: now)
-        settle(at: now)
+        updateTarget(at: now)
         updateProbes(at: now)
     }
 
     /// Updates the rate from the delay, or from a probe.
-    private mutating func follow(_ tally: Tally, at now: Instant) {
+    private mutating func follow(_ tally: FeedbackSummary, at now: Instant) {
         let before = rate.kilobits
         let arriving = acknowledged.bitrate?.kilobits
-        if let delay = tally.leastQueue {
-            foreign.update(delay: delay, rate: before, loss: loss.rate - loss.inherent, at: now)
+        if let delay = tally.minimumQueue {
+            crossTraffic.update(delay: delay, rate: before, loss: loss.rate - loss.inherent, at: now)
         }
         // A probe also raises a limit by loss. Otherwise only audio would be sent for half a minute after heavy loss.
         if detector.usage != .overusing, let probed = tally.probed,
@@ -354,20 +358,20 @@ public struct BandwidthEstimator: Sendable {
             if probed > rate.kilobits { rate.probed(probed, at: now) }
             loss.probed(probed)
             risenUntil = now + (measuredRoundTrip ?? .zero) + Self.riseTime
-        } else if foreign.isForeign {
-            let usual = loss.inherent * Double(tally.expected)
+        } else if crossTraffic.isCrossTraffic {
+            let typical = loss.inherent * Double(tally.expected)
             rate.compete(
-                isLosing: Double(tally.lost) > usual + 3 * usual.squareRoot(), fairRate: foreign.fairRate,
+                isLosing: Double(tally.lost) > typical + 3 * typical.squareRoot(), fairRate: crossTraffic.fairRate,
                 acknowledged: arriving, at: now)
         } else if detector.usage != .overusing || !isExpectedQueue(at: now) {
             // If there is a queue, the arriving bit rate is the capacity of the path, even if the application is
             // limited.
-            let isFull = (queue.value ?? .zero) > Self.calmQueue
+            let isFull = (queue.value ?? .zero) > Self.maximumProbeQueue
             rate.update(
                 detector.usage, acknowledged: detector.usage == .overusing ? acknowledged.fastest?.kilobits : arriving,
                 isApplicationLimited: !isFull && wasLimited(at: now), at: now)
         }
-        if let arriving, !foreign.isForeign, (queue.value ?? .zero) > Self.congestedQueue {
+        if let arriving, !crossTraffic.isCrossTraffic, (queue.value ?? .zero) > Self.congestedQueue {
             rate.filled(at: arriving, at: now)
         }
         guard rate.kilobits < before else { return }
@@ -383,9 +387,11 @@ public struct BandwidthEstimator: Sendable {
     private mutating func isExpectedQueue(at now: Instant) -> Bool {
         let delay = queue.value ?? .zero
         if let risenUntil, now < risenUntil, delay < Self.riseQueue { return true }
-        if detector.usage == .overusing, delay > Self.riseQueue, lastHurry.map({ now - $0 > Self.riseTime }) ?? true {
+        if detector.usage == .overusing, delay > Self.riseQueue,
+            lastRateChange.map({ now - $0 > Self.riseTime }) ?? true
+        {
             // The path has changed, which the slow filter of the arriving bit rate does not show yet.
-            lastHurry = now
+            lastRateChange = now
             acknowledged.expectChange()
         }
         guard drainsUntil != nil, let arriving = acknowledged.bitrate else { return false }
@@ -398,15 +404,15 @@ public struct BandwidthEstimator: Sendable {
     }
 
     /// Restarts delay measurements after a time without feedback. Packets that were queued on the path have left it.
-    private mutating func compareAnew() {
-        queue.forgetStanding()
+    private mutating func restartComparison() {
+        queue.resetQueueDelay()
         groups = ArrivalGroups()
         trend = Trendline()
         detector = OveruseDetector()
     }
 
     /// Computes the target from the limits by delay, loss and REMB.
-    private mutating func settle(at now: Instant) {
+    private mutating func updateTarget(at now: Instant) {
         let share = drainShare(at: now)
         var kilobits = reportsArrivals ? rate.kilobits : max(wanted.kilobits, rate.kilobits)
         if let limit = loss.limit, limit < kilobits {
@@ -426,15 +432,15 @@ public struct BandwidthEstimator: Sendable {
     /// queue that remains longer is due to cross traffic.
     private mutating func drainShare(at now: Instant) -> Double {
         guard let delay = queue.value else { return 1 }
-        let excess = delay - Self.calmQueue
-        guard let until = drainsUntil else { return standingShare(excess) }
+        let excess = delay - Self.maximumProbeQueue
+        guard let until = drainsUntil else { return queueShare(excess) }
         guard until > now, excess > .zero else {
             drainsUntil = nil
             if excess <= .zero, let fullRate {
                 rate.drained(full: fullRate, at: now)
                 loss.probed(RateController.beta * fullRate)
             }
-            return standingShare(excess)
+            return queueShare(excess)
         }
         if let arriving = acknowledged.bitrate?.kilobits { fullRate = min(fullRate ?? arriving, arriving) }
         return max(1 - excess.seconds / 0.4, 0.5)
@@ -442,13 +448,13 @@ public struct BandwidthEstimator: Sendable {
 
     /// Returns the share of the target that is sent to drain a queue of constant length. The trend of the delay does
     /// not detect such a queue, so slightly less than the capacity is sent.
-    private func standingShare(_ excess: TimeSpan) -> Double {
-        guard isLimited, excess > .zero, !foreign.isForeign else { return 1 }
-        return max(1 - excess.seconds / 0.3, Self.leastStandingShare)
+    private func queueShare(_ excess: TimeSpan) -> Double {
+        guard isLimited, excess > .zero, !crossTraffic.isCrossTraffic else { return 1 }
+        return max(1 - excess.seconds / 0.3, Self.minimumQueueShare)
     }
 
     /// The minimum share of the target while a queue of constant length is drained.
-    private static let leastStandingShare = 0.7
+    private static let minimumQueueShare = 0.7
 
     /// Updates the probe controller after feedback.
     private mutating func updateProbes(at now: Instant) {
@@ -458,10 +464,10 @@ public struct BandwidthEstimator: Sendable {
             probes.begin(estimate: target, ceiling: ceiling, at: now)
             return
         }
-        let isCalm = rate.lastDecreaseTime.map { now - $0 > Self.calm } ?? true
+        let isStable = rate.lastDecreaseTime.map { now - $0 > Self.probeDelayAfterDecrease } ?? true
         probes.update(
             estimate: target, wanted: wanted.kilobits, ceiling: ceiling, isLimited: application.isLimited,
-            mayRise: detector.usage == .normal && isCalm && (queue.value ?? .zero) < Self.calmQueue, at: now)
+            mayRise: detector.usage == .normal && isStable && (queue.value ?? .zero) < Self.maximumProbeQueue, at: now)
     }
 
     /// Processes the loss in a receiver report. It is used only if the peer does not send transport-wide feedback.
@@ -471,14 +477,14 @@ public struct BandwidthEstimator: Sendable {
         loss.update(
             target: target, acknowledged: nil, queueDelay: nil,
             roundTrip: reportedRoundTrip ?? rate.roundTrip, at: now)
-        settle(at: now)
+        updateTarget(at: now)
     }
 
     /// Processes the limit of a REMB message. It is used only if the peer does not send transport-wide feedback.
     public mutating func receive(receiverLimit: Bitrate, at now: Instant) {
         guard !reportsArrivals else { return }
         self.receiverLimit = receiverLimit
-        settle(at: now)
+        updateTarget(at: now)
     }
 
     /// Sets the round-trip time that sender reports measure.
@@ -491,12 +497,12 @@ public struct BandwidthEstimator: Sendable {
     /// measured and probed.
     public mutating func pathChanged(at now: Instant) {
         pathSince = now
-        compareAnew()
+        restartComparison()
         rate = RateController(targetBitrate, in: Self.range)
         acknowledged = AcknowledgedBitrate()
         loss = LossControl()
         queue = QueueDelay()
-        foreign = CrossTrafficDetector()
+        crossTraffic = CrossTrafficDetector()
         probes = ProbeController()
         measurement = ProbeMeasurement()
         measuredRoundTrip = nil
@@ -519,7 +525,7 @@ public struct BandwidthEstimator: Sendable {
         guard let deadline, now >= deadline else { return }
         // If nothing is sent because the path was congested, there is no feedback. The old measurements would then
         // prevent probes forever.
-        if let lastReport, now - lastReport > Self.silence { compareAnew() }
+        if let lastReport, now - lastReport > Self.silence { restartComparison() }
         application.sent(0, target: target, at: now)
         updateProbes(at: now)
     }

@@ -10,9 +10,9 @@ struct CrossTrafficDetector: Sendable {
     /// The delay below which there is no queue.
     static let least = TimeSpan.milliseconds(15)
     /// The time after which a queue is considered cross traffic.
-    static let timeout = stretch * 3
+    static let timeout = interval * 3
     /// The interval of delay minima.
-    private static let stretch = TimeSpan.milliseconds(700)
+    private static let interval = TimeSpan.milliseconds(700)
     /// The time after which cross traffic is checked again, because it may have ended.
     static let recheck = TimeSpan.seconds(Int64(30))
     /// The share of the rate at the beginning of the queue to which the flow must have reduced its rate.
@@ -23,7 +23,7 @@ struct CrossTrafficDetector: Sendable {
     private static let maximumLoss = 0.1
 
     /// Whether the queue is due to cross traffic.
-    private(set) var isForeign = false
+    private(set) var isCrossTraffic = false
     /// The time at which the queue appeared, or at which cross traffic was detected; nil without a queue.
     private var since: Instant?
     /// The rate when the queue appeared.
@@ -37,7 +37,7 @@ struct CrossTrafficDetector: Sendable {
     /// The minimum delays of the current interval and of the two before.
     private var minima = (TimeSpan.zero, TimeSpan.zero, TimeSpan.zero)
     /// The beginning of the current interval.
-    private var turned: Instant?
+    private var intervalStart: Instant?
 
     /// Processes a report.
     ///
@@ -48,26 +48,26 @@ struct CrossTrafficDetector: Sendable {
     ///   - now: The present time.
     mutating func update(delay: TimeSpan, rate: Double, loss: Double, at now: Instant) {
         guard delay >= Self.least else {
-            isForeign = false
+            isCrossTraffic = false
             since = nil
             peak = max(peak * Self.memory, rate)
             return
         }
-        guard let since, let turned else { return begin(delay: delay, rate: rate, at: now) }
-        if isForeign, now - since >= Self.recheck {
-            isForeign = false
+        guard let since, let intervalStart else { return begin(delay: delay, rate: rate, at: now) }
+        if isCrossTraffic, now - since >= Self.recheck {
+            isCrossTraffic = false
             return begin(delay: delay, rate: rate, at: now)
         }
-        if now - turned >= Self.stretch {
+        if now - intervalStart >= Self.interval {
             minima = (delay, minima.0, minima.1)
-            self.turned = now
+            self.intervalStart = now
         } else {
             minima.0 = min(minima.0, delay)
         }
-        guard !isForeign, now - since >= Self.timeout else { return }
-        let stays = minima.1 * 10 >= minima.2 * 7
-        if stays, rate <= Self.share * rateBefore, loss < Self.maximumLoss {
-            isForeign = true
+        guard !isCrossTraffic, now - since >= Self.timeout else { return }
+        let persists = minima.1 * 10 >= minima.2 * 7
+        if persists, rate <= Self.share * rateBefore, loss < Self.maximumLoss {
+            isCrossTraffic = true
             self.since = now
         }
     }
@@ -75,7 +75,7 @@ struct CrossTrafficDetector: Sendable {
     /// Begins to observe a queue.
     private mutating func begin(delay: TimeSpan, rate: Double, at now: Instant) {
         since = now
-        turned = now
+        intervalStart = now
         peak = max(peak, rate)
         rateBefore = rate
         minima = (delay, delay, delay)

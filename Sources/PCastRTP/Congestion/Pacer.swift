@@ -32,11 +32,11 @@ public struct Pacer: Sendable {
     /// The maximum time that a packet is queued on a limited path.
     static let longestLimitedWait = TimeSpan.milliseconds(600)
     /// The maximum debt in seconds, by which packets that are not paced can delay others.
-    private static let longestDebt = 0.5
+    private static let maximumDebt = 0.5
     /// The duration by which a probe may be ahead of its rate.
     private static let probeBurst = TimeSpan.milliseconds(2)
     /// The maximum duration of a probe.
-    private static let probePatience = TimeSpan.milliseconds(500)
+    private static let maximumProbeDuration = TimeSpan.milliseconds(500)
     /// The assumed size of a packet in bytes, including headers.
     private static let packetSize = 1250.0
 
@@ -80,7 +80,7 @@ public struct Pacer: Sendable {
     ///
     /// - Parameters:
     ///   - target: The initial target.
-    ///   - opening: The pace until the first call of ``setTarget(_:wanted:pressure:)``, if it is higher. The first
+    ///   - opening: The pace until the first call of ``setTarget(_:wanted:congestionState:)``, if it is higher. The first
     ///     frame is not delayed because the path is unknown.
     ///   - wanted: The bit rate of the whole stream; nil if no frames are caught up with.
     public init(target: Bitrate, opening: Bitrate = Bitrate(bitsPerSecond: 0), wanted: Bitrate? = nil) {
@@ -91,7 +91,7 @@ public struct Pacer: Sendable {
     }
 
     /// The congestion state of the path.
-    public enum Pressure: Sendable {
+    public enum CongestionState: Sendable {
         /// The path carries what is wanted.
         case none
         /// The path carries less than is wanted, so large frames are sent more slowly.
@@ -102,23 +102,24 @@ public struct Pacer: Sendable {
 
     /// Sets the target. `wanted` is the bit rate of the stream; the pace does not exceed twice this rate unless the
     /// target is higher.
-    public mutating func setTarget(_ target: Bitrate, wanted: Bitrate? = nil, pressure: Pressure = .none) {
+    public mutating func setTarget(_ target: Bitrate, wanted: Bitrate? = nil, congestionState: CongestionState = .none)
+    {
         let known = Double(target.bitsPerSecond) / 8
-        switch pressure {
+        switch congestionState {
         case .none:
             let most = wanted.map { max(known, Double($0.bitsPerSecond) * Self.headroom / 8) } ?? .infinity
             rate = min(Self.rate(target), most)
         case .limited: rate = known * Self.limitedFactor
         case .congested: rate = known
         }
-        switch pressure {
+        switch congestionState {
         case .none: catchUpRate = Self.catchUpRate(target, wanted: wanted)
         case .limited: catchUpRate = known
         case .congested: catchUpRate = known * Self.congestedCatchUp
         }
-        burstRate = pressure == .none ? Self.rate(target) : rate
-        longestWait = pressure == .none ? Self.longestWait : Self.longestLimitedWait
-        sendsWhole = pressure == .none
+        burstRate = congestionState == .none ? Self.rate(target) : rate
+        longestWait = congestionState == .none ? Self.longestWait : Self.longestLimitedWait
+        sendsWhole = congestionState == .none
     }
 
     /// Returns the rate for frames that a new viewer catches up with, in bytes per second.
@@ -197,7 +198,7 @@ public struct Pacer: Sendable {
     @inline(__always)
     public mutating func sent(bytes: Int, at now: Instant) {
         if updatedAt == nil { updatedAt = now }
-        debt = min(debt + Double(bytes), rate * Self.longestDebt)
+        debt = min(debt + Double(bytes), rate * Self.maximumDebt)
         if probe != nil { countProbe(bytes, at: now) }
     }
 
@@ -215,7 +216,7 @@ public struct Pacer: Sendable {
 
     /// Begins a probe. Media is sent at its rate, and padding if no media is queued.
     public mutating func begin(_ cluster: ProbeCluster, at now: Instant) {
-        probe = Probe(cluster: cluster, until: now + Self.probePatience)
+        probe = Probe(cluster: cluster, until: now + Self.maximumProbeDuration)
         heldUntil = now
     }
 

@@ -15,7 +15,7 @@ struct PacketStatusEncoder: Sendable {
 
     /// Adds a status. Returns a chunk if one is full; nil otherwise.
     mutating func append(_ symbol: Symbol) -> PacketStatusChunk? {
-        let chunk = hasRoom(for: symbol) ? nil : takeChunk()
+        let chunk = hasSpace(for: symbol) ? nil : takeChunk()
         push(symbol)
         return chunk
     }
@@ -29,7 +29,7 @@ struct PacketStatusEncoder: Sendable {
     }
 
     /// Returns whether a status fits into the same chunk as the pending ones.
-    private func hasRoom(for symbol: Symbol) -> Bool {
+    private func hasSpace(for symbol: Symbol) -> Bool {
         if isRun, count == 0 || symbols[0] == symbol.rawValue { return count < PacketStatusChunk.maximumRunLength }
         if count < PacketStatusChunk.twoBitCapacity { return true }
         return count < PacketStatusChunk.oneBitCapacity && !hasLargeDelta && symbol != .largeDelta

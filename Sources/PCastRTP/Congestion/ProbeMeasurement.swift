@@ -39,19 +39,19 @@ struct ProbeMeasurement: Sendable {
     /// Adds a packet of a probe. Returns the measured bit rate in kilobits per second; nil if it cannot be measured
     /// yet.
     mutating func arrived(_ packet: SentPacketHistory.Packet, arrival: TimeSpan) -> Double? {
-        let place: Int
+        let slot: Int
         if let known = clusters.firstIndex(where: { $0.id == packet.cluster }) {
-            place = known
+            slot = known
         } else {
             if clusters.count == Self.maximumClusters { clusters.removeFirst() }
             clusters.append(
                 Cluster(
                     id: packet.cluster, firstSend: packet.sentAt, lastSend: packet.sentAt, firstArrival: arrival,
                     lastArrival: arrival, lastSentSize: packet.size, firstArrivedSize: packet.size))
-            place = clusters.count - 1
+            slot = clusters.count - 1
         }
-        Self.add(packet, arrival: arrival, to: &clusters[place])
-        return Self.rate(of: clusters[place])
+        Self.add(packet, arrival: arrival, to: &clusters[slot])
+        return Self.rate(of: clusters[slot])
     }
 
     /// Adds a packet to the measurement of a probe.

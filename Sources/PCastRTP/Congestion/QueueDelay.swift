@@ -14,14 +14,14 @@ struct QueueDelay: Sendable {
     /// The minimum delay of the interval before.
     private var previous: TimeSpan?
     /// The beginning of the current interval.
-    private var turned: TimeSpan?
+    private var intervalStart: TimeSpan?
     /// The queuing delay of the last packet.
     private(set) var latest = TimeSpan.zero
     /// The smoothed queuing delay; nil before the first packet, and after a time without feedback.
     private(set) var value: TimeSpan?
 
     /// The minimum and maximum delay of the current second and its beginning.
-    private var stretch: (least: TimeSpan, most: TimeSpan, start: TimeSpan)?
+    private var interval: (least: TimeSpan, most: TimeSpan, start: TimeSpan)?
     /// The number of consecutive seconds with a nearly constant delay.
     private var evenStretches = 0
     /// The duration of the measurement.
@@ -33,30 +33,30 @@ struct QueueDelay: Sendable {
     /// Adapts the minimum to a new path. A nearly constant delay is that of the path itself, because a queue changes
     /// with each packet.
     private mutating func learn(_ delay: TimeSpan, at arrival: TimeSpan) {
-        guard var running = stretch else { return stretch = (delay, delay, arrival) }
+        guard var running = interval else { return interval = (delay, delay, arrival) }
         running.least = min(running.least, delay)
         running.most = max(running.most, delay)
-        stretch = running
+        interval = running
         guard arrival - running.start >= Self.stretchTime else { return }
         evenStretches = running.most - running.least < Self.evenness ? evenStretches + 1 : 0
-        stretch = (delay, delay, arrival)
+        interval = (delay, delay, arrival)
         guard evenStretches >= 2 else { return }
         current = running.least
         previous = nil
     }
 
     /// Forgets the queuing delay, but not the minimum delay of the path.
-    mutating func forgetStanding() { value = nil }
+    mutating func resetQueueDelay() { value = nil }
 
     /// Adds packets that were sent and arrived at the same time.
     mutating func arrived(sentAt: Instant, arrival: TimeSpan, count: Int = 1) {
         let delay = TimeSpan(nanoseconds: arrival.nanoseconds - sentAt.nanoseconds)
-        if let turned, arrival - turned < Self.span {
+        if let intervalStart, arrival - intervalStart < Self.span {
             current = min(current ?? delay, delay)
         } else {
-            previous = turned == nil ? nil : current
+            previous = intervalStart == nil ? nil : current
             current = delay
-            turned = arrival
+            intervalStart = arrival
         }
         learn(delay, at: arrival)
         let queued = min(delay - min(current ?? delay, previous ?? delay), Self.longest)

@@ -80,12 +80,12 @@ struct RateController: Sendable {
         }
         let passed = min(max((now - (changedAt ?? now)).seconds, 0), 1)
         let limit = min(1.5 * (acknowledged ?? kilobits) + 10, fairRate)
-        if kilobits < limit { kilobits = min(kilobits * (1 + Self.competingGrowth * passed), range.upperBound) }
+        if kilobits < limit { kilobits = min(kilobits * (1 + Self.crossTrafficGrowth * passed), range.upperBound) }
         changedAt = now
     }
 
     /// The increase per second while cross traffic is present.
-    private static let competingGrowth = 0.15
+    private static let crossTrafficGrowth = 0.15
     /// The time between decreases while cross traffic is present, to which the round-trip time is added.
     private static let competingPause = TimeSpan.milliseconds(100)
 

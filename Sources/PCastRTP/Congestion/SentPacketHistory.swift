@@ -18,7 +18,7 @@ struct SentPacketHistory: Sendable {
     }
 
     /// The first report about a packet.
-    enum News: Hashable, Sendable {
+    enum FirstReport: Hashable, Sendable {
         /// The packet has arrived.
         case arrived(Packet)
         /// The packet has arrived after it was reported lost.
@@ -93,7 +93,7 @@ struct SentPacketHistory: Sendable {
 
     /// Calls a function with the entries that the next report probably concerns, at most `count` bytes, for
     /// prefetching.
-    mutating func bringReportedNear(_ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
+    mutating func prefetchReported(_ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
         guard let records else { return }
         let offset = Int(max(reportedEnd, oldest) & mask) * MemoryLayout<Entry>.stride
         bring(records + offset, min(count, Int(mask + 1) * MemoryLayout<Entry>.stride - offset))
@@ -112,7 +112,7 @@ struct SentPacketHistory: Sendable {
         // Numbers between were never sent.
         if index != newest + 1 { oldest = index }
         if count == entries.count, entries.isEmpty || entries[Int(oldest & mask)].state == .unknown {
-            makeRoom(at: now)
+            makeSpace(at: now)
         }
         if index - oldest >= Int64(entries.count) { oldest = index - Int64(entries.count) + 1 }
         newest = index
@@ -123,7 +123,7 @@ struct SentPacketHistory: Sendable {
     }
 
     /// Grows the ring if the oldest packet was neither reported nor sent more than `reach` ago.
-    private mutating func makeRoom(at now: Instant) {
+    private mutating func makeSpace(at now: Instant) {
         // Reported packets are overwritten instead, because each viewer of the SFU has a history.
         if !entries.isEmpty, now - entries[Int(oldest & mask)].sentAt >= Self.reach { return }
         guard entries.count < Self.maximumCapacity else { return }
@@ -138,22 +138,22 @@ struct SentPacketHistory: Sendable {
     }
 
     /// Returns the report of a packet if it is new; nil if it was reported before, or the packet is unknown.
-    mutating func report(_ number: UInt16, arrived: Bool) -> News? {
+    mutating func report(_ number: UInt16, arrived: Bool) -> FirstReport? {
         guard newest >= 0 else { return nil }
         let index = newest - Int64(UInt16(truncatingIfNeeded: newest &- Int64(number)))
         guard index >= oldest else { return nil }
         reportedEnd = index + 1
-        let place = Int(index & mask)
-        switch (entries[place].state, arrived) {
+        let slot = Int(index & mask)
+        switch (entries[slot].state, arrived) {
         case (.unknown, true):
-            entries[place].state = .arrived
-            return .arrived(entries[place].packet)
+            entries[slot].state = .arrived
+            return .arrived(entries[slot].packet)
         case (.lost, true):
-            entries[place].state = .arrived
-            return .arrivedAfterAll(entries[place].packet)
+            entries[slot].state = .arrived
+            return .arrivedAfterAll(entries[slot].packet)
         case (.unknown, false):
-            entries[place].state = .lost
-            return .lost(entries[place].packet)
+            entries[slot].state = .lost
+            return .lost(entries[slot].packet)
         default: return nil
         }
     }

@@ -67,14 +67,14 @@ public struct TransportFeedbackRecorder: Sendable {
         into writer: inout RTCPWriter, senderSSRC: UInt32, mediaSSRC: UInt32, at now: Instant
     ) -> Bool {
         guard let due, now >= due, next <= newest else { return false }
-        let report = TransportFeedbackReport(from: next, to: newest, room: writer.remaining) { arrival(of: $0) }
+        let report = TransportFeedbackReport(from: next, to: newest, capacity: writer.remaining) { arrival(of: $0) }
         writer.transportFeedback(
             senderSSRC: senderSSRC, mediaSSRC: mediaSSRC, count: feedbackCount, report
         ) { arrival(of: $0) }
         feedbackCount &+= 1
         next = report.end
         if next > newest {
-            forgetOld(before: now - Self.reach)
+            removeOld(before: now - Self.reach)
             self.due = nil
         }
         return true
@@ -103,7 +103,7 @@ public struct TransportFeedbackRecorder: Sendable {
     }
 
     /// Moves `floor` after the last packet that arrived before a time. Missing packets before it are lost.
-    private mutating func forgetOld(before limit: Instant) {
+    private mutating func removeOld(before limit: Instant) {
         var number = floor
         while number <= newest {
             if let arrival = arrival(of: number) {

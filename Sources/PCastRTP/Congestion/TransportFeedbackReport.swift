@@ -20,13 +20,13 @@ struct TransportFeedbackReport: Sendable {
     private static let ticksPerReference: Int64 = 256
 
     /// Measures the packets from `start` to `last`, until the message is full or a delta exceeds 16 bits.
-    init(from start: Int64, to last: Int64, room: Int, arrival: (Int64) -> Instant?) {
+    init(from start: Int64, to last: Int64, capacity: Int, arrival: (Int64) -> Instant?) {
         self.start = start
         end = start
         var first = start
         while first < last, arrival(first) == nil { first += 1 }
         referenceTime = Self.floorDivide(Self.ticks(arrival(first)), Self.ticksPerReference)
-        let bound = min(room - 20, Self.maximumSize) - 4
+        let bound = min(capacity - 20, Self.maximumSize) - 4
         precondition(bound > 16, "the buffer is too small for transport feedback")
         var previous = referenceTime * Self.ticksPerReference
         var encoder = PacketStatusEncoder()

@@ -13,12 +13,12 @@ extension RTCPWriter {
     public mutating func negativeAcknowledgement(
         senderSSRC: UInt32, mediaSSRC: UInt32, lost: Span<UInt16>
     ) -> Int {
-        let room = (remaining - 12) / 4
-        guard room > 0, !lost.isEmpty else { return 0 }
+        let capacity = (remaining - 12) / 4
+        guard capacity > 0, !lost.isEmpty else { return 0 }
         let body = count + 12
         var pairs = 0
         var index = 0
-        while index < lost.count, pairs < room {
+        while index < lost.count, pairs < capacity {
             let first = lost[index]
             let mask = Self.bitmask(after: first, in: lost, from: &index)
             buffer.storeBigEndian(first, at: body + pairs * 4)

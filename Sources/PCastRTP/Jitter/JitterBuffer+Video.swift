@@ -23,7 +23,7 @@ extension JitterBuffer {
             }
             if isGivenUp(at: now) { abandonGap() }
             guard isAbandoned(at: now) || mayJump else { return nil }
-            giveUpHole()
+            giveUpGap()
         }
     }
 
@@ -65,7 +65,7 @@ extension JitterBuffer {
     }
 
     /// Returns whether a key frame has, or can get, its parameter sets.
-    private func isDecodable(_ start: KeyFrameDetector.Finding, at sequence: Int64) -> Bool {
+    private func isDecodable(_ start: KeyFrameDetector.PayloadKind, at sequence: Int64) -> Bool {
         start == .keyFrame || depacketizer.hasParameterSets || hasParameterSets(before: sequence)
     }
 
@@ -76,20 +76,20 @@ extension JitterBuffer {
 
     /// Requests a key frame because the timeout of a gap has expired, unless a key frame follows the gap.
     private mutating func abandonGap() {
-        guard hopelessSince != missingSince else { return }
-        hopelessSince = missingSince
-        isUnrecoverable = !hasKeyFrameBehindHole
+        guard unrecoverableSince != missingSince else { return }
+        unrecoverableSince = missingSince
+        isUnrecoverable = !hasKeyFrameAfterGap
     }
 
     /// Whether a key frame follows the gap.
-    private var hasKeyFrameBehindHole: Bool {
+    private var hasKeyFrameAfterGap: Bool {
         guard slots.keyFrameStartCount > 0, let newest, newest > firstMissing else { return false }
         return (firstMissing...newest).contains { slots[$0]?.start.isKeyFrame ?? false }
     }
 
     /// Returns whether the second timeout of the gap has expired, too.
     private func isAbandoned(at now: Instant) -> Bool {
-        missingSince.map { now >= $0 + lastPatience } ?? false
+        missingSince.map { now >= $0 + finalTimeout } ?? false
     }
 
     /// Whether a complete key frame follows the gap, and the gap is unrecoverable or long, so that waiting only adds
@@ -98,12 +98,12 @@ extension JitterBuffer {
         guard missingSince != nil, slots.keyFrameStartCount > 0 else { return false }
         let span = codec.clockRate.ticks(in: Self.maximumSpan)
         let isLong = expectedTimestamp.map { newestTimestamp - $0 > span } ?? false
-        guard isLong || hopelessSince == missingSince else { return false }
+        guard isLong || unrecoverableSince == missingSince else { return false }
         return newestCompleteKeyFrame() != nil
     }
 
     /// Gives up the gap, and waits for a key frame.
-    private mutating func giveUpHole() {
+    private mutating func giveUpGap() {
         awaitsKeyFrame = true
         discard(upTo: firstPresent(from: firstMissing) ?? firstMissing)
     }
@@ -125,12 +125,12 @@ extension JitterBuffer {
         statistics.malformedUnits = depacketizer.malformedUnits
         consume(upTo: packets.upperBound + 1)
         expectedTimestamp = first.timestamp
-        guard let contents, !contents.hasPicture || contents.isKeyFrame || !awaitsKeyFrame else {
+        guard let contents, !contents.hasSlice || contents.isKeyFrame || !awaitsKeyFrame else {
             countDroppedFrame(first.timestamp)
             awaitsKeyFrame = true
             return nil
         }
-        guard contents.hasPicture else { return nil }
+        guard contents.hasSlice else { return nil }
         awaitsKeyFrame = false
         statistics.framesAssembled += 1
         if contents.isKeyFrame { statistics.keyFramesAssembled += 1 }

@@ -58,12 +58,12 @@ public struct JitterBuffer: ~Copyable {
     var missingSince: Instant?
 
     /// The value of `missingSince` of the video gap whose timeout has expired; nil if there is none.
-    var hopelessSince: Instant?
+    var unrecoverableSince: Instant?
     /// Whether that gap needs a key frame that has not arrived.
     var isUnrecoverable = false
 
     /// The timeout of a video gap after which packets are not awaited any more, even if they were requested ten times.
-    var lastPatience: TimeSpan { max(timeout * 3, .seconds(1 as Int64)) }
+    var finalTimeout: TimeSpan { max(timeout * 3, .seconds(1 as Int64)) }
 
     /// The arrival time of the first packet, until a packet is delivered or given up. An earlier packet may turn out to
     /// begin the stream until then.
@@ -109,7 +109,7 @@ public struct JitterBuffer: ~Copyable {
 
     /// The time at which ``poll(at:)`` must be called if no packet arrives; nil if nothing is scheduled.
     public var deadline: Instant? {
-        if let missingSince { return missingSince + (hopelessSince == missingSince ? lastPatience : timeout) }
+        if let missingSince { return missingSince + (unrecoverableSince == missingSince ? finalTimeout : timeout) }
         return holdsUnsettledFrame ? beganAt.map { $0 + reorderWindow } : nil
     }
 
@@ -121,7 +121,7 @@ public struct JitterBuffer: ~Copyable {
         let sequence = sequences.peek(sequenceNumber)
         let time = timestamps.peek(timestamp)
         guard belongs(sequence, time) else {
-            guard restarts.strangerArrived(sequenceNumber) else { return count(.refused) }
+            guard restarts.unrelatedPacketArrived(sequenceNumber) else { return count(.refused) }
             restart()
             begin(at: sequences.peek(sequenceNumber), timestamp: timestamps.peek(timestamp), at: now)
             store(payload, sequences.peek(sequenceNumber), timestamps.peek(timestamp), marker, at: now)
@@ -131,7 +131,7 @@ public struct JitterBuffer: ~Copyable {
         if newest == nil { begin(at: sequence, timestamp: time, at: now) }
         if sequence < cursor, !beginsEarlier(at: sequence) { return count(.late) }
         if slots.contains(sequence) { return count(.duplicate) }
-        makeRoom(for: sequence)
+        makeSpace(for: sequence)
         store(payload, sequence, time, marker, at: now)
         return count(.inserted)
     }
@@ -194,7 +194,7 @@ public struct JitterBuffer: ~Copyable {
     }
 
     /// Gives up the oldest packets if a new one exceeds the capacity.
-    private mutating func makeRoom(for sequence: Int64) {
+    private mutating func makeSpace(for sequence: Int64) {
         let first = sequence - Int64(slots.capacity) + 1
         guard first > cursor else { return }
         discard(upTo: first)
@@ -229,8 +229,8 @@ public struct JitterBuffer: ~Copyable {
         while slots.contains(firstMissing) { firstMissing += 1 }
         missingSince = nil
         if let present = firstPresent(from: firstMissing) { missingSince = slots[present]?.arrival }
-        if hopelessSince != missingSince {
-            hopelessSince = nil
+        if unrecoverableSince != missingSince {
+            unrecoverableSince = nil
             isUnrecoverable = false
         }
     }

@@ -12,7 +12,7 @@ struct PacketSlots: ~Copyable {
         var arrival: Instant
         var length: Int
         var marker: Bool
-        var start: KeyFrameDetector.Finding
+        var start: KeyFrameDetector.PayloadKind
 
         /// Whether the packet fills its sequence number without adding to a frame.
         var isPadding: Bool { length == 0 }

@@ -8,7 +8,7 @@ struct RestartDetector {
     private var count = 0
 
     /// Records a packet that does not belong to the stream. Returns whether the source has restarted.
-    mutating func strangerArrived(_ sequenceNumber: UInt16) -> Bool {
+    mutating func unrelatedPacketArrived(_ sequenceNumber: UInt16) -> Bool {
         count = count > 0 && sequenceNumber == expected ? count + 1 : 1
         expected = sequenceNumber &+ 1
         guard count == Self.packetsNeeded else { return false }

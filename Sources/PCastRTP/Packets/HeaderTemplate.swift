@@ -32,7 +32,7 @@ struct HeaderTemplate {
 
     /// Creates a template from a header at the beginning of a buffer. Returns nil if the extension block is too long.
     ///
-    /// - Precondition: The buffer has at least ``roomSize`` bytes.
+    /// - Precondition: The buffer has at least ``minimumBufferSize`` bytes.
     ///
     /// - Parameters:
     ///   - layout: The layout of the header.
@@ -41,11 +41,11 @@ struct HeaderTemplate {
     ///   - room: The buffer.
     init?(
         _ layout: RTPHeaderLayout, playoutDelay: PlayoutDelay?, countsPackets: Bool,
-        in room: UnsafeMutableRawBufferPointer
+        in buffer: UnsafeMutableRawBufferPointer
     ) {
         let length = layout.size - RTPHeader.fixedSize
         guard length >= 0, length <= Self.capacity else { return nil }
-        precondition(room.count >= Self.roomSize, "the buffer is too small for the header")
+        precondition(buffer.count >= Self.minimumBufferSize, "the buffer is too small for the header")
         size = layout.size
         self.playoutDelay = playoutDelay
         self.countsPackets = countsPackets
@@ -53,21 +53,21 @@ struct HeaderTemplate {
         absoluteSendTimeOffset = layout.absoluteSendTimeOffset
         hasExtensions = length > 0
         // If the header is shorter, bytes after it are copied as well; the payload overwrites them in each packet.
-        block = room.loadUnaligned(fromByteOffset: RTPHeader.fixedSize, as: InlineArray<8, UInt64>.self)
+        block = buffer.loadUnaligned(fromByteOffset: RTPHeader.fixedSize, as: InlineArray<8, UInt64>.self)
     }
 
     /// The minimum size of a buffer for a header.
-    static let roomSize = RTPHeader.fixedSize + capacity
+    static let minimumBufferSize = RTPHeader.fixedSize + capacity
 
-    /// Writes a header into a buffer of at least ``roomSize`` bytes, of which those after the header are overwritten.
+    /// Writes a header into a buffer of at least ``minimumBufferSize`` bytes, of which those after the header are overwritten.
     /// It is `mutating` to avoid a copy of the template.
     @inline(__always)
     mutating func write(
         marker: Bool, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32, ssrc: UInt32,
-        transportSequenceNumber: UInt16, sendTime: AbsoluteSendTime, into room: UnsafeMutableRawBufferPointer
+        transportSequenceNumber: UInt16, sendTime: AbsoluteSendTime, into buffer: UnsafeMutableRawBufferPointer
     ) {
-        precondition(room.count >= Self.roomSize, "the buffer is too small for an RTP header")
-        let start = room.baseAddress!
+        precondition(buffer.count >= Self.minimumBufferSize, "the buffer is too small for an RTP header")
+        let start = buffer.baseAddress!
         let first = UInt32(hasExtensions ? 0x90 : 0x80) << 24
         let second = UInt32(payloadType | (marker ? 0x80 : 0)) << 16
         start.storeBytes(of: (first | second | UInt32(sequenceNumber)).bigEndian, as: UInt32.self)
@@ -80,6 +80,6 @@ struct HeaderTemplate {
         if let offset = transportSequenceNumberOffset {
             start.storeBytes(of: transportSequenceNumber.bigEndian, toByteOffset: offset, as: UInt16.self)
         }
-        if let offset = absoluteSendTimeOffset { room.storeBigEndian24(sendTime.rawValue, at: offset) }
+        if let offset = absoluteSendTimeOffset { buffer.storeBigEndian24(sendTime.rawValue, at: offset) }
     }
 }

@@ -5,11 +5,11 @@ public struct DepacketizedFrame: Hashable, Sendable {
 
     /// Whether the frame contains video or audio; false for an H.264 access unit without a slice, such as separate
     /// parameter sets.
-    public let hasPicture: Bool
+    public let hasSlice: Bool
 
     /// Creates the properties of a frame.
-    public init(isKeyFrame: Bool, hasPicture: Bool) {
+    public init(isKeyFrame: Bool, hasSlice: Bool) {
         self.isKeyFrame = isKeyFrame
-        self.hasPicture = hasPicture
+        self.hasSlice = hasSlice
     }
 }

@@ -3,7 +3,7 @@ public import PCastCore
 /// Finds key frames in single RTP payloads; ``KeyFrameFinder`` combines several payloads.
 public enum KeyFrameDetector {
     /// The kind of payload.
-    public enum Finding: Sendable {
+    public enum PayloadKind: Sendable {
         /// The payload belongs to no key frame.
         case none
 
@@ -31,8 +31,8 @@ public enum KeyFrameDetector {
         inspect(codec: codec, payload: payload) == .keyFrame
     }
 
-    /// Returns the kind of payload; ``Finding/keyFrame`` for each payload of Opus.
-    public static func inspect(codec: Codec, payload: Span<UInt8>) -> Finding {
+    /// Returns the kind of payload; ``PayloadKind/keyFrame`` for each payload of Opus.
+    public static func inspect(codec: Codec, payload: Span<UInt8>) -> PayloadKind {
         guard !payload.isEmpty else { return .none }
         switch codec {
         case .opus: return .keyFrame
@@ -62,29 +62,29 @@ public enum KeyFrameDetector {
     /// Returns whether a payload of H.264 contains only units before a frame (ITU-T H.264, section 7.4.1.2.3):
     /// delimiters, parameter sets and supplemental enhancement information.
     @inline(__always)
-    public static func precedesPicture(_ payload: UnsafeRawBufferPointer) -> Bool {
+    public static func precedesSlice(_ payload: UnsafeRawBufferPointer) -> Bool {
         guard let first = payload.first else { return false }
         switch first & H264NALUnit.typeMask {
         case H264NALUnit.nonIDRSlice, H264NALUnit.idrSlice, H264NALUnit.fuA: return false
-        default: return precedesPicture(units: Span<UInt8>(_unsafeBytes: payload))
+        default: return precedesSlice(units: Span<UInt8>(_unsafeBytes: payload))
         }
     }
 
     /// Returns whether all units of a payload precede a frame; false for a payload without units.
-    private static func precedesPicture(units payload: Span<UInt8>) -> Bool {
+    private static func precedesSlice(units payload: Span<UInt8>) -> Bool {
         var reader = H264PayloadReader()
         var count = 0
         while let unit = reader.next(in: payload) {
-            guard unit.isWhole, H264NALUnit.precedesPicture(unit.type) else { return false }
+            guard unit.isWhole, H264NALUnit.precedesSlice(unit.type) else { return false }
             count += 1
         }
         return count > 0
     }
 
     /// Returns the kind of an H.264 payload.
-    private static func inspectH264(_ payload: Span<UInt8>) -> Finding {
+    private static func inspectH264(_ payload: Span<UInt8>) -> PayloadKind {
         var reader = H264PayloadReader()
-        var finding = Finding.none
+        var finding = PayloadKind.none
         var sets = (sequence: false, picture: false)
         while let unit = reader.next(in: payload) {
             guard unit.isStart else { continue }
@@ -104,7 +104,7 @@ public enum KeyFrameDetector {
         return finding
     }
 
-    /// Returns whether a slice is the first of its picture: `first_mb_in_slice` is zero if its first bit is set (ITU-T
+    /// Returns whether a slice is the first of its frame: `first_mb_in_slice` is zero if its first bit is set (ITU-T
     /// H.264, section 7.3.3).
     static func isFirstSlice(_ payload: Span<UInt8>, at body: Int) -> Bool {
         body < payload.count && payload[body] & 0x80 != 0

@@ -17,15 +17,15 @@ public struct ConnectionQuality: Sendable {
     /// The state of the connection at one time, which should be observed four times per second.
     public struct Observation: Hashable, Sendable {
         /// The time of the last authenticated datagram from the platform; nil before the connection was established.
-        public var lastHeard: Instant?
+        public var lastReceivedAt: Instant?
         /// The number of media packets that were sent since the beginning.
         public var packetsSent: Int
         /// Whether nothing was received for several seconds.
         public var isAway: Bool
 
         /// Creates an observation.
-        public init(lastHeard: Instant?, packetsSent: Int, isAway: Bool = false) {
-            self.lastHeard = lastHeard
+        public init(lastReceivedAt: Instant?, packetsSent: Int, isAway: Bool = false) {
+            self.lastReceivedAt = lastReceivedAt
             self.packetsSent = packetsSent
             self.isAway = isAway
         }
@@ -62,16 +62,16 @@ public struct ConnectionQuality: Sendable {
     public init(_ role: Role) { self.role = role }
 
     /// Sets the platform's data quality, and returns the resulting one; nil if it has not changed.
-    public mutating func told(_ row: DataQuality) -> DataQuality? {
+    public mutating func setPlatformQuality(_ row: DataQuality) -> DataQuality? {
         platform = row
-        return settle()
+        return update()
     }
 
     /// Updates the state, and returns the resulting data quality; nil if it has not changed.
     public mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
         let isHeldUp = lastLook.map { now - $0 > Self.longestLook } ?? false
         lastLook = now
-        let isLongAgo = observation.lastHeard.map { now - $0 >= Self.timeout } ?? false
+        let isLongAgo = observation.lastReceivedAt.map { now - $0 >= Self.timeout } ?? false
         isSilent = observation.isAway || isLongAgo && (isSilent || !isHeldUp)
         if observation.packetsSent != lastCount {
             lastCount = observation.packetsSent
@@ -81,11 +81,11 @@ public struct ConnectionQuality: Sendable {
         isSending =
             lastSent.map { now - $0 < Self.sendingSpan } ?? false
             && sendingSince.map { now - $0 >= Self.sendingSpan } ?? false
-        return settle()
+        return update()
     }
 
     /// Updates the data quality, and returns it if it has changed.
-    private mutating func settle() -> DataQuality? {
+    private mutating func update() -> DataQuality? {
         let row = row
         guard row != quality else { return nil }
         quality = row

@@ -39,7 +39,7 @@ public struct LinkLimitation: Sendable {
     /// The loss at which a limit begins.
     private static let muchLoss = 0.15
     /// The loss below which a limit ends.
-    private static let littleLoss = 0.08
+    private static let maximumLossToEnd = 0.08
     /// The time without evidence after which a limit ends.
     private static let memory = TimeSpan.seconds(10 as Int64)
 
@@ -86,6 +86,6 @@ public struct LinkLimitation: Sendable {
     /// Returns whether the loss is too large; the present state between the thresholds, and nil if unknown.
     private func lossiness(_ evidence: Evidence) -> Bool? {
         guard let loss = evidence.loss else { return nil }
-        return loss >= Self.muchLoss ? true : loss < Self.littleLoss ? false : isLossy.holds
+        return loss >= Self.muchLoss ? true : loss < Self.maximumLossToEnd ? false : isLossy.holds
     }
 }

@@ -19,7 +19,7 @@ public import PCastCore
 ///
 /// Media is silent if none arrives for a second, or for four seconds if fewer than five packets per second arrive. If
 /// nothing shows a limit, video alone is silent after two seconds, or after three before the first frame.
-/// ``LinkLimitation`` contains the thresholds of the limits, and ``SettledQuality`` the time before an improvement is
+/// ``LinkLimitation`` contains the thresholds of the limits, and ``DebouncedQuality`` the time before an improvement is
 /// reported.
 public struct PublisherQuality: Sendable {
     /// A track from the publisher.
@@ -57,13 +57,13 @@ public struct PublisherQuality: Sendable {
         /// Whether the publisher was asked for a lower bit rate because of its viewers' links; see ``SharedLimit``.
         public var isLowered: Bool
         /// Whether viewers request video, but none of their links has enough bandwidth for it.
-        public var isPictureLeftOut: Bool
+        public var isVideoDropped: Bool
 
         /// Creates an observation.
         public init(
             video: Track?, audio: Track?, uplink: LinkLimitation.Evidence = LinkLimitation.Evidence(),
             isVideoCut: Bool = false,
-            isAway: Bool = false, isLowered: Bool = false, isPictureLeftOut: Bool = false
+            isAway: Bool = false, isLowered: Bool = false, isVideoDropped: Bool = false
         ) {
             self.video = video
             self.audio = audio
@@ -71,32 +71,32 @@ public struct PublisherQuality: Sendable {
             self.isVideoCut = isVideoCut
             self.isAway = isAway
             self.isLowered = isLowered
-            self.isPictureLeftOut = isPictureLeftOut
+            self.isVideoDropped = isVideoDropped
         }
     }
 
     /// The time after which a track is silent.
-    private static let timeout = ArrivalWatch.Patience(
-        usual: .seconds(1 as Int64), seldom: .seconds(4 as Int64), seldomRate: 5)
+    private static let timeout = InactivityDetector.Timeouts(
+        typical: .seconds(1 as Int64), rareTimeout: .seconds(4 as Int64), rareRate: 5)
     /// The time after which video beside audio is silent if nothing shows a limit.
-    private static let patienceWithPicture = ArrivalWatch.Patience(
-        usual: .seconds(2 as Int64), seldom: .seconds(6 as Int64), seldomRate: 5)
+    private static let videoTimeouts = InactivityDetector.Timeouts(
+        typical: .seconds(2 as Int64), rareTimeout: .seconds(6 as Int64), rareRate: 5)
 
     /// The maximum delay between the first audio and the first video.
-    private static let patienceForFirstPicture = TimeSpan.seconds(3 as Int64)
+    private static let firstFrameTimeout = TimeSpan.seconds(3 as Int64)
 
     /// The watch of the video.
-    private var video = ArrivalWatch(timeout)
-    /// The watch of the video with more patience.
-    private var picture = ArrivalWatch(patienceWithPicture)
+    private var video = InactivityDetector(timeout)
+    /// The watch of the video with more timeout.
+    private var videoDetector = InactivityDetector(videoTimeouts)
     /// The watch of the audio.
-    private var audio = ArrivalWatch(timeout)
+    private var audio = InactivityDetector(timeout)
     /// The time at which video is no longer expected to begin; nil before the first audio.
-    private var firstPictureDue: Instant?
+    private var firstFrameDue: Instant?
     /// Whether the uplink is limited.
     private var uplink = LinkLimitation()
     /// The data quality that is reported.
-    private var settled = SettledQuality()
+    private var debounced = DebouncedQuality()
     /// The reason for the present NoData, as it was at its beginning; nil if there is data.
     private var reasonForSilence: DataQuality.Reason?
 
@@ -109,47 +109,47 @@ public struct PublisherQuality: Sendable {
     public init() {}
 
     /// The current data quality.
-    public var quality: DataQuality { settled.told }
+    public var quality: DataQuality { debounced.reported }
 
     /// Updates the state, and returns the data quality; nil if it has not changed.
     @discardableResult
     public mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
         uplink.observe(observation.uplink, at: now)
         Self.observe(observation.video, by: &video, at: now)
-        Self.observe(observation.video, by: &picture, at: now)
+        Self.observe(observation.video, by: &videoDetector, at: now)
         Self.observe(observation.audio, by: &audio, at: now)
         noteWhatThereIs(observation, at: now)
-        return settled.observe(row(observation, at: now), at: now)
+        return debounced.observe(row(observation, at: now), at: now)
     }
 
     /// Updates the watch of a track.
-    private static func observe(_ track: Track?, by watch: inout ArrivalWatch, at now: Instant) {
+    private static func observe(_ track: Track?, by watch: inout InactivityDetector, at now: Instant) {
         watch.observe(count: track?.packets ?? 0, at: now)
-        if track?.isExpected != true { watch.excuse(at: now) }
+        if track?.isExpected != true { watch.restart(at: now) }
     }
 
     /// Updates which media are available.
     private mutating func noteWhatThereIs(_ observation: Observation, at now: Instant) {
         hasAudio = audio.hasBegun && observation.audio?.isWithheld == false
         guard let track = observation.video, !track.isWithheld else { return hasVideo = false }
-        if audio.hasBegun, firstPictureDue == nil { firstPictureDue = now + Self.patienceForFirstPicture }
-        let isToCome = firstPictureDue.map { now < $0 } ?? false
-        hasVideo = video.hasBegun ? !picture.isSilent(at: now) : isToCome || observation.isVideoCut
+        if audio.hasBegun, firstFrameDue == nil { firstFrameDue = now + Self.firstFrameTimeout }
+        let isToCome = firstFrameDue.map { now < $0 } ?? false
+        hasVideo = video.hasBegun ? !videoDetector.isSilent(at: now) : isToCome || observation.isVideoCut
     }
 
     /// Returns the row for the current state.
     private mutating func row(_ observation: Observation, at now: Instant) -> DataQuality {
         // A reduction for the viewers is not a limit of the uplink.
-        let isLowered = observation.isLowered || observation.isPictureLeftOut
+        let isLowered = observation.isLowered || observation.isVideoDropped
         let isLimited = uplink.holds || (observation.isVideoCut && !isLowered)
         let expectsVideo =
             observation.video?.isExpected == true && (video.hasBegun || observation.isVideoCut && audio.hasBegun)
         let expectsAudio = observation.audio?.isExpected == true && audio.hasBegun
         let lacksVideo = expectsVideo && (observation.isVideoCut || video.isSilent(at: now))
         let lacksAudio = expectsAudio && audio.isSilent(at: now)
-        let lacksEverything =
+        let receivesNothing =
             (expectsVideo || expectsAudio) && lacksVideo == expectsVideo && lacksAudio == expectsAudio
-        if observation.isAway || lacksEverything {
+        if observation.isAway || receivesNothing {
             return silence(observation, isLimited: isLimited, expectsAudio: expectsAudio)
         }
         reasonForSilence = nil
@@ -158,12 +158,12 @@ public struct PublisherQuality: Sendable {
             return DataQuality(status: .audioOnly, reason: .uploadLimited)
         }
         if isLowered {
-            let isPictureLeftOut =
-                lacksVideo || observation.isPictureLeftOut || observation.video?.isPaused == true
-            if isPictureLeftOut { hasVideo = true }
+            let isVideoDropped =
+                lacksVideo || observation.isVideoDropped || observation.video?.isPaused == true
+            if isVideoDropped { hasVideo = true }
             return isLimited
                 ? DataQuality(status: .all, reason: .uploadLimited)
-                : DataQuality(status: isPictureLeftOut ? .audioOnly : .all, reason: .networkLimited)
+                : DataQuality(status: isVideoDropped ? .audioOnly : .all, reason: .networkLimited)
         }
         // If video is missing without a limit, the publisher stopped it.
         return isLimited && !lacksVideo ? DataQuality(status: .all, reason: .uploadLimited) : .good
@@ -174,7 +174,7 @@ public struct PublisherQuality: Sendable {
         _ observation: Observation, isLimited: Bool, expectsAudio: Bool
     ) -> DataQuality {
         // A stream without audio that was lowered until no video was left: the table has no other row with this reason.
-        if observation.isLowered || observation.isPictureLeftOut, !expectsAudio, !observation.isAway {
+        if observation.isLowered || observation.isVideoDropped, !expectsAudio, !observation.isAway {
             hasVideo = true
             return DataQuality(status: .audioOnly, reason: .networkLimited)
         }

@@ -28,7 +28,7 @@ public struct SharedLimit: Sendable {
     public init() {}
 
     /// The bit rate of the stream without the request; nil if there is none.
-    public var wantedInFull: Bitrate? { bitrate == nil ? nil : full }
+    public var desiredBitrateInFull: Bitrate? { bitrate == nil ? nil : full }
 
     /// Updates the request.
     ///

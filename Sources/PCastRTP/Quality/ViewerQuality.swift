@@ -42,9 +42,9 @@ public struct ViewerQuality: Sendable {
         /// Whether the stream has audio.
         public var hasAudio: Bool
         /// Whether the viewer requests video.
-        public var takesVideo: Bool
+        public var requestsVideo: Bool
         /// Whether the viewer requests audio.
-        public var takesAudio: Bool
+        public var requestsAudio: Bool
         /// The media that are sent according to the downlink.
         public var selection: Selection
         /// The measurements of the downlink.
@@ -56,15 +56,16 @@ public struct ViewerQuality: Sendable {
 
         /// Creates an observation.
         public init(
-            publisher: DataQuality, hasVideo: Bool, hasAudio: Bool, takesVideo: Bool = true, takesAudio: Bool = true,
+            publisher: DataQuality, hasVideo: Bool, hasAudio: Bool, requestsVideo: Bool = true,
+            requestsAudio: Bool = true,
             selection: Selection = .full, downlink: LinkLimitation.Evidence = LinkLimitation.Evidence(), reports: Int,
             isAway: Bool = false
         ) {
             self.publisher = publisher
             self.hasVideo = hasVideo
             self.hasAudio = hasAudio
-            self.takesVideo = takesVideo
-            self.takesAudio = takesAudio
+            self.requestsVideo = requestsVideo
+            self.requestsAudio = requestsAudio
             self.selection = selection
             self.downlink = downlink
             self.reports = reports
@@ -74,19 +75,19 @@ public struct ViewerQuality: Sendable {
 
     /// The time after which a viewer is silent: two seconds if it reports about every second; otherwise
     /// ``Observation/isAway`` is usually set before.
-    private static let timeout = ArrivalWatch.Patience(
-        usual: .seconds(2 as Int64), seldom: .seconds(20 as Int64), seldomRate: 0.8)
+    private static let timeout = InactivityDetector.Timeouts(
+        typical: .seconds(2 as Int64), rareTimeout: .seconds(20 as Int64), rareRate: 0.8)
     /// The loss from which on nothing arrives.
     private static let everything = 0.95
 
     /// The watch of the viewer's reports.
-    private var reports = ArrivalWatch(timeout)
+    private var reports = InactivityDetector(timeout)
     /// Whether the downlink is limited.
     private var downlink = LinkLimitation()
     /// Whether the downlink loses everything.
-    private var losesEverything = SustainedCondition(onset: .seconds(1 as Int64), release: .milliseconds(500))
+    private var totalLoss = SustainedCondition(onset: .seconds(1 as Int64), release: .milliseconds(500))
     /// The data quality that is reported.
-    private var settled = SettledQuality()
+    private var debounced = DebouncedQuality()
     /// The reason for the present silence of the viewer; nil if there is none.
     private var reasonForSilence: DataQuality.Reason?
 
@@ -94,7 +95,7 @@ public struct ViewerQuality: Sendable {
     public init() {}
 
     /// The current data quality.
-    public var quality: DataQuality { settled.told }
+    public var quality: DataQuality { debounced.reported }
 
     /// Whether the downlink is limited.
     public var isLimited: Bool { downlink.holds }
@@ -103,11 +104,11 @@ public struct ViewerQuality: Sendable {
     @discardableResult
     public mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
         downlink.observe(observation.downlink, at: now)
-        losesEverything.observe(observation.downlink.loss.map { $0 >= Self.everything }, at: now)
+        totalLoss.observe(observation.downlink.loss.map { $0 >= Self.everything }, at: now)
         reports.observe(count: observation.reports, at: now)
         // The publisher's data quality was already waited for.
-        let isPublishers = [.publisherLimited, .networkLimited].contains(settled.told.reason)
-        return settled.observe(row(observation, at: now), isSettled: isPublishers, at: now)
+        let isPublishers = [.publisherLimited, .networkLimited].contains(debounced.reported.reason)
+        return debounced.observe(row(observation, at: now), isSettled: isPublishers, at: now)
     }
 
     /// Returns the row for the current state.
@@ -121,33 +122,33 @@ public struct ViewerQuality: Sendable {
             return DataQuality(status: .noData, reason: reason)
         }
         reasonForSilence = nil
-        let takesAudio = observation.hasAudio && observation.takesAudio
-        let takesVideo = observation.hasVideo && observation.takesVideo
-        guard takesAudio || takesVideo else { return .good }
-        if losesEverything.holds || observation.selection == .nothing {
+        let requestsAudio = observation.hasAudio && observation.requestsAudio
+        let requestsVideo = observation.hasVideo && observation.requestsVideo
+        guard requestsAudio || requestsVideo else { return .good }
+        if totalLoss.holds || observation.selection == .nothing {
             return DataQuality(status: .noData, reason: .downloadLimited)
         }
-        return offered(observation, takesVideo: takesVideo, takesAudio: takesAudio)
+        return offered(observation, requestsVideo: requestsVideo, requestsAudio: requestsAudio)
     }
 
     /// Returns the row if something is sent to the viewer.
-    private func offered(_ observation: Observation, takesVideo: Bool, takesAudio: Bool) -> DataQuality {
+    private func offered(_ observation: Observation, requestsVideo: Bool, requestsAudio: Bool) -> DataQuality {
         let isPublisherLimited = observation.publisher.reason == .uploadLimited
         let isLowered = observation.publisher.reason == .networkLimited
         // A stream is lowered before a limit has lasted for a second. A viewer whose own link has too little bandwidth
         // is one of those for whom it was lowered.
         let isLimited = downlink.holds || observation.selection != .full || isLowered && downlink.isShort
-        let withoutPicture: DataQuality.Status = takesAudio ? .audioOnly : .noData
-        if takesVideo, observation.publisher.status == .audioOnly {
+        let withoutVideo: DataQuality.Status = requestsAudio ? .audioOnly : .noData
+        if requestsVideo, observation.publisher.status == .audioOnly {
             let reason: DataQuality.Reason =
                 isPublisherLimited ? .publisherLimited : isLimited ? .downloadLimited : .networkLimited
-            return DataQuality(status: withoutPicture, reason: reason)
+            return DataQuality(status: withoutVideo, reason: reason)
         }
-        if takesVideo, observation.selection == .audioOnly {
-            return DataQuality(status: withoutPicture, reason: .downloadLimited)
+        if requestsVideo, observation.selection == .audioOnly {
+            return DataQuality(status: withoutVideo, reason: .downloadLimited)
         }
         let reason: DataQuality.Reason =
             isLimited ? .downloadLimited : isPublisherLimited ? .publisherLimited : isLowered ? .networkLimited : .none
-        return DataQuality(status: takesVideo ? .all : .audioOnly, reason: reason)
+        return DataQuality(status: requestsVideo ? .all : .audioOnly, reason: reason)
     }
 }

@@ -53,7 +53,7 @@ public struct ReceiveStatistics: Sendable {
     private static let maximumDropout = 3000
     /// The maximum backward step of a sequence number without a restart. It is larger than the 100 of RFC 3550,
     /// appendix A.1, because of retransmissions without RTX.
-    private static let maximumMisorder = 3000
+    private static let maximumReordering = 3000
     /// The number of consecutive packets that confirm a restart.
     private static let restartConfirmations = 2
     /// The maximum change of the transit time that counts as jitter; a larger one is a change of the clock.
@@ -69,7 +69,7 @@ public struct ReceiveStatistics: Sendable {
     public mutating func received(
         sequenceNumber: UInt16, timestamp: UInt32, isRetransmission: Bool = false, at now: Instant
     ) -> Arrival {
-        let arrival = place(sequenceNumber, timestamp, isRetransmission)
+        let arrival = classify(sequenceNumber, timestamp, isRetransmission)
         guard arrival != .suspicious else { return arrival }
         received += 1
         if arrival != .late { newestTimestamp = timestamp }
@@ -83,7 +83,7 @@ public struct ReceiveStatistics: Sendable {
     }
 
     /// Returns the relation of a packet to the preceding ones, and updates the highest number.
-    private mutating func place(
+    private mutating func classify(
         _ sequenceNumber: UInt16, _ timestamp: UInt32, _ isRetransmission: Bool
     ) -> Arrival {
         guard base != nil else {
@@ -96,7 +96,7 @@ public struct ReceiveStatistics: Sendable {
             highest += Int64(step)
             expectedAfterJump = nil
             return .inOrder
-        case -Self.maximumMisorder...0:
+        case -Self.maximumReordering...0:
             // An older packet cannot have a newer timestamp, unless the sequence numbers have restarted.
             let isNewer = step < 0 && Int32(bitPattern: timestamp &- newestTimestamp) > 0
             return isNewer && !isRetransmission ? confirmJump(sequenceNumber) : .late

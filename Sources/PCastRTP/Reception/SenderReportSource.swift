@@ -26,12 +26,12 @@ public struct SenderReportSource: Sendable {
     /// The newest packet, from which reports extrapolate the timestamp.
     private var newest: (sequence: Int64, timestamp: UInt32, time: WallTime)?
     /// The end of the time with frequent reports.
-    private var hurryUntil = Instant(nanoseconds: 0)
+    private var fastUntil = Instant(nanoseconds: 0)
 
     /// The duration of frequent reports.
-    private static let hurry = TimeSpan.milliseconds(5000)
+    private static let fastDuration = TimeSpan.milliseconds(5000)
     /// The interval of frequent reports.
-    private static let hurriedInterval = TimeSpan.milliseconds(500)
+    private static let fastInterval = TimeSpan.milliseconds(500)
     /// The interval of reports.
     private static let interval = TimeSpan.milliseconds(1000)
     /// The time for which a report waits for media packets: more than the interval of two frames.
@@ -83,13 +83,13 @@ public struct SenderReportSource: Sendable {
     public mutating func mappingChanged(at now: Instant) {
         newest = nil
         due = now
-        hurryUntil = now + Self.hurry
+        fastUntil = now + Self.fastDuration
     }
 
     /// Returns the report if one is due; nil otherwise. `wall` is the wall-clock time at `now`.
     public mutating func poll(at now: Instant, wall: WallTime) -> SenderInformation? {
         guard let due, now >= due, let report = report(at: wall) else { return nil }
-        self.due = now + (now < hurryUntil ? Self.hurriedInterval : Self.interval)
+        self.due = now + (now < fastUntil ? Self.fastInterval : Self.interval)
         return report
     }
 

@@ -5,7 +5,7 @@
 /// these packets. Other blocks are ignored, because a wrong number would displace the right packet.
 public struct RedundantSequence {
     /// The packets between the newest known one and this one.
-    public struct Hole: Hashable, Sendable {
+    public struct Gap: Hashable, Sendable {
         /// The number of missing packets; 0 if there is no gap.
         public var packetCount: Int
         /// The difference between the timestamps of the packet before the gap and this one in ticks.
@@ -20,7 +20,7 @@ public struct RedundantSequence {
 
     private let payload: RedundantPayload
     /// Whether the blocks within the gap are the missing packets.
-    private let fitsHole: Bool
+    private let fitsGap: Bool
     /// The index of the next block.
     private var index = 0
     /// Whether all blocks so far are contiguous.
@@ -28,7 +28,7 @@ public struct RedundantSequence {
     /// The timestamp offset of the last block.
     private var next: UInt32 = 0
     /// The duration of the gap in ticks; 0 without a gap.
-    private let holeTicks: Int64
+    private let gapTicks: Int64
 
     /// Creates a sequence.
     ///
@@ -36,15 +36,15 @@ public struct RedundantSequence {
     ///   - payload: The payload.
     ///   - hole: The gap before the packet; nil if no packet before it is known or a later one arrived first.
     ///   - packet: The packet from which the payload was parsed.
-    public init(_ payload: RedundantPayload, after hole: Hole?, in packet: Span<UInt8>) {
+    public init(_ payload: RedundantPayload, after hole: Gap?, in packet: Span<UInt8>) {
         self.payload = payload
-        holeTicks = hole?.ticks ?? 0
+        gapTicks = hole?.ticks ?? 0
         var inside = 0
         for index in 0..<payload.redundantCount
-        where Int64(payload.redundant(index, in: packet).timestampOffset) < holeTicks {
+        where Int64(payload.redundant(index, in: packet).timestampOffset) < gapTicks {
             inside += 1
         }
-        fitsHole = inside > 0 && inside == hole?.packetCount
+        fitsGap = inside > 0 && inside == hole?.packetCount
     }
 
     /// Returns the next block, beginning with the newest, and the number of packets by which it precedes this one.
@@ -52,9 +52,9 @@ public struct RedundantSequence {
     public mutating func next(in packet: Span<UInt8>) -> (block: RedundantPayload.Block, distance: Int64)? {
         guard index < payload.redundantCount else { return nil }
         let block = payload.redundant(index, in: packet)
-        let isInHole = fitsHole && Int64(block.timestampOffset) < holeTicks
+        let isInGap = fitsGap && Int64(block.timestampOffset) < gapTicks
         isContiguous = isContiguous && block.timestampOffset == next + Self.ticks(block, in: packet)
-        guard block.timestampOffset > next, isInHole || isContiguous, !block.range.isEmpty else { return nil }
+        guard block.timestampOffset > next, isInGap || isContiguous, !block.range.isEmpty else { return nil }
         next = block.timestampOffset
         index += 1
         return (block, Int64(index))

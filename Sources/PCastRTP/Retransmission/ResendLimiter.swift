@@ -12,32 +12,32 @@ public struct ResendLimiter: Sendable {
         var sequence: UInt32
         /// The time of the first retransmission within its round-trip time, in milliseconds, in the low 30 bits; the
         /// turn in the upper two.
-        var timeAndTurn: UInt32
+        var timeAndOrder: UInt32
 
         /// Creates a retransmission at a time in milliseconds.
-        init(_ sequence: Int64, time: UInt32, turn: Turn) {
+        init(_ sequence: Int64, time: UInt32, order: RetransmissionOrder) {
             self.sequence = UInt32(truncatingIfNeeded: sequence)
-            timeAndTurn = time & Self.times | turn.rawValue << 30
+            timeAndOrder = time & Self.times | order.rawValue << 30
         }
 
         /// The bits of the time.
         private static let times: UInt32 = (1 << 30) - 1
 
         /// The turn of the retransmission.
-        var turn: Turn { Turn(rawValue: timeAndTurn >> 30) ?? .followed }
+        var order: RetransmissionOrder { RetransmissionOrder(rawValue: timeAndOrder >> 30) ?? .followed }
 
         /// Returns the time since the retransmission.
         func elapsed(at now: Instant) -> TimeSpan {
-            .milliseconds(Int64((ResendLimiter.milliseconds(now) &- timeAndTurn) & Self.times))
+            .milliseconds(Int64((ResendLimiter.milliseconds(now) &- timeAndOrder) & Self.times))
         }
     }
 
     /// The number of a retransmission.
-    private enum Turn: UInt32 {
+    private enum RetransmissionOrder: UInt32 {
         /// The packet was retransmitted once.
         case first
         /// The retransmission was lost, and the packet was sent again.
-        case again
+        case repeated
         /// The packet was sent twice within a round-trip time.
         case followed
     }
@@ -58,15 +58,15 @@ public struct ResendLimiter: Sendable {
     public mutating func sent(_ sequence: Int64, roundTrip: TimeSpan, at now: Instant) {
         if sendings.isEmpty {
             // Empty entries have numbers that do not belong to their index.
-            sendings = (0..<Self.capacity).map { Sending(~Int64($0), time: 0, turn: .first) }
+            sendings = (0..<Self.capacity).map { Sending(~Int64($0), time: 0, order: .first) }
         }
         let index = Self.index(sequence)
         let former = sendings[index]
         let isKnown = former.sequence == UInt32(truncatingIfNeeded: sequence)
         if isKnown, former.elapsed(at: now) < Self.interval(roundTrip) {
-            sendings[index] = Sending(sequence, time: former.timeAndTurn, turn: .followed)
+            sendings[index] = Sending(sequence, time: former.timeAndOrder, order: .followed)
         } else {
-            sendings[index] = Sending(sequence, time: Self.milliseconds(now), turn: isKnown ? .again : .first)
+            sendings[index] = Sending(sequence, time: Self.milliseconds(now), order: isKnown ? .repeated : .first)
         }
     }
 
@@ -78,7 +78,7 @@ public struct ResendLimiter: Sendable {
         guard sending.sequence == UInt32(truncatingIfNeeded: sequence) else { return true }
         let elapsed = sending.elapsed(at: now)
         if elapsed >= Self.interval(roundTrip) { return true }
-        return sending.turn == .again && elapsed >= max(roundTrip / 4, Self.minimumInterval)
+        return sending.order == .repeated && elapsed >= max(roundTrip / 4, Self.minimumInterval)
     }
 
     /// Returns the minimum interval, which is shorter than the smoothed round-trip time. A browser repeats a request

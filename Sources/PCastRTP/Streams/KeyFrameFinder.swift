@@ -38,9 +38,9 @@ public struct KeyFrameFinder: Sendable {
     /// The maximum number of packets before the first IDR slice of a frame.
     private static let longestHead: Int64 = 64
     /// NAL units of these packets that are looked at: a packet that aggregates has room for hundreds.
-    private static let mostUnitsOfHead = 256
+    private static let maximumUnitsOfHead = 256
     /// Parameter sets of one packet that are kept.
-    private static let mostSetsOfPacket = 8
+    private static let maximumSetsOfPacket = 8
     /// The maximum number of fragments of a parameter set.
     private static let longestFragmentation: Int64 = 16
 
@@ -67,7 +67,7 @@ public struct KeyFrameFinder: Sendable {
     public mutating func begin(with parameterSets: H264ParameterSets) { self.parameterSets = parameterSets }
 
     /// Discards the current frame, because the source has restarted or is paused. The parameter sets stay valid.
-    public mutating func forgetKeyFrame() { candidate = nil }
+    public mutating func discardKeyFrame() { candidate = nil }
 
     /// Evaluates the newest packet of the log. Returns the key frame that it completes; nil if there is none.
     @inline(__always)
@@ -82,7 +82,7 @@ public struct KeyFrameFinder: Sendable {
         }
     }
 
-    /// Returns whether a payload contains only a slice of a picture other than an IDR picture, or nothing.
+    /// Returns whether a payload contains only a slice of a frame other than an IDR picture, or nothing.
     @inline(__always)
     private static func isPlainSlice(_ payload: UnsafeRawBufferPointer) -> Bool {
         guard payload.count > 1 else { return payload.isEmpty }
@@ -158,7 +158,7 @@ public struct KeyFrameFinder: Sendable {
             unitsRead &+= 1
             if unit.type == H264NALUnit.idrSlice {
                 hasIDR = true
-            } else if H264NALUnit.isParameterSet(unit.type), sets < Self.mostSetsOfPacket {
+            } else if H264NALUnit.isParameterSet(unit.type), sets < Self.maximumSetsOfPacket {
                 sets += 1
                 if unit.isWhole {
                     parameterSets.remember(payload.extracting(unit.range), order: sequence)
@@ -213,15 +213,15 @@ public struct KeyFrameFinder: Sendable {
         guard let head = head(from: frame.first, frame.timestamp, in: log) else { return nil }
         let isKnownFirst = log.position(ofSequence: frame.first - 1) != nil || head.beginsFrame
         guard isKnownFirst || now - frame.since >= Self.longestWait else { return nil }
-        if head.hasSets { return note(at: position, parameterSets.dimensions(head.picture), in: &log) }
-        guard head.picture.map(parameterSets.contains) ?? parameterSets.isComplete else { return nil }
+        if head.hasSets { return note(at: position, parameterSets.dimensions(head.pictureSetID), in: &log) }
+        guard head.pictureSetID.map(parameterSets.contains) ?? parameterSets.isComplete else { return nil }
         return insertParameterSets(before: position, head, now, in: &log)
     }
 
     /// The units before the first IDR slice of a frame.
     private struct Head {
         /// The picture parameter set that the slice refers to; nil if it cannot be parsed.
-        var picture: UInt32?
+        var pictureSetID: UInt32?
         /// Whether the needed parameter sets are among the units in a valid order.
         var hasSets = false
         /// Whether the first unit can only be at the beginning of a frame, so that no packet is missing before it.
@@ -233,7 +233,7 @@ public struct KeyFrameFinder: Sendable {
     /// Nil where the IDR picture's first slice is missing.
     private mutating func head(from first: Int64, _ timestamp: UInt32, in log: borrowing PacketLog) -> Head? {
         var head = Head()
-        let mostUnits = unitsRead &+ Self.mostUnitsOfHead
+        let maximumUnits = unitsRead &+ Self.maximumUnitsOfHead
         var sequenceSets: UInt32 = 0
         /// A bit for each picture parameter set that follows its sequence parameter set.
         var pictureSets = SIMD4<UInt64>()
@@ -244,7 +244,7 @@ public struct KeyFrameFinder: Sendable {
             let payload = Span<UInt8>(_unsafeBytes: log.payload(at: position))
             var reader = H264PayloadReader()
             while let unit = reader.next(in: payload) {
-                guard unitsRead != mostUnits else { return nil }
+                guard unitsRead != maximumUnits else { return nil }
                 unitsRead &+= 1
                 if sequence == first, unit.range.lowerBound <= 3 { Self.note(first: unit, payload, &head) }
                 switch unit.type {
@@ -257,9 +257,9 @@ public struct KeyFrameFinder: Sendable {
                     }
                 case H264NALUnit.idrSlice:
                     guard unit.isStart, KeyFrameDetector.isFirstSlice(payload, at: unit.body) else { return nil }
-                    head.picture = H264ParameterSetID.ofSlice(payload, at: unit.body)
-                    if let picture = head.picture, parameterSets.contains(picture) {
-                        head.hasSets = pictureSets[Int(picture >> 6)] & 1 << UInt64(picture & 63) != 0
+                    head.pictureSetID = H264ParameterSetID.ofSlice(payload, at: unit.body)
+                    if let pictureSetID = head.pictureSetID, parameterSets.contains(pictureSetID) {
+                        head.hasSets = pictureSets[Int(pictureSetID >> 6)] & 1 << UInt64(pictureSetID & 63) != 0
                     } else {
                         // A slice that refers to an unknown set is assumed to refer to one of its own frame.
                         head.hasSets = pictureSets != SIMD4()
@@ -299,6 +299,6 @@ public struct KeyFrameFinder: Sendable {
         // A delimiter after the parameter sets would begin another access unit, so it is omitted.
         let begin = head.isDelimited ? sequence + 1 : sequence
         guard let position = log.position(ofSequence: begin) else { return nil }
-        return note(at: position, parameterSets.dimensions(head.picture), sets: first..<log.end, in: &log)
+        return note(at: position, parameterSets.dimensions(head.pictureSetID), sets: first..<log.end, in: &log)
     }
 }

@@ -10,7 +10,7 @@ extension OutboundStream {
     /// of the last packet and this one, so that no two frames have the same timestamp.
     public mutating func begin(at position: Int64, in log: borrowing PacketLog) {
         let entry = log[position]
-        self.position = Self.firstOvertaking(position, in: log)
+        self.position = Self.firstReordered(position, in: log)
         evenEnd = 0
         awaitsFirst = false
         // Packets that were requested with numbers of the previous mapping have no number in the new one.
@@ -33,7 +33,7 @@ extension OutboundStream {
         mapping.sets = log.parameterSets(ofKeyFrameAt: position) ?? 0..<0
         mapping.sequenceOffset = nextSequence + Int64(mapping.sets.count) - entry.sequence
         pendingSets = mapping.sets
-        beginsAnew = !pendingSets.isEmpty
+        needsRestart = !pendingSets.isEmpty
     }
 
     /// Sets the difference between the receiver's and the source's timestamps.
@@ -60,12 +60,12 @@ extension OutboundStream {
     ) {
         let entry = log[position]
         let left = mapping
-        if codec == .vp8 { mapping.pictures = pictures(continuing: former, with: log.payload(at: position)) }
+        if codec == .vp8 { mapping.pictureOffset = pictureOffset(continuing: former, with: log.payload(at: position)) }
         self.former = left.newestSequence == nil || !repairsFormer ? nil : left
         if !repairsFormer { resends.removeAll(keepingCapacity: true) }
         formerResends.removeAll(keepingCapacity: true)
         swap(&formerResends, &resends)
-        self.position = Self.firstOvertaking(position, in: log)
+        self.position = Self.firstReordered(position, in: log)
         evenEnd = 0
         awaitsFirst = false
         mapping.newestSequence = nil
@@ -88,32 +88,32 @@ extension OutboundStream {
 
     /// Returns the offset that continues the picture IDs after the newest frame that was sent, or after the newest one
     /// in the log if that is no longer present.
-    func pictures(
+    func pictureOffset(
         continuing former: borrowing PacketLog, with payload: UnsafeRawBufferPointer
     ) -> VP8PictureOffset {
         let sent = mapping.newestSequence.flatMap { former.position(ofSequence: $0) }
         guard former.end > former.start, let next = VP8PayloadDescriptor.parse(Span(_unsafeBytes: payload)) else {
-            return mapping.pictures
+            return mapping.pictureOffset
         }
         // Padding has no descriptor, so a preceding packet is used.
         var position = sent ?? former.end - 1
         while position > former.start, former[position].length == 0 { position -= 1 }
         let end = VP8PayloadDescriptor.parse(Span(_unsafeBytes: former.payload(at: position)))
-        guard let end else { return mapping.pictures }
-        return VP8PictureOffset(continuing: mapping.pictures.applied(to: end), with: next)
+        guard let end else { return mapping.pictureOffset }
+        return VP8PictureOffset(continuing: mapping.pictureOffset.applied(to: end), with: next)
     }
 
     /// The maximum number of preceding packets among which later ones are searched; it suffices for a large key frame
     /// whose first packet was retransmitted.
-    static let overtakingLimit: Int64 = 512
+    static let reorderSearchLimit: Int64 = 512
 
     /// Returns the position of the first packet that follows a packet in the sequence but arrived before it, or the
     /// packet's own.
-    static func firstOvertaking(_ position: Int64, in log: borrowing PacketLog) -> Int64 {
+    static func firstReordered(_ position: Int64, in log: borrowing PacketLog) -> Int64 {
         let sequence = log[position].sequence
         var first = position
         var probe = position - 1
-        while probe >= max(log.start, position - overtakingLimit) {
+        while probe >= max(log.start, position - reorderSearchLimit) {
             if log[probe].sequence > sequence { first = probe }
             probe -= 1
         }

@@ -6,38 +6,38 @@ extension OutboundStream {
     @inline(__always)
     mutating func writeHeader(
         of entry: UnsafePointer<PacketLog.Entry>, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32,
-        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
-        let said = entry.pointee.length > Self.roomyPayloadSize ? nil : playoutDelay
-        if !entry.pointee.isForwarding, template.size > 0, template.playoutDelay == said {
+        let delay = entry.pointee.length > Self.maximumPayloadSizeWithExtensions ? nil : playoutDelay
+        if !entry.pointee.isForwarding, template.size > 0, template.playoutDelay == delay {
             template.write(
                 marker: entry.pointee.marker, payloadType: payloadType, sequenceNumber: sequenceNumber,
                 timestamp: timestamp, ssrc: parameters.ssrc, transportSequenceNumber: transportSequenceNumber,
-                sendTime: sendTime, into: room)
+                sendTime: sendTime, into: buffer)
             if template.countsPackets { transportSequenceNumber &+= 1 }
             return template.size
         }
         return writeWholeHeader(
             of: entry, payloadType: payloadType, sequenceNumber: sequenceNumber, timestamp: timestamp,
-            sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: room)
+            sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: buffer)
     }
 
     /// Writes a header with all extensions, which becomes the template of further ones, and returns its size.
     @inline(never)
     private mutating func writeWholeHeader(
         of entry: UnsafePointer<PacketLog.Entry>, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32,
-        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
         let header = RTPHeader(
             marker: entry.pointee.marker, payloadType: payloadType, sequenceNumber: sequenceNumber,
             timestamp: timestamp, ssrc: parameters.ssrc)
         let values = values(entry.pointee, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
-        let layout = header.write(into: room, extensions: values, map: parameters.extensions)
-        if !entry.pointee.isForwarding, room.count >= HeaderTemplate.roomSize {
+        let layout = header.write(into: buffer, extensions: values, map: parameters.extensions)
+        if !entry.pointee.isForwarding, buffer.count >= HeaderTemplate.minimumBufferSize {
             template =
                 HeaderTemplate(
                     layout, playoutDelay: values.playoutDelay, countsPackets: values.transportSequenceNumber != nil,
-                    in: room) ?? HeaderTemplate()
+                    in: buffer) ?? HeaderTemplate()
         }
         return layout.size
     }
@@ -46,9 +46,9 @@ extension OutboundStream {
 
     /// The maximum padding of a packet in bytes. In libwebrtc, later packets of a frame are one byte larger than
     /// earlier ones, and some have an extension of a few bytes.
-    static let maximumEvening = 16
+    static let maximumEqualizingPadding = 16
     /// The number of packets that are examined in advance: as many as are sent with one segmented datagram.
-    static let eveningReach: Int64 = 16
+    static let equalizingWindow: Int64 = 16
 
     /// Returns the padding that a packet needs for the size of the packets after it in bytes.
     ///
@@ -60,7 +60,7 @@ extension OutboundStream {
     ) -> Int {
         if position >= evenEnd || size > evenSize { findEvenSize(size, entry, at: position, in: log) }
         // The last packet may be shorter.
-        guard position + 1 < evenEnd, evenSize - size <= Self.maximumEvening else { return 0 }
+        guard position + 1 < evenEnd, evenSize - size <= Self.maximumEqualizingPadding else { return 0 }
         return evenSize - size
     }
 
@@ -71,15 +71,16 @@ extension OutboundStream {
     ) {
         evenSize = size
         evenEnd = position + 1
-        while evenEnd < min(log.end, position + Self.eveningReach) {
+        while evenEnd < min(log.end, position + Self.equalizingWindow) {
             let next = log.address(of: evenEnd)
             let headerSize = template.size > 0 ? template.size : size - entry.pointee.length
             let nextSize = headerSize + next.pointee.length
-            guard next.pointee.timestamp == entry.pointee.timestamp, nextSize + Self.maximumEvening >= size else {
+            guard next.pointee.timestamp == entry.pointee.timestamp, nextSize + Self.maximumEqualizingPadding >= size
+            else {
                 return
             }
             // A much larger packet begins another group.
-            guard nextSize <= size + Self.maximumEvening else { return }
+            guard nextSize <= size + Self.maximumEqualizingPadding else { return }
             evenSize = max(evenSize, nextSize)
             evenEnd += 1
         }

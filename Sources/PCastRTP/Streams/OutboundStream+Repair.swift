@@ -7,13 +7,14 @@ extension OutboundStream {
     /// Returns how many of the packets before a packet it can repeat: contiguous ones, because others cannot be
     /// identified by their timestamps (see ``RedundantSequence``), which have been sent.
     mutating func repeatableCount(
-        before entry: UnsafePointer<PacketLog.Entry>, at place: Int64, in log: borrowing PacketLog
+        before entry: UnsafePointer<PacketLog.Entry>, at packetPosition: Int64, in log: borrowing PacketLog
     ) -> Int {
         guard entry.pointee.length > 0 else { return 0 }
         var count = 0
         var size = RedundantPayload.primaryHeaderSize + entry.pointee.length
         while count < redundancy, entry.pointee.sequence - Int64(count + 1) >= mapping.firstSequence,
-            let position = log.position(ofSequence: entry.pointee.sequence - Int64(count + 1)), position < place
+            let position = log.position(ofSequence: entry.pointee.sequence - Int64(count + 1)),
+            position < packetPosition
         {
             let earlier = log.address(of: position)
             let offset = entry.pointee.timestamp &- earlier.pointee.timestamp
@@ -31,7 +32,7 @@ extension OutboundStream {
     /// the oldest. Returns its size.
     mutating func writeRepeated(
         _ count: Int, before entry: UnsafePointer<PacketLog.Entry>, in log: borrowing PacketLog,
-        into room: UnsafeMutableRawBufferPointer, at start: Int
+        into buffer: UnsafeMutableRawBufferPointer, at start: Int
     ) -> Int {
         var header = start
         var data = start + count * RedundantPayload.blockHeaderSize + RedundantPayload.primaryHeaderSize
@@ -43,13 +44,13 @@ extension OutboundStream {
             RedundantPayload.writeHeader(
                 payloadType: parameters.payloadType,
                 timestampOffset: entry.pointee.timestamp &- earlier.pointee.timestamp, size: earlier.pointee.length,
-                into: room, at: header)
-            UnsafeMutableRawBufferPointer(rebasing: room[data..<data + earlier.pointee.length])
+                into: buffer, at: header)
+            UnsafeMutableRawBufferPointer(rebasing: buffer[data..<data + earlier.pointee.length])
                 .copyMemory(from: log.payload(at: position))
             header += RedundantPayload.blockHeaderSize
             data += earlier.pointee.length
         }
-        room[header] = parameters.payloadType
+        buffer[header] = parameters.payloadType
         return data - start
     }
 
@@ -86,7 +87,7 @@ extension OutboundStream {
     mutating func writeRetransmission(
         of entry: PacketLog.Entry, at position: Int64, as sequence: Int64, by mapping: Mapping,
         sendTime: AbsoluteSendTime,
-        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+        transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
     ) -> Packet? {
         guard let retransmission = parameters.retransmission else { return nil }
         let header = RTPHeader(
@@ -96,15 +97,15 @@ extension OutboundStream {
         var values = values(entry, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
         swap(&values.rid, &values.repairedRid)
         let layout = header.write(
-            into: room,
+            into: buffer,
             extensions: values,
             map: parameters.extensions)
         let original = UInt16(truncatingIfNeeded: sequence)
-        room.storeBigEndian(original, at: layout.size)
+        buffer.storeBigEndian(original, at: layout.size)
         packetsRetransmitted += 1
         return Packet(
             headerSize: layout.size, position: position, prefixSize: RTXEncapsulation.headerSize,
-            isRetransmission: true, pictures: mapping.pictures)
+            isRetransmission: true, pictureOffset: mapping.pictureOffset)
     }
 
     // MARK: Probing
@@ -130,11 +131,11 @@ extension OutboundStream {
     /// - Returns: The probe.
     public mutating func nextProbe(
         of size: Int, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
-        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+        transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
     ) -> Probe? {
         guard let retransmission = parameters.retransmission else { return nil }
         probesSent += 1
-        if size > Self.smallProbeSize, mapping.pictures.isZero,
+        if size > Self.smallProbeSize, mapping.pictureOffset.isZero,
             let newest = mapping.newestSequence.flatMap({
                 $0 >= mapping.firstSequence ? log.position(ofSequence: $0) : nil
             })
@@ -142,7 +143,7 @@ extension OutboundStream {
             let position = fullestPosition(upTo: newest, in: log)
             let packet = writeRetransmission(
                 of: log[position], at: position, as: log[position].sequence + mapping.sequenceOffset, by: mapping,
-                sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: room)
+                sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: buffer)
             packetsRetransmitted -= 1
             return packet.map { Probe(headerSize: $0.headerSize, position: position, paddingSize: 0) }
         }
@@ -154,8 +155,8 @@ extension OutboundStream {
         var values = RTPExtensionValues()
         stamp(&values, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
         swap(&values.rid, &values.repairedRid)
-        let layout = header.write(into: room, extensions: values, map: parameters.extensions)
-        header.writePadding(into: room, at: layout.size)
+        let layout = header.write(into: buffer, extensions: values, map: parameters.extensions)
+        header.writePadding(into: buffer, at: layout.size)
         return Probe(headerSize: layout.size, position: nil, paddingSize: header.paddingSize)
     }
 
@@ -190,7 +191,7 @@ extension OutboundStream {
         var values = entry.forwarded
         stamp(&values, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
         if let playoutDelay { values.playoutDelay = playoutDelay }
-        if entry.length > Self.roomyPayloadSize {
+        if entry.length > Self.maximumPayloadSizeWithExtensions {
             values.playoutDelay = nil
             values.absoluteCaptureTime = nil
         }
@@ -202,5 +203,5 @@ extension OutboundStream {
     /// IPv6 requires a path MTU of 1280 bytes (RFC 8200, section 5), of which 1232 are for the UDP payload. The SRTP
     /// tag needs 16, the original sequence number of a retransmission 2, the header 12 and all extensions 44. Browsers
     /// send payloads of up to 1170 bytes, which omit extensions that other packets of the frame contain.
-    static let roomyPayloadSize = 1232 - 16 - 2 - 12 - 44
+    static let maximumPayloadSizeWithExtensions = 1232 - 16 - 2 - 12 - 44
 }

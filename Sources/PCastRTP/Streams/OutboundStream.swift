@@ -80,10 +80,10 @@ public struct OutboundStream: Sendable {
         /// The padding after the payload in bytes, with which the packets of a frame have the same size.
         public var paddingSize = 0
         /// The offset of the picture IDs of a VP8 payload.
-        public let pictures: VP8PictureOffset
+        public let pictureOffset: VP8PictureOffset
 
         /// Whether the payload is sent unchanged from the log.
-        public var isAsLogged: Bool { prefixSize == 0 && paddingSize == 0 && pictures.isZero }
+        public var isAsLogged: Bool { prefixSize == 0 && paddingSize == 0 && pictureOffset.isZero }
     }
 
     /// A bandwidth probe, which was written into the buffer except for a repeated payload.
@@ -181,7 +181,7 @@ public struct OutboundStream: Sendable {
         /// The timestamp offset without the corrections that keep timestamps increasing.
         var alignedOffset: UInt32 = 0
         /// The offset of VP8's picture IDs.
-        var pictures = VP8PictureOffset()
+        var pictureOffset = VP8PictureOffset()
         /// The positions of the parameter sets that were sent before the first packet of the source.
         var sets: Range<Int64> = 0..<0
 
@@ -215,12 +215,12 @@ public struct OutboundStream: Sendable {
     public mutating func beginAtEnd(of log: borrowing PacketLog) {
         position = log.end
         awaitsFirst = true
-        beginsAnew = true
+        needsRestart = true
         pendingSets = 0..<0
     }
 
     /// Skips everything in the log, including retransmissions, and continues with the next packet that is appended.
-    public mutating func leaveOut(of log: borrowing PacketLog) {
+    public mutating func dropFrame(of log: borrowing PacketLog) {
         beginAtEnd(of: log)
         resends.removeAll(keepingCapacity: true)
         formerResends.removeAll(keepingCapacity: true)
@@ -233,7 +233,7 @@ public struct OutboundStream: Sendable {
     /// The positions of parameter sets that are sent before the next packet.
     var pendingSets: Range<Int64> = 0..<0
     /// Whether something must be done before the next packet, which is only checked then.
-    var beginsAnew = false
+    var needsRestart = false
     /// The newest packet that was sent; nil before the first.
     var last: Last?
 
@@ -260,7 +260,7 @@ public struct OutboundStream: Sendable {
     public var isPaused: Bool { position == nil }
 
     /// Returns whether the log no longer contains the next packet of the stream.
-    public func hasFallenBehind(_ log: borrowing PacketLog) -> Bool { position.map { $0 < log.start } ?? false }
+    public func isBehindLog(_ log: borrowing PacketLog) -> Bool { position.map { $0 < log.start } ?? false }
 
     // MARK: Sending
 
@@ -315,7 +315,7 @@ public struct OutboundStream: Sendable {
     /// - Returns: The packet, which refers to its payload; nil if there is none.
     public mutating func next(
         in log: borrowing PacketLog, at now: Instant, sendTime: AbsoluteSendTime,
-        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+        transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
     ) -> Packet? {
         guard position != nil else { return nil }
         while !resends.isEmpty {
@@ -326,23 +326,23 @@ public struct OutboundStream: Sendable {
             }
             return writeRetransmission(
                 of: log[position], at: position, as: sequence, by: mapping, sendTime: sendTime,
-                transportSequenceNumber: &transportSequenceNumber, into: room)
+                transportSequenceNumber: &transportSequenceNumber, into: buffer)
         }
         return nextNew(
-            in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: room)
+            in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: buffer)
     }
 
     /// Writes the header of the next packet that has not been sent, and returns it; nil if there is none.
     @inline(__always)
     public mutating func nextNew(
         in log: borrowing PacketLog, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
-        into room: UnsafeMutableRawBufferPointer
+        into buffer: UnsafeMutableRawBufferPointer
     ) -> Packet? {
         while let position, position < log.end {
-            if beginsAnew {
-                let sets = beginAnew(
+            if needsRestart {
+                let sets = restart(
                     at: position, in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber,
-                    into: room)
+                    into: buffer)
                 if let sets { return sets }
             }
             let entry = log.address(of: position)
@@ -350,7 +350,7 @@ public struct OutboundStream: Sendable {
             guard entry.pointee.sequence >= mapping.firstSequence else { continue }
             return write(
                 entry, at: position, as: entry.pointee.sequence + mapping.sequenceOffset, in: log, sendTime: sendTime,
-                transportSequenceNumber: &transportSequenceNumber, into: room)
+                transportSequenceNumber: &transportSequenceNumber, into: buffer)
         }
         return nil
     }
@@ -358,9 +358,9 @@ public struct OutboundStream: Sendable {
     /// Begins with the packet at a position if the stream waits for it. Returns the next parameter set to be sent
     /// before the packet; nil if there is none.
     @inline(never)
-    private mutating func beginAnew(
+    private mutating func restart(
         at position: Int64, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
-        transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+        transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
     ) -> Packet? {
         if awaitsFirst, log.address(of: position).pointee.sequence != PacketLog.Entry.unnumbered {
             awaitsFirst = false
@@ -373,9 +373,9 @@ public struct OutboundStream: Sendable {
             let sequence = mapping.firstSequence + mapping.sequenceOffset - (mapping.sets.upperBound - sets)
             return write(
                 log.address(of: sets), at: sets, as: sequence, in: log, sendTime: sendTime,
-                transportSequenceNumber: &transportSequenceNumber, into: room)
+                transportSequenceNumber: &transportSequenceNumber, into: buffer)
         }
-        beginsAnew = awaitsFirst
+        needsRestart = awaitsFirst
         return nil
     }
 
@@ -388,7 +388,7 @@ public struct OutboundStream: Sendable {
     /// Writes the header of the next retransmission from the previous log, and returns it; nil if there is none.
     public mutating func nextOfFormer(
         in log: borrowing PacketLog, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
-        into room: UnsafeMutableRawBufferPointer
+        into buffer: UnsafeMutableRawBufferPointer
     ) -> Packet? {
         while !formerResends.isEmpty {
             let sequence = formerResends.removeFirst()
@@ -398,7 +398,7 @@ public struct OutboundStream: Sendable {
             }
             return writeRetransmission(
                 of: log[position], at: position, as: sequence, by: former, sendTime: sendTime,
-                transportSequenceNumber: &transportSequenceNumber, into: room)
+                transportSequenceNumber: &transportSequenceNumber, into: buffer)
         }
         return nil
     }
@@ -407,7 +407,7 @@ public struct OutboundStream: Sendable {
     @inline(__always)
     private mutating func write(
         _ entry: UnsafePointer<PacketLog.Entry>, at position: Int64, as sequence: Int64, in log: borrowing PacketLog,
-        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into room: UnsafeMutableRawBufferPointer
+        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
     ) -> Packet {
         let timestamp = entry.pointee.timestamp &+ mapping.timestampOffset
         var repeated = 0
@@ -422,17 +422,17 @@ public struct OutboundStream: Sendable {
         let payloadType = (repeated > 0 ? parameters.redundantPayloadType : nil) ?? parameters.payloadType
         let headerSize = writeHeader(
             of: entry, payloadType: payloadType, sequenceNumber: UInt16(truncatingIfNeeded: sequence),
-            timestamp: timestamp, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: room)
+            timestamp: timestamp, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: buffer)
         let prefixSize =
-            repeated > 0 ? writeRepeated(repeated, before: entry, in: log, into: room, at: headerSize) : 0
+            repeated > 0 ? writeRepeated(repeated, before: entry, in: log, into: buffer, at: headerSize) : 0
         packetsSent &+= 1
         octetsSent &+= UInt32(prefixSize + entry.pointee.length)
         var packet = Packet(
             headerSize: headerSize, position: position, prefixSize: prefixSize, isRetransmission: false,
-            pictures: mapping.pictures)
+            pictureOffset: mapping.pictureOffset)
         if parameters.evensSizes {
             packet.paddingSize = paddingSize(of: headerSize + entry.pointee.length, entry, at: position, in: log)
-            if packet.paddingSize > 0 { room[0] |= 0x20 }
+            if packet.paddingSize > 0 { buffer[0] |= 0x20 }
         }
         return packet
     }

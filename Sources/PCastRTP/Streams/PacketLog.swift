@@ -148,7 +148,7 @@ public struct PacketLog: ~Copyable {
     }
 
     /// Discards the newest key frame, because the source has restarted.
-    public mutating func forgetKeyFrame() { keyFrame = -1 }
+    public mutating func discardKeyFrame() { keyFrame = -1 }
 
     /// Marks the beginning of the newest key frame.
     ///
@@ -189,16 +189,16 @@ public struct PacketLog: ~Copyable {
     }
 
     /// Returns the memory for the payload of the next packet, which is valid until that is appended.
-    public func roomForNext() -> UnsafeMutableRawBufferPointer { slot(end) }
+    public func bufferForNext() -> UnsafeMutableRawBufferPointer { slot(end) }
 
-    /// Appends a packet whose payload was written into ``roomForNext()``, and returns its position.
+    /// Appends a packet whose payload was written into ``bufferForNext()``, and returns its position.
     @discardableResult
     public mutating func append(_ entry: Entry) -> Int64 {
         precondition(entry.length <= Self.maximumPayloadSize)
         let position = end
-        let place = entries + Int(position & mask)
-        place.initialize(to: entry)
-        place.pointee.payloadBefore = payloadTotal
+        let slotEntry = entries + Int(position & mask)
+        slotEntry.initialize(to: entry)
+        slotEntry.pointee.payloadBefore = payloadTotal
         payloadTotal += Int64(entry.length)
         end += 1
         guard entry.sequence != Entry.unnumbered else { return position }
@@ -216,7 +216,7 @@ public struct PacketLog: ~Copyable {
     @discardableResult
     public mutating func append(_ entry: Entry, payload: UnsafeRawBufferPointer) -> Int64? {
         guard payload.count <= Self.maximumPayloadSize else { return nil }
-        roomForNext().copyMemory(from: payload)
+        bufferForNext().copyMemory(from: payload)
         var entry = entry
         entry.length = payload.count
         return append(entry)

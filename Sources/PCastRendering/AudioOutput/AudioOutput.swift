@@ -13,7 +13,7 @@ public protocol AudioOutput: AnyObject, Sendable {
     func present(_ frame: AudioFrame, at due: Instant)
 
     /// Discards audio that was not yet written to the device.
-    func withdraw()
+    func discardPending()
 
     /// Stops at once. It may be called repeatedly.
     func stop()
@@ -39,7 +39,7 @@ public final class NullAudioOutput: AudioOutput {
     public func present(_ frame: AudioFrame, at due: Instant) {}
 
     /// Does nothing.
-    public func withdraw() {}
+    public func discardPending() {}
 
     /// Does nothing.
     public func stop() {}

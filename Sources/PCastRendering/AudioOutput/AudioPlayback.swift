@@ -10,7 +10,7 @@ struct AudioPlayback {
     private static let queuedPeriods = 2...6
 
     /// The assumed latency before the device has reported one.
-    static let firstLead = TimeSpan.milliseconds(40)
+    static let assumedLatency = TimeSpan.milliseconds(40)
 
     /// The allowance for the jitter of decoded audio.
     private static let margin = TimeSpan.milliseconds(5)
@@ -20,16 +20,16 @@ struct AudioPlayback {
     private static let retryInterval: Int32 = 20
 
     /// The number of restarts without audio after which the device counts as failed.
-    private static let mostStarts = 20
+    private static let maximumStarts = 20
 
-    private var sound = AudioSchedule()
-    private var statistics = LoudspeakerStatistics()
-    private var lead = firstLead
+    private var audio = AudioSchedule()
+    private var statistics = AudioOutputStatistics()
+    private var lead = assumedLatency
     private var gain: Float = 1
 
     // The state of the current device.
     private var clock = SampleClock(rate: AudioFrame.sampleRate)
-    private var tap = PlayedTap(rate: AudioFrame.sampleRate, loudspeaker: Loudspeaker())
+    private var tap = PlayedAudioReporter(rate: AudioFrame.sampleRate, writer: PlayedAudioWriter())
     private var timekeeper = PlaybackTimekeeper(rate: AudioFrame.sampleRate, buffer: 1, queued: 0)
     private var written: Int64 = 0
     private var lastWritten = Instant(nanoseconds: 0)
@@ -44,22 +44,22 @@ struct AudioPlayback {
     private var chunk: [Int16] = []
 
     /// Plays until the device is signalled or fails. Returns the failure; nil if it was signalled. `volume` returns the
-    /// current volume from 0 to 1. `next` returns the next order, or nil if there is none. `told` receives the required
+    /// current volume from 0 to 1. `next` returns the next order, or nil if there is none. `onLead` receives the required
     /// lead time and the statistics.
     mutating func run(
         on pcm: PlaybackPCM, volume: () -> Double, next: () -> AudioOrder?,
-        told: (TimeSpan, LoudspeakerStatistics) -> Void
+        onLead: (TimeSpan, AudioOutputStatistics) -> Void
     ) -> PlaybackFailure? {
         AudioPriority.request()
         clock = SampleClock(rate: pcm.rate)
-        tap = PlayedTap(rate: pcm.rate, loudspeaker: Loudspeaker())
+        tap = PlayedAudioReporter(rate: pcm.rate, writer: PlayedAudioWriter())
         starts = 0
         let size = pcm.rate / 100 * PlaybackPCM.channels
         samples = Array(repeating: 0, count: size)
         chunk = Array(repeating: 0, count: size)
         do throws(PlaybackFailure) {
             try begin(on: pcm)
-            while try step(on: pcm, volume, next) { told(lead, statistics) }
+            while try step(on: pcm, volume, next) { onLead(lead, statistics) }
             return nil
         } catch {
             return error
@@ -114,12 +114,12 @@ struct AudioPlayback {
         clock.observe(position: written - Int64(status.delay), at: status.instant)
         while let order = next() {
             switch order {
-            case .play(let frame, let due): sound.add(frame, due: due)
-            case .withdraw: sound.withdraw()
+            case .play(let frame, let due): audio.add(frame, due: due)
+            case .discardPending: audio.discardPending()
             }
         }
         do throws(PlaybackFailure) {
-            try feed(pcm, room: status.room, volume: Float(volume()))
+            try feed(pcm, available: status.available, volume: Float(volume()))
         } catch {
             guard error.isInterruption else { throw error }
         }
@@ -127,15 +127,15 @@ struct AudioPlayback {
         return true
     }
 
-    private mutating func feed(_ pcm: PlaybackPCM, room: Int, volume: Float) throws(PlaybackFailure) {
+    private mutating func feed(_ pcm: PlaybackPCM, available: Int, volume: Float) throws(PlaybackFailure) {
         let size = chunk.count / PlaybackPCM.channels
-        var room = room
+        var available = available
         let queued = queued(on: pcm)
-        let surplus = pcm.buffer - room - queued
+        let surplus = pcm.buffer - available - queued
         if surplus > 0 { rest = max(.milliseconds(1), TimeSpan(seconds: Double(surplus) / Double(pcm.rate))) }
-        while room >= size, pcm.buffer - room <= queued {
+        while available >= size, pcm.buffer - available <= queued {
             try write(on: pcm, volume: volume)
-            room -= size
+            available -= size
         }
     }
 
@@ -145,7 +145,7 @@ struct AudioPlayback {
         guard let start = clock.instant(of: Double(written)),
             let end = clock.instant(of: Double(written) + Double(size))
         else { return }
-        samples.withUnsafeMutableBufferPointer { _ = sound.read(from: start, to: end, into: $0) }
+        samples.withUnsafeMutableBufferPointer { _ = audio.read(from: start, to: end, into: $0) }
         for index in 0..<size {
             gain += min(max(volume - gain, -0.002), 0.002)
             for channel in 0..<PlaybackPCM.channels {
@@ -163,9 +163,9 @@ struct AudioPlayback {
         lead = max(latency + Self.margin, lead - .microseconds(4))
         statistics.latency = latency
         statistics.drift = clock.drift
-        statistics.samplesPlayed = sound.samplesPlayed
-        statistics.samplesSkipped = sound.samplesSkipped
-        statistics.breaks = sound.breaks
+        statistics.samplesPlayed = audio.samplesPlayed
+        statistics.samplesSkipped = audio.samplesSkipped
+        statistics.breaks = audio.breaks
     }
 
     // MARK: Restarts
@@ -174,7 +174,7 @@ struct AudioPlayback {
     private mutating func restart(_ pcm: PlaybackPCM) throws(PlaybackFailure) -> Bool {
         statistics.xruns += 1
         queuedPeriods = min(queuedPeriods + 1, Self.queuedPeriods.upperBound)
-        guard starts < Self.mostStarts else { throw PlaybackFailure(code: -EIO) }
+        guard starts < Self.maximumStarts else { throw PlaybackFailure(code: -EIO) }
         try begin(on: pcm)
         return true
     }

@@ -6,7 +6,7 @@ import Synchronization
 enum AudioOrder: Sendable {
     case play(AudioFrame, at: Instant)
     /// Discards all audio before this order.
-    case withdraw
+    case discardPending
 }
 
 /// Plays decoded audio at its presentation time on an ALSA device. It has its own thread, so that decoding continues
@@ -16,9 +16,9 @@ enum AudioOrder: Sendable {
 public final class AudioPresenter: AudioOutput {
     private struct State {
         var pcm: PlaybackPCM?
-        var lead = AudioPlayback.firstLead
+        var lead = AudioPlayback.assumedLatency
         var volume = 1.0
-        var statistics = LoudspeakerStatistics()
+        var statistics = AudioOutputStatistics()
         var isStopped = false
     }
 
@@ -52,9 +52,9 @@ public final class AudioPresenter: AudioOutput {
     public func present(_ frame: AudioFrame, at due: Instant) { queue.push(.play(frame, at: due)) }
 
     /// Discards audio that was not yet written to the device.
-    public func withdraw() {
+    public func discardPending() {
         queue.removeAll()
-        queue.push(.withdraw)
+        queue.push(.discardPending)
     }
 
     /// The time before its presentation time at which audio must be delivered. It covers the device's buffer.
@@ -67,7 +67,7 @@ public final class AudioPresenter: AudioOutput {
     }
 
     /// The statistics of the device.
-    public var statistics: LoudspeakerStatistics { state.withLock { $0.statistics } }
+    public var statistics: AudioOutputStatistics { state.withLock { $0.statistics } }
 
     /// Stops at once. It may be called repeatedly.
     public func stop() {
@@ -88,7 +88,7 @@ public final class AudioPresenter: AudioOutput {
             let failure = playback.run(
                 on: pcm, volume: { state.withLock { $0.volume } },
                 next: { queue.popIfAny() },
-                told: { lead, statistics in state.withLock { ($0.lead, $0.statistics) = (lead, statistics) } })
+                onLead: { lead, statistics in state.withLock { ($0.lead, $0.statistics) = (lead, statistics) } })
             pcm.close()
             let isStopped = state.withLock { state in
                 state.pcm = nil

@@ -17,7 +17,7 @@ struct AudioSchedule {
     static let capacity = TimeSpan.seconds(2)
 
     private static let channels = 2
-    private static let mostBend = 0.005
+    private static let maximumBend = 0.005
 
     /// The time, in seconds, in which the rate change would correct the whole deviation.
     private static let timeout = 0.5
@@ -27,14 +27,14 @@ struct AudioSchedule {
 
     /// The position of a frame in the buffer, and its presentation time.
     private struct Anchor {
-        var place: Int64
+        var position: Int64
         var length: Int64
         var due: Instant
 
-        var end: Int64 { place + length }
+        var end: Int64 { position + length }
 
-        func due(at place: Double) -> Instant {
-            due + TimeSpan(seconds: (place - Double(self.place)) / Double(AudioFrame.sampleRate))
+        func due(at position: Double) -> Instant {
+            due + TimeSpan(seconds: (position - Double(self.position)) / Double(AudioFrame.sampleRate))
         }
     }
 
@@ -42,7 +42,7 @@ struct AudioSchedule {
     private var anchors: [Anchor] = []
 
     /// The position of the next sample to read. It never decreases.
-    private var place = 0.0
+    private var position = 0.0
     private var isPlaying = false
 
     /// The fade-out of audio that was withdrawn while it was played.
@@ -63,28 +63,28 @@ struct AudioSchedule {
                 samples.append(Float(frame.samples[index * frame.channels + channel % frame.channels]) / 32_768)
             }
         }
-        anchors.append(Anchor(place: line.end, length: Int64(frame.sampleCount), due: due))
+        anchors.append(Anchor(position: line.end, length: Int64(frame.sampleCount), due: due))
         samples.withUnsafeBufferPointer { line.append($0) }
         let oldest = Double(line.end - ClockRate.opus.ticks(in: Self.capacity))
-        if place < oldest {
+        if position < oldest {
             isPlaying = false
             skip(to: oldest)
-            forget()
+            discard()
         }
     }
 
     /// Discards all audio that was not read, with a fade-out of what is being played.
-    mutating func withdraw() {
-        let count = isPlaying ? max(0, min(Self.ramp, Int(line.lastPlace - place))) : 0
+    mutating func discardPending() {
+        let count = isPlaying ? max(0, min(Self.ramp, Int(line.lastPosition - position))) : 0
         ending = Array(repeating: 0, count: count * Self.channels)
         ending.withUnsafeMutableBufferPointer { samples in
             guard count > 0 else { return }
-            line.read(from: place, step: 1, into: samples)
+            line.read(from: position, step: 1, into: samples)
             Self.fade(samples, from: 0, count: count, isRising: false)
         }
         line.restart()
         anchors.removeAll()
-        place = 0
+        position = 0
         isPlaying = false
     }
 
@@ -101,14 +101,15 @@ struct AudioSchedule {
         }
         let sample = (end - start).seconds / Double(count)
         var first = 0
-        if isPlaying, (start - due(at: place)).magnitude > Self.tolerance { isPlaying = false }
+        if isPlaying, (start - due(at: position)).magnitude > Self.tolerance { isPlaying = false }
         let begins = !isPlaying
         if begins {
             guard let silence = begin(at: start, until: end) else { return false }
             first = Int((silence.seconds / sample).rounded())
         }
-        let heard = start + TimeSpan(seconds: Double(first) * sample)
-        let made = play(from: heard, sample: sample, into: UnsafeMutableBufferPointer(rebasing: target[(first * 2)...]))
+        let playedAt = start + TimeSpan(seconds: Double(first) * sample)
+        let made = play(
+            from: playedAt, sample: sample, into: UnsafeMutableBufferPointer(rebasing: target[(first * 2)...]))
         if begins { Self.fade(target, from: first, count: min(Self.ramp, made), isRising: true) }
         if made < count - first {
             isPlaying = false
@@ -116,7 +117,7 @@ struct AudioSchedule {
             let length = min(Self.ramp, made)
             Self.fade(target, from: first + made - length, count: length, isRising: false)
         }
-        forget()
+        discard()
         return made > 0
     }
 
@@ -126,7 +127,7 @@ struct AudioSchedule {
     private mutating func begin(at start: Instant, until end: Instant) -> TimeSpan? {
         isPlaying = false
         for anchor in anchors {
-            let first = max(place, Double(anchor.place))
+            let first = max(position, Double(anchor.position))
             let lateness = start - anchor.due(at: first)
             if lateness <= .zero {
                 skip(to: first)
@@ -141,42 +142,42 @@ struct AudioSchedule {
             }
         }
         skip(to: Double(line.end))
-        forget()
+        discard()
         return nil
     }
 
     private mutating func skip(to later: Double) {
-        samplesSkipped += Int(max(0, later - place).rounded())
-        place = max(place, later)
+        samplesSkipped += Int(max(0, later - position).rounded())
+        position = max(position, later)
     }
 
     /// Reads audio and returns the number of samples per channel.
     private mutating func play(
-        from heard: Instant, sample: Double, into target: UnsafeMutableBufferPointer<Float>
+        from playedAt: Instant, sample: Double, into target: UnsafeMutableBufferPointer<Float>
     ) -> Int {
         let count = target.count / Self.channels
         let nominal = Double(AudioFrame.sampleRate) * sample
-        let bend = (heard - due(at: place)).seconds / Self.timeout
-        let step = nominal * (1 + min(max(bend, -Self.mostBend), Self.mostBend))
-        let there = Int(((line.lastPlace - place) / step).rounded(.down)) + 1
+        let bend = (playedAt - due(at: position)).seconds / Self.timeout
+        let step = nominal * (1 + min(max(bend, -Self.maximumBend), Self.maximumBend))
+        let there = Int(((line.lastPosition - position) / step).rounded(.down)) + 1
         let made = max(0, min(count, there))
         guard made > 0 else { return 0 }
         line.read(
-            from: place, step: step, into: UnsafeMutableBufferPointer(rebasing: target[..<(made * Self.channels)]))
-        place += step * Double(made)
+            from: position, step: step, into: UnsafeMutableBufferPointer(rebasing: target[..<(made * Self.channels)]))
+        position += step * Double(made)
         samplesPlayed += Int((step * Double(made)).rounded())
         return made
     }
 
     /// Returns the presentation time of a position.
-    private func due(at place: Double) -> Instant {
-        let anchor = anchors.last { Double($0.place) <= place } ?? anchors.first
-        return anchor?.due(at: place) ?? Instant(nanoseconds: .max / 2)
+    private func due(at position: Double) -> Instant {
+        let anchor = anchors.last { Double($0.position) <= position } ?? anchors.first
+        return anchor?.due(at: position) ?? Instant(nanoseconds: .max / 2)
     }
 
-    private mutating func forget() {
-        anchors.removeAll { Double($0.end) <= place }
-        line.forget(before: place)
+    private mutating func discard() {
+        anchors.removeAll { Double($0.end) <= position }
+        line.discard(before: position)
     }
 
     private static func fade(

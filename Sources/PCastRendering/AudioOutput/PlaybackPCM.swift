@@ -14,7 +14,7 @@ final class PlaybackPCM: @unchecked Sendable {
     private static let periods: UInt32 = 8
 
     /// The reason why a wait ended.
-    enum Wake {
+    enum WakeReason {
         case signalled
         case ready
         case nothing
@@ -24,7 +24,7 @@ final class PlaybackPCM: @unchecked Sendable {
     struct Status {
         var state: snd_pcm_state_t
         /// The number of samples per channel that can be written.
-        var room: Int
+        var available: Int
         /// The number of samples per channel that were written and are not yet played.
         var delay: Int
         /// The time of this status.
@@ -111,7 +111,7 @@ final class PlaybackPCM: @unchecked Sendable {
 
     /// Waits until the device is ready or `signal` is called. With `isPaced`, it does not wait for the device, which
     /// would be ready too early. Throws `PlaybackFailure`.
-    func wait(milliseconds: Int32, isPaced: Bool) throws(PlaybackFailure) -> Wake {
+    func wait(milliseconds: Int32, isPaced: Bool) throws(PlaybackFailure) -> WakeReason {
         let result = try PlaybackFailure.check(calsa_wait(isPaced ? nil : pcm, wakeSignal, milliseconds))
         if result & Int32(CALSA_SIGNALLED) != 0 { return .signalled }
         return result & Int32(CALSA_READY) != 0 ? .ready : .nothing
@@ -125,13 +125,14 @@ final class PlaybackPCM: @unchecked Sendable {
         let now = MonotonicClock.now()
         var time = timespec()
         snd_pcm_status_get_htstamp(status, &time)
-        let told = Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-        let isTimed = isMonotonic && told <= now && now - told < .seconds(1)
-        let room = min(max(0, Int(snd_pcm_status_get_avail(status))), buffer)
+        let statusTime = Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+        let isTimed = isMonotonic && statusTime <= now && now - statusTime < .seconds(1)
+        let available = min(max(0, Int(snd_pcm_status_get_avail(status))), buffer)
         let delay = Int(snd_pcm_status_get_delay(status))
         return Status(
-            state: snd_pcm_status_get_state(status), room: room,
-            delay: (0...buffer + rate).contains(delay) ? delay : buffer - room, instant: isTimed ? told : now)
+            state: snd_pcm_status_get_state(status), available: available,
+            delay: (0...buffer + rate).contains(delay) ? delay : buffer - available, instant: isTimed ? statusTime : now
+        )
     }
 
     /// Writes as much as the device accepts and returns the number of samples per channel.

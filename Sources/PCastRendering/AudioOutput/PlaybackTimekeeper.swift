@@ -42,14 +42,14 @@ struct PlaybackTimekeeper {
     mutating func time(_ status: inout PlaybackPCM.Status, written: Int64, at now: Instant) -> Bool {
         start = start ?? now
         if hasClock == nil {
-            let isEmpty = status.room == buffer && status.delay == 0
+            let isEmpty = status.available == buffer && status.delay == 0
             emptyLooks += 1
             hasClock = isEmpty ? (emptyLooks < Self.timeout ? nil : false) : true
         }
         guard hasClock == false else { return hasClock == true }
         let left = Int(max(0, left(of: written, at: now)))
         status.delay = left
-        status.room = max(0, buffer - left)
+        status.available = max(0, buffer - left)
         status.instant = now
         return true
     }

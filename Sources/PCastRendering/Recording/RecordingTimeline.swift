@@ -17,17 +17,17 @@ struct RecordingTimeline {
     }
 
     /// Whether nothing is recorded before the first key frame.
-    private let waitsForPicture: Bool
+    private let waitsForKeyFrame: Bool
     private var origin: Origin?
     private var tracks: [MediaType: Track] = [:]
 
-    init(hasVideo: Bool) { waitsForPicture = hasVideo }
+    init(hasVideo: Bool) { waitsForKeyFrame = hasVideo }
 
     /// Returns the position of a frame since the start; nil if it precedes the start.
     mutating func position(of frame: EncodedFrame, arrivedAt now: Instant) -> TimeSpan? {
         let media = frame.codec.mediaType
         if origin == nil {
-            guard !waitsForPicture || media == .video && frame.isKeyFrame else { return nil }
+            guard !waitsForKeyFrame || media == .video && frame.isKeyFrame else { return nil }
             origin = Origin(arrival: now, captureTime: frame.captureTime)
         }
         var track = tracks[media] ?? Track(shift: start(of: frame, arrivedAt: now) - frame.timestamp.span)

@@ -46,11 +46,11 @@ public final class StreamPusher: Sendable {
                 "the stream's codec is \(other.rawValue), and only H.264 can be pushed: publish it with prefer-h264")
         }
         let hasVideo = tracks.contains(.h264)
-        let sound = tracks.contains(.opus) ? try AudioTranscoder() : nil
+        let audio = tracks.contains(.opus) ? try AudioTranscoder() : nil
         push = try MediaPush(
-            uri: uri, name: name, format: format, hasPictures: hasVideo, sound: sound?.configuration)
+            uri: uri, name: name, format: format, hasVideo: hasVideo, audio: audio?.configuration)
         self.changed = changed
-        let thread = try WorkerThread(name: "push") { [self] in send(sound, hasVideo: hasVideo) }
+        let thread = try WorkerThread(name: "push") { [self] in send(audio, hasVideo: hasVideo) }
         worker.withLock { $0 = thread }
     }
 
@@ -65,7 +65,7 @@ public final class StreamPusher: Sendable {
         worker.withLock { $0 }?.join()
     }
 
-    private func send(_ sound: AudioTranscoder?, hasVideo: Bool) {
+    private func send(_ audio: AudioTranscoder?, hasVideo: Bool) {
         var timeline = RecordingTimeline(hasVideo: hasVideo)
         var isRunning = false
         changed(.connecting)
@@ -73,11 +73,11 @@ public final class StreamPusher: Sendable {
             while let entry = queue.pop() {
                 guard let position = timeline.position(of: entry.frame, arrivedAt: entry.arrival) else { continue }
                 if entry.frame.codec == .opus {
-                    for packet in sound?.transcode(entry.frame, at: position) ?? [] {
-                        try push.push(.sound(packet.bytes), at: packet.position)
+                    for packet in audio?.transcode(entry.frame, at: position) ?? [] {
+                        try push.push(.audio(packet.bytes), at: packet.position)
                     }
                 } else {
-                    try push.push(.picture(entry.frame), at: position)
+                    try push.push(.frame(entry.frame), at: position)
                 }
                 if !isRunning, push.isOpen {
                     isRunning = true

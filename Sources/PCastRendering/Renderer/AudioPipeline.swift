@@ -10,7 +10,7 @@ import Synchronization
 final class AudioPipeline: Sendable {
     private enum Entry: Sendable {
         case packet(EncodedFrame)
-        case sound(AudioFrame)
+        case audio(AudioFrame)
         case missing(TimeSpan)
     }
 
@@ -22,18 +22,18 @@ final class AudioPipeline: Sendable {
 
     private let queue = FrameQueue<Entry>(capacity: AudioPipeline.capacity)
     private let shared: SharedRendererState
-    private let onSound: (@Sendable (AudioFrame, Instant) -> Void)?
+    private let onAudio: (@Sendable (AudioFrame, Instant) -> Void)?
     private let measuresTestSignal: Bool
     private let presenter: AudioPresenter?
     private let thread = Mutex<WorkerThread?>(nil)
 
     init(
-        shared: SharedRendererState, callbacks: RendererCallbacks, options: RendererOptions
+        shared: SharedRendererState, callbacks: RendererCallbacks, options: StreamRendererOptions
     ) throws(IOError) {
         self.shared = shared
-        onSound = callbacks.onSound
+        onAudio = callbacks.onAudio
         measuresTestSignal = options.measuresTestSignal
-        presenter = try options.loudspeaker.map { name throws(IOError) in try AudioPresenter(name: name) }
+        presenter = try options.audioDevice.map { name throws(IOError) in try AudioPresenter(name: name) }
         do throws(IOError) {
             let worker = try WorkerThread(name: "decode-audio", precedence: .media) { [self] in run() }
             thread.withLock { $0 = worker }
@@ -46,7 +46,7 @@ final class AudioPipeline: Sendable {
     /// Adds a packet. It never blocks; the oldest packet is dropped if the queue is full.
     func push(_ frame: EncodedFrame) { queue.push(.packet(frame)) }
 
-    func push(_ sound: AudioFrame) { queue.push(.sound(sound)) }
+    func push(_ audio: AudioFrame) { queue.push(.audio(audio)) }
 
     func conceal(_ span: TimeSpan) { queue.push(.missing(span)) }
 
@@ -58,7 +58,7 @@ final class AudioPipeline: Sendable {
     }
 
     /// The statistics of the audio output; nil without one.
-    var loudspeaker: LoudspeakerStatistics? { presenter?.statistics }
+    var audioDevice: AudioOutputStatistics? { presenter?.statistics }
 
     /// The volume, 0 to 1. It has no effect without an audio output.
     var volume: Double {
@@ -69,58 +69,58 @@ final class AudioPipeline: Sendable {
     private func run() {
         guard let decoder = try? OpusDecoder(channels: 2) else { return }
         var missing = TimeSpan.zero
-        var line = AudioLine()
+        var line = AudioPlayoutLine()
         while let entry = queue.pop() {
             switch entry {
             case .missing(let span): missing = min(missing + span, Self.longestConcealment)
-            case .sound(let sound): play(sound, on: &line)
+            case .audio(let audio): play(audio, on: &line)
             case .packet(let packet):
                 if missing > .zero { conceal(missing, before: packet, with: decoder, on: &line) }
                 missing = .zero
-                guard let sound = try? decoder.decode(packet) else { continue }
-                shared.withLock { $0.meter.counts.soundsDecoded += 1 }
-                play(sound, on: &line)
+                guard let audio = try? decoder.decode(packet) else { continue }
+                shared.withLock { $0.meter.counts.audioFramesDecoded += 1 }
+                play(audio, on: &line)
             }
         }
     }
 
     private func conceal(
-        _ span: TimeSpan, before packet: EncodedFrame, with decoder: OpusDecoder, on line: inout AudioLine
+        _ span: TimeSpan, before packet: EncodedFrame, with decoder: OpusDecoder, on line: inout AudioPlayoutLine
     ) {
-        guard let sounds = try? decoder.conceal(span, before: packet) else { return }
-        let isCorrected = OpusCorrection.isCarried(by: packet.bytes)
-        for (index, sound) in sounds.enumerated() {
+        guard let audioFrames = try? decoder.conceal(span, before: packet) else { return }
+        let isCorrected = OpusCorrection.containsRedundancy(by: packet.bytes)
+        for (index, audio) in audioFrames.enumerated() {
             // The last one comes from the error correction of the next packet; the others are extrapolated.
-            let isMadeUp = !isCorrected || index < sounds.count - 1
-            shared.withLock { $0.meter.concealed(sound.length, isMadeUp: isMadeUp) }
-            play(sound, on: &line)
+            let isMadeUp = !isCorrected || index < audioFrames.count - 1
+            shared.withLock { $0.meter.concealed(audio.length, isMadeUp: isMadeUp) }
+            play(audio, on: &line)
         }
     }
 
-    private func play(_ sound: AudioFrame, on line: inout AudioLine) {
+    private func play(_ audio: AudioFrame, on line: inout AudioPlayoutLine) {
         let now = MonotonicClock.reference()
         // The time through the device counts as delay, so that video waits for it like for any other delay.
         let ready = now.instant + (presenter?.lead ?? .zero)
-        let verdict = shared.withLock {
-            $0.synchronizer.sound(captureTime: sound.captureTime, timestamp: sound.timestamp, at: ready)
+        let decision = shared.withLock {
+            $0.synchronizer.scheduleAudio(captureTime: audio.captureTime, timestamp: audio.timestamp, at: ready)
         }
         // Audio that arrives after a stall is discarded, so that the delay does not grow by the stall.
-        guard case .present(let due) = verdict else {
-            shared.withLock { $0.meter.silent(for: sound.length) }
+        guard case .present(let due) = decision else {
+            shared.withLock { $0.meter.silent(for: audio.length) }
             return
         }
-        let placed = line.lay(sound, due: due, ready: ready)
+        let placed = line.append(audio, due: due, ready: ready)
         let isMuted = shared.withLock { state in
             state.meter.laid(placed)
             if measuresTestSignal {
-                state.meter.played(sound, at: placed.start, wallTime: now.wallTime(at: placed.start))
+                state.meter.played(audio, at: placed.start, wallTime: now.wallTime(at: placed.start))
             }
             return state.isMuted
         }
-        guard presenter != nil || onSound != nil else { return }
-        let heard = isMuted ? placed.sound.silenced : placed.sound
-        presenter?.present(heard, at: placed.start)
-        onSound?(heard, placed.start)
+        guard presenter != nil || onAudio != nil else { return }
+        let played = isMuted ? placed.audio.silenced : placed.audio
+        presenter?.present(played, at: placed.start)
+        onAudio?(played, placed.start)
     }
 }
 

@@ -20,7 +20,7 @@ struct CatchUp {
     private(set) var isOver = false
 
     /// The decision about a decoded frame.
-    enum Verdict: Hashable {
+    enum Decision: Hashable {
         /// It is the first frame; present it at once.
         case begin
         /// Present it at its presentation time.
@@ -30,7 +30,7 @@ struct CatchUp {
     }
 
     /// Decides about a decoded frame. `hasNewer` tells whether a newer frame is queued for decoding.
-    mutating func decoded(timestamp: MediaTime, hasNewer: Bool, at now: Instant) -> Verdict {
+    mutating func decoded(timestamp: MediaTime, hasNewer: Bool, at now: Instant) -> Decision {
         guard !isOver else { return .present }
         let before = lag
         lag = TimeSpan.nanoseconds(now.nanoseconds) - timestamp.span

@@ -12,7 +12,7 @@ public struct RendererCallbacks: Sendable {
     public var onFrame: (@Sendable (VideoFrame) -> Void)?
 
     /// Called with audio and its presentation time, ahead of that time. The audio is silent while muted.
-    public var onSound: (@Sendable (AudioFrame, Instant) -> Void)?
+    public var onAudio: (@Sendable (AudioFrame, Instant) -> Void)?
 
     /// Called when decoding requires a key frame.
     public var onKeyFrameNeeded: (@Sendable () -> Void)?
@@ -21,12 +21,12 @@ public struct RendererCallbacks: Sendable {
     public init(
         onFirstFrame: (@Sendable () -> Void)? = nil, onDimensions: (@Sendable (Dimensions) -> Void)? = nil,
         onFrame: (@Sendable (VideoFrame) -> Void)? = nil,
-        onSound: (@Sendable (AudioFrame, Instant) -> Void)? = nil, onKeyFrameNeeded: (@Sendable () -> Void)? = nil
+        onAudio: (@Sendable (AudioFrame, Instant) -> Void)? = nil, onKeyFrameNeeded: (@Sendable () -> Void)? = nil
     ) {
         self.onFirstFrame = onFirstFrame
         self.onDimensions = onDimensions
         self.onFrame = onFrame
-        self.onSound = onSound
+        self.onAudio = onAudio
         self.onKeyFrameNeeded = onKeyFrameNeeded
     }
 }

@@ -15,11 +15,11 @@ struct RendererState {
 final class SharedRendererState: Sendable {
     private let mutex: Mutex<RendererState>
 
-    init(_ options: RendererOptions) {
+    init(_ options: StreamRendererOptions) {
         mutex = Mutex(
             RendererState(
                 synchronizer: MediaSynchronizer(mode: options.synchronization),
-                meter: RenderMeter(soundDecoderDelay: options.soundDecoderDelay)))
+                meter: RenderMeter(audioDecoderDelay: options.audioDecoderDelay)))
     }
 
     func withLock<Result: Sendable>(_ body: (inout RendererState) -> Result) -> Result {

@@ -14,7 +14,7 @@ public final class StreamRenderer: Sendable {
 
     /// Starts the threads. Throws `IOError` if no thread can be created or the audio output cannot be opened.
     public init(
-        options: RendererOptions = RendererOptions(), callbacks: RendererCallbacks = RendererCallbacks()
+        options: StreamRendererOptions = StreamRendererOptions(), callbacks: RendererCallbacks = RendererCallbacks()
     ) throws(IOError) {
         shared = SharedRendererState(options)
         video = try VideoPipeline(shared: shared, callbacks: callbacks, options: options)
@@ -38,10 +38,10 @@ public final class StreamRenderer: Sendable {
     }
 
     /// Adds the next frame of an unencoded source. The oldest queued frame is dropped if necessary.
-    public func push(_ picture: VideoFrame) { video.push(picture) }
+    public func push(_ frame: VideoFrame) { video.push(frame) }
 
     /// Adds the next audio of an unencoded source.
-    public func push(_ sound: AudioFrame) { audio.push(sound) }
+    public func push(_ audioFrame: AudioFrame) { audio.push(audioFrame) }
 
     /// Reports that audio of this duration is lost before the next packet.
     public func concealAudio(_ span: TimeSpan) { audio.conceal(span) }
@@ -78,7 +78,7 @@ public final class StreamRenderer: Sendable {
     }
 
     /// The statistics of the audio output; nil without one.
-    public var loudspeakerStatistics: LoudspeakerStatistics? { audio.loudspeaker }
+    public var audioOutputStatistics: AudioOutputStatistics? { audio.audioDevice }
 
     /// The last frame that was presented, also after `stop`; nil before the first.
     public var lastFrame: VideoFrame? { shared.withLock { $0.lastFrame } }

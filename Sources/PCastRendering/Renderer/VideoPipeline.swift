@@ -7,11 +7,11 @@ import Synchronization
 final class VideoPipeline: Sendable {
     private enum Entry: Sendable {
         case frame(EncodedFrame)
-        case picture(VideoFrame)
+        case frame(VideoFrame)
     }
 
     /// The most raw frames that are queued.
-    private static let pictureCapacity = 2
+    private static let frameCapacity = 2
 
     /// The size of the queue: two seconds at 60 frames per second, as many as a new viewer receives at once. Frames
     /// beyond that could not be decoded in time.
@@ -27,7 +27,7 @@ final class VideoPipeline: Sendable {
     private let thread = Mutex<WorkerThread?>(nil)
 
     init(
-        shared: SharedRendererState, callbacks: RendererCallbacks, options: RendererOptions
+        shared: SharedRendererState, callbacks: RendererCallbacks, options: StreamRendererOptions
     ) throws(IOError) {
         self.shared = shared
         onKeyFrameNeeded = callbacks.onKeyFrameNeeded
@@ -62,9 +62,9 @@ final class VideoPipeline: Sendable {
     }
 
     /// Adds a raw frame. It never blocks; the oldest frame is dropped if the queue is full.
-    func push(_ picture: VideoFrame) {
-        if queue.count >= Self.pictureCapacity, queue.popIfAny() != nil { drop(1) }
-        queue.push(.picture(picture))
+    func push(_ videoFrame: VideoFrame) {
+        if queue.count >= Self.frameCapacity, queue.popIfAny() != nil { drop(1) }
+        queue.push(.frame(videoFrame))
     }
 
     func stop() {
@@ -80,7 +80,7 @@ final class VideoPipeline: Sendable {
         var isBroken = false
         while let entry = queue.pop() {
             guard case .frame(let frame) = entry else {
-                if case .picture(let picture) = entry { take(picture, isCoded: false, by: converter) }
+                if case .frame(let videoFrame) = entry { take(videoFrame, isCoded: false, by: converter) }
                 continue
             }
             // Frames after one that could not be decoded cannot be decoded, either.
@@ -90,7 +90,7 @@ final class VideoPipeline: Sendable {
             }
             do {
                 if decoder?.codec != frame.codec { decoder = try VideoDecoderByCodec(frame.codec) }
-                for picture in try decoder!.decode(frame) { take(picture, isCoded: true, by: converter) }
+                for videoFrame in try decoder!.decode(frame) { take(videoFrame, isCoded: true, by: converter) }
                 isBroken = false
             } catch {
                 isBroken = true
@@ -106,40 +106,40 @@ final class VideoPipeline: Sendable {
             state.meter.counts.framesDecoded += 1
             return state.onFrameReady
         }
-        guard let picture = offered(decoded, to: onFrameReady, by: converter) else { return }
+        guard let videoFrame = offered(decoded, to: onFrameReady, by: converter) else { return }
         let now = MonotonicClock.now()
         if isCoded {
             let hasNewer = queue.count > 0
-            switch catchUp.withLock({ $0.decoded(timestamp: picture.timestamp, hasNewer: hasNewer, at: now) }) {
-            case .begin: return present(picture, at: now)
+            switch catchUp.withLock({ $0.decoded(timestamp: videoFrame.timestamp, hasNewer: hasNewer, at: now) }) {
+            case .begin: return present(videoFrame, at: now)
             case .present: break
             case .skip: return skip(1)
             }
         }
-        let verdict = shared.withLock { state in
-            state.synchronizer.picture(
-                captureTime: picture.captureTime, timestamp: picture.timestamp, at: now)
+        let decision = shared.withLock { state in
+            state.synchronizer.frame(
+                captureTime: videoFrame.captureTime, timestamp: videoFrame.timestamp, at: now)
         }
-        switch verdict {
+        switch decision {
         case .late where queue.count > 0: drop(1)
-        case .late: present(picture, at: now)
-        case .present(let due): present(picture, at: due)
+        case .late: present(videoFrame, at: now)
+        case .present(let due): present(videoFrame, at: due)
         }
     }
 
     /// Calls the application's callback. Returns the frame to present; nil if it is dropped.
     private func offered(
-        _ picture: VideoFrame, to callback: FrameReadyCallback?, by converter: RawFrameConverter
+        _ videoFrame: VideoFrame, to callback: FrameReadyCallback?, by converter: RawFrameConverter
     ) -> VideoFrame? {
-        guard let callback else { return picture }
-        let notification = FrameNotification(picture, converter: converter)
+        guard let callback else { return videoFrame }
+        let notification = FrameNotification(videoFrame, converter: converter)
         callback(notification)
         return notification.outcome
     }
 
-    private func present(_ picture: VideoFrame, at due: Instant) {
-        guard let presenter else { return screen.show(picture) }
-        if !presenter.present(picture, at: due) { drop(1) }
+    private func present(_ videoFrame: VideoFrame, at due: Instant) {
+        guard let presenter else { return screen.show(videoFrame) }
+        if !presenter.present(videoFrame, at: due) { drop(1) }
     }
 
     private func skip(_ count: Int) { shared.withLock { $0.meter.counts.startUpFramesSkipped += count } }

@@ -9,7 +9,7 @@ final class VideoScreen: Sendable {
     private let measuresTestSignal: Bool
     private let dimensions = Mutex<Dimensions?>(nil)
 
-    init(shared: SharedRendererState, callbacks: RendererCallbacks, options: RendererOptions) {
+    init(shared: SharedRendererState, callbacks: RendererCallbacks, options: StreamRendererOptions) {
         self.shared = shared
         self.callbacks = callbacks
         measuresTestSignal = options.measuresTestSignal

@@ -14,14 +14,14 @@ struct RenderMeter {
     private var startUp = StartUpMeter()
     private var recent = RecentSpans(capacity: 256)
     private var skews = RecentSpans(capacity: 600)
-    private var pictureLatency: TimeSpan?
-    private var lastPicture: Instant?
+    private var videoLatency: TimeSpan?
+    private var lastFrame: Instant?
     private var clapper = ClapperDetector()
 
     /// The audio delay of encoder and decoder.
-    private let soundDecoderDelay: TimeSpan
+    private let audioDecoderDelay: TimeSpan
 
-    init(soundDecoderDelay: TimeSpan) { self.soundDecoderDelay = soundDecoderDelay }
+    init(audioDecoderDelay: TimeSpan) { self.audioDecoderDelay = audioDecoderDelay }
 
     /// Records that a frame was presented. Its timestamp is nil if it belongs to no track. The stamp is nil if it has
     /// no test pattern.
@@ -40,37 +40,37 @@ struct RenderMeter {
         counts.framesBroken = counts.framesBroken ?? 0
         wholeRun.add(latency)
         recent.add(latency, at: now)
-        pictureLatency = latency
-        lastPicture = now
+        videoLatency = latency
+        lastFrame = now
     }
 
     /// Records concealed audio. `isMadeUp` tells whether it is extrapolated, and not from error correction.
     mutating func concealed(_ length: TimeSpan, isMadeUp: Bool) {
-        counts.soundsConcealed += 1
-        if isMadeUp { counts.soundConcealedDuration += length }
+        counts.audioFramesConcealed += 1
+        if isMadeUp { counts.audioConcealedDuration += length }
     }
 
     /// Records audio that was not played.
     mutating func silent(for length: TimeSpan) {
-        counts.soundDuration += length
-        counts.soundConcealedDuration += length
+        counts.audioDuration += length
+        counts.audioConcealedDuration += length
     }
 
     /// Records the placement of audio.
-    mutating func laid(_ placed: AudioLine.Placed) {
-        counts.soundDuration += placed.sound.length + placed.gap
-        counts.soundConcealedDuration += placed.gap
+    mutating func laid(_ placed: AudioPlayoutLine.TimedAudio) {
+        counts.audioDuration += placed.audio.length + placed.gap
+        counts.audioConcealedDuration += placed.gap
     }
 
     /// Records audio that is played from `now` on.
     mutating func played(_ frame: AudioFrame, at now: Instant, wallTime: WallTime) {
-        guard let offset = clapper.listen(to: frame), let pictureLatency, let lastPicture,
-            now - lastPicture < Self.second
+        guard let offset = clapper.listen(to: frame), let videoLatency, let lastFrame,
+            now - lastFrame < Self.second
         else { return }
-        let heard = wallTime + offset - soundDecoderDelay
+        let playedAt = wallTime + offset - audioDecoderDelay
         // A clap slightly before a full second belongs to that second.
-        let latency = heard - ClapperSchedule.second(of: heard + .milliseconds(50))
-        skews.add(latency - pictureLatency, at: now)
+        let latency = playedAt - ClapperSchedule.second(of: playedAt + .milliseconds(50))
+        skews.add(latency - videoLatency, at: now)
     }
 
     /// Returns counters since the start, and percentiles of the last second before `now`, or since the start if it is

@@ -33,22 +33,22 @@ public struct RenderStatistics: Sendable {
     public var steadyLatencyP99: TimeSpan?
 
     /// The number of audio packets that were decoded.
-    public var soundsDecoded = 0
+    public var audioFramesDecoded = 0
     /// The number of concealments for lost audio packets.
-    public var soundsConcealed = 0
+    public var audioFramesConcealed = 0
 
     /// The duration of the audio that was played, including concealment and gaps.
-    public var soundDuration = TimeSpan.zero
+    public var audioDuration = TimeSpan.zero
     /// The duration of concealed audio and of gaps.
-    public var soundConcealedDuration = TimeSpan.zero
+    public var audioConcealedDuration = TimeSpan.zero
 
     /// The current playout delay beyond the minimum of path and decoder; nil before the first frame.
     public var playoutDelay: TimeSpan?
 
     /// The fraction of the audio that was concealed or silent, 0 to 1; nil before the first audio.
-    public var soundConcealed: Double? {
-        let whole = soundDuration.seconds
-        return whole > 0 ? min(1, soundConcealedDuration.seconds / whole) : nil
+    public var audioConcealed: Double? {
+        let whole = audioDuration.seconds
+        return whole > 0 ? min(1, audioConcealedDuration.seconds / whole) : nil
     }
 
     /// The number of freezes (W3C webrtc-stats, `freezeCount`).

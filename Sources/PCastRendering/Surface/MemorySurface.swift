@@ -28,7 +28,7 @@ public final class MemorySurface: RenderSurface {
         let size = dimensions.map { Dimensions(width: max($0.width, 1), height: max($0.height, 1)) }
         let initial = size ?? Self.provisional
         state = Mutex(State(arrangement: arrangement, dimensions: initial))
-        surfaceEvents.tell(.ready(initial))
+        surfaceEvents.notify(.ready(initial))
     }
 
     deinit { surfaceEvents.finish() }
@@ -37,11 +37,11 @@ public final class MemorySurface: RenderSurface {
     public func show(_ frame: VideoFrame) {
         let dimensions = state.withLock { state in
             state.frame = frame
-            state.statistics.picturesShown += 1
+            state.statistics.framesShown += 1
             resize(&state)
             return state.dimensions
         }
-        surfaceEvents.tell(.resized(dimensions))
+        surfaceEvents.notify(.resized(dimensions))
     }
 
     /// The arrangement of frames on the surface. A change may resize the surface.
@@ -53,7 +53,7 @@ public final class MemorySurface: RenderSurface {
                 resize(&state)
                 return state.dimensions
             }
-            surfaceEvents.tell(.resized(dimensions))
+            surfaceEvents.notify(.resized(dimensions))
         }
     }
 
@@ -75,15 +75,15 @@ public final class MemorySurface: RenderSurface {
     public func image() -> PixelBuffer? {
         let (frame, arrangement, size) = state.withLock { ($0.frame, $0.arrangement, $0.dimensions) }
         guard let frame else { return nil }
-        let place = arrangement.place(frame.dimensions, on: size)
+        let placement = arrangement.placement(frame.dimensions, on: size)
         var pixels = PixelBuffer(
             format: .bgra, dimensions: size, bytes: [UInt8](repeating: 0, count: size.width * size.height * 4))
         let stride = pixels.stride
         pixels.bytes.withUnsafeMutableBufferPointer { bytes in
             guard let canvas = bytes.baseAddress else { return }
             FramePainter().paint(
-                frame, part: place.part, mirrored: arrangement.mirroring, turned: arrangement.rotation,
-                at: place.target, of: canvas, stride: stride)
+                frame, part: placement.part, mirrored: arrangement.mirroring, turned: arrangement.rotation,
+                at: placement.target, of: canvas, stride: stride)
         }
         return pixels
     }

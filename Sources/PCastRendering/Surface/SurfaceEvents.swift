@@ -30,7 +30,7 @@ public final class SurfaceEvents: Sendable {
     }
 
     /// Sends an event to all readers, and records the size. A size that has not changed is not sent.
-    public func tell(_ event: SurfaceEvent) {
+    public func notify(_ event: SurfaceEvent) {
         state.withLock { state in
             switch event {
             case .ready(let dimensions): state.dimensions = dimensions

@@ -17,7 +17,7 @@ public struct MediaSynchronizer: Sendable {
     }
 
     /// The decision about a frame.
-    public enum Verdict: Hashable, Sendable {
+    public enum Decision: Hashable, Sendable {
         /// Present it at this time, or at once if the time has passed.
         case present(at: Instant)
 
@@ -26,8 +26,8 @@ public struct MediaSynchronizer: Sendable {
     }
 
     private let mode: Mode
-    private var video = PlayoutTrack(.pictures)
-    private var audio = PlayoutTrack(.sound)
+    private var video = PlayoutTrack(.video)
+    private var audio = PlayoutTrack(.audio)
 
     /// The minimum and maximum playout delay that the sender requests (WebRTC's playout-delay header extension).
     public var bounds = PlayoutBounds.unbounded
@@ -42,24 +42,24 @@ public struct MediaSynchronizer: Sendable {
     public init(mode: Mode) { self.mode = mode }
 
     /// Decides about a frame that was just decoded.
-    public mutating func picture(captureTime: WallTime?, timestamp: MediaTime, at now: Instant) -> Verdict {
+    public mutating func scheduleFrame(captureTime: WallTime?, timestamp: MediaTime, at now: Instant) -> Decision {
         // The audio approaches the goal at its own rate, and frames follow the audio.
         let leader = isCompared && audio.isAlive(at: now) ? audio.applied : nil
-        let sound = isCompared && audio.isAlive(at: now) ? audio.needed : nil
-        let verdict = Self.decide(
-            &video, &shared, captureTime: captureTime, timestamp: timestamp, other: sound,
+        let audioFrame = isCompared && audio.isAlive(at: now) ? audio.needed : nil
+        let decision = Self.decide(
+            &video, &shared, captureTime: captureTime, timestamp: timestamp, other: audioFrame,
             limits: limits, at: now
         ) { needed in leader ?? needed }
-        guard mode == .immediate, shared == nil, limits == .unbounded, case .present = verdict else { return verdict }
+        guard mode == .immediate, shared == nil, limits == .unbounded, case .present = decision else { return decision }
         return .present(at: now)
     }
 
     /// Decides about audio that was just decoded.
-    public mutating func sound(captureTime: WallTime?, timestamp: MediaTime, at now: Instant) -> Verdict {
-        let pictures = isCompared && video.isAlive(at: now) ? video.needed : nil
+    public mutating func scheduleAudio(captureTime: WallTime?, timestamp: MediaTime, at now: Instant) -> Decision {
+        let frames = isCompared && video.isAlive(at: now) ? video.needed : nil
         return Self.decide(
-            &audio, &shared, captureTime: captureTime, timestamp: timestamp, other: pictures, limits: limits, at: now
-        ) { needed in max(needed, pictures ?? needed) }
+            &audio, &shared, captureTime: captureTime, timestamp: timestamp, other: frames, limits: limits, at: now
+        ) { needed in max(needed, frames ?? needed) }
     }
 
     private var isCompared: Bool { mode == .lipSync && video.isAligned && audio.isAligned }
@@ -70,10 +70,10 @@ public struct MediaSynchronizer: Sendable {
 
     /// The current difference of the delays, audio minus video; nil before the capture times of both are known.
     public var holdDifference: TimeSpan? {
-        guard video.isAligned, audio.isAligned, let picture = video.applied, let sound = audio.applied else {
+        guard video.isAligned, audio.isAligned, let frame = video.applied, let audioFrame = audio.applied else {
             return nil
         }
-        return sound - picture
+        return audioFrame - frame
     }
 
     /// The current playout delay beyond the minimum of path and decoder; nil before the first frame.
@@ -86,7 +86,7 @@ public struct MediaSynchronizer: Sendable {
     private static func decide(
         _ track: inout PlayoutTrack, _ shared: inout SharedPlayout?, captureTime: WallTime?, timestamp: MediaTime,
         other: TimeSpan?, limits: PlayoutBounds, at now: Instant, together: (_ needed: TimeSpan) -> TimeSpan
-    ) -> Verdict {
+    ) -> Decision {
         let position = track.position(captureTime: captureTime, timestamp: timestamp)
         let ready = TimeSpan.nanoseconds(now.nanoseconds)
         let (isAligned, least) = (track.isAligned, track.least)

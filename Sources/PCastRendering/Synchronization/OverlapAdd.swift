@@ -7,40 +7,40 @@ enum OverlapAdd {
     private static let periods = 120...480
 
     /// The smallest similarity at which audio is changed unless it is urgent.
-    private static let likeness: Float = 0.6
+    private static let similarity: Float = 0.6
 
     /// The mean square below which audio counts as silence and may be changed anywhere.
     private static let silence: Float = 40 * 40
 
     /// Returns the audio without one period of at most `most`; nil if that would be audible. If it is urgent, the best
     /// match is used anyway.
-    static func shorten(_ sound: AudioFrame, by most: TimeSpan, isUrgent: Bool = false) -> AudioFrame? {
-        guard let period = period(of: sound, most: most, isUrgent: isUrgent) else { return nil }
-        let channels = sound.channels
+    static func shorten(_ audio: AudioFrame, by most: TimeSpan, isUrgent: Bool = false) -> AudioFrame? {
+        guard let period = period(of: audio, most: most, isUrgent: isUrgent) else { return nil }
+        let channels = audio.channels
         var samples: [Int16] = []
-        samples.reserveCapacity(sound.samples.count - period * channels)
+        samples.reserveCapacity(audio.samples.count - period * channels)
         for index in 0..<period * channels {
             samples.append(
-                faded(sound.samples[index], sound.samples[index + period * channels], index / channels, of: period))
+                faded(audio.samples[index], audio.samples[index + period * channels], index / channels, of: period))
         }
-        samples += sound.samples[(2 * period * channels)...]
-        return sound.with(samples)
+        samples += audio.samples[(2 * period * channels)...]
+        return audio.with(samples)
     }
 
     /// Returns the audio with one period of at most `most` repeated; nil if that would be audible. If it is urgent, the
     /// best match is used anyway.
-    static func lengthen(_ sound: AudioFrame, by most: TimeSpan, isUrgent: Bool = false) -> AudioFrame? {
-        guard let period = period(of: sound, most: most, isUrgent: isUrgent) else { return nil }
-        let channels = sound.channels
+    static func lengthen(_ audio: AudioFrame, by most: TimeSpan, isUrgent: Bool = false) -> AudioFrame? {
+        guard let period = period(of: audio, most: most, isUrgent: isUrgent) else { return nil }
+        let channels = audio.channels
         var samples: [Int16] = []
-        samples.reserveCapacity(sound.samples.count + period * channels)
-        samples += sound.samples[..<(period * channels)]
+        samples.reserveCapacity(audio.samples.count + period * channels)
+        samples += audio.samples[..<(period * channels)]
         for index in 0..<period * channels {
             samples.append(
-                faded(sound.samples[index + period * channels], sound.samples[index], index / channels, of: period))
+                faded(audio.samples[index + period * channels], audio.samples[index], index / channels, of: period))
         }
-        samples += sound.samples[(period * channels)...]
-        return sound.with(samples)
+        samples += audio.samples[(period * channels)...]
+        return audio.with(samples)
     }
 
     private static func faded(_ from: Int16, _ to: Int16, _ index: Int, of count: Int) -> Int16 {
@@ -49,27 +49,27 @@ enum OverlapAdd {
     }
 
     /// Returns the number of samples after which the audio is most similar to itself.
-    private static func period(of sound: AudioFrame, most: TimeSpan, isUrgent: Bool) -> Int? {
-        let longest = min(periods.upperBound, sound.sampleCount / 2, Int(ClockRate.opus.ticks(in: most)))
+    private static func period(of audio: AudioFrame, most: TimeSpan, isUrgent: Bool) -> Int? {
+        let longest = min(periods.upperBound, audio.sampleCount / 2, Int(ClockRate.opus.ticks(in: most)))
         guard longest >= periods.lowerBound else { return nil }
-        let line = (0..<sound.sampleCount).map { index in
-            (0..<sound.channels).reduce(Float(0)) { $0 + Float(sound.samples[index * sound.channels + $1]) }
+        let line = (0..<audio.sampleCount).map { index in
+            (0..<audio.channels).reduce(Float(0)) { $0 + Float(audio.samples[index * audio.channels + $1]) }
         }
-        let length = sound.sampleCount - longest
-        let energy = line.reduce(0) { $0 + $1 * $1 } / Float(line.count * sound.channels * sound.channels)
+        let length = audio.sampleCount - longest
+        let energy = line.reduce(0) { $0 + $1 * $1 } / Float(line.count * audio.channels * audio.channels)
         if energy < silence { return longest }
         var best = (period: longest, likeness: -Float.infinity)
         func look(_ period: Int) {
-            let found = likeness(line, shiftedBy: period, over: length)
-            if found > best.likeness { best = (period, found) }
+            let found = similarity(line, shiftedBy: period, over: length)
+            if found > best.similarity { best = (period, found) }
         }
         for period in stride(from: periods.lowerBound, through: longest, by: 4) { look(period) }
         let coarse = best.period
         for period in max(periods.lowerBound, coarse - 3)...min(longest, coarse + 3) { look(period) }
-        return isUrgent || best.likeness >= likeness ? best.period : nil
+        return isUrgent || best.similarity >= similarity ? best.period : nil
     }
 
-    private static func likeness(_ line: [Float], shiftedBy period: Int, over length: Int) -> Float {
+    private static func similarity(_ line: [Float], shiftedBy period: Int, over length: Int) -> Float {
         var (product, first, second) = (Float(0), Float(1), Float(1))
         line.withUnsafeBufferPointer { line in
             for index in 0..<length {

@@ -6,9 +6,9 @@ import PCastCore
 /// constant. It is the same for both tracks of a sender and cancels out when delays are compared.
 struct PlayoutTrack {
     /// The parameters in which video and audio differ.
-    struct Nature: Sendable {
+    struct Parameters: Sendable {
         /// The fraction of frames that must be in time.
-        var punctuality: Double
+        var onTimeShare: Double
         /// The lateness of a frame that indicates a stall.
         var stall: TimeSpan
         /// The acceptable lateness after recurring stalls. A frame that is this late is hardly noticed.
@@ -20,11 +20,11 @@ struct PlayoutTrack {
         var movesAtOnce: Bool
 
         /// One frame in twenty may be some milliseconds late without being noticed.
-        static let pictures = Nature(
-            punctuality: 0.94, stall: .milliseconds(150), tolerance: .milliseconds(130),
+        static let video = Parameters(
+            onTimeShare: 0.94, stall: .milliseconds(150), tolerance: .milliseconds(130),
             longestStall: .milliseconds(450), movesAtOnce: false)
-        static let sound = Nature(
-            punctuality: 0.99, stall: .milliseconds(120), tolerance: .zero,
+        static let audio = Parameters(
+            onTimeShare: 0.99, stall: .milliseconds(120), tolerance: .zero,
             longestStall: .milliseconds(280), movesAtOnce: true)
     }
 
@@ -32,7 +32,7 @@ struct PlayoutTrack {
     private static let recovery = TimeSpan.milliseconds(20)
 
     /// The fraction of frames whose delays are not caused by stalls, even with a stall every few seconds.
-    private static let usualPart = 0.9
+    private static let typicalShare = 0.9
 
     /// The lateness beyond the usual delay that indicates a stall.
     private static let stallBeyondNeed = TimeSpan.milliseconds(50)
@@ -42,7 +42,7 @@ struct PlayoutTrack {
 
     /// The time after the start in which the delay may drop at once. A new viewer first receives the older frames since
     /// the last key frame.
-    private static let settling = TimeSpan.seconds(1)
+    private static let startPhase = TimeSpan.seconds(1)
 
     /// The time after the start in which the delay grows twice as fast, because the requirement of the path is not yet
     /// known.
@@ -54,7 +54,7 @@ struct PlayoutTrack {
     /// The longest pause between frames that counts as elapsed time.
     private static let longestStep = TimeSpan.milliseconds(200)
 
-    private let nature: Nature
+    private let nature: Parameters
     private var window = DelayWindow()
     private var stalls: StallHistory
     private var lateSince: Instant?
@@ -73,7 +73,7 @@ struct PlayoutTrack {
     /// The delay at which enough frames of this track are in time; nil before the first.
     private(set) var needed: TimeSpan?
 
-    init(_ nature: Nature) {
+    init(_ nature: Parameters) {
         self.nature = nature
         stalls = StallHistory(longest: nature.longestStall)
     }
@@ -108,9 +108,9 @@ struct PlayoutTrack {
     /// Returns nil if it is to be presented after `applied`, or at once if that has passed. `goal` returns the goal for
     /// the delay that the track needs.
     mutating func ready(
-        after delay: TimeSpan, at now: Instant, goal: (_ needed: TimeSpan) -> PlayoutGoal
+        after delay: TimeSpan, at now: Instant, goal: (_ needed: TimeSpan) -> PlayoutTarget
     ) -> TimeSpan? {
-        settle(delay, at: now)
+        adopt(delay, at: now)
         let lateness = note(delay, at: now)
         defer { lastInstant = max(now, lastInstant ?? now) }
         if isStalled(delay, at: now) { return lateness }
@@ -119,15 +119,15 @@ struct PlayoutTrack {
     }
 
     /// Adopts a smaller delay at once during the start, so that the delay of a catch-up does not stay.
-    private mutating func settle(_ delay: TimeSpan, at now: Instant) {
+    private mutating func adopt(_ delay: TimeSpan, at now: Instant) {
         let first = firstInstant ?? now
         firstInstant = first
-        guard now - first < Self.settling, let held = applied, delay < held - Self.recovery else { return }
-        forget()
+        guard now - first < Self.startPhase, let held = applied, delay < held - Self.recovery else { return }
+        discard()
         applied = delay
     }
 
-    private mutating func forget() {
+    private mutating func discard() {
         window.removeAll()
         stalls.removeAll()
         needed = nil
@@ -135,13 +135,13 @@ struct PlayoutTrack {
 
     /// Records a delay and returns the lateness of the frame.
     private mutating func note(_ delay: TimeSpan, at now: Instant) -> TimeSpan {
-        let usual = window.quantile(Self.usualPart) ?? delay
-        if delay - max(usual, applied ?? delay) <= Self.longestJitter { window.add(delay, at: now) }
+        let typical = window.quantile(Self.typicalShare) ?? delay
+        if delay - max(typical, applied ?? delay) <= Self.longestJitter { window.add(delay, at: now) }
         let least = window.minimum ?? delay
         // Stalls that the delay already covers are included, so that it keeps covering them while they recur.
-        stalls.frame(height: delay - least, isLate: delay - usual > Self.stallBeyondNeed, at: now)
+        stalls.frame(height: delay - least, isLate: delay - typical > Self.stallBeyondNeed, at: now)
         needed = max(
-            window.quantile(nature.punctuality) ?? delay, least + stalls.height(at: now) - nature.tolerance)
+            window.quantile(nature.onTimeShare) ?? delay, least + stalls.height(at: now) - nature.tolerance)
         return delay - (applied ?? delay)
     }
 
@@ -158,7 +158,7 @@ struct PlayoutTrack {
         lateSince = since
         if now - since < Self.persistence { return true }
         lateSince = nil
-        forget()
+        discard()
         window.add(delay, at: now)
         needed = delay
         applied = delay
@@ -166,7 +166,7 @@ struct PlayoutTrack {
     }
 
     /// Moves the delay towards the goal by a fraction of the elapsed time, which is neither visible nor audible.
-    private mutating func move(to goal: PlayoutGoal, _ delay: TimeSpan, at now: Instant) {
+    private mutating func move(to goal: PlayoutTarget, _ delay: TimeSpan, at now: Instant) {
         let passed = min(lastInstant.map { max(now - $0, .zero) } ?? .zero, Self.longestStep)
         guard let held = applied else {
             applied = delay

@@ -34,7 +34,7 @@ public struct SharedPlayout: Hashable, Sendable {
     public private(set) var membership = Membership.joining
 
     /// The time since which the required delay contradicts the state.
-    private var doubtedSince: Instant?
+    private var contradictedSince: Instant?
 
     /// Creates a membership that is joining.
     public init(target: TimeSpan, clockOffset: TimeSpan? = nil) {
@@ -49,23 +49,23 @@ public struct SharedPlayout: Hashable, Sendable {
         let held = target + clockOffset
         switch membership {
         case .joining: membership = needed <= held ? .member : .left
-        case .member: if isDoubted(needed > held, for: Self.timeout, at: now) { membership = .left }
+        case .member: if isContradicted(needed > held, for: Self.timeout, at: now) { membership = .left }
         case .left:
-            if isDoubted(needed <= held - Self.margin, for: Self.probation, at: now) { membership = .member }
+            if isContradicted(needed <= held - Self.margin, for: Self.probation, at: now) { membership = .member }
         }
         return membership == .member ? held : nil
     }
 
     /// Returns whether a condition has lasted for the given time.
-    private mutating func isDoubted(_ isDoubted: Bool, for span: TimeSpan, at now: Instant) -> Bool {
-        guard isDoubted else {
-            doubtedSince = nil
+    private mutating func isContradicted(_ isContradicted: Bool, for span: TimeSpan, at now: Instant) -> Bool {
+        guard isContradicted else {
+            contradictedSince = nil
             return false
         }
-        let since = doubtedSince ?? now
-        doubtedSince = since
+        let since = contradictedSince ?? now
+        contradictedSince = since
         guard now - since >= span else { return false }
-        doubtedSince = nil
+        contradictedSince = nil
         return true
     }
 }

@@ -32,7 +32,7 @@ public struct TimeStretcher: Sendable {
     private var coarse: [Float] = []
 
     /// The nominal position of the next piece in the input.
-    private var place = 0.0
+    private var nextPosition = 0.0
     /// The position that continues the last piece; nil before the first.
     private var continuation: Int?
     /// The end of the input; nil while it is unknown.
@@ -51,12 +51,12 @@ public struct TimeStretcher: Sendable {
     private var end: Int { start + mono.count }
 
     /// Adds audio that follows the previous one.
-    public mutating func append(_ sound: AudioFrame) {
+    public mutating func append(_ audio: AudioFrame) {
         guard last == nil else { return }
-        for index in 0..<sound.sampleCount {
+        for index in 0..<audio.sampleCount {
             var sum: Float = 0
             for channel in 0..<channels {
-                let sample = Float(sound.samples[index * sound.channels + channel % sound.channels])
+                let sample = Float(audio.samples[index * audio.channels + channel % audio.channels])
                 samples.append(sample)
                 sum += sample
             }
@@ -77,26 +77,26 @@ public struct TimeStretcher: Sendable {
 
     /// Returns the next 15 ms or the rest at the end, and its position relative to the first input sample. Returns nil
     /// if more input is needed.
-    public mutating func read() -> (sound: AudioFrame, offset: TimeSpan)? {
+    public mutating func read() -> (audio: AudioFrame, offset: TimeSpan)? {
         var count = Self.hop
         if let last {
-            guard place < Double(last) else { return nil }
-            count = min(count, Int(((Double(last) - place) / rate).rounded(.up)))
+            guard nextPosition < Double(last) else { return nil }
+            count = min(count, Int(((Double(last) - nextPosition) / rate).rounded(.up)))
         }
         // A piece fades in and out symmetrically, so its audible part lags its position by this amount.
-        let wanted = Int((place + Double(Self.hop) * (rate - 1)).rounded())
+        let wanted = Int((nextPosition + Double(Self.hop) * (rate - 1)).rounded())
         let needed = max(wanted + Self.reach, continuation ?? 0) + Self.hop
         guard last != nil || needed <= end else { return nil }
         let beginning = continuation.map { piece(continuing: $0, near: max(start, wanted)) } ?? start
-        let offset = place
+        let offset = nextPosition
         let made = overlay(from: continuation ?? beginning, to: beginning, count: count)
         continuation = beginning + Self.hop
-        place += Double(Self.hop) * rate
-        forget()
-        let sound = AudioFrame(
+        nextPosition += Double(Self.hop) * rate
+        discard()
+        let audio = AudioFrame(
             samples: made, channels: channels, captureTime: nil,
             timestamp: MediaTime(ticks: Int64(offset.rounded()), rate: .opus))
-        return (sound, TimeSpan(seconds: offset / Double(AudioFrame.sampleRate)))
+        return (audio, TimeSpan(seconds: offset / Double(AudioFrame.sampleRate)))
     }
 
     // MARK: Pieces
@@ -131,8 +131,8 @@ public struct TimeStretcher: Sendable {
         var best = (lag: nearest - old, likeness: -Float.infinity)
         func look(_ lag: Int, _ line: [Float], from template: Int, to candidate: Int, _ count: Int) {
             let distance = Float(old + lag - wanted) / Float(Self.reach)
-            let alike = likeness(line, template, candidate, count) - Self.distancePenalty * distance * distance
-            if alike > best.likeness { best = (lag, alike) }
+            let alike = similarity(line, template, candidate, count) - Self.distancePenalty * distance * distance
+            if alike > best.similarity { best = (lag, alike) }
         }
         var lag = -((old - range.lowerBound) / step) * step
         while old + lag <= range.upperBound {
@@ -143,7 +143,7 @@ public struct TimeStretcher: Sendable {
             lag += step
         }
         let near = best.lag
-        best.likeness = -.infinity
+        best.similarity = -.infinity
         for lag in near - step...near + step where range.contains(old + lag) {
             look(lag, mono, from: old - start, to: old + lag - start, Self.hop)
         }
@@ -151,7 +151,7 @@ public struct TimeStretcher: Sendable {
     }
 
     /// Returns the similarity of two stretches of audio: 1 if equal, 0 if unrelated.
-    private func likeness(_ line: [Float], _ first: Int, _ second: Int, _ count: Int) -> Float {
+    private func similarity(_ line: [Float], _ first: Int, _ second: Int, _ count: Int) -> Float {
         line.withUnsafeBufferPointer { line in
             var (product, energy) = (SIMD4<Float>.zero, SIMD4<Float>.zero)
             let (left, right) = (line.baseAddress! + first, line.baseAddress! + second)
@@ -178,15 +178,15 @@ public struct TimeStretcher: Sendable {
     }
 
     /// Discards input that no later piece uses.
-    private mutating func forget() {
-        let next = Int((place + Double(Self.hop) * (rate - 1)).rounded()) - 2 * Self.reach - Self.hop
+    private mutating func discard() {
+        let next = Int((nextPosition + Double(Self.hop) * (rate - 1)).rounded()) - 2 * Self.reach - Self.hop
         let needed = min(continuation ?? 0, next)
-        let gone = (min(needed, end) - start) / Self.coarseness * Self.coarseness
+        let discarded = (min(needed, end) - start) / Self.coarseness * Self.coarseness
         // Discards in large blocks, because the rest must be moved.
-        guard gone >= 16 * Self.hop else { return }
-        samples.removeFirst(gone * channels)
-        mono.removeFirst(gone)
-        coarse.removeFirst(min(coarse.count, gone / Self.coarseness))
-        start += gone
+        guard discarded >= 16 * Self.hop else { return }
+        samples.removeFirst(discarded * channels)
+        mono.removeFirst(discarded)
+        coarse.removeFirst(min(coarse.count, discarded / Self.coarseness))
+        start += discarded
     }
 }

@@ -38,7 +38,7 @@ struct HalfBlockCanvas: TerminalCanvas {
         paint(frame, arrangement)
         var output = TerminalSequence.beginUpdate
         let empty = output.count
-        var pen = Pen()
+        var cursor = CursorState()
         for row in 0..<grid.rows {
             for column in 0..<grid.columns {
                 let cell = Cell(upper: pixel(column, row * 2), lower: pixel(column, row * 2 + 1))
@@ -49,8 +49,8 @@ struct HalfBlockCanvas: TerminalCanvas {
                     continue
                 }
                 shown[index] = cell
-                pen.move(to: (column, row), &output)
-                put(cell, &pen, &output)
+                cursor.move(to: (column, row), &output)
+                put(cell, &cursor, &output)
             }
         }
         if output.count == empty { return [] }
@@ -62,8 +62,8 @@ struct HalfBlockCanvas: TerminalCanvas {
     /// Scales the frame to 2×4 pixels per cell.
     private mutating func paint(_ frame: VideoFrame, _ arrangement: FrameArrangement) {
         let canvas = Dimensions(width: grid.columns * 2, height: grid.rows * 4)
-        let cell = grid.cellOrUsual
-        let place = arrangement.place(
+        let cell = grid.cellOrDefault
+        let placement = arrangement.placement(
             frame.dimensions, on: canvas, pixelAspect: Double(cell.width) * 2 / Double(cell.height))
         let stride = grid.columns * 2 * 4
         pixels.withUnsafeMutableBufferPointer { pixels in
@@ -95,24 +95,24 @@ struct HalfBlockCanvas: TerminalCanvas {
         return true
     }
 
-    private func put(_ cell: Cell, _ pen: inout Pen, _ output: inout [UInt8]) {
+    private func put(_ cell: Cell, _ cursor: inout CursorState, _ output: inout [UInt8]) {
         if cell.upper == cell.lower {
-            pen.ground(cell.lower, &output)
+            cursor.background(cell.lower, &output)
             output.append(0x20)
         } else {
-            pen.ink(cell.upper, &output)
-            pen.ground(cell.lower, &output)
+            cursor.ink(cell.upper, &output)
+            cursor.background(cell.lower, &output)
             output += Self.block
         }
-        pen.advance()
+        cursor.advance()
     }
 }
 
 /// The cursor position and the colors of the terminal, so that they are not sent again.
-private struct Pen {
+private struct CursorState {
     private var place: (column: Int, row: Int)?
     private var ink: UInt32?
-    private var ground: UInt32?
+    private var background: UInt32?
 
     mutating func move(to target: (column: Int, row: Int), _ output: inout [UInt8]) {
         defer { place = target }
@@ -132,9 +132,9 @@ private struct Pen {
         output += TerminalSequence.colour(38, colour)
     }
 
-    mutating func ground(_ colour: UInt32, _ output: inout [UInt8]) {
-        if ground == colour { return }
-        ground = colour
+    mutating func background(_ colour: UInt32, _ output: inout [UInt8]) {
+        if background == colour { return }
+        background = colour
         output += TerminalSequence.colour(48, colour)
     }
 }

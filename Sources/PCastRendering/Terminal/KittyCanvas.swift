@@ -15,7 +15,7 @@ struct KittyCanvas: TerminalCanvas {
     private static let pieceLength = 4_096
 
     private let painter = FramePainter()
-    private let mostPixels: Int
+    private let maximumPixels: Int
     private var grid: TerminalGrid
     /// The number of pixels that are sent per cell.
     private var cell: Dimensions
@@ -24,13 +24,13 @@ struct KittyCanvas: TerminalCanvas {
     private var shown: [UInt8]
     private var isShown = false
 
-    /// Creates a canvas that sends at most `mostPixels` per frame. The terminal scales them up.
-    init(_ grid: TerminalGrid, mostPixels: Int) {
+    /// Creates a canvas that sends at most `maximumPixels` per frame. The terminal scales them up.
+    init(_ grid: TerminalGrid, maximumPixels: Int) {
         self.grid = grid
-        self.mostPixels = mostPixels
-        let whole = grid.cellOrUsual
+        self.maximumPixels = maximumPixels
+        let whole = grid.cellOrDefault
         let count = Double(grid.columns * whole.width * grid.rows * whole.height)
-        let scale = min(1, (Double(mostPixels) / count).squareRoot())
+        let scale = min(1, (Double(maximumPixels) / count).squareRoot())
         cell = Dimensions(
             width: max(1, Int(Double(whole.width) * scale)), height: max(1, Int(Double(whole.height) * scale)))
         pixels = Array(repeating: 0, count: grid.columns * cell.width * grid.rows * cell.height * 4)
@@ -41,7 +41,7 @@ struct KittyCanvas: TerminalCanvas {
     static let removal = Array("\u{1B}_Ga=d,d=A,q=2\u{1B}\\".utf8)
 
     mutating func reset(_ grid: TerminalGrid) -> [UInt8] {
-        self = KittyCanvas(grid, mostPixels: mostPixels)
+        self = KittyCanvas(grid, maximumPixels: maximumPixels)
         return Self.removal + TerminalSequence.clear
     }
 
@@ -70,16 +70,16 @@ struct KittyCanvas: TerminalCanvas {
 
     private mutating func paint(_ frame: VideoFrame, _ arrangement: FrameArrangement) {
         let canvas = Dimensions(width: grid.columns * cell.width, height: grid.rows * cell.height)
-        let whole = grid.cellOrUsual
+        let whole = grid.cellOrDefault
         // With fewer pixels than the cell has, their aspect ratio may differ.
         let aspect = Double(whole.width * cell.height) / Double(whole.height * cell.width)
-        let place = arrangement.place(frame.dimensions, on: canvas, pixelAspect: aspect)
+        let placement = arrangement.placement(frame.dimensions, on: canvas, pixelAspect: aspect)
         let stride = rowLength
         pixels.withUnsafeMutableBufferPointer { pixels in
             pixels.update(repeating: 0)
             painter.paint(
-                frame, part: place.part, mirrored: arrangement.mirroring, turned: arrangement.rotation,
-                at: place.target, of: pixels.baseAddress!, stride: stride)
+                frame, part: placement.part, mirrored: arrangement.mirroring, turned: arrangement.rotation,
+                at: placement.target, of: pixels.baseAddress!, stride: stride)
         }
     }
 

@@ -29,8 +29,9 @@ final class TerminalDevice: @unchecked Sendable {
     func close() { _ = Glibc.close(descriptor) }
 
     /// Switches to raw mode. If the process ends, the settings are restored.
-    func enter(_ greeting: [UInt8], farewell: [UInt8]) {
-        TerminalRestoration.install(descriptor, before: before, raw: raw, greeting: greeting, farewell: farewell)
+    func enter(_ enterSequence: [UInt8], exitSequence: [UInt8]) {
+        TerminalRestoration.install(
+            descriptor, before: before, raw: raw, enterSequence: enterSequence, exitSequence: exitSequence)
         tcsetattr(descriptor, TCSANOW, &raw)
     }
 
@@ -62,9 +63,9 @@ final class TerminalDevice: @unchecked Sendable {
         return count == 0 ? nil : Array(bytes.prefix(count))
     }
 
-    /// Writes all bytes and waits as necessary. Returns false if the terminal is gone, or `goesOn` returns false during
+    /// Writes all bytes and waits as necessary. Returns false if the terminal is gone, or `continuesHere` returns false during
     /// a wait.
-    func write(_ bytes: [UInt8], while goesOn: () -> Bool) -> Bool {
+    func write(_ bytes: [UInt8], while continuesHere: () -> Bool) -> Bool {
         var start = 0
         while start < bytes.count {
             let count = bytes[start...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
@@ -73,7 +74,7 @@ final class TerminalDevice: @unchecked Sendable {
                 continue
             }
             guard count < 0, errno == EAGAIN || errno == EINTR else { return false }
-            guard goesOn() else { return false }
+            guard continuesHere() else { return false }
             let readiness = DescriptorReadiness.wait(for: descriptor, writing: true, within: .milliseconds(50))
             if readiness == .gone { return false }
         }

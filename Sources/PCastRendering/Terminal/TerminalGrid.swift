@@ -3,7 +3,7 @@ public import PCastCore
 /// The size of a terminal in cells, and the size of a cell.
 public struct TerminalGrid: Hashable, Sendable {
     /// The largest number of columns or rows.
-    private static let mostCells = 1_000
+    private static let maximumCells = 1_000
 
     /// The number of columns, 1 to 1,000.
     public var columns: Int
@@ -16,11 +16,11 @@ public struct TerminalGrid: Hashable, Sendable {
 
     /// Creates a grid. The numbers are clamped to 1...1,000, and an empty cell size counts as nil.
     public init(columns: Int, rows: Int, cell: Dimensions? = nil) {
-        self.columns = min(max(1, columns), Self.mostCells)
-        self.rows = min(max(1, rows), Self.mostCells)
+        self.columns = min(max(1, columns), Self.maximumCells)
+        self.rows = min(max(1, rows), Self.maximumCells)
         if let cell, cell.width > 0, cell.height > 0 { self.cell = cell }
     }
 
     /// The size of a cell, or a common size if it is unknown.
-    var cellOrUsual: Dimensions { cell ?? Dimensions(width: 8, height: 16) }
+    var cellOrDefault: Dimensions { cell ?? Dimensions(width: 8, height: 16) }
 }

@@ -4,19 +4,19 @@ import Synchronization
 /// Restores a terminal when a signal ends or stops the process. It supports one terminal at a time. It handles only
 /// signals for which the program has no handler of its own.
 enum TerminalRestoration {
-    private struct Place {
+    private struct SavedTerminal {
         var descriptor: Int32
         var before: termios
         var raw: termios
-        var greeting: UnsafeMutableBufferPointer<UInt8>
-        var farewell: UnsafeMutableBufferPointer<UInt8>
+        var enterSequence: UnsafeMutableBufferPointer<UInt8>
+        var exitSequence: UnsafeMutableBufferPointer<UInt8>
     }
 
     private static let ending = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
 
     /// The address of the terminal's state; 0 for none. The memory is never freed, because a signal handler may read
     /// it.
-    private static let place = Atomic<UInt>(0)
+    private static let saved = Atomic<UInt>(0)
 
     /// Whether the process was stopped and continued, so that the screen must be redrawn.
     private static let wasStopped = Atomic(false)
@@ -25,15 +25,16 @@ enum TerminalRestoration {
     private static let installed = Mutex<[Int32]>([])
 
     static func install(
-        _ descriptor: Int32, before: termios, raw: termios, greeting: [UInt8], farewell: [UInt8]
+        _ descriptor: Int32, before: termios, raw: termios, enterSequence: [UInt8], exitSequence: [UInt8]
     ) {
-        let pointer = UnsafeMutablePointer<Place>.allocate(capacity: 1)
+        let pointer = UnsafeMutablePointer<SavedTerminal>.allocate(capacity: 1)
         pointer.initialize(
-            to: Place(
-                descriptor: descriptor, before: before, raw: raw, greeting: copy(greeting), farewell: copy(farewell)))
+            to: SavedTerminal(
+                descriptor: descriptor, before: before, raw: raw, enterSequence: copy(enterSequence),
+                exitSequence: copy(exitSequence)))
         // The data must be complete before the handlers are installed.
         wasStopped.store(false, ordering: .relaxed)
-        place.store(UInt(bitPattern: pointer), ordering: .releasing)
+        saved.store(UInt(bitPattern: pointer), ordering: .releasing)
         installed.withLock { installed in
             guard installed.isEmpty else { return }
             for number in ending where take(number, { TerminalRestoration.end($0) }) { installed.append(number) }
@@ -43,7 +44,7 @@ enum TerminalRestoration {
 
     static func remove() {
         // The memory is not freed, because a handler may be reading it. A process enters a terminal only a few times.
-        place.store(0, ordering: .releasing)
+        saved.store(0, ordering: .releasing)
         installed.withLock { installed in
             for number in installed { signal(number, SIG_DFL) }
             installed = []
@@ -72,24 +73,28 @@ enum TerminalRestoration {
     // MARK: Signal handlers. They call only async-signal-safe functions (POSIX).
 
     private static func end(_ number: Int32) {
-        if let place = UnsafeMutablePointer<Place>(bitPattern: place.load(ordering: .acquiring)) { putBack(place) }
+        if let saved = UnsafeMutablePointer<SavedTerminal>(bitPattern: saved.load(ordering: .acquiring)) {
+            putBack(saved)
+        }
         signal(number, SIG_DFL)
         raise(number)
     }
 
     private static func stop() {
-        guard let place = UnsafeMutablePointer<Place>(bitPattern: place.load(ordering: .acquiring)) else { return }
+        guard let saved = UnsafeMutablePointer<SavedTerminal>(bitPattern: saved.load(ordering: .acquiring)) else {
+            return
+        }
         let kept = errno
-        putBack(place)
+        putBack(saved)
         kill(getpid(), SIGSTOP)
-        tcsetattr(place.pointee.descriptor, TCSANOW, &place.pointee.raw)
-        _ = write(place.pointee.descriptor, place.pointee.greeting.baseAddress, place.pointee.greeting.count)
+        tcsetattr(saved.pointee.descriptor, TCSANOW, &saved.pointee.raw)
+        _ = write(saved.pointee.descriptor, saved.pointee.enterSequence.baseAddress, saved.pointee.enterSequence.count)
         wasStopped.store(true, ordering: .releasing)
         errno = kept
     }
 
-    private static func putBack(_ place: UnsafeMutablePointer<Place>) {
-        _ = write(place.pointee.descriptor, place.pointee.farewell.baseAddress, place.pointee.farewell.count)
-        tcsetattr(place.pointee.descriptor, TCSANOW, &place.pointee.before)
+    private static func putBack(_ saved: UnsafeMutablePointer<SavedTerminal>) {
+        _ = write(saved.pointee.descriptor, saved.pointee.exitSequence.baseAddress, saved.pointee.exitSequence.count)
+        tcsetattr(saved.pointee.descriptor, TCSANOW, &saved.pointee.before)
     }
 }

@@ -26,13 +26,13 @@ public final class TerminalSurface: RenderSurface {
     /// The interval at which size and keys are polled.
     private static let interval = TimeSpan.milliseconds(100)
 
-    private static let farewell = TerminalSequence.breakOff + KittyCanvas.removal + TerminalSequence.leave
+    private static let exitSequence = TerminalSequence.breakOff + KittyCanvas.removal + TerminalSequence.leave
 
     /// The time to wait for a slow terminal before it is left.
-    private static let parting = TimeSpan.milliseconds(500)
+    private static let closeTimeout = TimeSpan.milliseconds(500)
 
     /// The target frame rate with kitty's protocol, which limits the pixels per frame.
-    private static let kittyPicturesPerSecond = 10
+    private static let kittyFramesPerSecond = 10
 
     private let device: TerminalDevice
     private let options: TerminalOptions
@@ -52,7 +52,7 @@ public final class TerminalSurface: RenderSurface {
             throw .system(call: "reading the size of \(options.path)", errno: 25)
         }
         state = Mutex(State(arrangement: options.arrangement, grid: grid, drawing: options.drawing))
-        device.enter(TerminalSequence.enter, farewell: Self.farewell)
+        device.enter(TerminalSequence.enter, exitSequence: Self.exitSequence)
         do throws(IOError) {
             let worker = try WorkerThread(name: "terminal") { [self] in run() }
             thread.withLock { $0 = worker }
@@ -75,14 +75,14 @@ public final class TerminalSurface: RenderSurface {
         thread.join()
         device.leave()
         device.close()
-        surfaceEvents.tell(.lost(reason: "closed"))
+        surfaceEvents.notify(.lost(reason: "closed"))
         surfaceEvents.finish()
     }
 
     /// Shows a frame. It replaces a frame that was not drawn yet.
     public func show(_ frame: VideoFrame) {
         if queue.push(Entry(frame: frame, given: MonotonicClock.now())) != nil {
-            state.withLock { $0.statistics.picturesLeftOut += 1 }
+            state.withLock { $0.statistics.framesLeftOut += 1 }
         }
     }
 
@@ -109,34 +109,34 @@ public final class TerminalSurface: RenderSurface {
     // MARK: Drawing thread
 
     private func run() {
-        guard device.write(TerminalSequence.enter, while: goesOn) else { return lose() }
+        guard device.write(TerminalSequence.enter, while: continuesHere) else { return closeDevice() }
         var canvas = makeCanvas(drawing: choose())
         // Without this thread there is no keyboard input, but frames are still drawn.
         let reader = try? WorkerThread(name: "terminal-keys") { [self] in readKeys() }
         draw(on: &canvas)
         reader?.join()
-        let deadline = MonotonicClock.now() + Self.parting
-        _ = device.write(Self.farewell, while: { MonotonicClock.now() < deadline })
+        let deadline = MonotonicClock.now() + Self.closeTimeout
+        _ = device.write(Self.exitSequence, while: { MonotonicClock.now() < deadline })
     }
 
     private func draw(on canvas: inout any TerminalCanvas) {
         var budget = ByteBudget(bytesPerSecond: options.bytesPerSecond)
         var last: VideoFrame?
-        surfaceEvents.tell(.ready(state.withLock { $0.grid }.dimensions))
-        while goesOn() {
+        surfaceEvents.notify(.ready(state.withLock { $0.grid }.dimensions))
+        while continuesHere() {
             let entry = queue.pop(until: MonotonicClock.now() + Self.interval)
-            guard goesOn() else { break }
-            guard let changed = reset(&canvas) else { return lose() }
+            guard continuesHere() else { break }
+            guard let changed = reset(&canvas) else { return closeDevice() }
             guard let frame = entry?.frame ?? (changed ? last : nil) else { continue }
             guard sleep.sleep(until: budget.earliest(at: MonotonicClock.now())) else { break }
             let newest = queue.popIfAny()
-            if newest != nil, entry != nil { state.withLock { $0.statistics.picturesLeftOut += 1 } }
+            if newest != nil, entry != nil { state.withLock { $0.statistics.framesLeftOut += 1 } }
             let shown = newest?.frame ?? frame
             last = shown
             let bytes = canvas.draw(shown, arrangement)
             let now = MonotonicClock.now()
-            guard device.write(bytes, while: goesOn) else {
-                if goesOn() { lose() }
+            guard device.write(bytes, while: continuesHere) else {
+                if continuesHere() { closeDevice() }
                 break
             }
             budget.wrote(bytes.count, at: now)
@@ -144,33 +144,34 @@ public final class TerminalSurface: RenderSurface {
         }
     }
 
-    private func goesOn() -> Bool { !queue.isClosed }
+    private func continuesHere() -> Bool { !queue.isClosed }
 
     private func count(_ delay: TimeSpan) {
         state.withLock { state in
-            state.statistics.picturesShown += 1
+            state.statistics.framesShown += 1
             state.statistics.delay = delay
         }
     }
 
-    private func lose() {
+    private func closeDevice() {
         queue.close()
-        surfaceEvents.tell(.lost(reason: "the terminal was closed"))
+        surfaceEvents.notify(.lost(reason: "the terminal was closed"))
     }
 
     /// Resets the canvas if the size changed or the screen was lost. Returns whether the last frame must be redrawn;
     /// nil if the terminal is gone.
     private func reset(_ canvas: inout any TerminalCanvas) -> Bool? {
-        guard let told = device.grid else { return nil }
+        guard let reportedGrid = device.grid else { return nil }
         let wasStopped = TerminalRestoration.takeStopped()
         let (grid, isResized, isStale) = state.withLock { state in
-            let grid = TerminalGrid(columns: told.columns, rows: told.rows, cell: told.cell ?? state.cell)
+            let grid = TerminalGrid(
+                columns: reportedGrid.columns, rows: reportedGrid.rows, cell: reportedGrid.cell ?? state.cell)
             defer { (state.grid, state.isStale) = (grid, false) }
             return (grid, grid != state.grid, state.isStale)
         }
         if isResized || wasStopped {
-            guard device.write(canvas.reset(grid), while: goesOn) else { return nil }
-            surfaceEvents.tell(.resized(grid.dimensions))
+            guard device.write(canvas.reset(grid), while: continuesHere) else { return nil }
+            surfaceEvents.notify(.resized(grid.dimensions))
         }
         return isResized || wasStopped || isStale
     }
@@ -182,16 +183,16 @@ public final class TerminalSurface: RenderSurface {
         }
         guard drawing == .kitty else { return HalfBlockCanvas(grid) }
         // Base64 encodes the three bytes of a pixel in four characters.
-        return KittyCanvas(grid, mostPixels: max(10_000, options.bytesPerSecond / 4 / Self.kittyPicturesPerSecond))
+        return KittyCanvas(grid, maximumPixels: max(10_000, options.bytesPerSecond / 4 / Self.kittyFramesPerSecond))
     }
 
     /// Queries the terminal's capabilities and waits for the response until the timeout.
     private func choose() -> TerminalOptions.Drawing {
-        guard device.write(TerminalSequence.question, while: goesOn) else { return .halfBlocks }
+        guard device.write(TerminalSequence.question, while: continuesHere) else { return .halfBlocks }
         let deadline = MonotonicClock.now() + options.timeout
         var input = TerminalInput()
         var hasGraphics = false
-        asking: while goesOn(), MonotonicClock.now() < deadline {
+        asking: while continuesHere(), MonotonicClock.now() < deadline {
             guard let bytes = device.read(within: deadline - MonotonicClock.now()) else { break }
             for item in input.take(bytes) {
                 switch item {
@@ -201,8 +202,8 @@ public final class TerminalSurface: RenderSurface {
                         state.cell = cell
                         if state.grid.cell == nil { state.grid.cell = cell }
                     }
-                case .key(let key): surfaceEvents.tell(.key(key))
-                case .click: surfaceEvents.tell(.clicked)
+                case .key(let key): surfaceEvents.notify(.key(key))
+                case .click: surfaceEvents.notify(.clicked)
                 case .attributes: break asking
                 }
             }
@@ -217,12 +218,12 @@ public final class TerminalSurface: RenderSurface {
 
     private func readKeys() {
         var input = TerminalInput()
-        while goesOn() {
+        while continuesHere() {
             guard let bytes = device.read(within: Self.interval) else { return }
             for item in input.take(bytes) {
                 switch item {
-                case .key(let key): surfaceEvents.tell(.key(key))
-                case .click: surfaceEvents.tell(.clicked)
+                case .key(let key): surfaceEvents.notify(.key(key))
+                case .click: surfaceEvents.notify(.clicked)
                 case .graphics, .cell, .attributes: break
                 }
             }

@@ -2,11 +2,11 @@ public import PCastCore
 
 /// The reason for which a request has no usable response.
 public enum SignalingFailure: Error, Hashable, Sendable {
-    /// No response arrived within ``ClientConversation/requestTimeout``.
+    /// No response arrived within ``ClientSignalingMachine/requestTimeout``.
     case timeout
     /// The connection was lost, or there was none.
     case disconnected
-    /// There are already ``ClientConversation/maximumOutstanding`` outstanding requests.
+    /// There are already ``ClientSignalingMachine/maximumOutstanding`` outstanding requests.
     case tooManyOutstanding
     /// The platform responded with `mq.Error` and this reason.
     case refused(reason: String)

@@ -1,5 +1,5 @@
 /// The role of a player in an event, e.g. the scorer.
-public struct EventRole: TimelineWord {
+public struct EventRole: SchemaString {
     /// The name of the role in the feed.
     public let rawValue: String
 

@@ -2,7 +2,7 @@
 ///
 /// The names in the schema, which are of ice hockey, are constants here. A feed of another sport has its own names,
 /// e.g. `three_pointer` or `wicket`.
-public struct GameEventKind: TimelineWord {
+public struct GameEventKind: SchemaString {
     /// The name of the type in the feed.
     public let rawValue: String
 

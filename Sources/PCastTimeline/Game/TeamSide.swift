@@ -1,5 +1,5 @@
 /// The side of a team in a game.
-public struct TeamSide: TimelineWord {
+public struct TeamSide: SchemaString {
     /// The name of the side in the feed.
     public let rawValue: String
 

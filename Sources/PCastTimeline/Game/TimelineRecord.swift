@@ -29,10 +29,10 @@ extension TimelineRecord {
     }
 
     /// Returns the word of a field; nil if it is missing or of another type.
-    func word<Word: TimelineWord>(_ name: String) -> Word? { text(name).map { Word(rawValue: $0) } }
+    func word<Word: SchemaString>(_ name: String) -> Word? { text(name).map { Word(rawValue: $0) } }
 
     /// Sets a field to a word; nil removes it.
-    mutating func set(_ name: String, _ word: (some TimelineWord)?) { set(name, word?.rawValue) }
+    mutating func set(_ name: String, _ word: (some SchemaString)?) { set(name, word?.rawValue) }
 
     /// Returns the record of a field; nil if it is missing or of another type.
     func record<Record: TimelineRecord>(_ name: String) -> Record? { object[name]?.object.map { Record($0) } }
@@ -54,7 +54,7 @@ extension TimelineRecord {
 }
 
 /// A word of the schemas. It is kept as it was received, even if the schemas do not have it.
-public protocol TimelineWord: RawRepresentable, Hashable, Sendable where RawValue == String {
+public protocol SchemaString: RawRepresentable, Hashable, Sendable where RawValue == String {
     /// Creates a word from its text.
     init(rawValue: String)
 

@@ -5,9 +5,9 @@ public struct TimelineCursor: Sendable {
     /// The log so far.
     public private(set) var log: TimelineLog
     /// The revisions that were delivered.
-    public private(set) var shown = TimelineShown()
+    public private(set) var shown = DeliveredRevisions()
     /// The present position of the viewer.
-    public private(set) var moment: TimelineMoment
+    public private(set) var moment: TimelinePosition
     /// Whether each revision is delivered as soon as it is known.
     public let isUngated: Bool
     private let limits: TimelineLimits
@@ -28,7 +28,7 @@ public struct TimelineCursor: Sendable {
     /// Moves to the time of the frame that is shown; nil if the time is unknown. Returns the deliveries that are due.
     public mutating func move(to timecode: WallTime?) -> [TimelineDelivery] {
         guard !isUngated else { return [] }
-        let next = timecode.map { TimelineMoment.at($0) } ?? .nowhere
+        let next = timecode.map { TimelinePosition.at($0) } ?? .nowhere
         // At most frames, no delivery is due.
         if !isBehind, next >= moment, moment != .nowhere, due.map({ !next.hasReached($0) }) ?? true {
             moment = next
@@ -36,7 +36,7 @@ public struct TimelineCursor: Sendable {
         }
         guard isBehind || next != moment else { return [] }
         moment = next
-        return settle()
+        return update()
     }
 
     /// Adds revisions of the feed in order, and returns the deliveries that are due.
@@ -57,23 +57,23 @@ public struct TimelineCursor: Sendable {
             isBehind = true
             return []
         }
-        return settle()
+        return update()
     }
 
     /// Begins with another log. Returns the deliveries that withdraw everything that was delivered.
     public mutating func startOver() -> [TimelineDelivery] {
-        let told = TimelineGate.deliveries(from: shown, to: TimelineShown(), of: log, at: .nowhere)
-        (log, shown, due, isBehind) = (TimelineLog(within: limits), TimelineShown(), nil, false)
-        return told
+        let deliveries = TimelineGate.deliveries(from: shown, to: DeliveredRevisions(), of: log, at: .nowhere)
+        (log, shown, due, isBehind) = (TimelineLog(within: limits), DeliveredRevisions(), nil, false)
+        return deliveries
     }
 
     /// Returns the deliveries for the present log and position.
-    private mutating func settle() -> [TimelineDelivery] {
+    private mutating func update() -> [TimelineDelivery] {
         isBehind = false
         let next = TimelineGate.shown(of: log, at: moment)
-        let told = TimelineGate.deliveries(from: shown, to: next, of: log, at: moment)
+        let deliveries = TimelineGate.deliveries(from: shown, to: next, of: log, at: moment)
         shown = next
         if case .at(let moment) = moment { due = log.firstGate(after: moment) } else { due = nil }
-        return told
+        return deliveries
     }
 }

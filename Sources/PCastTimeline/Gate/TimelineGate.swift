@@ -7,8 +7,8 @@
 /// the game applies from the beginning, because it only says who plays.
 public enum TimelineGate {
     /// Returns the revisions that apply at a position.
-    public static func shown(of log: TimelineLog, at moment: TimelineMoment) -> TimelineShown {
-        var shown = TimelineShown()
+    public static func shown(of log: TimelineLog, at moment: TimelinePosition) -> DeliveredRevisions {
+        var shown = DeliveredRevisions()
         guard moment != .nowhere else { return shown }
         let info = log.infos.last { moment.hasReached(log.gates[$0]) } ?? log.infos.first
         shown.info = info.map { log.revisions[$0].number }
@@ -31,7 +31,7 @@ public enum TimelineGate {
     ///   - moment: The position.
     /// - Returns: The deliveries in order.
     public static func deliveries(
-        from before: TimelineShown, to shown: TimelineShown, of log: TimelineLog, at moment: TimelineMoment
+        from before: DeliveredRevisions, to shown: DeliveredRevisions, of log: TimelineLog, at moment: TimelinePosition
     ) -> [TimelineDelivery] {
         func delivery(
             _ subject: TimelineDelivery.Subject, _ type: TimelineChangeType, _ revision: TimelineRevision,
@@ -52,8 +52,8 @@ public enum TimelineGate {
             if let number = shown.events[id] {
                 guard let revision = log[number], let event = revision.event else { continue }
                 let isBack = number < old
-                let told = delivery(.event(id, event), .modified, revision, isBack ? .seek : nil)
-                if isBack { back.append(told) } else { ahead.append(told) }
+                let next = delivery(.event(id, event), .modified, revision, isBack ? .seek : nil)
+                if isBack { back.append(next) } else { ahead.append(next) }
             } else if let withdrawal = withdrawal(of: id, in: log, at: moment) {
                 ahead.append(delivery(.event(id, event), .deleted, withdrawal, nil))
             } else {
@@ -70,7 +70,7 @@ public enum TimelineGate {
 
     /// Returns the revision that has withdrawn the event at the position; nil if the event only does not apply yet.
     private static func withdrawal(
-        of id: TimelineEventID, in log: TimelineLog, at moment: TimelineMoment
+        of id: TimelineEventID, in log: TimelineLog, at moment: TimelinePosition
     ) -> TimelineRevision? {
         log.history[id]?.last { moment.hasReached(log.gates[$0]) }.map { log.revisions[$0] }
     }

@@ -130,7 +130,7 @@ public struct TimelineLog: Sendable {
             (at, change) = (recordedAt, .deleted(id))
         }
         let revision = TimelineRevision(number: newest.next, at: at, recordedAt: recordedAt, change: change)
-        try checkRoom(revision.bytes.count)
+        try checkSpace(revision.bytes.count)
         return revision
     }
 
@@ -147,7 +147,7 @@ public struct TimelineLog: Sendable {
     }
 
     /// Throws an error if a revision is too large, or if the log has no space for it.
-    private func checkRoom(_ size: Int) throws(TimelineError) {
+    private func checkSpace(_ size: Int) throws(TimelineError) {
         guard size <= limits.enveloped.bytes else { throw .tooLarge(limit: limits.bytes) }
         guard revisions.count < limits.revisions else { throw .full(limit: limits.revisions) }
         guard byteCount + size <= limits.logBytes else { throw .full(limit: limits.logBytes) }
@@ -166,7 +166,7 @@ public struct TimelineLog: Sendable {
             throw .gap(expected: newest.next.value, got: revision.number.value)
         }
         let size = revision.bytes.count
-        try checkRoom(size)
+        try checkSpace(size)
         byteCount += size
         let gate = gate(of: revision)
         if let id = revision.eventID {

@@ -7,7 +7,7 @@ import PCastJSON
 //
 // Times are in milliseconds since 1970, UTC.
 extension TimelineRevision {
-    private enum Word {
+    private enum FieldName {
         static let info = "info"
         static let added = "added"
         static let modified = "modified"
@@ -25,11 +25,11 @@ extension TimelineRevision {
         ]
         switch change {
         case .info(let info):
-            object["change"] = .string(Word.info)
+            object["change"] = .string(FieldName.info)
             object["info"] = .object(info.object)
-        case .added(let id, let event): write(Word.added, id, event, into: &object)
-        case .modified(let id, let event): write(Word.modified, id, event, into: &object)
-        case .deleted(let id): write(Word.deleted, id, nil, into: &object)
+        case .added(let id, let event): write(FieldName.added, id, event, into: &object)
+        case .modified(let id, let event): write(FieldName.modified, id, event, into: &object)
+        case .deleted(let id): write(FieldName.deleted, id, nil, into: &object)
         }
         return object
     }
@@ -55,7 +55,7 @@ extension TimelineRevision {
         at = try Self.time("at", object)
         recordedAt = try Self.time("recordedAt", object)
         let word = object["change"]?.string
-        if word == Word.info {
+        if word == FieldName.info {
             guard let info = object["info"]?.object else { throw .notAMessage("info") }
             change = .info(GameInfo(info))
             return
@@ -63,9 +63,9 @@ extension TimelineRevision {
         guard let id = object["id"]?.string else { throw .notAMessage("id") }
         let eventID = try TimelineEventID(id, within: limits)
         switch (word, object["event"]?.object) {
-        case (Word.added, let event?): change = .added(eventID, GameEvent(event))
-        case (Word.modified, let event?): change = .modified(eventID, GameEvent(event))
-        case (Word.deleted, nil): change = .deleted(eventID)
+        case (FieldName.added, let event?): change = .added(eventID, GameEvent(event))
+        case (FieldName.modified, let event?): change = .modified(eventID, GameEvent(event))
+        case (FieldName.deleted, nil): change = .deleted(eventID)
         default: throw .notAMessage("change")
         }
     }

@@ -16,7 +16,7 @@ struct SecureChannel: ServerChildChannel {
     let tunnels: (any StreamAcceptor)?
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        if let refused = web.turnAway(channel) { return refused }
+        if let refused = web.resultOfRejection(channel) { return refused }
         let promise = channel.eventLoop.makePromise(of: WebSocketUpgradableChannel.Conversation.self)
         // The identity at this moment. A later connection may have another one.
         let identity = certificate.identity

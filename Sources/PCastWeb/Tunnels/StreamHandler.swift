@@ -23,10 +23,10 @@ final class StreamHandler: ChannelDuplexHandler {
         waiting += bytes.count
         let loop = context.eventLoop
         let (own, bound) = (NIOLoopBound(self, eventLoop: loop), NIOLoopBound(context, eventLoop: loop))
-        received(bytes) { loop.execute { own.value.taken(bytes.count, bound.value) } }
+        received(bytes) { loop.execute { own.value.consumed(bytes.count, bound.value) } }
     }
 
-    private func taken(_ count: Int, _ context: ChannelHandlerContext) {
+    private func consumed(_ count: Int, _ context: ChannelHandlerContext) {
         waiting -= count
         guard hasHeldRead, waiting <= Self.limit else { return }
         hasHeldRead = false

@@ -18,7 +18,7 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
 
     private let loop: any EventLoop
     private let clock: @Sendable () -> Instant
-    private let told: @Sendable (Event) -> Void
+    private let onEvent: @Sendable (Event) -> Void
     private var machine: any StreamClientMachine
     private var stream: (any Channel)?
     private var port: (any Channel)?
@@ -30,15 +30,15 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
     private static let connectTimeout = TimeAmount.seconds(5)
 
     /// Creates a tunnel and begins to connect. `host` is a name or an IP address, and `clock` is the clock of the
-    /// machine's times. `told` is called on an event loop, which it must not block.
+    /// machine's times. `onEvent` is called on an event loop, which it must not block.
     public init(
         _ machine: some StreamClientMachine, host: String, port: UInt16, clock: @escaping @Sendable () -> Instant,
-        told: @escaping @Sendable (Event) -> Void
+        onEvent: @escaping @Sendable (Event) -> Void
     ) {
         loop = MultiThreadedEventLoopGroup.singleton.next()
         self.machine = machine
         self.clock = clock
-        self.told = told
+        self.onEvent = onEvent
         loop.execute { self.open(host, port) }
     }
 
@@ -49,7 +49,7 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
         let address = IPAddress(host)
         DatagramPortHandler.open(at: .loopbackV4, on: loop) { [weak self] bytes, from in
             self?.near = from
-            self?.work { $0.received(datagram: bytes, at: $1) }
+            self?.run { $0.received(datagram: bytes, at: $1) }
         }.whenComplete { [weak self] result in
             guard let self, let channel = try? result.get() else {
                 self?.end("no UDP port could be opened")
@@ -73,7 +73,7 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
                     try channel.pipeline.syncOperations.addHandlers(
                         NIOSSLClientHandler(context: context, serverHostname: isName ? host : nil),
                         StreamHandler(received: { [weak self] bytes, done in
-                            self?.work { $0.received(bytes, at: $1) }
+                            self?.run { $0.received(bytes, at: $1) }
                             done()
                         }))
                 }
@@ -87,7 +87,7 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
                 let channel = try result.get()
                 stream = channel
                 channel.closeFuture.whenComplete { [weak self] _ in self?.end("the server closed the connection") }
-                work { $0.connected(at: $1) }
+                run { $0.connected(at: $1) }
             } catch {
                 end("\(host):\(number) cannot be reached: \(error)")
             }
@@ -96,7 +96,7 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
 
     // MARK: Machine
 
-    private func work(_ body: (inout any StreamClientMachine, Instant) -> Void) {
+    private func run(_ body: (inout any StreamClientMachine, Instant) -> Void) {
         guard !hasEnded else { return }
         body(&machine, clock())
         while let output = machine.pollOutput() { perform(output) }
@@ -113,7 +113,7 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
             let envelope = AddressedEnvelope(remoteAddress: near.socketAddress, data: ByteBuffer(bytes: bytes))
             port?.writeAndFlush(envelope, promise: nil)
         case .ready:
-            if let address = TransportAddress(port?.localAddress) { told(.ready(address)) }
+            if let address = TransportAddress(port?.localAddress) { onEvent(.ready(address)) }
         case .failed(let reason): end(reason)
         }
     }
@@ -126,7 +126,7 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
         let delay = max(.zero, deadline - clock())
         timer = loop.scheduleTask(in: .nanoseconds(delay.nanoseconds)) { [weak self] in
             self?.timerDeadline = nil
-            self?.work { $0.advance(to: $1) }
+            self?.run { $0.advance(to: $1) }
         }
     }
 
@@ -136,6 +136,6 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
         timer?.cancel()
         port?.close(promise: nil)
         if let stream { stream.writeAndFlush(ByteBuffer()).whenComplete { _ in stream.close(promise: nil) } }
-        told(.ended(reason))
+        onEvent(.ended(reason))
     }
 }

@@ -41,13 +41,13 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
             StreamHandler(received: { [weak self] bytes, done in
                 guard let self else { return done() }
                 loop.execute {
-                    self.work { $0.received(bytes, on: number, at: $1) }
+                    self.run { $0.received(bytes, on: number, at: $1) }
                     done()
                 }
             }))
         loop.execute { [self] in
             streams[number] = Stream(channel: channel)
-            work { machine, now in
+            run { machine, now in
                 machine.connected(number, from: client, at: now)
                 machine.received(bytes, on: number, at: now)
             }
@@ -61,12 +61,12 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
     private func closed(_ number: UInt32) {
         guard streams.removeValue(forKey: number) != nil else { return }
         ports.removeValue(forKey: number)?.close(promise: nil)
-        work { $0.disconnected(number, at: $1) }
+        run { $0.disconnected(number, at: $1) }
     }
 
     // MARK: Machine
 
-    private func work(_ body: (inout any StreamServerMachine, Instant) -> Void) {
+    private func run(_ body: (inout any StreamServerMachine, Instant) -> Void) {
         loop.preconditionInEventLoop()
         body(&machine, clock())
         while let output = machine.pollOutput() { perform(output) }
@@ -80,7 +80,7 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
             if mayBeDropped {
                 if stream.channel.isWritable { stream.channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil) }
             } else {
-                sendSurely(bytes, on: number, stream)
+                sendReliably(bytes, on: number, stream)
             }
         case .open(let ip, let number): open(at: ip, for: number)
         case .sendDatagram(let bytes, let address, let number):
@@ -98,13 +98,13 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
     }
 
     /// Sends data that must not be dropped. Closes the connection if too much is pending.
-    private func sendSurely(_ bytes: [UInt8], on number: UInt32, _ stream: Stream) {
+    private func sendReliably(_ bytes: [UInt8], on number: UInt32, _ stream: Stream) {
         guard stream.waiting + bytes.count <= Self.waitingLimit else {
             ports.removeValue(forKey: number)?.close(promise: nil)
             streams.removeValue(forKey: number)
             stream.channel.cut()
             // It is scheduled, because the machine is returning its outputs now.
-            return loop.execute { self.work { $0.disconnected(number, at: $1) } }
+            return loop.execute { self.run { $0.disconnected(number, at: $1) } }
         }
         streams[number]?.waiting += bytes.count
         let count = bytes.count
@@ -115,17 +115,17 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
 
     private func open(at ip: IPAddress, for number: UInt32) {
         let opening = DatagramPortHandler.open(at: ip, on: loop) { [weak self] bytes, from in
-            self?.work { $0.received(bytes, from: from, on: number, at: $1) }
+            self?.run { $0.received(bytes, from: from, on: number, at: $1) }
         }
         opening.whenComplete { [weak self] result in
             guard let self, let channel = try? result.get(), streams[number] != nil else {
                 try? result.get().close(promise: nil)
-                self?.work { $0.opened(nil, on: number, at: $1) }
+                self?.run { $0.opened(nil, on: number, at: $1) }
                 return
             }
             ports[number] = channel
             let port = UInt16(truncatingIfNeeded: channel.localAddress?.port ?? 0)
-            work { $0.opened(port, on: number, at: $1) }
+            run { $0.opened(port, on: number, at: $1) }
         }
     }
 
@@ -137,7 +137,7 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
         let delay = max(.zero, deadline - clock())
         timer = loop.scheduleTask(in: .nanoseconds(delay.nanoseconds)) { [weak self] in
             self?.timerDeadline = nil
-            self?.work { $0.advance(to: $1) }
+            self?.run { $0.advance(to: $1) }
         }
     }
 

@@ -39,7 +39,7 @@ struct LocalTrack: ~Copyable {
         frame.bytes.withUnsafeBytes { bytes in
             var packetizer = PayloadPacketizer(codec: codec, bytes: bytes, pictureID: pictureID)
             var isFirst = true
-            while let packet = packetizer.next(into: log.roomForNext()) {
+            while let packet = packetizer.next(into: log.bufferForNext()) {
                 log.append(
                     PacketLog.Entry(
                         sequence: sequence, timestamp: timestamp, marker: packet.isLast && codec != .opus,

@@ -22,26 +22,26 @@ extension PeerConnection {
                     lost |= 1 << UInt8(layer)
                 }
             }
-            if lost != 0 { leaveOutVideo(lost, at: now) }
+            if lost != 0 { dropQueuedVideo(lost, at: now) }
         } else {
             noteKeyFrameRequests(layers)
         }
     }
 
     /// Drops the queued video if it has been queued too long.
-    mutating func leaveOutStale(at now: Instant) {
+    mutating func dropStaleVideo(at now: Instant) {
         guard drain == nil, sender?.value.isCongested == true else { return }
         for layer in localLayers.indices {
             let local = localLayers[layer]
             guard let since = sender?.value.layer(layer)?.pointee.stream.waiting(in: local.value.log)?.since,
                 CongestionPause.isDue(waiting: since, in: local.value.log, at: now)
             else { continue }
-            return leaveOutVideo(1 << UInt8(layer), at: now)
+            return dropQueuedVideo(1 << UInt8(layer), at: now)
         }
     }
 
     /// Drops the queued packets of layers and of all others that have any, and waits until the link has drained.
-    private mutating func leaveOutVideo(_ layers: UInt8, at now: Instant) {
+    private mutating func dropQueuedVideo(_ layers: UInt8, at now: Instant) {
         var layers = layers
         for layer in localLayers.indices {
             let local = localLayers[layer]
@@ -50,7 +50,7 @@ extension PeerConnection {
             }
             // A layer without queued packets has nothing to drop, and its losses are repaired by retransmission.
             guard layers & 1 << UInt8(layer) != 0 else { continue }
-            sender?.value.layer(layer)?.pointee.stream.leaveOut(of: local.value.log)
+            sender?.value.layer(layer)?.pointee.stream.dropFrame(of: local.value.log)
             awaitsKeyFrame[layer] = true
         }
         drain = VideoPause(link: CongestionPause(since: now), layers: layers)

@@ -80,7 +80,7 @@ extension PeerConnection {
         report.add(sender)
         report.add(receiver, video: videoBuffer?.value.statistics, audio: audioBuffer?.value.statistics)
         report.addTransport(
-            traffic, path: transport?.value.path, profile: transport?.value.profile, lastHeard: lastHeard,
+            traffic, path: transport?.value.path, profile: transport?.value.profile, lastReceivedAt: lastReceivedAt,
             roundTrip: statistics.roundTrip, estimate: estimate?.target)
         return report.report
     }

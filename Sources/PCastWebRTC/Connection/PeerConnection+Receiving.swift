@@ -56,7 +56,7 @@ extension PeerConnection {
         while let control = reader.next(in: bytes) {
             receiver?.receive(control, in: bytes, wallTime: wallTime, at: now)
             if let roundTrip = receiver?.roundTrip {
-                setPatience(roundTrip: roundTrip)
+                setRetransmissionTimeout(roundTrip: roundTrip)
             }
             let requests = sender?.value.receive(control, in: bytes, budget: &budget, wallTime: wallTime, at: now)
             if isPublisher, case .transportFeedback = control { transport?.value.expectMedia() }
@@ -70,7 +70,7 @@ extension PeerConnection {
     }
 
     /// Sets the time that the jitter buffers wait for retransmissions.
-    mutating func setPatience(roundTrip: TimeSpan) {
+    mutating func setRetransmissionTimeout(roundTrip: TimeSpan) {
         videoBuffer?.value.timeout = RetransmissionTimeout.video(roundTripTime: roundTrip)
         guard let media = receiver?.audio?.media, media.feedback.contains(.nack), media.rtxPayloadType != nil else {
             return
@@ -85,14 +85,14 @@ extension PeerConnection {
             for layer in localLayers.indices where layers & 1 << UInt8(layer) != 0 { noteKeyFrameRequest(of: layer) }
             return
         }
-        let isTold = events.contains { $0 == .keyFrameRequested || $0 == .resumed(.video) }
-        if !isTold { events.append(.keyFrameRequested) }
+        let isNotified = events.contains { $0 == .keyFrameRequested || $0 == .resumed(.video) }
+        if !isNotified { events.append(.keyFrameRequested) }
     }
 
     /// Emits a key-frame event for one of several layers, unless one is queued.
     mutating func noteKeyFrameRequest(of layer: Int) {
-        let isTold = events.contains { $0 == .layerNeedsKeyFrame(layer) || $0 == .layerResumed(layer) }
-        if !isTold { events.append(.layerNeedsKeyFrame(layer)) }
+        let isNotified = events.contains { $0 == .layerNeedsKeyFrame(layer) || $0 == .layerResumed(layer) }
+        if !isNotified { events.append(.layerNeedsKeyFrame(layer)) }
     }
 
     /// Emits events for tracks that the platform has paused or resumed.

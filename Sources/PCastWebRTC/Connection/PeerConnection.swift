@@ -103,7 +103,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     /// The state while the link drains; nil if video is sent.
     var drain: VideoPause?
     /// The last target bit rate that ``pollEstimate()`` returned.
-    var targetTold: Bitrate?
+    var reportedTarget: Bitrate?
     var videoBuffer: UniqueBox<JitterBuffer>?
     var audioBuffer: UniqueBox<JitterBuffer>?
     var events: [Event] = []
@@ -283,16 +283,16 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     public mutating func pollEstimate() -> BandwidthEstimate? {
         guard let estimate, transport?.value.isConnected == true else { return nil }
         let target = estimate.target
-        if let told = targetTold {
-            let step = abs(told.bitsPerSecond - target.bitsPerSecond)
-            guard step * 100 >= told.bitsPerSecond else { return nil }
+        if let reported = reportedTarget {
+            let step = abs(reported.bitsPerSecond - target.bitsPerSecond)
+            guard step * 100 >= reported.bitsPerSecond else { return nil }
         }
-        targetTold = target
+        reportedTarget = target
         return estimate
     }
 
     /// Sets the bit rate that would be sent if bandwidth were unlimited, for all tracks together and including headers.
-    public mutating func setWantedBitrate(_ bitrate: Bitrate) { sender?.value.wantedBitrate = bitrate }
+    public mutating func setDesiredBitrate(_ bitrate: Bitrate) { sender?.value.desiredBitrate = bitrate }
 
     /// Sets the values of the application that are reported to the platform in addition to those of the connection. See
     /// `PublisherReport`.
@@ -301,7 +301,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     }
 
     /// The time at which the last authenticated datagram arrived; nil if the connection is not established.
-    public var lastHeard: Instant? { transport?.value.isConnected == true ? transport!.value.lastHeard : nil }
+    public var lastReceivedAt: Instant? { transport?.value.isConnected == true ? transport!.value.lastReceivedAt : nil }
 
     // MARK: Time and output
 
@@ -314,7 +314,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
                 // The round-trip time of the ICE check applies until reports measure it.
                 if let roundTrip = transport?.value.roundTrip {
                     receiver?.setRoundTrip(roundTrip)
-                    setPatience(roundTrip: roundTrip)
+                    setRetransmissionTimeout(roundTrip: roundTrip)
                 }
                 while let early = transport?.value.takeEarlyPacket() {
                     handleEarly(early.bytes, from: early.path, at: now)
@@ -379,7 +379,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         guard transport!.value.isConnected else { return false }
         let wallTime = configuration.clock.wallTime(at: now)
         catchUp(at: now)
-        leaveOutStale(at: now)
+        dropStaleVideo(at: now)
         followDrain(at: now)
         if localAudio != nil, send(.audio, from: localAudio!.value.log, localAudio!.value.captureClock, &batch, now) {
             return true
@@ -398,7 +398,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     /// the next packet, and video with the next key frame.
     mutating func catchUp(at now: Instant) {
         guard transport!.value.canSend else { return }
-        if let localAudio, let track = sender?.value.audio, track.pointee.stream.hasFallenBehind(localAudio.value.log) {
+        if let localAudio, let track = sender?.value.audio, track.pointee.stream.isBehindLog(localAudio.value.log) {
             track.pointee.stream.beginAtEnd(of: localAudio.value.log)
         }
         for layer in localLayers.indices { catchUp(layer: layer, at: now) }
@@ -408,11 +408,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     mutating func catchUp(layer: Int, at now: Instant) {
         let local = localLayers[layer]
         guard let stream = sender?.value.layer(layer)?.pointee.stream else { return }
-        if stream.hasFallenBehind(local.value.log) {
+        if stream.isBehindLog(local.value.log) {
             sender?.value.layer(layer)?.pointee.stream.pause()
             noteKeyFrameRequests(1 << UInt8(layer))
         }
-        if stream.position == nil || stream.hasFallenBehind(local.value.log),
+        if stream.position == nil || stream.isBehindLog(local.value.log),
             let keyFrame = local.value.log.newestKeyFrame,
             now - local.value.log[keyFrame].arrival < Self.keyFrameAge
         {

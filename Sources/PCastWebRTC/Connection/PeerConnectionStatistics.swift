@@ -22,7 +22,7 @@ public struct PeerConnectionStatistics: Sendable {
     /// The fraction lost in the last receiver report, in 1/256; nil before the first report.
     public var fractionLost: UInt8?
     /// The recent loss rate of sent audio packets before repair, from 0 to 1; nil if it is unknown.
-    public var soundLoss: Double?
+    public var audioLoss: Double?
     /// The number of lost audio packets that redundancy recovered (RFC 2198).
     public var packetsRepeated = 0
     /// The local monotonic time minus the wall-clock time of the peer, from its sender reports; nil if it is unknown.
@@ -63,7 +63,7 @@ public struct PeerConnectionStatistics: Sendable {
                 jitter
                 ?? track.statistics.map { track.media.format.clockRate.span(ofTicks: Int64($0.jitter)) }
         }
-        soundLoss = sender?.value.audio?.pointee.redundancy.loss
+        audioLoss = sender?.value.audio?.pointee.redundancy.loss
         packetsRepeated = receiver?.audio?.packetsRepeated ?? 0
         senderClockOffset = receiver?.senderClockOffset
         playoutDelay = receiver?.playoutDelay

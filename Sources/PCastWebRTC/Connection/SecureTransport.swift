@@ -52,7 +52,7 @@ public struct SecureTransport: ~Copyable {
 
     // The next properties are accessed for each packet; see `prefetch`. This one is for prefetching only: a retained
     // reference would access the object, and thus wait for the memory that is being prefetched.
-    private var nearSender: Unmanaged<SRTPSender>?
+    private var prefetchedSender: Unmanaged<SRTPSender>?
     private var sender: SRTPSender?
     /// Whether the agent is a client's controlling agent.
     private let isControlling: Bool
@@ -62,7 +62,7 @@ public struct SecureTransport: ~Copyable {
 
     // The next properties are also accessed for each report of the peer.
     private var receiver: SRTPReceiver?
-    private var nearReceiver: Unmanaged<SRTPReceiver>?
+    private var prefetchedReceiver: Unmanaged<SRTPReceiver>?
     /// The agent of a client; nil in the SFU, where the box saves memory.
     private let controlling: UniqueBox<ICEControllingAgent>?
     private var isAway = false
@@ -70,7 +70,7 @@ public struct SecureTransport: ~Copyable {
     private var isSettled = false
     private var hasStartedHandshake = false
     /// The time at which the last authenticated datagram arrived; nil before the first.
-    public private(set) var lastHeard: Instant?
+    public private(set) var lastReceivedAt: Instant?
     /// The time of the last call of ``advance(to:)``.
     private var lastAdvance = Instant(nanoseconds: .min)
     private var outgoing: [Outgoing] = []
@@ -154,7 +154,7 @@ public struct SecureTransport: ~Copyable {
         _ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Received {
         guard let receiver else {
-            holdEarly(packet, from: path)
+            bufferEarly(packet, from: path)
             return .nothing
         }
         guard case .ok(let length) = receiver.unprotectRTP(packet) else {
@@ -162,25 +162,25 @@ public struct SecureTransport: ~Copyable {
             rejectedPackets += 1
             return .nothing
         }
-        if !isSettled { settle() }
+        if !isSettled { releaseHandshake() }
         controlling?.value.noteReceived(at: now)
         if path != self.path { probe(path, at: now) }
-        lastHeard = now
+        lastReceivedAt = now
         return .rtp(length: length)
     }
 
     /// Lets the handshake release its resources: the peer's first SRTP packet shows that it has the keys, so the last
     /// flight need not be retransmitted.
-    private mutating func settle() {
+    private mutating func releaseHandshake() {
         isSettled = true
-        handshake.settle()
+        handshake.releaseResources()
     }
 
     private mutating func receiveRTCP(
         _ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Received {
         guard let receiver else {
-            holdEarly(packet, from: path)
+            bufferEarly(packet, from: path)
             return .nothing
         }
         guard case .ok(let length) = receiver.unprotectRTCP(packet) else {
@@ -188,11 +188,11 @@ public struct SecureTransport: ~Copyable {
             rejectedPackets += 1
             return .nothing
         }
-        if !isSettled { settle() }
+        if !isSettled { releaseHandshake() }
         controlling?.value.noteReceived(at: now)
         controlling?.value.noteAuthenticated(at: now)
         lite?.noteAuthenticated(path: path, at: now)
-        lastHeard = now
+        lastReceivedAt = now
         markAlive()
         if path != self.path { probe(path, at: now) }
         return .rtcp(length: length)
@@ -215,7 +215,7 @@ public struct SecureTransport: ~Copyable {
     public mutating func takeNewSource() -> UInt32? { receiver?.takeNewSource() }
 
     /// Keeps a packet that arrived before the keys, if there is room and its path is validated.
-    private mutating func holdEarly(_ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
+    private mutating func bufferEarly(_ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
         guard early.count < Self.earlyLimit, isValidated(path) else { return }
         early.append(Outgoing(bytes: Array(packet), path: path))
     }
@@ -251,7 +251,7 @@ public struct SecureTransport: ~Copyable {
         if outcome.replyLength > 0 { enqueue(Array(reply[..<outcome.replyLength]), to: path) }
         if outcome.rejection != nil { rejected += 1 }
         if outcome.isAuthenticated {
-            lastHeard = now
+            lastReceivedAt = now
             markAlive()
         }
         followAgent(at: now)
@@ -304,10 +304,10 @@ public struct SecureTransport: ~Copyable {
             guard sender == nil else { return }
             let sender = SRTPSender(keys)
             self.sender = sender
-            nearSender = Unmanaged.passUnretained(sender)
+            prefetchedSender = Unmanaged.passUnretained(sender)
             let receiver = SRTPReceiver(keys)
             self.receiver = receiver
-            nearReceiver = Unmanaged.passUnretained(receiver)
+            prefetchedReceiver = Unmanaged.passUnretained(receiver)
             events.append(.connected(keys.profile))
         case .failed(let reason): end(.failed(.handshake("\(reason)")))
         case .closed: end(.closed)
@@ -391,8 +391,8 @@ public struct SecureTransport: ~Copyable {
             if outgoing.isEmpty { outgoing = [] }
         }
         guard !hasEnded, controlling != nil else { return false }
-        while let room = batch.reserve() {
-            guard let (length, path) = controlling!.value.poll(into: room, at: now) else { return false }
+        while let buffer = batch.reserve() {
+            guard let (length, path) = controlling!.value.poll(into: buffer, at: now) else { return false }
             batch.commit(length: length, to: path)
         }
         return true
@@ -423,21 +423,21 @@ public struct SecureTransport: ~Copyable {
     @inline(__always)
     public mutating func prefetch(_ step: Prefetch) {
         switch step {
-        case .own: Prefetch.bring(&nearSender, through: &path)
-        case .objects: if let nearSender { Prefetch.bring(nearSender.toOpaque(), SRTPSender.size) }
-        case .tables, .keys: nearSender?._withUnsafeGuaranteedRef { $0.prefetch(step) }
+        case .own: Prefetch.bring(&prefetchedSender, through: &path)
+        case .objects: if let prefetchedSender { Prefetch.bring(prefetchedSender.toOpaque(), SRTPSender.size) }
+        case .tables, .keys: prefetchedSender?._withUnsafeGuaranteedRef { $0.prefetch(step) }
         }
     }
 
     /// Prefetches the memory that receiving a packet needs. See `Prefetch`.
     @inline(__always)
-    public mutating func bringReceivingNear(_ step: Prefetch) {
+    public mutating func prefetchReceiving(_ step: Prefetch) {
         switch step {
         case .own: break
         case .objects:
-            if let nearReceiver { Prefetch.bring(nearReceiver.toOpaque(), SRTPReceiver.size) }
-            lite?.bringPathsNear()
-        case .tables, .keys: nearReceiver?._withUnsafeGuaranteedRef { $0.prefetch(step) }
+            if let prefetchedReceiver { Prefetch.bring(prefetchedReceiver.toOpaque(), SRTPReceiver.size) }
+            lite?.prefetchPaths()
+        case .tables, .keys: prefetchedReceiver?._withUnsafeGuaranteedRef { $0.prefetch(step) }
         }
     }
 

@@ -91,7 +91,7 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
         pcast_ssl_ctx_accept_unlisted_curve(context)
         // The peer must send a certificate, and only its fingerprint is checked, not its issuer (RFC 5763, section 5).
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
-        SSL_CTX_set_cert_verify_callback(context, { chain, _ in OpenSSLHandshake.judge(chain) }, nil)
+        SSL_CTX_set_cert_verify_callback(context, { chain, _ in OpenSSLHandshake.evaluate(chain) }, nil)
         let ciphers =
             "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1305:"
             + "ECDHE-RSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"

@@ -21,7 +21,7 @@ public protocol DTLSHandshake: AnyObject {
     func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int?
 
     /// Releases what only the handshake needed, because the peer has shown by an SRTP packet that it has the keys.
-    func settle()
+    func releaseResources()
 
     /// Sends a close_notify alert, if the handshake has finished.
     func close()
@@ -37,5 +37,5 @@ extension DTLSHandshake {
     public var hasDatagrams: Bool { true }
 
     /// Does nothing, for a handshake that has nothing to release.
-    public func settle() {}
+    public func releaseResources() {}
 }

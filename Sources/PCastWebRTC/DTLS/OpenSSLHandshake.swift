@@ -8,7 +8,7 @@ public import PCastCore
 /// shows that the peer did not receive it. OpenSSL reassembles messages in any order. There is no cookie exchange,
 /// because ICE has verified the address.
 ///
-/// A client's Finished message is encrypted anew for a retransmission. A server that has received it drops a copy as a
+/// A client's Finished message is encrypted again for a retransmission. A server that has received it drops a copy as a
 /// replay (RFC 6347, section 4.1.2.6), and then never retransmits its own final flight if that was lost.
 ///
 /// The `SSL` object is released when the peer has shown that it has the keys. Only the last flight, the close_notify
@@ -176,7 +176,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
 
     /// Verifies the certificate of the peer, as OpenSSL's callback. If it matches no fingerprint, the handshake ends
     /// with an alert before keys are derived (RFC 8122, section 5).
-    static func judge(_ chain: OpaquePointer?) -> Int32 {
+    static func evaluate(_ chain: OpaquePointer?) -> Int32 {
         let ssl = X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx())
         guard let handshake = of(ssl.map(OpaquePointer.init)), let certificate = X509_STORE_CTX_get0_cert(chain)
         else { return 0 }
@@ -219,16 +219,16 @@ public final class OpenSSLHandshake: DTLSHandshake {
     // MARK: After the handshake
 
     /// Releases the `SSL` object and keeps the data for the end of the connection.
-    public func settle() {
+    public func releaseResources() {
         guard case .established = state, let ssl, let alerts = DTLSAlertReader(ssl, role: role) else { return }
-        closeNotify = CloseNotify(datagrams: sayGoodbye(ssl), alerts: alerts)
+        closeNotify = CloseNotify(datagrams: writeCloseNotify(ssl), alerts: alerts)
         SSL_free(ssl)
         self.ssl = nil
         fingerprints = []
     }
 
     /// Returns the datagrams of a close_notify alert.
-    private func sayGoodbye(_ ssl: OpaquePointer) -> [[UInt8]] {
+    private func writeCloseNotify(_ ssl: OpaquePointer) -> [[UInt8]] {
         ERR_clear_error()
         SSL_alloc_buffers(ssl)
         _ = SSL_shutdown(ssl)
@@ -269,7 +269,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     /// Queues a close_notify alert.
     public func close() {
         guard case .established = state else { return }
-        if let closeNotify { enqueue(closeNotify.datagrams) } else if let ssl { enqueue(sayGoodbye(ssl)) }
+        if let closeNotify { enqueue(closeNotify.datagrams) } else if let ssl { enqueue(writeCloseNotify(ssl)) }
         state = .closed
     }
 

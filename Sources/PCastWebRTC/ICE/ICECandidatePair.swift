@@ -39,7 +39,7 @@ struct ICECandidatePair: Sendable {
     var check: Check?
 
     /// Whether an authenticated request of the peer arrived on this pair.
-    var hasHeardPeer = false
+    var hasPeerRequest = false
 
     /// Whether the peer, as the controlling agent, has nominated the pair.
     var isNominatedByPeer = false

@@ -81,14 +81,14 @@ extension ICEControllingAgent {
 
 extension ICEControllingAgent {
     /// Whether checks of the selected pair are unanswered and nothing else was received from the peer.
-    var isSelectedSuspect: Bool {
+    var isSelectedPairUnresponsive: Bool {
         guard let selected, state != .disconnected else { return selected != nil }
-        guard let check = pairs[selected].check, check.tries >= ICETimers.suspectTries else { return false }
+        guard let check = pairs[selected].check, check.tries >= ICETimers.unresponsiveTries else { return false }
         return consent.lastAuthenticated.map { $0 < check.firstSent } ?? true
     }
 
     /// Whether pairs other than the selected one are checked.
-    var isChecking: Bool { selected == nil || isSelectedSuspect }
+    var isChecking: Bool { selected == nil || isSelectedPairUnresponsive }
 
     /// Begins a check, which is due at once. A controlling agent nominates with it, so that a lite peer needs no second
     /// check.
@@ -114,7 +114,9 @@ extension ICEControllingAgent {
         check.nextSend = now + timeout
         pairs[index].check = check
         if index != selected { nextPaced = now + ICETimers.pacing }
-        if index == selected, check.tries == ICETimers.suspectTries, isSelectedSuspect { checkOthers(at: now) }
+        if index == selected, check.tries == ICETimers.unresponsiveTries, isSelectedPairUnresponsive {
+            checkOthers(at: now)
+        }
         return (write(check, isTCP: pairs[index].isTCP, into: buffer), pairs[index].path)
     }
 

@@ -52,7 +52,7 @@ extension ICEControllingAgent {
         }
         pairs[index].state = .unopened
         pairs[index].check = nil
-        pairs[index].hasHeardPeer = false
+        pairs[index].hasPeerRequest = false
         guard index == selected else { return }
         selected = nil
         if state == .connected { state = .disconnected }

@@ -113,7 +113,7 @@ extension ICEControllingAgent {
                 ? addPair(path, priority: priority, remotePriority: request.priority ?? 0, at: now) : nil)
         guard let index = found else { return nil }
         if state == .new { begin(at: now) }
-        pairs[index].hasHeardPeer = true
+        pairs[index].hasPeerRequest = true
         if isNomination {
             for other in pairs.indices { pairs[other].isNominatedByPeer = other == index }
             if pairs[index].state == .succeeded { return select(index, at: now) }
@@ -145,7 +145,7 @@ extension ICEControllingAgent {
             return .rejected(.unexpectedAnswer)
         }
         guard answer.verifyIntegrity(bytes, key: remote.key) else { return .rejected(.unauthenticated) }
-        let mayReplace = selected == nil || isSelectedSuspect
+        let mayReplace = selected == nil || isSelectedPairUnresponsive
         pairs[index].path = path
         pairs[index].state = .succeeded
         pairs[index].check = nil
@@ -157,13 +157,13 @@ extension ICEControllingAgent {
         quietSince = now
         var outcome = ICEOutcome()
         outcome.isAuthenticated = true
-        outcome.newlySelectedPath = settle(index, nominated: check.nominates, mayReplace: mayReplace, at: now)
+        outcome.newlySelectedPath = selectPair(index, nominated: check.nominates, mayReplace: mayReplace, at: now)
         if selected != nil { state = .connected }
         return outcome
     }
 
     /// Selects a pair whose check succeeded, or keeps the selected one. Returns the path if it is newly selected.
-    private mutating func settle(
+    private mutating func selectPair(
         _ index: Int, nominated: Bool, mayReplace: Bool, at now: Instant
     ) -> NetworkPath? {
         if index == selected {
@@ -189,7 +189,7 @@ extension ICEControllingAgent {
             closeLater(pairs[other].path)
             pairs[other].state = .unopened
             pairs[other].check = nil
-            pairs[other].hasHeardPeer = false
+            pairs[other].hasPeerRequest = false
         }
         return before == pairs[index].path ? nil : pairs[index].path
     }

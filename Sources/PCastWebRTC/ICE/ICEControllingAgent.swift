@@ -92,7 +92,7 @@ public struct ICEControllingAgent: Sendable {
 
     /// Returns whether the peer was authenticated on a path.
     public func isValidated(_ path: NetworkPath) -> Bool {
-        path == heldPath || pairs.contains { ($0.state == .succeeded || $0.hasHeardPeer) && $0.matches(path) }
+        path == heldPath || pairs.contains { ($0.state == .succeeded || $0.hasPeerRequest) && $0.matches(path) }
     }
 
     /// Records a media packet of the peer, which ends silence.
@@ -127,17 +127,17 @@ extension ICEControllingAgent {
     /// at once.
     public mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
         let addresses = Array(addresses.prefix(Self.maximumLocalAddresses))
-        let gone = localAddresses.filter { !addresses.contains($0) }
-        localAddresses.removeAll { gone.contains($0) }
-        let isCut = dropPairs(of: gone)
+        let removedAddresses = localAddresses.filter { !addresses.contains($0) }
+        localAddresses.removeAll { removedAddresses.contains($0) }
+        let isCut = dropPairs(of: removedAddresses)
         for address in addresses where !localAddresses.contains(address) { localAddresses.append(address) }
         for candidate in remoteCandidates { pair(candidate, at: now) }
         if isCut { checkOthers(at: now) }
     }
 
     /// Removes the pairs of addresses that have disappeared. Returns whether the selected path is among them.
-    private mutating func dropPairs(of gone: [TransportAddress]) -> Bool {
-        let isGone = { (path: NetworkPath) in gone.contains { $0.ip == path.local.ip } }
+    private mutating func dropPairs(of removedAddresses: [TransportAddress]) -> Bool {
+        let isGone = { (path: NetworkPath) in removedAddresses.contains { $0.ip == path.local.ip } }
         let isCut = selectedPath.map(isGone) ?? false
         for pair in pairs where isGone(pair.path) && isOpenConnection(pair) { closeLater(pair.path) }
         if let path = heldPath, isGone(path) { heldPath = nil }
@@ -146,7 +146,7 @@ extension ICEControllingAgent {
         for index in pairs.indices where isGone(pairs[index].path) {
             pairs[index].state = .unopened
             pairs[index].check = nil
-            pairs[index].hasHeardPeer = false
+            pairs[index].hasPeerRequest = false
         }
         selected = isCut ? nil : kept.flatMap { path in pairs.firstIndex { $0.path == path } }
         return isCut
@@ -191,7 +191,7 @@ extension ICEControllingAgent {
         let (controlling, controlled) = isControlling ? (priority, remotePriority) : (remotePriority, priority)
         let value = ICECandidatePair.priority(controlling: controlling, controlled: controlled)
         pairs.append(ICECandidatePair(path: path, isTCP: isTCP, priority: value))
-        if !isTCP, selected == nil || isSelectedSuspect { beginCheck(pairs.count - 1, at: now) }
+        if !isTCP, selected == nil || isSelectedPairUnresponsive { beginCheck(pairs.count - 1, at: now) }
         return pairs.count - 1
     }
 }

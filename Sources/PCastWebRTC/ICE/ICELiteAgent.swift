@@ -110,8 +110,8 @@ public struct ICELiteAgent: Sendable {
         if let index = paths.firstIndex(where: { $0.path == path }) { paths[index].lastAuthenticated = now }
     }
 
-    /// Prefetches the validated paths, which ``noteAuthenticated(path:at:)`` accesses. See `Nearness`.
-    mutating func bringPathsNear() {
+    /// Prefetches the validated paths, which ``noteAuthenticated(path:at:)`` accesses. See `Prefetch`.
+    mutating func prefetchPaths() {
         paths.withUnsafeBufferPointer { paths in
             if let first = paths.baseAddress { Prefetch.bring(arrayAt: first, MemoryLayout<ValidatedPath>.stride) }
         }

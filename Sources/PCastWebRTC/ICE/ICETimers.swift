@@ -23,7 +23,7 @@ enum ICETimers {
     static let maximumConsentTries = 4
 
     /// The number of unanswered transmissions on the selected pair after which other pairs are checked.
-    static let suspectTries = 3
+    static let unresponsiveTries = 3
 
     /// The time between checks over TCP, which is reliable (RFC 6544, section 7.1).
     static let streamTimeout = TimeSpan.seconds(2 as Int64)

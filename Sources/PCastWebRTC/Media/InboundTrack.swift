@@ -61,7 +61,7 @@ public struct InboundTrack: Sendable {
     private static let silence = TimeSpan.milliseconds(500)
     /// Returns the silence of the current SSRC after which a packet of a former one means that its source has returned.
     /// It is the time of some packets; before that, the packet is just late.
-    private static func formerSilence(_ type: MediaType) -> TimeSpan { .milliseconds(type == .audio ? 60 : 200) }
+    private static func maximumFormerSilence(_ type: MediaType) -> TimeSpan { .milliseconds(type == .audio ? 60 : 200) }
     /// The minimum time between changes of the SSRC by MID or RID. Each change makes all subscribers resume at a key
     /// frame.
     private static let bindingInterval = TimeSpan.milliseconds(100)
@@ -70,18 +70,18 @@ public struct InboundTrack: Sendable {
     private static let restartGap: Int64 = 64
 
     /// The maximum gap of audio in packets; 250 packets of 20 ms are 5 s.
-    private static let longestAudioHole: Int64 = 250
+    private static let maximumAudioGap: Int64 = 250
 
     /// The maximum gap of video that is repaired.
-    private static let longestVideoHole = TimeSpan.seconds(1 as Int64)
+    private static let maximumVideoGap = TimeSpan.seconds(1 as Int64)
 
     /// Returns the gap between the newest packet and one that is about to be received; nil if that is not newer.
-    func hole(before header: RTPHeader) -> RedundantSequence.Hole? {
+    func hole(before header: RTPHeader) -> RedundantSequence.Gap? {
         guard header.ssrc == ssrc, let newestSequence else { return nil }
         let step = unwrapper.peek(header.sequenceNumber) + sequenceOffset - newestSequence
         let ticks = Int32(bitPattern: header.timestamp &- newestTimestamp)
         guard step > 0, ticks > 0 else { return nil }
-        return RedundantSequence.Hole(packetCount: Int(step - 1), ticks: Int64(ticks))
+        return RedundantSequence.Gap(packetCount: Int(step - 1), ticks: Int64(ticks))
     }
 
     /// The MID of the media section, as in RTP header extensions; nil if there is none.
@@ -92,8 +92,8 @@ public struct InboundTrack: Sendable {
         self.media = media
         mid = media.mid.flatMap { RTPStreamIdentifier($0) }
         self.rid = rid
-        let canBeginAnew = media.type == .audio || !media.feedback.isDisjoint(with: [.pli, .fir])
-        if media.feedback.contains(.pause), canBeginAnew { pause = PauseRequest() }
+        let canRestart = media.type == .audio || !media.feedback.isDisjoint(with: [.pli, .fir])
+        if media.feedback.contains(.pause), canRestart { pause = PauseRequest() }
         if rid == nil, media.remoteSources.count == 1 { bind(media.remoteSources[0].ssrc) }
     }
 
@@ -167,13 +167,13 @@ public struct InboundTrack: Sendable {
         pause?.packetReceived(sequenceNumber: header.sequenceNumber, at: now)
         let sequence = unwrap(header.sequenceNumber, isFirst: isNewSource)
         if isNewSource || firstSequence == nil { firstSequence = sequence }
-        if !isNewSource, isLeap(to: header, sequence) {
+        if !isNewSource, isLargeGap(to: header, sequence) {
             missing.skip(to: sequence)
         } else {
             missing.received(sequence, at: now)
         }
         // Older audio would arrive too late to be played.
-        if media.type == .audio { missing.abandon(before: sequence - Self.longestAudioHole) }
+        if media.type == .audio { missing.abandon(before: sequence - Self.maximumAudioGap) }
         if newestSequence.map({ sequence >= $0 }) ?? true {
             newestSequence = sequence
             newestTimestamp = header.timestamp
@@ -190,7 +190,7 @@ public struct InboundTrack: Sendable {
         if silence > Self.silence { return true }
         guard identification == .own else { return false }
         for index in 0..<min(formerCount, 4) where formerSSRCs[index] == new {
-            return silence > Self.formerSilence(media.type)
+            return silence > Self.maximumFormerSilence(media.type)
         }
         return lastBinding.map { now - $0 >= Self.bindingInterval } ?? true
     }
@@ -203,10 +203,10 @@ public struct InboundTrack: Sendable {
 
     /// Returns whether a gap has more than a second of video, as after an outage. Subscribers then resume with the
     /// newest frames, and retransmissions of the gap would arrive too late.
-    private func isLeap(to header: RTPHeader, _ sequence: Int64) -> Bool {
+    private func isLargeGap(to header: RTPHeader, _ sequence: Int64) -> Bool {
         guard media.type == .video, let newestSequence, sequence > newestSequence + 1 else { return false }
         let ticks = Int64(Int32(bitPattern: header.timestamp &- newestTimestamp))
-        return ticks > media.format.clockRate.ticks(in: Self.longestVideoHole)
+        return ticks > media.format.clockRate.ticks(in: Self.maximumVideoGap)
     }
 
     /// Receives a pause message of the sender (RFC 7728).
@@ -214,7 +214,7 @@ public struct InboundTrack: Sendable {
         let newest = newestSequence.map { UInt16(truncatingIfNeeded: $0 - sequenceOffset) }
         pause?.messageReceived(message, newest: newest, at: now)
         // Packets that are missing from before the pause are useless after it.
-        if case .paused = message.kind, pause?.isResting == true { missing.abandon(before: .max) }
+        if case .paused = message.kind, pause?.isPaused == true { missing.abandon(before: .max) }
     }
 
     /// The time at which ``pollPause(at:)`` has a message; nil if none is scheduled.

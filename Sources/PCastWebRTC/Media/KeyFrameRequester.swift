@@ -34,14 +34,14 @@ public struct KeyFrameRequester: Sendable {
     private var firstSent: Instant?
     private var lastSent: Instant?
     /// The time at which the last key frame arrived after a request.
-    private var lastGranted: Instant?
+    private var lastReceived: Instant?
 
     /// Whether a key frame is needed.
     public private(set) var isWanted = false
 
     /// Whether the source left earlier requests unanswered: the next key frame was too late to be an answer, or none
     /// came.
-    public private(set) var leavesUnanswered = false
+    public private(set) var ignoresRequests = false
 
     /// Returns whether no answer is to be expected, because the source left earlier requests unanswered, or the current
     /// ones for too long.
@@ -51,7 +51,7 @@ public struct KeyFrameRequester: Sendable {
     ///   - now: The current time.
     /// - Returns: Whether no answer is to be expected.
     public func isUnanswered(roundTrip: TimeSpan, at now: Instant) -> Bool {
-        leavesUnanswered || isLate(roundTrip: roundTrip, at: now)
+        ignoresRequests || isLate(roundTrip: roundTrip, at: now)
     }
 
     private func isLate(roundTrip: TimeSpan, at now: Instant) -> Bool {
@@ -66,12 +66,12 @@ public struct KeyFrameRequester: Sendable {
     public init() {}
 
     /// Records that a key frame is needed.
-    public mutating func want() {
+    public mutating func request() {
         if !isWanted || isTentative || attempts >= Self.maximumAttempts { begin(isTentative: false) }
     }
 
     /// Somebody has been sent an old key frame, and would skip to a newer one: the source may answer by now.
-    public mutating func wantTentatively() {
+    public mutating func requestTentatively() {
         if !isWanted || attempts >= limit { begin(isTentative: true) }
     }
 
@@ -88,21 +88,21 @@ public struct KeyFrameRequester: Sendable {
     ///   - roundTrip: The round-trip time to the source.
     ///   - now: The present time.
     public mutating func received(roundTrip: TimeSpan, at now: Instant) {
-        if isWanted, firstSent != nil { leavesUnanswered = isLate(roundTrip: roundTrip, at: now) }
+        if isWanted, firstSent != nil { ignoresRequests = isLate(roundTrip: roundTrip, at: now) }
         isWanted = false
         firstSent = nil
-        lastGranted = now
+        lastReceived = now
     }
 
     /// Takes over whether requests are left unanswered from another receiver of the same source.
-    mutating func note(leavesUnanswered: Bool) { self.leavesUnanswered = leavesUnanswered }
+    mutating func note(ignoresRequests: Bool) { self.ignoresRequests = ignoresRequests }
 
     /// Returns the time of the next request; nil if none is scheduled.
     public func deadline(roundTrip: TimeSpan) -> Instant? {
         guard isWanted, attempts < limit else { return nil }
         let wait = attempts > 0 ? Self.timeout + roundTrip : isTentative ? Self.tentativeSpacing : .zero
         let next = lastSent.map { $0 + wait }
-        let earliest = lastGranted.map { $0 + Self.spacing }
+        let earliest = lastReceived.map { $0 + Self.spacing }
         return max(next ?? Instant(nanoseconds: .min), earliest ?? Instant(nanoseconds: .min))
     }
 
@@ -113,7 +113,7 @@ public struct KeyFrameRequester: Sendable {
         lastSent = now
         attempts += 1
         sentCount += 1
-        if attempts >= Self.maximumAttempts { leavesUnanswered = true }
+        if attempts >= Self.maximumAttempts { ignoresRequests = true }
         return true
     }
 }

@@ -35,7 +35,7 @@ extension MediaReceiver {
                     deadline = Instant.earlier(deadline, layers[index].missing.deadline)
                 }
                 deadline = Instant.earlier(deadline, layers[index].pauseDeadline)
-                if canRequestKeyFrames, layers[index].ssrc != nil, !rests(layer: index) {
+                if canRequestKeyFrames, layers[index].ssrc != nil, !isLayerPaused(layer: index) {
                     deadline = Instant.earlier(
                         deadline, layers[index].keyFrame.deadline(roundTrip: layers[index].missing.roundTrip))
                 }
@@ -56,8 +56,8 @@ extension MediaReceiver {
         at now: Instant
     ) -> Bool {
         guard transport.isConnected, let path = transport.path, let deadline, now >= deadline else { return false }
-        guard let room = batch.reserve() else { return true }
-        let usable = UnsafeMutableRawBufferPointer(rebasing: room[..<Self.reportSize])
+        guard let buffer = batch.reserve() else { return true }
+        let usable = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Self.reportSize])
         var writer = RTCPWriter(usable)
         writeReport(into: &writer, wallTime: wallTime, at: now)
         writeLimit(into: &writer, at: now)
@@ -68,7 +68,7 @@ extension MediaReceiver {
                 mediaSSRC: layers.lazy.compactMap(\.ssrc).first ?? audio?.ssrc ?? 0, at: now)
         }
         guard writer.count > 0 else { return false }
-        let length = transport.protectRTCP(room, length: writer.count)
+        let length = transport.protectRTCP(buffer, length: writer.count)
         if length > 0 { batch.commit(length: length, to: path) }
         return false
     }
@@ -110,11 +110,11 @@ extension MediaReceiver {
 
     /// Writes pause and key-frame requests for a layer.
     mutating func writeVideoRequests(of layer: Int, into writer: inout RTCPWriter, at now: Instant) {
-        if layers[layer].missing.needsKeyFrame { layers[layer].keyFrame.want() }
+        if layers[layer].missing.needsKeyFrame { layers[layer].keyFrame.request() }
         let isResumed = writePause(of: layer, into: &writer, at: now)
         guard let ssrc = layers[layer].ssrc else { return }
         // A paused sender is asked for a key frame together with the request to resume, and again after it has resumed.
-        guard isResumed || !rests(layer: layer) else { return }
+        guard isResumed || !isLayerPaused(layer: layer) else { return }
         writeKeyFrameRequest(of: layer, into: &writer, mediaSSRC: ssrc, at: now)
     }
 

@@ -95,7 +95,7 @@ public struct MediaReceiver: Sendable {
     /// The relation to the clock of the peer, from its sender reports.
     var clock = SenderClock()
     /// The paused tracks, if another receiver requests the pauses; nil if this one does.
-    var told: RestingTracks?
+    var externalPause: PausedTracks?
 
     /// The playout delay that the sender of the video requested last (WebRTC's playout-delay header extension); nil if
     /// it has not.
@@ -398,35 +398,37 @@ public struct MediaReceiver: Sendable {
 
     /// Sets whether a track has subscribers. The sender of a track without any is asked to pause after a while, if it
     /// supports this.
-    public mutating func setWanted(_ type: MediaType, layer: Int = 0, _ isWanted: Bool, at now: Instant) {
+    public mutating func setDemanded(_ type: MediaType, layer: Int = 0, _ isWanted: Bool, at now: Instant) {
         switch type {
-        case .video where layers.indices.contains(layer): layers[layer].pause?.setWanted(isWanted, at: now)
-        case .audio: audio?.pause?.setWanted(isWanted, at: now)
+        case .video where layers.indices.contains(layer): layers[layer].pause?.setDemanded(isWanted, at: now)
+        case .audio: audio?.pause?.setDemanded(isWanted, at: now)
         default: break
         }
     }
 
     /// Sets the paused tracks, if another receiver requests the pauses.
-    public mutating func follow(_ resting: RestingTracks) { told = resting }
+    public mutating func follow(_ pausedTracks: PausedTracks) { externalPause = pausedTracks }
 
     /// The paused tracks.
-    public var resting: RestingTracks {
-        var resting = RestingTracks()
-        for layer in layers.indices where isResting(.video, layer: layer) { resting.layers |= 1 << UInt8(layer) }
-        resting.audio = isResting(.audio)
-        return resting
+    public var pausedTracks: PausedTracks {
+        var pausedTracks = PausedTracks()
+        for layer in layers.indices where isPaused(.video, layer: layer) { pausedTracks.layers |= 1 << UInt8(layer) }
+        pausedTracks.audio = isPaused(.audio)
+        return pausedTracks
     }
 
     /// Returns whether the sender of a track was asked to pause and has not resumed.
-    public func isResting(_ type: MediaType, layer: Int = 0) -> Bool {
-        if let told { return type == .audio ? told.audio : told.layers & 1 << UInt8(layer) != 0 }
-        if type == .audio { return audio?.pause?.isResting ?? false }
-        return layers.indices.contains(layer) && layers[layer].pause?.isResting ?? false
+    public func isPaused(_ type: MediaType, layer: Int = 0) -> Bool {
+        if let externalPause {
+            return type == .audio ? externalPause.audio : externalPause.layers & 1 << UInt8(layer) != 0
+        }
+        if type == .audio { return audio?.pause?.isPaused ?? false }
+        return layers.indices.contains(layer) && layers[layer].pause?.isPaused ?? false
     }
 
-    /// Returns whether an existing layer is paused, without the checks of ``isResting(_:layer:)``.
-    mutating func rests(layer: Int) -> Bool {
-        told.map { $0.layers & 1 << UInt8(layer) != 0 } ?? (layers[layer].pause?.isResting ?? false)
+    /// Returns whether an existing layer is paused, without the checks of ``isPaused(_:layer:)``.
+    mutating func isLayerPaused(layer: Int) -> Bool {
+        externalPause.map { $0.layers & 1 << UInt8(layer) != 0 } ?? (layers[layer].pause?.isPaused ?? false)
     }
 
     // MARK: Key frames
@@ -438,12 +440,12 @@ public struct MediaReceiver: Sendable {
     ///   - isTentative: Whether a viewer would skip to the key frame, but none depends on it.
     public mutating func requestKeyFrame(layer: Int = 0, isTentative: Bool = false) {
         guard layers.indices.contains(layer) else { return }
-        if isTentative { layers[layer].keyFrame.wantTentatively() } else { layers[layer].keyFrame.want() }
+        if isTentative { layers[layer].keyFrame.requestTentatively() } else { layers[layer].keyFrame.request() }
     }
 
     /// Returns whether no key frame of a layer is to be expected on request: requests cannot be sent to the peer, or it
     /// leaves them unanswered.
-    public func leavesRequestsUnanswered(layer: Int = 0, at now: Instant) -> Bool {
+    public func ignoresKeyFrameRequests(layer: Int = 0, at now: Instant) -> Bool {
         !canRequestKeyFrames || layers.indices.contains(layer) && isUnanswered(layer, at: now)
     }
 
@@ -464,7 +466,7 @@ public struct MediaReceiver: Sendable {
     /// Takes over which key-frame requests are left unanswered from the receiver that sends them.
     public mutating func follow(unansweredLayers: UInt8) {
         for index in layers.indices {
-            layers[index].keyFrame.note(leavesUnanswered: unansweredLayers & 1 << UInt8(index) != 0)
+            layers[index].keyFrame.note(ignoresRequests: unansweredLayers & 1 << UInt8(index) != 0)
         }
     }
 

@@ -14,7 +14,7 @@ extension MediaSender {
     public var targetBitrate: Bitrate { mutating get { bandwidth.targetBitrate } }
 
     /// The bit rate that would be sent if bandwidth were unlimited. The estimate does not exceed twice this rate.
-    public var wantedBitrate: Bitrate {
+    public var desiredBitrate: Bitrate {
         get { bandwidth.wanted }
         set { bandwidth.wanted = newValue }
     }
@@ -40,12 +40,12 @@ extension MediaSender {
 
     /// Prefetches the memory that processing a report needs. See `Prefetch`.
     @inline(__always)
-    public mutating func bringReportingNear(_ step: Prefetch) {
+    public mutating func prefetchReporting(_ step: Prefetch) {
         switch step {
         case .objects: if let video { Prefetch.bring(video, MemoryLayout<OutboundTrack>.size) }
         case .tables: if let records = bandwidth.records { Prefetch.bring(arrayAt: records) }
         // The records cover a tenth of a second at 3 Mbit/s.
-        case .keys: bandwidth.bringReportedNear(512) { Prefetch.bring($0, $1) }
+        case .keys: bandwidth.prefetchReported(512) { Prefetch.bring($0, $1) }
         case .own: break
         }
     }
@@ -60,11 +60,11 @@ extension MediaSender {
             return .idle
         }
         guard pacer.mayProbe(at: now) else { return pacer.isProbing ? .paced : .idle }
-        guard let room = batch.reserve() else { return .full }
+        guard let buffer = batch.reserve() else { return .full }
         let number = transportSequenceNumber
         let probe = video.pointee.stream.nextProbe(
             of: pacer.paddingSize ?? 0, in: log, sendTime: AbsoluteSendTime(now),
-            transportSequenceNumber: &transportSequenceNumber, into: room)
+            transportSequenceNumber: &transportSequenceNumber, into: buffer)
         guard let probe else {
             pacer.nothingWaits()
             return .idle
@@ -73,10 +73,10 @@ extension MediaSender {
         if let position = probe.position {
             let payload = log.payload(at: position)
             length += RTXEncapsulation.headerSize
-            UnsafeMutableRawBufferPointer(rebasing: room[length...]).copyMemory(from: payload)
+            UnsafeMutableRawBufferPointer(rebasing: buffer[length...]).copyMemory(from: payload)
             length += payload.count
         }
-        length = transport.protectRTP(room, length: length, headerSize: probe.headerSize)
+        length = transport.protectRTP(buffer, length: length, headerSize: probe.headerSize)
         guard length > 0 else {
             pacer.nothingWaits()
             return .idle
@@ -93,10 +93,11 @@ extension MediaSender {
 
     /// Sets the rate of the pacer and the redundancy from the estimate.
     mutating func followEstimate(at now: Instant) {
-        let pressure = bandwidth.pressure
+        let congestionState = bandwidth.congestionState
         pacer.setTarget(
-            pressure == .congested ? bandwidth.passingBitrate : bandwidth.targetBitrate, wanted: bandwidth.wanted,
-            pressure: pressure)
+            congestionState == .congested ? bandwidth.deliverableBitrate : bandwidth.targetBitrate,
+            wanted: bandwidth.wanted,
+            congestionState: congestionState)
         audio?.pointee.limitRedundancy(to: RedundancyLevel.maximum(within: bandwidth.targetBitrate))
         if !pacer.isProbing { beginProbe(at: now) }
     }

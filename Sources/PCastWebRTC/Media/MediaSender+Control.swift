@@ -44,7 +44,7 @@ extension MediaSender {
             let (type, layer) = (pauses[index].type, pauses[index].layer)
             pauseEvents.append(wasPaused ? .resumed(type, layer: layer) : .paused(type, layer: layer))
             guard wasPaused else { continue }
-            (type == .video ? self.layer(layer) : audio)?.pointee.reportsAnew = true
+            (type == .video ? self.layer(layer) : audio)?.pointee.restartsReports = true
         }
     }
 
@@ -64,13 +64,13 @@ extension MediaSender {
     /// Sets the values that are sent with each sender report. They are sent at once if a value changed that says that
     /// media is withheld or reduced.
     public mutating func setPublisherReport(_ report: PublisherReport, at now: Instant) {
-        let isNews =
+        let hasChanged =
             publisherReport.map {
                 $0.isVideoCut != report.isVideoCut || $0.isVideoWithheld != report.isVideoWithheld
                     || $0.isAudioWithheld != report.isAudioWithheld
             } ?? true
         publisherReport = report
-        if isNews { publisherReportDue = now }
+        if hasChanged { publisherReportDue = now }
     }
 
     /// The time at which reports, ``advance(to:)`` or sending must be called; nil if nothing is scheduled.
@@ -114,8 +114,8 @@ extension MediaSender {
         at now: Instant
     ) -> Bool {
         guard transport.isConnected, let path = transport.path, isReportDue(at: now) else { return false }
-        guard let room = batch.reserve() else { return true }
-        var writer = RTCPWriter(room)
+        guard let buffer = batch.reserve() else { return true }
+        var writer = RTCPWriter(buffer)
         if let report = video?.pointee.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
         for layer in moreLayers {
             if let report = layer?.pointee.report.poll(at: now, wall: wallTime) { write(report, into: &writer) }
@@ -138,7 +138,7 @@ extension MediaSender {
             writer.delaySinceLastReport(ssrc: reporterSSRC, delay)
             referenceTime = nil
         }
-        let length = transport.protectRTCP(room, length: writer.count)
+        let length = transport.protectRTCP(buffer, length: writer.count)
         if length > 0 { batch.commit(length: length, to: path) }
         return false
     }

@@ -4,7 +4,7 @@ public import PCastRTP
 /// The sending of RTP packets from packet logs into datagrams.
 extension MediaSender {
     /// The result of sending the queued packets of a track.
-    public struct Turn: Sendable {
+    public struct SendResult: Sendable {
         /// The number of packets sent.
         public var packets = 0
         /// The number of packets sent that are not bandwidth probes.
@@ -29,8 +29,8 @@ extension MediaSender {
         _ type: MediaType, from log: borrowing PacketLog, through transport: inout SecureTransport,
         into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool = false,
         backlog: Pacer.Backlog = .live, at now: Instant
-    ) -> Turn {
-        var turn = Turn()
+    ) -> SendResult {
+        var turn = SendResult()
         guard let track = type == .video ? video : audio else { return turn }
         while true {
             if let path = transport.path, !pacer.isProbing, let waiting = track.pointee.stream.waiting(in: log),
@@ -60,7 +60,7 @@ extension MediaSender {
         _ waiting: OutboundStream.Waiting, isPaced: Bool, _ track: UnsafeMutablePointer<OutboundTrack>,
         from log: borrowing PacketLog, through transport: inout SecureTransport, to path: NetworkPath,
         into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool, backlog: Pacer.Backlog,
-        _ turn: inout Turn, at now: Instant
+        _ turn: inout SendResult, at now: Instant
     ) -> Sending {
         var allowed = Int.max
         if isPaced {
@@ -71,25 +71,25 @@ extension MediaSender {
             allowed = grant
         }
         // All packets of one GSO send must be in the same batch.
-        guard batch.hasRoom(forAll: min(waiting.count, Self.longestRun)) else { return .full }
+        guard batch.hasSpace(forAll: min(waiting.count, Self.longestRun)) else { return .full }
         let sendTime = AbsoluteSendTime(now)
         var (bytes, packets) = (0, 0)
         var end = Sending.sent
         while bytes <= allowed {
-            guard let room = batch.reserve() else {
+            guard let buffer = batch.reserve() else {
                 end = .full
                 break
             }
             let number = transportSequenceNumber
             let packet = track.pointee.stream.nextNew(
-                in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: room)
+                in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: buffer)
             guard let packet else {
                 // The queued packets are not for this peer.
                 if packets == 0 { end = .idle }
                 break
             }
             packets += 1
-            let length = Self.protect(packet, from: log, in: room, by: &transport)
+            let length = Self.protect(packet, from: log, in: buffer, by: &transport)
             Self.note(track, log.address(of: packet.position), capture: capture, at: now)
             if length > 0 {
                 if bytes == 0 { batch.commit(length: length, to: path) } else { batch.commitMore(length: length) }
@@ -110,13 +110,13 @@ extension MediaSender {
     /// Encrypts a packet whose header is already in the buffer. Returns its size in bytes; 0 if it failed.
     @inline(__always)
     private static func protect(
-        _ packet: OutboundStream.Packet, from log: borrowing PacketLog, in room: UnsafeMutableRawBufferPointer,
+        _ packet: OutboundStream.Packet, from log: borrowing PacketLog, in buffer: UnsafeMutableRawBufferPointer,
         by transport: inout SecureTransport
     ) -> Int {
         let payload = log.payload(at: packet.position)
-        guard packet.isAsLogged else { return protectCopy(packet, payload, in: room, by: &transport) }
+        guard packet.isAsLogged else { return protectCopy(packet, payload, in: buffer, by: &transport) }
         return transport.protectRTP(
-            header: UnsafeRawBufferPointer(rebasing: room[..<packet.headerSize]), payload: payload, into: room)
+            header: UnsafeRawBufferPointer(rebasing: buffer[..<packet.headerSize]), payload: payload, into: buffer)
     }
 
     /// Sends the next packet of a track, or a bandwidth probe if no video is queued.
@@ -162,13 +162,13 @@ extension MediaSender {
         at now: Instant
     ) -> Sending {
         guard let path = transport.path else { return .idle }
-        guard let room = batch.reserve() else { return .full }
+        guard let buffer = batch.reserve() else { return .full }
         let number = transportSequenceNumber
         let packet = track.pointee.stream.next(
             in: log, at: now, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &transportSequenceNumber,
-            into: room)
+            into: buffer)
         guard let packet else { return .idle }
-        let length = Self.protect(packet, from: log, in: room, by: &transport)
+        let length = Self.protect(packet, from: log, in: buffer, by: &transport)
         if !packet.isRetransmission { Self.note(track, log.address(of: packet.position), capture: capture, at: now) }
         if length > 0 { batch.commit(length: length, to: path) }
         noteSent(length, number: number, cluster: pacer.cluster, at: now)
@@ -178,14 +178,14 @@ extension MediaSender {
     /// Copies and encrypts a packet whose payload is modified or has a prefix or padding. Copying costs less than
     /// encrypting in parts. Returns its size in bytes; 0 if it failed.
     static func protectCopy(
-        _ packet: OutboundStream.Packet, _ payload: UnsafeRawBufferPointer, in room: UnsafeMutableRawBufferPointer,
+        _ packet: OutboundStream.Packet, _ payload: UnsafeRawBufferPointer, in buffer: UnsafeMutableRawBufferPointer,
         by transport: inout SecureTransport
     ) -> Int {
         let start = packet.headerSize + packet.prefixSize
-        packet.pictures.copy(payload, into: UnsafeMutableRawBufferPointer(rebasing: room[start...]))
+        packet.pictureOffset.copy(payload, into: UnsafeMutableRawBufferPointer(rebasing: buffer[start...]))
         let end = start + payload.count
-        RTPHeader.writePadding(packet.paddingSize, into: room, at: end)
-        return transport.protectRTP(room, length: end + packet.paddingSize, headerSize: packet.headerSize)
+        RTPHeader.writePadding(packet.paddingSize, into: buffer, at: end)
+        return transport.protectRTP(buffer, length: end + packet.paddingSize, headerSize: packet.headerSize)
     }
 
     /// Records a sent packet for sender reports.
@@ -195,8 +195,8 @@ extension MediaSender {
         at now: Instant
     ) {
         guard let capture else { return track.pointee.report.count(payloadSize: entry.pointee.length) }
-        if track.pointee.reportsAnew {
-            track.pointee.reportsAnew = false
+        if track.pointee.restartsReports {
+            track.pointee.restartsReports = false
             track.pointee.report.mappingChanged(at: now)
         }
         let timestamp = track.pointee.stream.timestamp(of: entry.pointee.timestamp)

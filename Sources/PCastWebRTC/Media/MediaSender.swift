@@ -89,12 +89,12 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
     ///   - cname: The canonical name of this side.
     ///   - playoutDelay: The playout delay to request of video receivers; nil for none.
     ///   - startBitrate: The bandwidth that is assumed before the first feedback.
-    ///   - wantedBitrate: The bit rate that would be sent if bandwidth were unlimited (see ``wantedBitrate``).
+    ///   - desiredBitrate: The bit rate that would be sent if bandwidth were unlimited (see ``desiredBitrate``).
     ///   - evensSizes: Whether packets of a frame are padded to one size, so that one GSO send can transmit them.
     ///   - generator: The generator for SSRCs and sequence numbers.
     public init(
         _ media: [NegotiatedMedia], cname: String, playoutDelay: PlayoutDelay?,
-        startBitrate: Bitrate = Self.assumedBitrate, wantedBitrate: Bitrate = Self.assumedBitrate,
+        startBitrate: Bitrate = Self.assumedBitrate, desiredBitrate: Bitrate = Self.assumedBitrate,
         evensSizes: Bool = false, using generator: inout some RandomNumberGenerator
     ) {
         self.cname = Array(cname.utf8.prefix(255))
@@ -126,15 +126,15 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
                         holdsOff: !section.feedback.contains(.pauseWithoutWait)))
             }
         }
-        self.video = video.map(Self.place)
-        self.moreLayers = moreLayers.map { $0.map(Self.place) }
-        self.audio = audio.map(Self.place)
+        self.video = video.map(Self.allocate)
+        self.moreLayers = moreLayers.map { $0.map(Self.allocate) }
+        self.audio = audio.map(Self.allocate)
         reporterSSRC = video?.stream.parameters.ssrc ?? audio?.stream.parameters.ssrc ?? 0
         bandwidth = BandwidthEstimator(
-            start: startBitrate, wanted: wantedBitrate,
+            start: startBitrate, wanted: desiredBitrate,
             reportsArrivals: media.contains { $0.direction.sends && $0.feedback.contains(.transportCC) },
             canProbe: canProbe)
-        pacer = Pacer(target: startBitrate, opening: Self.openingPace, wanted: wantedBitrate)
+        pacer = Pacer(target: startBitrate, opening: Self.openingPace, wanted: desiredBitrate)
     }
 
     deinit {
@@ -145,7 +145,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
     }
 
     /// Moves a track to its own memory.
-    private static func place(_ track: OutboundTrack) -> UnsafeMutablePointer<OutboundTrack> {
+    private static func allocate(_ track: OutboundTrack) -> UnsafeMutablePointer<OutboundTrack> {
         let address = UnsafeMutablePointer<OutboundTrack>.allocate(capacity: 1)
         address.initialize(to: track)
         return address
@@ -208,7 +208,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
         video.pointee.stream.change(
             to: log, at: position, from: former, codec: video.pointee.media.codec, alignment: alignment,
             repairsFormer: repairsFormer)
-        video.pointee.reportsAnew = true
+        video.pointee.restartsReports = true
     }
 
     /// Sends the next retransmission of the layer before the last switch.
@@ -220,13 +220,14 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
         let count = video.pointee.stream.formerResendCount
         guard count > 0 else { return .idle }
         guard pacer.mayPass(queued: count, waited: .zero, at: now) else { return .paced }
-        guard let room = batch.reserve() else { return .full }
+        guard let buffer = batch.reserve() else { return .full }
         let number = transportSequenceNumber
         let packet = video.pointee.stream.nextOfFormer(
-            in: former, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &transportSequenceNumber, into: room)
+            in: former, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &transportSequenceNumber, into: buffer
+        )
         guard let packet else { return .idle }
         let payload = former.payload(at: packet.position)
-        let length = Self.protectCopy(packet, payload, in: room, by: &transport)
+        let length = Self.protectCopy(packet, payload, in: buffer, by: &transport)
         if length > 0 { batch.commit(length: length, to: path) }
         noteSent(length, number: number, cluster: pacer.cluster, at: now)
         return .sent

@@ -21,7 +21,7 @@ public struct OutboundTrack: Sendable {
 
     /// Whether the mapping of timestamps in sender reports restarts with the next packet, because the clock of the
     /// source may be another after a pause.
-    var reportsAnew = false
+    var restartsReports = false
 
     /// The sequence number of the last FIR; a request with the same number is a repetition (RFC 5104, section 4.3.1.2).
     var lastIntraRequest: UInt8?

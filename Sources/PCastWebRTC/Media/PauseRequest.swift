@@ -12,7 +12,7 @@ public struct PauseRequest: Sendable {
 
     /// The minimum time between requests to resume, to which the round-trip time is added; about the interval of a
     /// frame.
-    private static let pictureInterval = TimeSpan.milliseconds(50)
+    private static let frameInterval = TimeSpan.milliseconds(50)
     /// The minimum time between requests to pause; it is two round-trip times if these are longer (RFC 7728, section
     /// 8.1).
     private static let shortestPauseInterval = TimeSpan.milliseconds(100)
@@ -20,8 +20,8 @@ public struct PauseRequest: Sendable {
     private static let quickRequests = 10
     private static let regularInterval = TimeSpan.seconds(1 as Int64)
     /// The time after a refused request before it is repeated (RFC 7728, sections 8.1 and 8.3).
-    private static let patienceAfterRefusedPause = TimeSpan.seconds(5 as Int64)
-    private static let patienceAfterRefusedResume = TimeSpan.seconds(2 as Int64)
+    private static let timeoutAfterRefusedPause = TimeSpan.seconds(5 as Int64)
+    private static let timeoutAfterRefusedResume = TimeSpan.seconds(2 as Int64)
     /// The minimum time between any two requests.
     private static let shortestInterval = TimeSpan.milliseconds(20)
 
@@ -64,10 +64,10 @@ public struct PauseRequest: Sendable {
     public init() {}
 
     /// Whether the sender was asked to pause and has not resumed.
-    public var isResting: Bool { phase != .playing }
+    public var isPaused: Bool { phase != .playing }
 
     /// Sets whether the stream has a subscriber. A pause is requested only after ``timeout``.
-    public mutating func setWanted(_ isWanted: Bool, at now: Instant) {
+    public mutating func setDemanded(_ isWanted: Bool, at now: Instant) {
         guard self.isWanted != isWanted else { return }
         self.isWanted = isWanted
         guard !hasEnded else { return }
@@ -107,7 +107,7 @@ public struct PauseRequest: Sendable {
         let isRegular = requests > Self.quickRequests
         if isWanted {
             effectExpected = effectExpected ?? now + roundTrip
-            self.deadline = now + (isRegular ? Self.regularInterval : roundTrip + Self.pictureInterval)
+            self.deadline = now + (isRegular ? Self.regularInterval : roundTrip + Self.frameInterval)
             return PauseResume.Message(ssrc: ssrc, kind: .resume, pauseID: pauseID)
         }
         phase = .pausing
@@ -203,7 +203,7 @@ public struct PauseRequest: Sendable {
             lastSequenceNumber = nil
             if isAsking { begin(phase, at: now) }
         } else if isAsking {
-            deadline = now + (isWanted ? Self.patienceAfterRefusedResume : Self.patienceAfterRefusedPause)
+            deadline = now + (isWanted ? Self.timeoutAfterRefusedResume : Self.timeoutAfterRefusedPause)
         }
     }
 

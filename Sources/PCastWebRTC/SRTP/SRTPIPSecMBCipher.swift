@@ -100,15 +100,16 @@ final class SRTPIPSecMBCipher {
     }
 
     /// Prefetches the keys for RTP, if they are expanded. See `Prefetch`.
-    func bringKeysNear() {
+    func prefetchKeys() {
         if let expandedRTP { Prefetch.bring(expandedRTP, Int(PCAST_IMB_KEY_SIZE)) }
     }
 
     /// Prefetches the keys that an RTCP packet of at most 250 bytes needs: the round keys and the last hash keys.
-    func bringControlKeysNear() {
+    func prefetchControlKeys() {
         guard let expandedRTCP else { return }
         Prefetch.bring(expandedRTCP, Self.roundKeysSize)
-        Prefetch.bring(expandedRTCP + (Int(PCAST_IMB_KEY_SIZE) - Self.nearHashKeysSize), Self.nearHashKeysSize)
+        Prefetch.bring(
+            expandedRTCP + (Int(PCAST_IMB_KEY_SIZE) - Self.prefetchedHashKeysSize), Self.prefetchedHashKeysSize)
     }
 
     /// The approximate size of the object in bytes.
@@ -116,7 +117,7 @@ final class SRTPIPSecMBCipher {
 
     /// The size of the eleven round keys of AES-128 in bytes.
     private static let roundKeysSize = 176
-    private static let nearHashKeysSize = 256
+    private static let prefetchedHashKeysSize = 256
 
     /// Returns the expanded keys for RTP.
     private func rtpKeys() -> UnsafeRawPointer {

@@ -38,14 +38,14 @@ struct SRTPIndexWindow {
             highest = index
         } else if index > highest {
             // A single step, which is usual, overwrites only its own bit.
-            if index > highest + 1 { forget(from: highest + 1, through: index) }
+            if index > highest + 1 { discard(from: highest + 1, through: index) }
             highest = index
         }
         used[Self.word(index)] |= Self.bit(index)
     }
 
     /// Clears the marks of a range of indexes.
-    private mutating func forget(from first: UInt64, through last: UInt64) {
+    private mutating func discard(from first: UInt64, through last: UInt64) {
         guard last - first < Self.width else {
             used = InlineArray(repeating: 0)
             return

@@ -107,7 +107,7 @@ public final class SRTPReceiver {
         guard let vectorCipher else { return }
         switch step {
         case .tables: Prefetch.bring(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
-        case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.bringControlKeysNear() }
+        case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.prefetchControlKeys() }
         case .own, .objects: break
         }
     }

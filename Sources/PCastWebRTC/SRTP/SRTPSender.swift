@@ -103,7 +103,7 @@ public final class SRTPSender {
         guard let vectorCipher else { return }
         switch step {
         case .tables: Prefetch.bring(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
-        case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.bringKeysNear() }
+        case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.prefetchKeys() }
         case .own, .objects: break
         }
     }

@@ -111,7 +111,7 @@ struct ConnectionStats {
 
     /// Adds the statistics of the transport and of the selected candidate pair.
     mutating func addTransport(
-        _ traffic: TransportTraffic, path: NetworkPath?, profile: SRTPProfile?, lastHeard: Instant?,
+        _ traffic: TransportTraffic, path: NetworkPath?, profile: SRTPProfile?, lastReceivedAt: Instant?,
         roundTrip: TimeSpan?, estimate: Bitrate?
     ) {
         var transport = RTCTransportStats(id: Self.transport, timestamp: timestamp)
@@ -131,7 +131,7 @@ struct ConnectionStats {
                 remoteCandidateId: remote.id)
             pair.currentRoundTripTime = roundTrip?.seconds
             pair.availableOutgoingBitrate = estimate.map { Double($0.bitsPerSecond) }
-            pair.lastPacketReceivedTimestamp = lastHeard.map { Self.milliseconds(clock.wallTime(at: $0)) }
+            pair.lastPacketReceivedTimestamp = lastReceivedAt.map { Self.milliseconds(clock.wallTime(at: $0)) }
             transport.selectedCandidatePairId = pair.id
             report.candidates = [local, remote]
             report.candidatePairs = [pair]

@@ -10,10 +10,11 @@ struct CameraClockTests {
 
     @Test("a frame has the driver's time")
     func believed() {
-        var clock = CaptureClock()
+        var clock = CameraClock()
         for index in 0..<100 {
             let stamp = Self.start + Self.period * Int64(index)
-            let (time, isRetimed) = clock.time(stamp: stamp, taken: stamp + .milliseconds(5), idle: .milliseconds(33))
+            let (time, isRetimed) = clock.time(
+                stamp: stamp, capturedAt: stamp + .milliseconds(5), idle: .milliseconds(33))
             #expect(time == stamp && !isRetimed)
         }
     }
@@ -25,43 +26,44 @@ struct CameraClockTests {
             (Self.period * 3, true),
             (Self.period * 3, false), (Self.period * 2, false), (Self.period * 6, true),
         ]
-        var clock = CaptureClock()
+        var clock = CameraClock()
         var last: Instant?
         for (index, (offset, isPossible)) in cases.enumerated() {
-            let taken = Self.start + Self.period * Int64(index) + .milliseconds(10)
-            let (time, isRetimed) = clock.time(stamp: Self.start + offset, taken: taken, idle: .zero)
+            let capturedAt = Self.start + Self.period * Int64(index) + .milliseconds(10)
+            let (time, isRetimed) = clock.time(stamp: Self.start + offset, capturedAt: capturedAt, idle: .zero)
             #expect(isRetimed == !isPossible)
-            #expect(time <= taken && last.map { time > $0 } ?? true)
+            #expect(time <= capturedAt && last.map { time > $0 } ?? true)
             last = time
         }
     }
 
     @Test("no frame is of the future, and a driver that is slightly ahead is not counted")
     func ahead() {
-        var clock = CaptureClock()
+        var clock = CameraClock()
         for index in 0..<10 {
-            let taken = Self.start + Self.period * Int64(index)
-            let (time, isRetimed) = clock.time(stamp: taken + .milliseconds(30), taken: taken, idle: .zero)
-            #expect(time == taken && !isRetimed)
+            let capturedAt = Self.start + Self.period * Int64(index)
+            let (time, isRetimed) = clock.time(
+                stamp: capturedAt + .milliseconds(30), capturedAt: capturedAt, idle: .zero)
+            #expect(time == capturedAt && !isRetimed)
         }
     }
 
     @Test("frames that waited for the reader keep their age")
     func waited() {
-        var clock = CaptureClock()
+        var clock = CameraClock()
         let stamp = Self.start - .seconds(5)
-        #expect(clock.time(stamp: stamp, taken: Self.start, idle: .seconds(6)).time == stamp)
-        var other = CaptureClock()
-        #expect(other.time(stamp: stamp, taken: Self.start, idle: .milliseconds(33)).time == Self.start)
+        #expect(clock.time(stamp: stamp, capturedAt: Self.start, idle: .seconds(6)).time == stamp)
+        var other = CameraClock()
+        #expect(other.time(stamp: stamp, capturedAt: Self.start, idle: .milliseconds(33)).time == Self.start)
     }
 
     @Test("without a clock of the driver the current time is used, and not counted")
     func without() {
-        var clock = CaptureClock()
-        let (first, isRetimed) = clock.time(stamp: nil, taken: Self.start, idle: .zero)
+        var clock = CameraClock()
+        let (first, isRetimed) = clock.time(stamp: nil, capturedAt: Self.start, idle: .zero)
         #expect(first == Self.start && !isRetimed)
         // Two frames that are dequeued together have different times.
-        #expect(clock.time(stamp: nil, taken: Self.start, idle: .zero).time > first)
+        #expect(clock.time(stamp: nil, capturedAt: Self.start, idle: .zero).time > first)
     }
 
     @Test("gaps of the sequence numbers are lost frames; a counter that is reset, does not change or wraps is none")
@@ -77,7 +79,7 @@ struct CameraClockTests {
     @Test("a camera hangs after two silent seconds, and later at the start or at a low rate")
     func silence() {
         func at(_ milliseconds: Int64) -> Instant { Self.start + .milliseconds(milliseconds) }
-        var silence = CaptureSilence(frameRate: FrameRate(30), at: at(0))
+        var silence = CaptureStallDetector(frameRate: FrameRate(30), at: at(0))
         #expect(!silence.isTooLong(at: at(5_000)) && silence.isTooLong(at: at(5_001)))
         silence.end(at: at(4_000))
         #expect(!silence.isTooLong(at: at(6_000)) && silence.isTooLong(at: at(6_001)))
@@ -85,7 +87,7 @@ struct CameraClockTests {
         #expect(silence.isRestarted && !silence.isTooLong(at: at(8_000)) && silence.isTooLong(at: at(8_002)))
         silence.end(at: at(7_000))
         #expect(!silence.isRestarted)
-        var slow = CaptureSilence(frameRate: FrameRate(1, 2), at: at(0))
+        var slow = CaptureStallDetector(frameRate: FrameRate(1, 2), at: at(0))
         slow.end(at: at(0))
         #expect(!slow.isTooLong(at: at(10_000)) && slow.isTooLong(at: at(10_001)))
     }

@@ -14,11 +14,11 @@ struct CameraFramesTests {
     }
 
     private static func read(
-        _ pictures: CapturedFrames, _ bytes: [UInt8], _ index: Int = 0, isBroken: Bool = false
+        _ decodedFrames: CapturedFrames, _ bytes: [UInt8], _ index: Int = 0, isBroken: Bool = false
     ) throws -> [VideoSample] {
         let timestamp = MediaTime(ticks: Int64(index) * 3_000, rate: .video)
         return try bytes.withUnsafeBytes { bytes in
-            try pictures.samples(of: bytes, isBroken: isBroken, captureTime: time, timestamp: timestamp)
+            try decodedFrames.samples(of: bytes, isBroken: isBroken, captureTime: time, timestamp: timestamp)
         }
     }
 
@@ -40,37 +40,37 @@ struct CameraFramesTests {
 
     @Test("raw bytes become a frame; too few are damage, and the next frame is complete again")
     func raw() throws {
-        let pictures = try CapturedFrames(Self.format(FourCC("GREY")), passesThrough: false)
+        let decodedFrames = try CapturedFrames(Self.format(FourCC("GREY")), passesThrough: false)
         let whole = [UInt8](repeating: 99, count: 64 * 48)
-        #expect(throws: CodecError.self) { try Self.read(pictures, Array(whole.dropLast())) }
-        guard case .picture(let frame) = try Self.read(pictures, whole, 1)[0] else { return #expect(Bool(false)) }
+        #expect(throws: CodecError.self) { try Self.read(decodedFrames, Array(whole.dropLast())) }
+        guard case .frame(let frame) = try Self.read(decodedFrames, whole, 1)[0] else { return #expect(Bool(false)) }
         #expect(frame.planeY[0] == 99 && frame.dimensions == Self.size && frame.timestamp.ticks == 3_000)
-        #expect(frame.captureTime == Self.time && pictures.areIndependent && pictures.areDecoded)
+        #expect(frame.captureTime == Self.time && decodedFrames.areIndependent && decodedFrames.areDecoded)
     }
 
     @Test("JPEG of an unexpected size is accepted when it is repeated")
     func otherSize() throws {
-        let pictures = try CapturedFrames(Self.format(FourCC("MJPG")), passesThrough: false)
+        let decodedFrames = try CapturedFrames(Self.format(FourCC("MJPG")), passesThrough: false)
         let agreed = try StillImage.encode(Self.grey(100), as: .jpeg)
         let larger = Dimensions(width: 128, height: 64)
         let other = try StillImage.encode(Self.grey(100, larger), as: .jpeg)
-        #expect(try Self.read(pictures, agreed).count == 1)
-        #expect(throws: CodecError.self) { try Self.read(pictures, other) }
-        #expect(try Self.read(pictures, agreed).count == 1 && pictures.dimensions == Self.size)
-        #expect(throws: CodecError.self) { try Self.read(pictures, other) }
-        guard case .picture(let frame) = try Self.read(pictures, other)[0] else { return #expect(Bool(false)) }
-        #expect(frame.dimensions == larger && pictures.dimensions == larger)
-        #expect(throws: CodecError.self) { try Self.read(pictures, [1, 2, 3]) }
+        #expect(try Self.read(decodedFrames, agreed).count == 1)
+        #expect(throws: CodecError.self) { try Self.read(decodedFrames, other) }
+        #expect(try Self.read(decodedFrames, agreed).count == 1 && decodedFrames.dimensions == Self.size)
+        #expect(throws: CodecError.self) { try Self.read(decodedFrames, other) }
+        guard case .frame(let frame) = try Self.read(decodedFrames, other)[0] else { return #expect(Bool(false)) }
+        #expect(frame.dimensions == larger && decodedFrames.dimensions == larger)
+        #expect(throws: CodecError.self) { try Self.read(decodedFrames, [1, 2, 3]) }
     }
 
     @Test("H.264 is decoded from a key frame on")
     func decoded() throws {
-        let pictures = try CapturedFrames(Self.format(FourCC("H264")), passesThrough: false)
-        #expect(!pictures.areIndependent && pictures.areDecoded)
+        let decodedFrames = try CapturedFrames(Self.format(FourCC("H264")), passesThrough: false)
+        #expect(!decodedFrames.areIndependent && decodedFrames.areDecoded)
         let frames = try Self.coded(6, keys: [3])
-        #expect(try Self.read(pictures, frames[1].bytes, 1).isEmpty)
+        #expect(try Self.read(decodedFrames, frames[1].bytes, 1).isEmpty)
         for index in 3..<6 {
-            guard case .picture(let frame) = try Self.read(pictures, frames[index].bytes, index)[0] else {
+            guard case .frame(let frame) = try Self.read(decodedFrames, frames[index].bytes, index)[0] else {
                 return #expect(Bool(false))
             }
             #expect(abs(Int(frame.planeY[100]) - (40 + index * 5)) <= 4 && frame.dimensions == Self.size)
@@ -79,12 +79,12 @@ struct CameraFramesTests {
 
     @Test("H.264 that is passed through resumes with a key frame after a missing frame")
     func missing() throws {
-        let pictures = try CapturedFrames(Self.format(FourCC("H264")), passesThrough: true)
-        #expect(!pictures.areDecoded)
+        let decodedFrames = try CapturedFrames(Self.format(FourCC("H264")), passesThrough: true)
+        #expect(!decodedFrames.areDecoded)
         let frames = try Self.coded(8, keys: [5])
         let delivered = try frames.enumerated().filter { index, _ in index != 2 }.flatMap { index, frame in
             // Damage is reported until a frame is delivered again, as by the camera's thread.
-            try Self.read(pictures, frame.bytes, index, isBroken: index == 3 || index == 4)
+            try Self.read(decodedFrames, frame.bytes, index, isBroken: index == 3 || index == 4)
         }
         let ticks = delivered.map { sample -> Int64 in
             guard case .coded(let frame) = sample else { return -1 }
@@ -95,15 +95,15 @@ struct CameraFramesTests {
 
     @Test("parameter sets in a separate buffer are inserted before key frames")
     func apart() throws {
-        let pictures = try CapturedFrames(Self.format(FourCC("H264")), passesThrough: true)
+        let decodedFrames = try CapturedFrames(Self.format(FourCC("H264")), passesThrough: true)
         let key = try Self.coded(1, keys: [0])[0].bytes
         let units = Self.units(key)
         func joined(_ isSet: Bool) -> [UInt8] {
             units.filter { [7, 8].contains($0[0] & 0x1F) == isSet }.flatMap { unit -> [UInt8] in [0, 0, 0, 1] + unit }
         }
         let (sets, rest) = (joined(true), joined(false))
-        #expect(try Self.read(pictures, sets).isEmpty)
-        guard case .coded(let frame) = try Self.read(pictures, rest)[0] else { return #expect(Bool(false)) }
+        #expect(try Self.read(decodedFrames, sets).isEmpty)
+        guard case .coded(let frame) = try Self.read(decodedFrames, rest)[0] else { return #expect(Bool(false)) }
         let unit = H264AccessUnit(frame.bytes)
         #expect(unit.hasSequenceParameterSet && unit.hasPictureParameterSet && frame.isKeyFrame)
     }

@@ -22,11 +22,11 @@ private struct Room {
         let end = now + TimeSpan(seconds: seconds)
         while now < end {
             let light = ambient + (meter.isOn ? torch : 0)
-            let picture = min(light * exposure, 1)
+            let videoFrame = min(light * exposure, 1)
             // The exposure covers half of the difference in a third of a second, between 1 and 4.
-            exposure = min(max(exposure * (1 + 0.07 * (0.45 - picture)), 1), 4)
+            exposure = min(max(exposure * (1 + 0.07 * (0.45 - videoFrame)), 1), 4)
             let before = meter.isOn
-            meter.observe(picture, at: now)
+            meter.observe(videoFrame, at: now)
             if meter.isOn != before { switches += 1 }
             now += .nanoseconds(33_333_333)
         }
@@ -105,7 +105,7 @@ struct CameraLightMeterTests {
 
     @Test("brightness is the mean of the frame, from black to white")
     func brightness() {
-        func picture(_ luma: [UInt8]) -> VideoFrame {
+        func videoFrame(_ luma: [UInt8]) -> VideoFrame {
             let frame = VideoFramePool().frame(
                 dimensions: Dimensions(width: 128, height: 128), captureTime: nil,
                 timestamp: MediaTime(ticks: 0, rate: .video))
@@ -116,11 +116,11 @@ struct CameraLightMeterTests {
             }
             return frame
         }
-        #expect(FrameBrightness.mean(of: picture([16, 16, 16, 16])) == 0)
-        #expect(FrameBrightness.mean(of: picture([235, 235, 235, 235])) == 1)
-        #expect(abs(FrameBrightness.mean(of: picture([16, 235, 16, 235])) - 0.5) < 0.01)
-        #expect(abs(FrameBrightness.mean(of: picture([235, 16, 16, 16])) - 0.25) < 0.01)
+        #expect(FrameBrightness.mean(of: videoFrame([16, 16, 16, 16])) == 0)
+        #expect(FrameBrightness.mean(of: videoFrame([235, 235, 235, 235])) == 1)
+        #expect(abs(FrameBrightness.mean(of: videoFrame([16, 235, 16, 235])) - 0.5) < 0.01)
+        #expect(abs(FrameBrightness.mean(of: videoFrame([235, 16, 16, 16])) - 0.25) < 0.01)
         // Values beyond limited range are clamped.
-        #expect(FrameBrightness.mean(of: picture([0, 0, 0, 0])) == 0)
+        #expect(FrameBrightness.mean(of: videoFrame([0, 0, 0, 0])) == 0)
     }
 }

@@ -23,7 +23,7 @@ struct CameraNodeWatchTests {
     func reportsDevices() async throws {
         let folder = try Folder()
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
-        let watch = try DeviceNodeWatch(folder: folder.path) { continuation.yield() }
+        let watch = try DeviceNodeMonitor(folder: folder.path) { continuation.yield() }
         defer { watch.stop() }
         var iterator = changes.makeAsyncIterator()
         folder.make("video0")
@@ -53,7 +53,7 @@ struct CameraNodeWatchTests {
         let folder = try Folder()
         let count = Mutex(0)
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
-        let watch = try DeviceNodeWatch(folder: folder.path) {
+        let watch = try DeviceNodeMonitor(folder: folder.path) {
             count.withLock { $0 += 1 }
             continuation.yield()
         }
@@ -73,7 +73,7 @@ struct CameraNodeWatchTests {
     func restless() async throws {
         let folder = try Folder()
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
-        let watch = try DeviceNodeWatch(folder: folder.path) { continuation.yield() }
+        let watch = try DeviceNodeMonitor(folder: folder.path) { continuation.yield() }
         let (path, sleep) = (folder.path, CancellableSleep())
         let worker = try WorkerThread(name: "restless") {
             while sleep.sleep(until: MonotonicClock.now() + .milliseconds(40)) { utimes("\(path)/video0", nil) }
@@ -88,7 +88,7 @@ struct CameraNodeWatchTests {
 
     @Test("changes are available as a sequence, and a missing folder is reported")
     func sequence() async throws {
-        _ = try DeviceNodeWatch.changes()
-        #expect(throws: DeviceError.self) { try DeviceNodeWatch(folder: "/nowhere") {} }
+        _ = try DeviceNodeMonitor.changes()
+        #expect(throws: DeviceError.self) { try DeviceNodeMonitor(folder: "/nowhere") {} }
     }
 }

@@ -26,7 +26,7 @@ struct ConstraintCases: RandomNumberGenerator {
             formats: formats, flashModes: one(of: [[.alwaysOff], Set(FlashMode.allCases)]),
             focusModes: one(of: [[], [.locked], [.locked, .autoThenLocked, .continuous]]),
             hasFocusTarget: Bool.random(using: &self), canFollowDevice: Bool.random(using: &self),
-            mountingTurns: Int.random(in: 0...3, using: &self))
+            mountRotation: Int.random(in: 0...3, using: &self))
         device.info.deviceType = one(of: [.physical, .physical, .physical, .systemOutput, .synthetic, .null])
         return device
     }

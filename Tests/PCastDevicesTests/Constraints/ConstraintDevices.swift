@@ -26,13 +26,13 @@ enum ConstraintDevices {
         "front", "Front camera", facing: .user, formats: [format(.nv12, 1_280, 720, [30])],
         canFollowDevice: true)
 
-    static let testPicture = SourceDevice(
+    static let testPattern = SourceDevice(
         info: SourceDeviceInfo(
             id: "synthetic", name: "Test pattern", mediaType: .video, deviceType: .synthetic),
         identity: DeviceIdentity(name: "Test pattern"),
         capabilities: .video(VideoCapabilities(formats: [anySize])))
 
-    static let blackPicture = SourceDevice(
+    static let blackFrame = SourceDevice(
         info: SourceDeviceInfo(id: "null", name: "Black video", mediaType: .video, deviceType: .null),
         identity: DeviceIdentity(name: "Black video"),
         capabilities: .video(VideoCapabilities(formats: [anySize])))
@@ -53,7 +53,7 @@ enum ConstraintDevices {
         location: DeviceLocation = .automatic,
         formats: [CaptureFormat], flashModes: Set<FlashMode> = [.alwaysOff],
         focusModes: Set<AutoFocusMode> = [],
-        hasFocusTarget: Bool = false, canFollowDevice: Bool = false, mountingTurns: Int = 0
+        hasFocusTarget: Bool = false, canFollowDevice: Bool = false, mountRotation: Int = 0
     ) -> SourceDevice {
         SourceDevice(
             info: SourceDeviceInfo(
@@ -64,7 +64,7 @@ enum ConstraintDevices {
                 VideoCapabilities(
                     formats: formats, flashModes: flashModes, autoFocusModes: focusModes,
                     hasFocusTarget: hasFocusTarget, canFollowDevice: canFollowDevice,
-                    mountingTurns: mountingTurns)))
+                    mountRotation: mountRotation)))
     }
 
     static func microphone(

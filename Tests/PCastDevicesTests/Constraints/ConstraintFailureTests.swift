@@ -68,7 +68,7 @@ struct ConstraintFailureTests {
 
     @Test("contradictory constraints are reported as such")
     func contradiction() throws {
-        let named = try failure([Devices.testPicture], [.width: [.min(1_000), .max(800)]])
+        let named = try failure([Devices.testPattern], [.width: [.min(1_000), .max(800)]])
         #expect(
             named
                 == ConstraintFailure(

@@ -129,10 +129,10 @@ struct ConstraintOracle {
 
     private func number(_ capability: DeviceCapability, _ setting: Setting) -> Double? {
         guard case .video(let can) = devices[setting.order].capabilities else { return nil }
-        let isTurned = can.mountingTurns == 1 || can.mountingTurns == 3
+        let isRotated = can.mountRotation == 1 || can.mountRotation == 3
         switch capability {
-        case .width: return Double(isTurned ? setting.dimensions.height : setting.dimensions.width)
-        case .height: return Double(isTurned ? setting.dimensions.width : setting.dimensions.height)
+        case .width: return Double(isRotated ? setting.dimensions.height : setting.dimensions.width)
+        case .height: return Double(isRotated ? setting.dimensions.width : setting.dimensions.height)
         case .frameRate: return setting.frameRate.perSecond
         default: return nil
         }
@@ -150,9 +150,9 @@ struct ConstraintOracle {
         }
     }
 
-    private func distance(_ capability: DeviceCapability, _ wish: DeviceConstraint, _ setting: Setting) -> Double {
-        if isMet(capability, wish, setting) { return 0 }
-        guard case .number(let wanted) = wish.value, let actual = number(capability, setting) else { return 1 }
+    private func distance(_ capability: DeviceCapability, _ ideal: DeviceConstraint, _ setting: Setting) -> Double {
+        if isMet(capability, ideal, setting) { return 0 }
+        guard case .number(let wanted) = ideal.value, let actual = number(capability, setting) else { return 1 }
         return abs(actual - wanted) / max(actual, wanted)
     }
 

@@ -39,9 +39,9 @@ struct ConstraintPropertyTests {
                 #expect(oracle.unmetDemands(setting).isEmpty, "seed \(seed)")
                 let best = feasible.map(oracle.key).min { $0.lexicographicallyPrecedes($1) }
                 #expect(oracle.key(setting) == best, "seed \(seed): \(selection.explanation)")
-                let told = selection.explanation.candidates[0].distance
-                #expect(abs(told - oracle.distance(setting)) < 1e-9, "seed \(seed)")
-                #expect(selection.unmet.isEmpty == (told == 0), "seed \(seed)")
+                let received = selection.explanation.candidates[0].distance
+                #expect(abs(received - oracle.distance(setting)) < 1e-9, "seed \(seed)")
+                #expect(selection.unmet.isEmpty == (received == 0), "seed \(seed)")
             case .failure(let failure):
                 count.failures += 1
                 #expect(feasible.isEmpty, "seed \(seed): \(failure)")
@@ -91,7 +91,7 @@ struct ConstraintPropertyTests {
 
     @Test("removing an ideal constraint worsens no other, and removing a required one keeps the rest possible")
     func monotonic() throws {
-        var wishes = 0
+        var ideals = 0
         for seed in Self.seeds {
             var cases = ConstraintCases(seed: seed)
             let oracle = ConstraintOracle(devices: cases.devices(), constraints: cases.constraints())
@@ -109,12 +109,12 @@ struct ConstraintPropertyTests {
                     guard list[index].kind == .ideal, fewer.key(after).prefix(2) == fewer.key(before).prefix(2) else {
                         continue
                     }
-                    wishes += 1
+                    ideals += 1
                     #expect(fewer.distance(after) <= fewer.distance(before) + 1e-9, "seed \(seed)")
                 }
             }
         }
-        #expect(wishes > 300)
+        #expect(ideals > 300)
     }
 
     @Test("the order of devices and formats decides only between equals")
@@ -152,24 +152,24 @@ struct ConstraintPropertyTests {
                 encoding: .yuyv, sizes: .discrete(Dimensions(width: 640, height: 480)),
                 rates: .range(slowest: FrameRate(near: ends[0]), fastest: FrameRate(near: ends[1]), isContinuous: true))
             let camera = ConstraintDevices.camera("c", "C", formats: [format])
-            let wishes = (0..<Int.random(in: 1...3, using: &cases)).map { _ in
+            let ideals = (0..<Int.random(in: 1...3, using: &cases)).map { _ in
                 (Double.random(in: 0.5...150, using: &cases) * 100).rounded() / 100
             }
-            let constraints: DeviceConstraints = [.frameRate: wishes.map { .ideal($0) }]
+            let constraints: DeviceConstraints = [.frameRate: ideals.map { .ideal($0) }]
             guard case .selection(let selection) = solve([camera], constraints) else {
                 Issue.record("seed \(seed)")
                 continue
             }
             func sum(_ rate: Double) -> Double {
-                wishes.reduce(0) { $0 + abs(rate - $1) / max(rate, $1) }
+                ideals.reduce(0) { $0 + abs(rate - $1) / max(rate, $1) }
             }
             let chosen = selection.configuration.frameRate.perSecond
             #expect((ends[0] * 0.999...ends[1] * 1.001).contains(chosen), "seed \(seed)")
             let grid = (0...200).map { ends[0] + (ends[1] - ends[0]) * Double($0) / 200 }
             let best = grid.map(sum).min()!
-            #expect(sum(chosen) <= best + 0.01 * Double(wishes.count) + 1e-3, "seed \(seed)")
-            if wishes.count == 1 {
-                #expect(abs(sum(chosen) - sum(min(max(wishes[0], ends[0]), ends[1]))) < 0.011, "seed \(seed)")
+            #expect(sum(chosen) <= best + 0.01 * Double(ideals.count) + 1e-3, "seed \(seed)")
+            if ideals.count == 1 {
+                #expect(abs(sum(chosen) - sum(min(max(ideals[0], ends[0]), ends[1]))) < 0.011, "seed \(seed)")
             }
         }
     }

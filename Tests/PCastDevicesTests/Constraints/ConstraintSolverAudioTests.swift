@@ -68,11 +68,11 @@ struct ConstraintSolverAudioTests {
         let plain = Devices.microphone("plain", "Plain")
         let directed = Devices.microphone(
             "directed", "Directed", patterns: [.cardioid, .omnidirectional])
-        let wish: DeviceConstraints = [.polarPattern: [.ideal(.polarPattern(.cardioid))]]
-        let selection = try select([plain, directed], wish)
+        let ideal: DeviceConstraints = [.polarPattern: [.ideal(.polarPattern(.cardioid))]]
+        let selection = try select([plain, directed], ideal)
         #expect(selection.device == directed)
         #expect(selection.configuration.polarPattern == .cardioid)
-        let unmet = try select([plain], wish)
+        let unmet = try select([plain], ideal)
         #expect(unmet.configuration.polarPattern == .automatic)
         #expect(unmet.unmet == [.polarPattern: "its polar pattern is unknown"])
         let other: DeviceConstraints = [.polarPattern: [.ideal(.polarPattern(.subcardioid))]]

@@ -72,14 +72,14 @@ struct ConstraintSolverVideoTests {
     @Test("the height follows an ideal width, as 16:9")
     func shape() throws {
         #expect(
-            try select([Devices.testPicture], [.width: [.ideal(640)]]).configuration.dimensions
+            try select([Devices.testPattern], [.width: [.ideal(640)]]).configuration.dimensions
                 == Dimensions(width: 640, height: 360))
         #expect(
-            try select([Devices.testPicture], [.height: [.exact(1_080)]]).configuration.dimensions
+            try select([Devices.testPattern], [.height: [.exact(1_080)]]).configuration.dimensions
                 == Dimensions(width: 1_920, height: 1_080))
         // A limit alone does not set a size.
         #expect(
-            try select([Devices.testPicture], [.width: [.min(100)]]).configuration.dimensions
+            try select([Devices.testPattern], [.width: [.min(100)]]).configuration.dimensions
                 == Dimensions(width: 1_280, height: 720))
     }
 
@@ -87,7 +87,7 @@ struct ConstraintSolverVideoTests {
     func turned(_ turns: Int) throws {
         var capabilities = VideoCapabilities(
             formats: [Devices.format(.yuyv, 640, 480, [30]), Devices.format(.yuyv, 1_280, 720, [30])])
-        capabilities.mountingTurns = turns
+        capabilities.mountRotation = turns
         var camera = Devices.webcam
         camera.capabilities = .video(capabilities)
         let selection = try select([camera], [.width: [.exact(480)], .height: [.max(640)]])
@@ -102,35 +102,35 @@ struct ConstraintSolverVideoTests {
     @Test("a camera that is rotated by two quarters keeps its width and height")
     func upsideDown() throws {
         let camera = Devices.camera(
-            "c", "C", formats: [Devices.format(.yuyv, 640, 480, [30])], mountingTurns: 2)
+            "c", "C", formats: [Devices.format(.yuyv, 640, 480, [30])], mountRotation: 2)
         #expect(try select([camera]).deliveredDimensions == Dimensions(width: 640, height: 480))
     }
 
     @Test(
         "sizes in steps are multiples of the step",
         arguments: [(644.0, 640), (651, 656), (10, 64), (9_000, 1_024)])
-    func stepwise(_ wish: Double, _ width: Int) throws {
+    func stepwise(_ ideal: Double, _ width: Int) throws {
         let format = CaptureFormat(
             encoding: .yuyv,
             sizes: .stepwise(
                 smallest: Dimensions(width: 64, height: 64), largest: Dimensions(width: 1_030, height: 800),
                 step: Dimensions(width: 16, height: 8)), rates: .discrete([FrameRate(30)]))
         let camera = Devices.camera("c", "C", formats: [format])
-        #expect(try select([camera], [.width: [.ideal(wish)]]).configuration.dimensions.width == width)
+        #expect(try select([camera], [.width: [.ideal(ideal)]]).configuration.dimensions.width == width)
     }
 
     @Test("rates in a range are exact; 29.97 is the fraction of television")
     func rangeOfRates() throws {
-        let selection = try select([Devices.testPicture], [.frameRate: [.exact(29.97)]])
+        let selection = try select([Devices.testPattern], [.frameRate: [.exact(29.97)]])
         #expect(selection.configuration.frameRate == FrameRate(30_000, 1_001))
         #expect(
-            try select([Devices.testPicture], [.frameRate: [.ideal(12.5)]]).configuration.frameRate
+            try select([Devices.testPattern], [.frameRate: [.ideal(12.5)]]).configuration.frameRate
                 .perSecond == 12.5)
         #expect(
-            try select([Devices.testPicture], [.frameRate: [.ideal(500)]]).configuration.frameRate
+            try select([Devices.testPattern], [.frameRate: [.ideal(500)]]).configuration.frameRate
                 == FrameRate(120))
         #expect(
-            try select([Devices.testPicture], [.frameRate: [.min(50)]]).configuration.frameRate
+            try select([Devices.testPattern], [.frameRate: [.min(50)]]).configuration.frameRate
                 == FrameRate(50))
     }
 
@@ -154,14 +154,14 @@ struct ConstraintSolverVideoTests {
 
     @Test("an ideal size never selects the test pattern or black video instead of a camera")
     func hardwareFirst() throws {
-        let devices = [Devices.blackPicture, Devices.testPicture, Devices.webcam]
-        let wishes: DeviceConstraints = [.width: [.ideal(3_840)], .height: [.ideal(2_160)]]
-        #expect(try select(devices, wishes).device == Devices.webcam)
-        #expect(try select(Array(devices.prefix(2)), wishes).device == Devices.testPicture)
+        let devices = [Devices.blackFrame, Devices.testPattern, Devices.webcam]
+        let ideals: DeviceConstraints = [.width: [.ideal(3_840)], .height: [.ideal(2_160)]]
+        #expect(try select(devices, ideals).device == Devices.webcam)
+        #expect(try select(Array(devices.prefix(2)), ideals).device == Devices.testPattern)
         // They are selected on request, or if no camera meets a required constraint.
         #expect(
-            try select(devices, [.deviceID: [.ideal(.text("null"))]]).device == Devices.blackPicture)
-        #expect(try select(devices, [.width: [.min(3_840)]]).device == Devices.testPicture)
+            try select(devices, [.deviceID: [.ideal(.text("null"))]]).device == Devices.blackFrame)
+        #expect(try select(devices, [.width: [.min(3_840)]]).device == Devices.testPattern)
     }
 
     @Test("ideal constraints select a camera, and the order of the cameras decides between equals")
@@ -226,7 +226,7 @@ struct ConstraintSolverVideoTests {
     @Test("an explanation ranks all devices, with the distance of each ideal constraint and the reason")
     func explanation() throws {
         let selection = try select(
-            [Devices.front, Devices.back, Devices.webcam, Devices.testPicture],
+            [Devices.front, Devices.back, Devices.webcam, Devices.testPattern],
             [
                 .facingMode: [.ideal(.facingMode(.environment))], .width: [.min(1_280)],
                 .flashMode: [.exact(.flashMode(.alwaysOff))],

@@ -88,14 +88,14 @@ struct DeviceCapabilityTests {
 
     @Test("facing mode user: facing the user (e.g., front camera)")
     func facingUser() throws {
-        let wish: DeviceConstraints = [.facingMode: [.ideal(.facingMode(.user))]]
-        #expect(try video([Devices.webcam, Devices.back, Devices.front], wish).device == Devices.front)
+        let ideal: DeviceConstraints = [.facingMode: [.ideal(.facingMode(.user))]]
+        #expect(try video([Devices.webcam, Devices.back, Devices.front], ideal).device == Devices.front)
         // The direction of a webcam is unknown. Its distance is the same as that of any other.
-        let unknown = try video([Devices.webcam, Devices.back], wish)
+        let unknown = try video([Devices.webcam, Devices.back], ideal)
         #expect(unknown.device == Devices.webcam)
         #expect(unknown.unmet == [.facingMode: "its facing mode is unknown"])
         #expect(unknown.explanation.candidates.map(\.distance) == [1, 1])
-        #expect(try video([Devices.back], wish).unmet == [.facingMode: "its facing mode is environment"])
+        #expect(try video([Devices.back], ideal).unmet == [.facingMode: "its facing mode is environment"])
         let demand: DeviceConstraints = [.facingMode: [.exact(.facingMode(.user))]]
         #expect(throws: ConstraintFailure.self) { try video([Devices.webcam, Devices.back], demand) }
     }
@@ -121,18 +121,18 @@ struct DeviceCapabilityTests {
     func flashAutomatic() throws {
         #expect(try video([Devices.back], [:]).configuration.flashMode == .automatic)
         for kind in [DeviceConstraint.Kind.exact, .ideal] {
-            let wish: DeviceConstraints = [.flashMode: [DeviceConstraint(.flashMode(.automatic), kind: kind)]]
-            #expect(try video([Devices.back], wish).configuration.flashMode == .automatic)
-            #expect(try video([Devices.webcam], wish).unmet.isEmpty)
+            let ideal: DeviceConstraints = [.flashMode: [DeviceConstraint(.flashMode(.automatic), kind: kind)]]
+            #expect(try video([Devices.back], ideal).configuration.flashMode == .automatic)
+            #expect(try video([Devices.webcam], ideal).unmet.isEmpty)
         }
     }
 
     @Test("flash mode always on: flash is on (if available)")
     func flashAlwaysOn() throws {
-        let wish: DeviceConstraints = [.flashMode: [.ideal(.flashMode(.alwaysOn))]]
-        #expect(try video([Devices.webcam, Devices.back], wish).device == Devices.back)
-        #expect(try video([Devices.back], wish).configuration.flashMode == .alwaysOn)
-        let without = try video([Devices.webcam], wish)
+        let ideal: DeviceConstraints = [.flashMode: [.ideal(.flashMode(.alwaysOn))]]
+        #expect(try video([Devices.webcam, Devices.back], ideal).device == Devices.back)
+        #expect(try video([Devices.back], ideal).configuration.flashMode == .alwaysOn)
+        let without = try video([Devices.webcam], ideal)
         #expect(without.configuration.flashMode == .automatic)
         #expect(without.unmet == [.flashMode: "it has no flash"])
         #expect(throws: ConstraintFailure.self) {
@@ -142,7 +142,7 @@ struct DeviceCapabilityTests {
 
     @Test("flash mode always off: flash is off", arguments: [DeviceConstraint.Kind.exact, .ideal])
     func flashAlwaysOff(_ kind: DeviceConstraint.Kind) throws {
-        for device in [Devices.back, Devices.webcam, Devices.testPicture] {
+        for device in [Devices.back, Devices.webcam, Devices.testPattern] {
             let selection = try video([device], [.flashMode: [DeviceConstraint(.flashMode(.alwaysOff), kind: kind)]])
             #expect(selection.configuration.flashMode == .alwaysOff)
             #expect(selection.unmet.isEmpty)
@@ -169,12 +169,12 @@ struct DeviceCapabilityTests {
         arguments: [DeviceLocation.upper, .lower])
     func location(_ location: DeviceLocation) throws {
         for kind in [DeviceConstraint.Kind.exact, .ideal] {
-            let wish: DeviceConstraints = [.location: [DeviceConstraint(.location(location), kind: kind)]]
-            #expect(try audio(Self.located, wish).device.info.location == location)
+            let ideal: DeviceConstraints = [.location: [DeviceConstraint(.location(location), kind: kind)]]
+            #expect(try audio(Self.located, ideal).device.info.location == location)
             let cameras = [DeviceLocation.automatic, .lower, .upper].map {
                 Devices.camera("c", "C", location: $0, formats: [Devices.anySize])
             }
-            #expect(try video(cameras, wish).device.info.location == location)
+            #expect(try video(cameras, ideal).device.info.location == location)
         }
         #expect(
             try audio([Self.located[0]], [.location: [.ideal(.location(location))]]).unmet
@@ -229,8 +229,8 @@ struct DeviceCapabilityTests {
     func echoAutomatic() throws {
         for device in [Devices.mono, Self.clapper] {
             for kind in [DeviceConstraint.Kind.exact, .ideal] {
-                let wish = DeviceConstraint(.echoCancellation(.automatic), kind: kind)
-                let selection = try audio([device], [.audioEchoCancellationMode: [wish]])
+                let ideal = DeviceConstraint(.echoCancellation(.automatic), kind: kind)
+                let selection = try audio([device], [.audioEchoCancellationMode: [ideal]])
                 #expect(selection.configuration.echoCancellation == .automatic)
                 #expect(selection.unmet.isEmpty)
             }
@@ -239,11 +239,11 @@ struct DeviceCapabilityTests {
 
     @Test("echo cancellation on: enable AEC if available")
     func echoOn() throws {
-        let wish: DeviceConstraints = [.audioEchoCancellationMode: [.ideal(.echoCancellation(.on))]]
-        let selection = try audio([Self.clapper, Devices.mono], wish)
+        let ideal: DeviceConstraints = [.audioEchoCancellationMode: [.ideal(.echoCancellation(.on))]]
+        let selection = try audio([Self.clapper, Devices.mono], ideal)
         #expect(selection.device == Devices.mono)
         #expect(selection.configuration.echoCancellation == .on)
-        let without = try audio([Self.clapper], wish)
+        let without = try audio([Self.clapper], ideal)
         #expect(without.configuration.echoCancellation == .automatic)
         #expect(without.unmet == [.audioEchoCancellationMode: "it is not a microphone, so it has no echo"])
         let demand: DeviceConstraints = [.audioEchoCancellationMode: [.exact(.echoCancellation(.on))]]
@@ -272,11 +272,12 @@ struct DeviceCapabilityTests {
 
     @Test("rotation mode follow device rotation: video frames oriented according to how device is held")
     func rotationDevice() throws {
-        let wish: DeviceConstraints = [.videoSourceRotationMode: [.ideal(.rotationMode(.followDeviceRotation))]]
-        #expect(try video([Devices.webcam, Devices.front], wish).device == Devices.front)
-        #expect(try video([Devices.front], wish).configuration.rotationMode == .followDeviceRotation)
+        let ideal: DeviceConstraints = [.videoSourceRotationMode: [.ideal(.rotationMode(.followDeviceRotation))]]
+        #expect(try video([Devices.webcam, Devices.front], ideal).device == Devices.front)
+        #expect(try video([Devices.front], ideal).configuration.rotationMode == .followDeviceRotation)
         #expect(
-            try video([Devices.webcam], wish).unmet == [.videoSourceRotationMode: "it does not report its orientation"])
+            try video([Devices.webcam], ideal).unmet == [.videoSourceRotationMode: "it does not report its orientation"]
+        )
         let demand = DeviceConstraint.exact(.rotationMode(.followDeviceRotation))
         #expect(
             throws: ConstraintFailure(
@@ -305,11 +306,11 @@ struct DeviceCapabilityTests {
         "auto-focus modes locked, auto then locked and continuous are set if the camera has them, or reported",
         arguments: [AutoFocusMode.locked, .autoThenLocked, .continuous])
     func focus(_ mode: AutoFocusMode) throws {
-        let wish: DeviceConstraints = [.autoFocusMode: [.ideal(.autoFocusMode(mode))]]
-        let selection = try video([Devices.webcam, Devices.back], wish)
+        let ideal: DeviceConstraints = [.autoFocusMode: [.ideal(.autoFocusMode(mode))]]
+        let selection = try video([Devices.webcam, Devices.back], ideal)
         #expect(selection.device == Devices.back)
         #expect(selection.configuration.autoFocusMode == mode)
-        let fixed = try video([Devices.webcam], wish)
+        let fixed = try video([Devices.webcam], ideal)
         #expect(fixed.configuration.autoFocusMode == .automatic)
         #expect(fixed.unmet == [.autoFocusMode: "it does not support this focus mode"])
         let demand = DeviceConstraint.exact(.autoFocusMode(mode))
@@ -321,11 +322,11 @@ struct DeviceCapabilityTests {
     @Test("auto-focus target: the position of the captured image to focus on, from [0;0] to [1;1]")
     func focusTarget() throws {
         let target = try #require(FocusTarget(x: 0.5, y: 0.25))
-        let wish: DeviceConstraints = [.autoFocusTarget: [.ideal(.focusTarget(target))]]
-        let selection = try video([Devices.webcam, Devices.back], wish)
+        let ideal: DeviceConstraints = [.autoFocusTarget: [.ideal(.focusTarget(target))]]
+        let selection = try video([Devices.webcam, Devices.back], ideal)
         #expect(selection.device == Devices.back)
         #expect(selection.configuration.focusTarget == target)
-        #expect(try video([Devices.webcam], wish).unmet == [.autoFocusTarget: "it has no focus target"])
+        #expect(try video([Devices.webcam], ideal).unmet == [.autoFocusTarget: "it has no focus target"])
         #expect(try video([Devices.back], [:]).configuration.focusTarget == nil)
         #expect(FocusTarget(x: 1.01, y: 0) == nil && FocusTarget(x: 0, y: -0.01) == nil)
         #expect(FocusTarget(x: 0, y: 0) != nil && FocusTarget(x: 1, y: 1) != nil)
@@ -352,7 +353,7 @@ struct DeviceCapabilityTests {
             SourceDeviceInfo.DeviceType.allCases.map(\.rawValue)
                 == ["null", "physical", "system-output", "synthetic", "uri"])
         let devices = SourceDeviceInfo.DeviceType.allCases.map { type in
-            var device = Devices.testPicture
+            var device = Devices.testPattern
             device.info.deviceType = type
             return device
         }

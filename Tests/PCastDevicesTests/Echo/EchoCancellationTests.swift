@@ -12,10 +12,10 @@ struct EchoCancellationTests {
 
     /// Measures a call, prints the metrics, and checks them against the limits.
     private func measure(
-        _ name: String, far: [Double], near: [Double], room: SimulatedRoom, clockIsTold: Bool = true
+        _ name: String, far: [Double], near: [Double], room: SimulatedRoom, clockIsReported: Bool = true
     ) throws {
         var scene = EchoScene(far: far, near: near.only(20...Self.seconds), room: room)
-        scene.clockIsTold = clockIsTold
+        scene.clockIsReported = clockIsReported
         let (cleaned, status) = scene.run()
         let early = scene.reduction(cleaned, 1...3)
         let late = scene.reduction(cleaned, 5...13)
@@ -44,7 +44,7 @@ struct EchoCancellationTests {
             "seed \(seed)", far: far.speak(seconds: Self.seconds),
             near: near.speak(seconds: Self.seconds, level: 2_400),
             room: SimulatedRoom(seed: seed, drift: seed < 4 ? 50 : -50, decay: seed < 3 ? 40 : 60),
-            clockIsTold: seed != 5)
+            clockIsReported: seed != 5)
     }
 
     @Test("echo is cancelled for devices with a long delay, or none", arguments: [0, 0.1, 0.25])

@@ -49,14 +49,14 @@ struct EchoPartsTests {
     func delay(_ delay: Double) throws {
         let voice = Voice.woman(401).speak(seconds: 4)
         let room = SimulatedRoom(seed: 402, delay: max(0, delay), drift: 0)
-        let heard = room.hear(echo: room.echo(of: voice), speech: [])
+        let captured = room.hear(echo: room.echo(of: voice), speech: [])
         // Audio that is reported too late seems to be heard before it is played.
-        let told = [Double](repeating: 0, count: Int(max(0, -delay) * 48_000)) + voice
+        let received = [Double](repeating: 0, count: Int(max(0, -delay) * 48_000)) + voice
         let estimator = DelayEstimator()
         var last: DelayEstimator.Estimate?
         for start in stride(from: 0, to: voice.count - 240, by: 240) {
-            let block = buffer(heard[start..<start + 240].map { Double($0) })
-            last = estimator.observe(played: buffer(Array(told[start..<start + 240])), heard: block) ?? last
+            let block = buffer(captured[start..<start + 240].map { Double($0) })
+            last = estimator.observe(played: buffer(Array(received[start..<start + 240])), captured: block) ?? last
         }
         let estimate = try #require(last)
         #expect((estimate.delay - TimeSpan(seconds: delay)).magnitude < .milliseconds(6), "\(estimate.delay)")
@@ -65,12 +65,13 @@ struct EchoPartsTests {
 
     @Test("audio that was not played has no clear delay")
     func noDelay() throws {
-        let (played, heard) = (Voice.woman(411).speak(seconds: 6), Voice.man(412).speak(seconds: 6))
+        let (played, captured) = (Voice.woman(411).speak(seconds: 6), Voice.man(412).speak(seconds: 6))
         let estimator = DelayEstimator()
         var choice = DelayChoice()
         for start in stride(from: 0, to: played.count - 240, by: 240) {
             let estimate = estimator.observe(
-                played: buffer(Array(played[start..<start + 240])), heard: buffer(Array(heard[start..<start + 240])))
+                played: buffer(Array(played[start..<start + 240])),
+                captured: buffer(Array(captured[start..<start + 240])))
             guard let estimate else { continue }
             #expect(choice.consider(estimate, chosen: nil, isHelping: false) == nil, "\(estimate)")
         }
@@ -139,18 +140,18 @@ struct EchoPartsTests {
 
     @Test("played audio is read between its samples, at any rate")
     func reference() {
-        let sound = PlayedAudio()
-        let loudspeaker = Loudspeaker(of: sound)
+        let audio = PlayedAudio()
+        let audioOutput = PlayedAudioWriter(of: audio)
         let origin = Instant(nanoseconds: 40_000_000_000)
         func tone(_ place: Double) -> Double { 9_000 * sin(place * 0.07) }
         let first = Double(PlayedAudio.position(at: origin))
         for chunk in 0..<60 {
             let samples = (0..<480).map { Int16(tone(Double(chunk * 480 + $0)).rounded()) }
             samples.withUnsafeBufferPointer {
-                loudspeaker.play($0, channels: 1, from: origin + .milliseconds(10 * Int64(chunk)))
+                audioOutput.play($0, channels: 1, from: origin + .milliseconds(10 * Int64(chunk)))
             }
         }
-        let reference = PlayedReference(sound, transform: RealTransform(length: EchoBlock.transformLength))
+        let reference = PlayedReference(audio, transform: RealTransform(length: EchoBlock.transformLength))
         #expect(!reference.resume(at: first, pace: 0), "there is no alignment to resume")
         let (lag, pace) = (1_920.3, 2e-4)
         reference.align(lag: lag, at: first + 14_400, pace: pace)

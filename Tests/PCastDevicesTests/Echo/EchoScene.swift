@@ -19,7 +19,7 @@ struct EchoScene {
     var near: [Double]
 
     /// Whether the times of the microphone's frames follow its clock, as a fitted clock's do, or its count of samples.
-    var clockIsTold = true
+    var clockIsReported = true
     var drift = 0.0
 
     /// The frames that were lost before they reached the canceller.
@@ -35,22 +35,22 @@ struct EchoScene {
     /// Returns the output of the canceller, one array for each channel; lost frames are silence. `visit` receives each
     /// frame's number before the frame is processed.
     func run(
-        _ canceller: EchoCanceller, into loudspeaker: Loudspeaker, visit: (Int) -> Void = { _ in }
+        _ canceller: EchoCanceller, into audioOutput: PlayedAudioWriter, visit: (Int) -> Void = { _ in }
     ) -> [[Int16]] {
         var cleaned = heard.map { _ in [Int16]() }
-        var told = 0
+        var received = 0
         var random = SeededRandom(seed: 5)
         for frame in 0..<heard[0].count / 960 {
             // A device gets its audio about 30 ms before it is audible.
-            while told < min(played.count, (frame + 1) * 960 + 1_440) {
-                let count = min(480, played.count - told)
-                let instant = Self.origin + ClockRate.opus.span(ofTicks: Int64(told))
+            while received < min(played.count, (frame + 1) * 960 + 1_440) {
+                let count = min(480, played.count - received)
+                let instant = Self.origin + ClockRate.opus.span(ofTicks: Int64(received))
                 played.withUnsafeBufferPointer {
-                    loudspeaker.play(
-                        UnsafeBufferPointer(rebasing: $0[told..<told + count]), channels: 1,
+                    audioOutput.play(
+                        UnsafeBufferPointer(rebasing: $0[received..<received + count]), channels: 1,
                         from: instant + .microseconds(Int64(random.uniform(-400...400))))
                 }
-                told += count
+                received += count
             }
             visit(frame)
             let samples = (0..<960).flatMap { index in heard.map { $0[frame * 960 + index] } }
@@ -58,7 +58,7 @@ struct EchoScene {
                 for channel in cleaned.indices { cleaned[channel] += [Int16](repeating: 0, count: 960) }
                 continue
             }
-            let pace = clockIsTold ? 1 + drift * 1e-6 : 1
+            let pace = clockIsReported ? 1 + drift * 1e-6 : 1
             let start = Self.origin + TimeSpan(seconds: Double(frame * 960) / 48_000 * pace)
             let result = canceller.process(
                 AudioFrame(
@@ -75,9 +75,9 @@ struct EchoScene {
 
     /// Runs one channel with its own canceller.
     func run(mode: AudioEchoCancellationMode = .automatic) -> (cleaned: [Int16], status: EchoCancellerStatus) {
-        let sound = PlayedAudio()
-        let canceller = EchoCanceller(channels: heard.count, mode: mode, played: sound)
-        let cleaned = run(canceller, into: Loudspeaker(of: sound))
+        let audio = PlayedAudio()
+        let canceller = EchoCanceller(channels: heard.count, mode: mode, played: audio)
+        let cleaned = run(canceller, into: PlayedAudioWriter(of: audio))
         return (cleaned[0], canceller.status)
     }
 

@@ -56,19 +56,19 @@ struct SimulatedRoom {
     }
 
     /// Returns the audio at the rate of the microphone's clock.
-    private func resampled(_ sound: [Double], count: Int) -> [Double] {
-        if drift == 0 { return Array(sound[..<count]) }
+    private func resampled(_ audio: [Double], count: Int) -> [Double] {
+        if drift == 0 { return Array(audio[..<count]) }
         var line = FractionalResampler(channels: 1, step: 1)
         let tail = [Float](repeating: 0, count: count / 100 + 200)
-        (sound.map { Float($0) } + tail).withUnsafeBufferPointer { line.append($0) }
+        (audio.map { Float($0) } + tail).withUnsafeBufferPointer { line.append($0) }
         var result = [Float](repeating: 0, count: count)
         result.withUnsafeMutableBufferPointer { line.read(from: 0, step: 1 + drift * 1e-6, into: $0) }
         return result.map { Double($0) }
     }
 }
 
-func power(_ sound: some Collection<Double>) -> Double {
-    sound.reduce(1e-12) { $0 + $1 * $1 } / Double(max(1, sound.count))
+func power(_ audio: some Collection<Double>) -> Double {
+    audio.reduce(1e-12) { $0 + $1 * $1 } / Double(max(1, audio.count))
 }
 
 /// A long filter that is applied in blocks, by its spectrum.
@@ -84,14 +84,14 @@ private struct Convolution {
         transform.forward(samples.floats, into: response)
     }
 
-    func apply(to sound: [Double]) -> [Double] {
-        var result = [Double](repeating: 0, count: sound.count)
+    func apply(to audio: [Double]) -> [Double] {
+        var result = [Double](repeating: 0, count: audio.count)
         let piece = 16_384 - length
         let samples = VectorBuffer(count: 16_384)
         let spectrum = Spectrum(count: 8_192)
-        for start in stride(from: 0, to: sound.count, by: piece) {
+        for start in stride(from: 0, to: audio.count, by: piece) {
             samples.fill(0)
-            for index in 0..<min(piece, sound.count - start) { samples.floats[index] = Float(sound[start + index]) }
+            for index in 0..<min(piece, audio.count - start) { samples.floats[index] = Float(audio[start + index]) }
             transform.forward(samples.floats, into: spectrum)
             for bin in 0..<8_192 {
                 let (real, imaginary) = (spectrum.realFloats[bin], spectrum.imaginaryFloats[bin])
@@ -100,7 +100,7 @@ private struct Convolution {
                 spectrum.imaginaryFloats[bin] = real * s + imaginary * c
             }
             transform.inverse(spectrum, into: samples.floats)
-            for index in 0..<min(16_384, sound.count - start) { result[start + index] += Double(samples.floats[index]) }
+            for index in 0..<min(16_384, audio.count - start) { result[start + index] += Double(samples.floats[index]) }
         }
         return result
     }

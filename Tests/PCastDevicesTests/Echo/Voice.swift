@@ -1,6 +1,6 @@
 import Glibc
 
-/// Audio that resembles speech, from a seed. It has voiced sounds with a changing pitch and changing formants,
+/// Audio that resembles speech, from a seed. It has voiced audio with a changing pitch and changing formants,
 /// fricatives and stops. Words and sentences have pauses between them.
 struct Voice {
     /// The approximate pitch of the voice in hertz.
@@ -28,10 +28,10 @@ struct Voice {
         let count = Int(seconds * Self.rate)
         speech.reserveCapacity(count + 48_000)
         var formants = Self.vowels[0]
-        var sounds = 0
+        var audioFrames = 0
         while speech.count < count {
-            sounds += 1
-            if sounds.isMultiple(of: 23) {
+            audioFrames += 1
+            if audioFrames.isMultiple(of: 23) {
                 speech += silence(random.uniform(0.35...0.7))
             } else if random.uniform() < 0.16 {
                 speech += silence(random.uniform(0.05...0.18))
@@ -72,13 +72,13 @@ struct Voice {
             }
             flow = 0.97 * flow + pulse
             let source = flow - 0.5 + 0.02 * random.normal()
-            var sound = 0.0
+            var audio = 0.0
             for formant in 0..<4 {
                 let frequency = formant < 3 ? from[formant] + (to[formant] - from[formant]) * min(1, 2 * share) : 3_500
                 let width = 60 + frequency * 0.04
-                sound += filters[formant].filter(source, frequency: frequency * size, width: width, rate: Self.rate)
+                audio += filters[formant].filter(source, frequency: frequency * size, width: width, rate: Self.rate)
             }
-            return sound * loudness * envelope(index, of: count)
+            return audio * loudness * envelope(index, of: count)
         }
     }
 

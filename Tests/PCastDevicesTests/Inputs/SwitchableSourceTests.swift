@@ -194,7 +194,7 @@ private final class Bench: Sendable {
         let slot = SwitchableSource<String>(
             name: "bench", source: try open(), timeout: timeout,
             opening: { [self] () throws(DeviceError) in try open() },
-            standIn: { .init(interval: .milliseconds(5), sample: { _ in "black" }) })
+            substitute: { .init(interval: .milliseconds(5), sample: { _ in "black" }) })
         if start { try self.start(slot) }
         return slot
     }

@@ -20,16 +20,16 @@ struct VideoInputTests {
     @Test("the size changes while the stream runs, and its time continues")
     func resize() async throws {
         let input = try VideoInput(request(width: 128))
-        let (pictures, continuation) = AsyncStream<VideoFrame>.makeStream()
+        let (frames, continuation) = AsyncStream<VideoFrame>.makeStream()
         try input.start(
-            deliver: { if case .picture(let picture) = $0 { continuation.yield(picture) } },
+            deliver: { if case .frame(let frame) = $0 { continuation.yield(frame) } },
             ended: { end in Issue.record("the input ended: \(end)") })
         var last = MediaTime(ticks: -1, rate: .video)
         var sizes: [Dimensions] = []
-        for await picture in pictures {
-            #expect(picture.timestamp.ticks > last.ticks)
-            last = picture.timestamp
-            if sizes.last != picture.dimensions { sizes.append(picture.dimensions) }
+        for await frame in frames {
+            #expect(frame.timestamp.ticks > last.ticks)
+            last = frame.timestamp
+            if sizes.last != frame.dimensions { sizes.append(frame.dimensions) }
             if sizes.count == 1, input.dimensions.width == 128 { try input.apply(request(width: 256)) }
             if sizes.count == 2 { break }
         }
@@ -60,10 +60,10 @@ struct VideoInputTests {
     @Test("a paused stream delivers nothing, and its time continues afterwards")
     func rest() async throws {
         let input = try VideoInput(request(width: 128))
-        let (pictures, continuation) = AsyncStream<VideoFrame>.makeStream()
+        let (frames, continuation) = AsyncStream<VideoFrame>.makeStream()
         try input.start(
-            deliver: { if case .picture(let picture) = $0 { continuation.yield(picture) } }, ended: { _ in })
-        var iterator = pictures.makeAsyncIterator()
+            deliver: { if case .frame(let frame) = $0 { continuation.yield(frame) } }, ended: { _ in })
+        var iterator = frames.makeAsyncIterator()
         let before = try #require(await iterator.next())
         input.rest()
         #expect(!input.isOpen)
@@ -79,12 +79,12 @@ struct VideoInputTests {
         let input = try VideoInput(request(width: 128))
         input.rest()
         #expect(!input.isOpen)
-        let (pictures, continuation) = AsyncStream<VideoFrame>.makeStream()
+        let (frames, continuation) = AsyncStream<VideoFrame>.makeStream()
         try input.start(
-            deliver: { if case .picture(let picture) = $0 { continuation.yield(picture) } }, ended: { _ in })
+            deliver: { if case .frame(let frame) = $0 { continuation.yield(frame) } }, ended: { _ in })
         #expect(!input.isOpen)
         input.resume()
-        var iterator = pictures.makeAsyncIterator()
+        var iterator = frames.makeAsyncIterator()
         #expect(await iterator.next() != nil)
         input.stop()
     }
@@ -95,21 +95,21 @@ struct TrackTimelineTests {
     private let origin = WallTime(millisecondsSinceEpoch: 1_000_000)
 
     @Test("frames have their capture times, each later than the one before")
-    func pictures() {
+    func frames() {
         var timeline = FrameTimeline()
-        #expect(timeline.place(origin).ticks == 0)
-        #expect(timeline.place(origin + .milliseconds(40)).ticks == 3_600)
-        #expect(timeline.place(origin + .milliseconds(30)).ticks == 3_601)
-        #expect(timeline.place(origin + .milliseconds(80)).ticks == 7_200)
+        #expect(timeline.timestamp(origin).ticks == 0)
+        #expect(timeline.timestamp(origin + .milliseconds(40)).ticks == 3_600)
+        #expect(timeline.timestamp(origin + .milliseconds(30)).ticks == 3_601)
+        #expect(timeline.timestamp(origin + .milliseconds(80)).ticks == 7_200)
     }
 
     @Test("continuous audio is counted, a gap is kept, and repeated audio is dropped")
-    func sound() {
+    func audio() {
         var timeline = AudioTimeline()
-        #expect(timeline.place(origin, samples: 960)?.ticks == 0)
-        #expect(timeline.place(origin + .milliseconds(23), samples: 960)?.ticks == 960)
-        #expect(timeline.place(origin + .milliseconds(100), samples: 960)?.ticks == 4_800)
-        #expect(timeline.place(origin + .milliseconds(60), samples: 960) == nil)
-        #expect(timeline.place(origin + .milliseconds(118), samples: 960)?.ticks == 5_760)
+        #expect(timeline.timestamp(origin, samples: 960)?.ticks == 0)
+        #expect(timeline.timestamp(origin + .milliseconds(23), samples: 960)?.ticks == 960)
+        #expect(timeline.timestamp(origin + .milliseconds(100), samples: 960)?.ticks == 4_800)
+        #expect(timeline.timestamp(origin + .milliseconds(60), samples: 960) == nil)
+        #expect(timeline.timestamp(origin + .milliseconds(118), samples: 960)?.ticks == 5_760)
     }
 }

@@ -100,11 +100,11 @@ struct MicrophoneSourceTests {
         #expect(Set(devices.map(\.info.id)).count == devices.count)
         for device in devices {
             #expect(device.info.mediaType == .audio && !device.info.name.isEmpty)
-            guard case .audio(let sound) = device.capabilities else {
+            guard case .audio(let audio) = device.capabilities else {
                 Issue.record("\(device.info.id) is not an audio source")
                 continue
             }
-            #expect(sound.canCancelEcho && sound.sampleRates == sound.sampleRates.sorted())
+            #expect(audio.canCancelEcho && audio.sampleRates == audio.sampleRates.sorted())
         }
     }
 }

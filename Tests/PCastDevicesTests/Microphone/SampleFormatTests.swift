@@ -47,7 +47,7 @@ struct SampleFormatTests {
     @Test("no more is read than the elapsed time permits")
     func pace() {
         let start = Instant(nanoseconds: 1_000)
-        var pace = SamplePace(rate: 48_000, capacity: 1_920, at: start)
+        var pace = SampleRateLimiter(rate: 48_000, capacity: 1_920, at: start)
         #expect(pace.allowed(at: start) == 1_920 && pace.wait(for: 1_920) == .zero)
         pace.take(1_920)
         #expect(pace.allowed(at: start) == 0)

@@ -18,16 +18,16 @@ struct OrientationTests {
     func quarters(_ turn: FrameRotation) {
         var orientation = Orientation()
         #expect(orientation.turn == nil)
-        orientation.feel(Self.gravity(turned: Double(turn.degrees)))
+        orientation.update(Self.gravity(turned: Double(turn.degrees)))
         #expect(orientation.turn == turn)
     }
 
     @Test("rotated clockwise by a quarter, the right edge is down and the left one up")
     func convention() {
         var orientation = Orientation()
-        orientation.feel(Gravity(x: 9.81, y: 0, z: 0))
+        orientation.update(Gravity(x: 9.81, y: 0, z: 0))
         #expect(orientation.turn == .clockwise90)
-        orientation.feel(Gravity(x: 0, y: -9.81, z: 0))
+        orientation.update(Gravity(x: 0, y: -9.81, z: 0))
         #expect(orientation.turn == FrameRotation.none)
     }
 
@@ -35,20 +35,20 @@ struct OrientationTests {
     func hysteresis() {
         var orientation = Orientation(turn: .some(.none))
         for angle in 0...59 {
-            orientation.feel(Self.gravity(turned: Double(angle)))
+            orientation.update(Self.gravity(turned: Double(angle)))
             #expect(orientation.turn == FrameRotation.none, "at \(angle)")
         }
-        orientation.feel(Self.gravity(turned: 61))
+        orientation.update(Self.gravity(turned: 61))
         #expect(orientation.turn == .clockwise90)
         for angle in (31...61).reversed() {
-            orientation.feel(Self.gravity(turned: Double(angle)))
+            orientation.update(Self.gravity(turned: Double(angle)))
             #expect(orientation.turn == .clockwise90, "back at \(angle)")
         }
-        orientation.feel(Self.gravity(turned: 29))
+        orientation.update(Self.gravity(turned: 29))
         #expect(orientation.turn == FrameRotation.none)
-        orientation.feel(Self.gravity(turned: -61))
+        orientation.update(Self.gravity(turned: -61))
         #expect(orientation.turn == .clockwise270)
-        orientation.feel(Self.gravity(turned: 180))
+        orientation.update(Self.gravity(turned: 180))
         #expect(orientation.turn == .half)
     }
 
@@ -56,17 +56,17 @@ struct OrientationTests {
     func flat() {
         var orientation = Orientation(turn: .clockwise90)
         for tilt in [65.0, 90, -65, -90] {
-            orientation.feel(Self.gravity(turned: 0, leaned: tilt))
+            orientation.update(Self.gravity(turned: 0, leaned: tilt))
             #expect(orientation.turn == .clockwise90, "tilted by \(tilt)")
         }
-        orientation.feel(Self.gravity(turned: 0, leaned: 55))
+        orientation.update(Self.gravity(turned: 0, leaned: 55))
         #expect(orientation.turn == FrameRotation.none)
     }
 
     @Test("a device that has always been flat reports nothing")
     func flatFromTheBeginning() {
         var orientation = Orientation()
-        orientation.feel(Gravity(x: 0, y: 0, z: -9.81))
+        orientation.update(Gravity(x: 0, y: 0, z: -9.81))
         #expect(orientation.turn == nil)
     }
 
@@ -78,7 +78,7 @@ struct OrientationTests {
         ])
     func movements(_ gravity: Gravity) {
         var orientation = Orientation(turn: .some(.none))
-        orientation.feel(gravity)
+        orientation.update(gravity)
         #expect(orientation.turn == FrameRotation.none)
     }
 
@@ -88,7 +88,7 @@ struct OrientationTests {
         let matrix = try #require(MountMatrix("0, -1, 0; -1, 0, 0; 0, 0, 1"))
         #expect(matrix.apply(Gravity(x: 1, y: 2, z: 3)) == Gravity(x: -2, y: -1, z: 3))
         var orientation = Orientation()
-        orientation.feel(matrix.apply(Gravity(x: 523 * 0.019163, y: 13 * 0.019163, z: 5 * 0.019163)))
+        orientation.update(matrix.apply(Gravity(x: 523 * 0.019163, y: 13 * 0.019163, z: 5 * 0.019163)))
         #expect(orientation.turn == FrameRotation.none)
     }
 

@@ -29,7 +29,7 @@ struct DeviceRulesTests {
     func camera() throws {
         let device = try apply(
             """
-            { match: { name: "*C920*" }, facingMode: "user", location: "upper", name: "Desk", mountingTurns: 3 }
+            { match: { name: "*C920*" }, facingMode: "user", location: "upper", name: "Desk", rotation: 270 }
             """, to: Self.webcam)
         #expect(device.info.facingMode == .user)
         #expect(device.info.location == .upper)
@@ -39,7 +39,7 @@ struct DeviceRulesTests {
             Issue.record("no camera")
             return
         }
-        before.mountingTurns = 3
+        before.mountRotation = 3
         #expect(capabilities == before)
         #expect(device.info.id == Self.webcam.info.id && device.identity == Self.webcam.identity)
     }
@@ -108,13 +108,13 @@ struct DeviceRulesTests {
         other.identity.serial = "9"
         #expect(rules.hides(other))
         #expect(!rules.hides(Self.webcam) && !rules.hides(Self.microphone))
-        let offered = rules.applied(to: [other, Self.webcam, Self.microphone, ConstraintDevices.testPicture])
+        let offered = rules.applied(to: [other, Self.webcam, Self.microphone, ConstraintDevices.testPattern])
         #expect(offered.map(\.info.name) == ["Shown", "Headset", "Test pattern"])
     }
 
     @Test("rules apply to hardware only: the test pattern, screens and files are unchanged")
     func others() throws {
-        for device in [ConstraintDevices.testPicture, ConstraintDevices.blackPicture] {
+        for device in [ConstraintDevices.testPattern, ConstraintDevices.blackFrame] {
             #expect(try apply("{ match: { name: '*' }, hidden: true, name: 'x' }", to: device) == device)
         }
     }
@@ -137,10 +137,10 @@ struct DeviceRulesTests {
             ("polarPattern: 'eight'", "\"omnidirectional\", \"cardioid\", \"subcardioid\""),
             ("polarPattern: 'cardioid'", "“polarPattern” applies to audio devices"),
             ("name: ''", "must be a string in quotes"),
-            ("name: 5", "must be a string in quotes"), ("mountingTurns: 4", "0, 1, 2 or 3"),
-            ("mountingTurns: -1", "0, 1, 2 or 3"), ("mountingTurns: 0.5", "0, 1, 2 or 3"),
-            ("mountingTurns: '90'", "0, 1, 2 or 3"), ("hidden: 'yes'", "“hidden” must be true or false"),
-            ("facing: 'user'", "use one of match, facingMode, location, polarPattern, name, mountingTurns, hidden"),
+            ("name: 5", "must be a string in quotes"), ("rotation: 45", "0, 90, 180 or 270"),
+            ("rotation: -90", "0, 90, 180 or 270"), ("rotation: 0.5", "0, 90, 180 or 270"),
+            ("rotation: '90'", "0, 90, 180 or 270"), ("hidden: 'yes'", "“hidden” must be true or false"),
+            ("facing: 'user'", "use one of match, facingMode, location, polarPattern, name, rotation, hidden"),
         ])
     func wrongValues(_ field: String, _ reason: String) throws {
         let text = "{\n rules: [ {\n match: { media: 'video' },\n \(field),\n } ]\n}"
@@ -155,9 +155,9 @@ struct DeviceRulesTests {
             ("match: {}", "is empty"), ("match: 'x'", "“match” must be an object"),
             ("match: { vendor: '46d' }", "four hexadecimal digits"), ("match: { vendor: 46 }", "four hexadecimal"),
             ("match: { product: 'xyzw' }", "four hexadecimal"), ("match: { product: '+123' }", "four hexadecimal"),
-            ("match: { media: 'sound' }", "\"video\", \"audio\""), ("match: { name: '' }", "a string in quotes"),
+            ("match: { media: 'audio' }", "\"video\", \"audio\""), ("match: { name: '' }", "a string in quotes"),
             ("match: { model: 'x' }", "use one of media, vendor, product, serial, name, id"),
-            ("match: { media: 'audio' }, mountingTurns: 1", "“mountingTurns” is of video devices"),
+            ("match: { media: 'audio' }, rotation: 90", "“rotation” is of video devices"),
             ("facingMode: 'user'", "a rule requires “match”"),
         ])
     func wrongPatterns(_ rule: String, _ reason: String) throws {

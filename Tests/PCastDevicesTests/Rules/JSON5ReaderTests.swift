@@ -78,7 +78,7 @@ struct JSON5ReaderTests {
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         let seeds = [
-            "{ rules: [ { match: { vendor: '046d', name: \"*C9?0*\" }, mountingTurns: 0x1, hidden: true, }, ], } // x",
+            "{ rules: [ { match: { vendor: '046d', name: \"*C9?0*\" }, rotation: 0x5A, hidden: true, }, ], } // x",
             "[1.5e3, -.5, '\\u00e9\\x41\\uD83D\\uDE00', null, /* y */ {a:{b:[[]]}}, \"\\n\"]",
         ].map { Array($0.unicodeScalars) }
         let alphabet = Array("{}[]:,'\"\\/*+-.0123456789xeEuaD \n\r\t_$é\u{2028}tfn".unicodeScalars)

@@ -16,7 +16,7 @@ final class ScreenFrames: Sendable {
         let (frames, continuation) = AsyncStream<VideoFrame>.makeStream(bufferingPolicy: .bufferingNewest(2))
         self.frames = frames
         try source.start(
-            deliver: { if case .picture(let frame) = $0 { continuation.yield(frame) } },
+            deliver: { if case .frame(let frame) = $0 { continuation.yield(frame) } },
             ended: { [self] end in
                 self.end.withLock { $0 = end }
                 continuation.finish()

@@ -62,7 +62,7 @@ struct ScreenSourceTests {
         let grabber = try ScreenGrabber(.init(display: server.display), showsPointer: true)
         let grab = grabber.grab(
             captureTime: WallTime(nanosecondsSinceEpoch: 0), timestamp: MediaTime(ticks: 0, rate: .video))
-        guard case .picture = grab else {
+        guard case .frame = grab else {
             Issue.record("no frame was delivered")
             return
         }
@@ -70,7 +70,7 @@ struct ScreenSourceTests {
     }
 
     @Test("later drawing is visible, and times follow the clock")
-    func movingPicture() async throws {
+    func movingFrame() async throws {
         let server = try TestXServer()
         let client = TestXClient(server.display)
         client.fill(.black, x: 0, y: 0, width: 800, height: 600)
@@ -340,9 +340,9 @@ struct ScreenSourceTests {
                     return isFirst
                 }
                 if wasFirst {
-                    Pacer.sleep(until: MonotonicClock.now() + .milliseconds(100))
+                    FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(100))
                 }
-                if case .picture(let frame) = sample { continuation.yield(frame) }
+                if case .frame(let frame) = sample { continuation.yield(frame) }
             }, ended: { _ in })
         for await _ in frames where source.leftOutCount > 0 { break }
         #expect(source.leftOutCount > 0)

@@ -22,13 +22,13 @@ final class TestXClient {
         context = xcb_generate_id(connection)
         var values: [UInt32] = [UInt32(XCB_SUBWINDOW_MODE_INCLUDE_INFERIORS.rawValue)]
         xcb_create_gc(connection, context, screen.root, XCB_GC_SUBWINDOW_MODE.rawValue, &values)
-        settle()
+        finishRequests()
     }
 
     deinit { xcb_disconnect(connection) }
 
     /// Waits until the server has finished all requests.
-    func settle() {
+    func finishRequests() {
         free(xcb_get_input_focus_reply(connection, xcb_get_input_focus(connection), nil))
     }
 
@@ -44,7 +44,7 @@ final class TestXClient {
         xcb_change_gc(connection, context, XCB_GC_FOREGROUND.rawValue, &values)
         var rectangle = xcb_rectangle_t(x: Int16(x), y: Int16(y), width: UInt16(width), height: UInt16(height))
         xcb_poly_fill_rectangle(connection, window ?? screen.root, context, 1, &rectangle)
-        settle()
+        finishRequests()
     }
 
     /// Creates a window that no window manager changes, and returns when it is shown. The border is white, with a width
@@ -58,7 +58,7 @@ final class TestXClient {
             UInt16(XCB_WINDOW_CLASS_INPUT_OUTPUT.rawValue), screen.root_visual,
             XCB_CW_BACK_PIXEL.rawValue | XCB_CW_BORDER_PIXEL.rawValue | XCB_CW_OVERRIDE_REDIRECT.rawValue, &values)
         xcb_map_window(connection, window)
-        settle()
+        finishRequests()
         return window
     }
 
@@ -73,17 +73,17 @@ final class TestXClient {
     ) {
         var values = [UInt32(bitPattern: Int32(one)), UInt32(bitPattern: Int32(two))]
         xcb_configure_window(connection, window, UInt16(first.rawValue | second.rawValue), &values)
-        settle()
+        finishRequests()
     }
 
     func hide(_ window: UInt32) {
         xcb_unmap_window(connection, window)
-        settle()
+        finishRequests()
     }
 
     func close(_ window: UInt32) {
         xcb_destroy_window(connection, window)
-        settle()
+        finishRequests()
     }
 
     /// Makes the pointer a square of one color, centered on its position.
@@ -101,12 +101,12 @@ final class TestXClient {
             connection, cursor, shape, shape, part(16), part(8), part(0), 0, 0, 0, UInt16(side / 2), UInt16(side / 2))
         var cursors = [cursor]
         xcb_change_window_attributes(connection, screen.root, XCB_CW_CURSOR.rawValue, &cursors)
-        settle()
+        finishRequests()
     }
 
     func movePointer(x: Int, y: Int) {
         xcb_warp_pointer(connection, 0, screen.root, 0, 0, 0, 0, Int16(x), Int16(y))
-        settle()
+        finishRequests()
     }
 
     /// Defines a part of the screen as a monitor, like `xrandr --setmonitor`.
@@ -123,7 +123,7 @@ final class TestXClient {
         deleteMonitor(name)
         setMonitor(name, x: x, y: y, width: width, height: height)
         xcb_ungrab_server(connection)
-        settle()
+        finishRequests()
     }
 
     /// Sets the screen to another size, no larger than its first, like `xrandr --fb`.
@@ -139,7 +139,7 @@ final class TestXClient {
             free(xcb_randr_set_crtc_config_reply(connection, off, nil))
         }
         xcb_randr_set_screen_size(connection, screen.root, UInt16(width), UInt16(height), 100, 100)
-        settle()
+        finishRequests()
     }
 
     func deleteMonitor(_ name: String) { monitorRequest(44, [atom(name)]) }
@@ -166,6 +166,6 @@ final class TestXClient {
                 _ = xcb_send_request(connection, 0, $0.baseAddress! + 2, &protocolRequest)
             }
         }
-        settle()
+        finishRequests()
     }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PCastDevices
 
-@Suite("The search for a sound server")
+@Suite("The search for a audio server")
 struct PulseServerProbeTests {
     private static func mayHave(
         _ environment: [String: String] = [:], files: Set<String> = [], texts: [String: String] = [:]

@@ -5,12 +5,12 @@ import Testing
 
 @testable import PCastDevices
 
-/// These tests use their own sound servers, with programs that play on them.
+/// These tests use their own audio servers, with programs that play on them.
 @Suite(
     "The capture of the machine's audio",
     .enabled(
         if: TestAudioServer.missing.isEmpty,
-        "left out: system sound: PulseAudio is not installed (apt-get install pulseaudio pulseaudio-utils)"),
+        "left out: system audio: PulseAudio is not installed (apt-get install pulseaudio pulseaudio-utils)"),
     .timeLimit(.minutes(5)), .serialized)
 struct SystemAudioTests {
     /// The frames of a source, for which tests can wait.
@@ -162,7 +162,7 @@ struct SystemAudioTests {
     @Test("an error names a missing output")
     func notThere() throws {
         let server = try TestAudioServer()
-        #expect(throws: DeviceError.notFound("system audio kitchen.monitor", lookedIn: "the sound server's outputs")) {
+        #expect(throws: DeviceError.notFound("system audio kitchen.monitor", lookedIn: "the audio server's outputs")) {
             try SystemAudioSource(id: "pulse:kitchen.monitor", server: server.address)
         }
     }

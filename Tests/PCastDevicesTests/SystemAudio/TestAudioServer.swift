@@ -29,7 +29,7 @@ final class TestAudioServer: Sendable {
         // Waits until the server answers.
         while try control("info").isEmpty {
             guard program.isRunning else { throw TestProgram.DidNotStart() }
-            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(10))
+            FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(10))
         }
         if let first = sinks.first { try control("set-default-sink", first) }
     }

@@ -3,7 +3,7 @@ import Foundation
 /// A program that a test runs and ends.
 ///
 /// It does not use Foundation's `Process` for two reasons. `Process` treats a program that closes inherited descriptors
-/// as ended, as sound servers do, and then blocks all other waits. Programs also inherit the blocked signals of Swift's
+/// as ended, as audio servers do, and then blocks all other waits. Programs also inherit the blocked signals of Swift's
 /// threads, so they could not be terminated.
 final class TestProgram: Sendable {
     private let id: pid_t

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A program that plays a tone on a test's sound server, at the rate at which the server consumes it.
+/// A program that plays a tone on a test's audio server, at the rate at which the server consumes it.
 final class TestTonePlayer: Sendable {
     private let program: TestProgram
 

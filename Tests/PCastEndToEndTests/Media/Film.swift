@@ -9,7 +9,7 @@ struct Film: Sendable {
 
     let file: MediaFile
     let seconds: Int
-    private let pictures: [ArraySlice<UInt8>]
+    private let frames: [ArraySlice<UInt8>]
 
     /// The position in the film at which a frame was found.
     struct Place: Sendable {
@@ -21,9 +21,9 @@ struct Film: Sendable {
         let usualDifference: Double
     }
 
-    static func make(seconds: Int, in place: TestWorkspace) async throws -> Film {
-        let path = place.path("film.mp4")
-        try await place.run(
+    static func make(seconds: Int, in workspace: TestWorkspace) async throws -> Film {
+        let path = workspace.path("film.mp4")
+        try await workspace.run(
             "ffmpeg",
             [
                 "-v", "error", "-nostdin", "-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=\(frameRate)",
@@ -34,22 +34,22 @@ struct Film: Sendable {
                 "-colorspace", "smpte170m", "-color_primaries", "smpte170m", "-color_trc", "smpte170m", "-c:a", "aac",
                 "-b:a", "128k", path,
             ])
-        let file = MediaFile(path: path, place: place)
-        return Film(file: file, seconds: seconds, pictures: try await Self.pictures(of: file, filter: nil))
+        let file = MediaFile(path: path, workspace: workspace)
+        return Film(file: file, seconds: seconds, frames: try await Self.frames(of: file, filter: nil))
     }
 
-    /// The picture of a file that is looked for.
+    /// The frame of a file that is looked for.
     enum Which { case first, last }
 
-    /// Finds the first or the last picture of a file in the film.
+    /// Finds the first or the last frame of a file in the film.
     ///
-    /// - Parameter filter: cuts the picture out of the file's, in FFmpeg's words.
-    func find(_ picture: MediaFile, at which: Which = .last, filter: String? = nil) async throws -> Place {
-        let all = try await Self.pictures(of: picture, filter: filter)
+    /// - Parameter filter: cuts the frame out of the file's, in FFmpeg's words.
+    func find(_ frame: MediaFile, at which: Which = .last, filter: String? = nil) async throws -> Place {
+        let all = try await Self.frames(of: frame, filter: filter)
         guard let searched = which == .first ? all.first : all.last else {
-            throw EndToEndFailure("\(picture.path) holds no picture")
+            throw EndToEndFailure("\(frame.path) holds no frame")
         }
-        let differences = pictures.map { Self.difference($0, searched) }
+        let differences = frames.map { Self.difference($0, searched) }
         let sorted = differences.sorted()
         return Place(
             frame: differences.firstIndex(of: sorted[0])!, difference: sorted[0],
@@ -57,9 +57,9 @@ struct Film: Sendable {
     }
 
     /// The frames are converted at full size, because colors are compared.
-    private static func pictures(of file: MediaFile, filter: String?) async throws -> [ArraySlice<UInt8>] {
+    private static func frames(of file: MediaFile, filter: String?) async throws -> [ArraySlice<UInt8>] {
         let filters = [filter, "format=rgb24"].compactMap(\.self).joined(separator: ",")
-        return try await file.pictures(
+        return try await file.frames(
             width: width, height: height, format: "rgb24", byteCount: width * height * 3, filter: filters)
     }
 

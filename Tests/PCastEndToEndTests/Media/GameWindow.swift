@@ -24,7 +24,7 @@ final class GameWindow: EventSendableDelegate {
     let name: String
     let player: Player
     private let screen = StampScreen()
-    private let told = Awaited<Told>()
+    private let received = Awaited<Told>()
     private let timeline = Mutex<GameTimeline?>(nil)
     private let goal = Mutex<Goal?>(nil)
     private let goalIsTold = DispatchSemaphore(value: 0)
@@ -38,7 +38,7 @@ final class GameWindow: EventSendableDelegate {
         screen.beforeEachFrame { [weak self] in self?.holdDisplay() }
     }
 
-    /// Keeps the first frame of the goal on the screen until the goal is told. A busy machine then cannot show the next
+    /// Keeps the first frame of the goal on the screen until the goal is notified. A busy machine then cannot show the next
     /// frame before the message has come through the queues of the player and the timeline.
     private func holdDisplay() {
         guard let goal = goal.withLock({ $0 }), let captured, captured >= goal.moment,
@@ -56,7 +56,7 @@ final class GameWindow: EventSendableDelegate {
         guard let data = metadata as? TimelineEventMetadata, let id = data.delivery.eventID else { return }
         let reason = data.delivery.reason.map { " \($0)" } ?? ""
         let line = "\(data.type) \(id)\(reason)"
-        told.add(Told(line: line, frame: frame, moment: .now))
+        received.add(Told(line: line, frame: frame, moment: .now))
         if line == Self.goalLine { goalIsTold.signal() }
     }
 
@@ -133,21 +133,21 @@ final class GameWindow: EventSendableDelegate {
         screen.sights.values.dropFirst(goal.withLock { $0 }?.sights ?? 0)
     }
 
-    /// Waits until the goal was told.
+    /// Waits until the goal was notified.
     func seesGoal() async throws {
-        guard await told.first(where: { $0.line == Self.goalLine }) != nil else {
+        guard await received.first(where: { $0.line == Self.goalLine }) != nil else {
             throw EndToEndFailure("\(name): “\(Self.goalLine)” was not told, but \(lines)")
         }
     }
 
     /// The notifications in order.
-    var lines: [String] { told.values.map(\.line) }
+    var lines: [String] { received.values.map(\.line) }
 
     var knowsGoal: Bool { timeline.withLock { $0 }?.shownEvents.contains { $0.id == "goal" } ?? false }
 
-    /// How the goal was told first.
+    /// How the goal was notified first.
     struct GoalSight {
-        /// When it was told.
+        /// When it was notified.
         var moment: WallTime
         /// The number of the frame that was on the screen then.
         var frame: Int
@@ -157,18 +157,18 @@ final class GameWindow: EventSendableDelegate {
         var own: Int
     }
 
-    /// How the goal was told first; nil if it was not told, or no frame of it was shown.
+    /// How the goal was notified first; nil if it was not told, or no frame of it was shown.
     var goalSight: GoalSight? {
         guard let goal = goal.withLock({ $0 })?.moment,
-            let told = told.values.first(where: { $0.line == Self.goalLine }),
-            let frame = told.frame,
+            let received = received.values.first(where: { $0.line == Self.goalLine }),
+            let frame = received.frame,
             let first = sights.first(where: { $0.stamp.captureTime(near: goal) >= goal })
         else { return nil }
         // The source has an even rate, and counts the frames that it leaves out. The goal is between two frames, because
         // capture times are in whole milliseconds on the screen.
         let ahead = (first.stamp.captureTime(near: goal) - goal).seconds * Double(Self.frameRate)
         let number = Int(first.stamp.counter)
-        return GoalSight(moment: told.moment, frame: frame, firstShown: number, own: number - Int(ahead))
+        return GoalSight(moment: received.moment, frame: frame, firstShown: number, own: number - Int(ahead))
     }
 
     /// The frame rate of the game.

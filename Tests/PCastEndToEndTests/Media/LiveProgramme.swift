@@ -13,12 +13,12 @@ struct LiveProgramme: Sendable {
     let began: WallTime
 
     /// Creates the program, of which `head` seconds exist at the beginning, and `seconds` in total.
-    static func make(head: Int, seconds: Int, in place: TestWorkspace) async throws -> LiveProgramme {
-        let raw = place.path("raw.yuv")
+    static func make(head: Int, seconds: Int, in workspace: TestWorkspace) async throws -> LiveProgramme {
+        let raw = workspace.path("raw.yuv")
         try write(seconds * rate, to: raw)
-        let folder = place.path("live")
+        let folder = workspace.path("live")
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        try await place.run(
+        try await workspace.run(
             "ffmpeg",
             [
                 "-v", "error", "-nostdin", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-s",
@@ -28,7 +28,7 @@ struct LiveProgramme: Sendable {
                 "-hls_segment_filename", "\(folder)/s%d.m4s", "-hls_playlist_type", "vod", "\(folder)/main.m3u8",
             ])
         try FileManager.default.removeItem(atPath: raw)
-        let server = try place.start("\(BuiltProgram.peers)/live_hls.py", [folder, "\(head)"])
+        let server = try workspace.start("\(BuiltProgram.peers)/live_hls.py", [folder, "\(head)"])
         let line = try await server.event("live")
         guard let port = line["port"].number, let began = line["began"].number else {
             throw EndToEndFailure("the programme does not begin\n\(server.report)")
@@ -49,8 +49,8 @@ struct LiveProgramme: Sendable {
         guard let last = sights.last else { return nil }
         let rounding = TimeSpan.milliseconds(2)
         let before = sights.dropLast().last.map { Int($0.stamp.counter) }
-        let isLanding = before.map { !(1...5).contains(Int(last.stamp.counter) - $0) } ?? true
-        return moment(of: last) + rounding + (isLanding ? .milliseconds(Int64(1_000 / Self.rate)) : .zero)
+        let isAfterSeek = before.map { !(1...5).contains(Int(last.stamp.counter) - $0) } ?? true
+        return moment(of: last) + rounding + (isAfterSeek ? .milliseconds(Int64(1_000 / Self.rate)) : .zero)
     }
 
     private static func write(_ count: Int, to path: String) throws {

@@ -16,17 +16,19 @@ struct MediaFile: Sendable {
     }
 
     let path: String
-    let place: TestWorkspace
+    let workspace: TestWorkspace
 
     /// Decodes the whole file. Throws if FFmpeg reports any problem.
     func tracks() async throws -> [Track] {
         let fields = "codec_type,codec_name,width,height,nb_read_frames,duration,has_b_frames"
-        let (output, complaints) = try await place.run(
+        let (output, complaints) = try await workspace.run(
             "ffprobe",
             ["-v", "error", "-count_frames", "-show_entries", "stream=\(fields)", "-of", "json=compact=1", path])
         guard complaints.isEmpty else { throw EndToEndFailure("\(path) is not whole: \(complaints)") }
-        guard let told = JSON(line: output.joined()) else { throw EndToEndFailure("ffprobe told nothing of \(path)") }
-        return told["streams"].list.map { track in
+        guard let received = JSON(line: output.joined()) else {
+            throw EndToEndFailure("ffprobe told nothing of \(path)")
+        }
+        return received["streams"].list.map { track in
             Track(
                 kind: track["codec_type"].text ?? "", codec: track["codec_name"].text ?? "",
                 width: Int(track["width"].number ?? 0), height: Int(track["height"].number ?? 0),
@@ -45,7 +47,7 @@ struct MediaFile: Sendable {
 
     /// Returns the mean volume of the audio in dBFS.
     func loudness() async throws -> Double {
-        let messages = try await place.run(
+        let messages = try await workspace.run(
             "ffmpeg", ["-hide_banner", "-nostdin", "-i", path, "-vn", "-af", "volumedetect", "-f", "null", "-"]
         ).messages
         let mark = "mean_volume: "
@@ -57,13 +59,13 @@ struct MediaFile: Sendable {
 
     /// Returns every frame, scaled to a size, in a format of FFmpeg with a number of bytes per frame. The optional
     /// filter is applied before scaling.
-    func pictures(
+    func frames(
         width: Int, height: Int, format: String, byteCount: Int, filter: String? = nil
     ) async throws -> [ArraySlice<UInt8>] {
-        let raw = place.path("pictures-\(UUID().uuidString.prefix(8)).raw")
+        let raw = workspace.path("pictures-\(UUID().uuidString.prefix(8)).raw")
         defer { try? FileManager.default.removeItem(atPath: raw) }
         let filters = [filter, "scale=\(width):\(height):flags=area"].compactMap(\.self).joined(separator: ",")
-        try await place.run(
+        try await workspace.run(
             "ffmpeg",
             [
                 "-v", "error", "-nostdin", "-i", path, "-an", "-vf", filters, "-fps_mode", "passthrough",

@@ -14,12 +14,12 @@ struct StampedProgramme: Sendable {
 
     let address: String
 
-    static func make(seconds: Int, in place: TestWorkspace) async throws -> StampedProgramme {
-        let raw = place.path("raw.yuv")
-        try pictures(seconds * rate).write(to: URL(fileURLWithPath: raw))
-        let folder = place.path("programme")
+    static func make(seconds: Int, in workspace: TestWorkspace) async throws -> StampedProgramme {
+        let raw = workspace.path("raw.yuv")
+        try frames(seconds * rate).write(to: URL(fileURLWithPath: raw))
+        let folder = workspace.path("programme")
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        try await place.run(
+        try await workspace.run(
             "ffmpeg",
             [
                 "-v", "error", "-nostdin", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-s",
@@ -41,7 +41,7 @@ struct StampedProgramme: Sendable {
         bytes.append(try Data(contentsOf: URL(fileURLWithPath: segment)))
         try bytes.write(to: URL(fileURLWithPath: segment))
         guard let python = BuiltProgram.installed("python3") else { throw EndToEndFailure("python3 is not installed") }
-        let server = try place.start(
+        let server = try workspace.start(
             python, ["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", folder])
         let line = await server.output.lines.first { $0.contains("port") } ?? ""
         guard let port = line.split(separator: " ").compactMap({ Int($0) }).first else {
@@ -50,7 +50,7 @@ struct StampedProgramme: Sendable {
         return StampedProgramme(address: "http://127.0.0.1:\(port)/main.m3u8")
     }
 
-    private static func pictures(_ count: Int) -> Data {
+    private static func frames(_ count: Int) -> Data {
         var data = Data()
         let pool = VideoFramePool()
         for index in 0..<count {

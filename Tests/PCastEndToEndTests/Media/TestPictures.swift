@@ -5,9 +5,9 @@ extension MediaFile {
     /// Returns the contents of the time strips of all frames; nil for a frame without a strip. Frames are read with the
     /// given size, whose width must be a multiple of 64.
     func stamps(width: Int = 640, height: Int = 360) async throws -> [TestPatternStamp?] {
-        let pictures = try await pictures(
+        let frames = try await frames(
             width: width, height: height, format: "yuv420p", byteCount: width * height * 3 / 2)
-        return pictures.map { Self.stamp($0, Dimensions(width: width, height: height)) }
+        return frames.map { Self.stamp($0, Dimensions(width: width, height: height)) }
     }
 
     private static func stamp(_ bytes: ArraySlice<UInt8>, _ dimensions: Dimensions) -> TestPatternStamp? {

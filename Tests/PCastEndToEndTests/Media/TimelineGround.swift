@@ -8,40 +8,42 @@ actor TimelineGround {
     static let league = "NHL"
     static let game = "2354717"
 
-    private let place: TestWorkspace
+    private let workspace: TestWorkspace
     private var platform: LocalPlatform
 
-    static func start(in place: TestWorkspace) async throws -> TimelineGround {
-        let platform = try await ChosenPort.find { try await serve(in: place, port: $0) }
-        return TimelineGround(place, platform)
+    static func start(in workspace: TestWorkspace) async throws -> TimelineGround {
+        let platform = try await ChosenPort.find { try await serve(in: workspace, port: $0) }
+        return TimelineGround(workspace, platform)
     }
 
-    private init(_ place: TestWorkspace, _ platform: LocalPlatform) { (self.place, self.platform) = (place, platform) }
+    private init(_ workspace: TestWorkspace, _ platform: LocalPlatform) {
+        (self.workspace, self.platform) = (workspace, platform)
+    }
 
     /// Returns nil if another socket has the port.
-    private static func serve(in place: TestWorkspace, port: Int) async throws -> LocalPlatform? {
-        let program = try place.start(
+    private static func serve(in workspace: TestWorkspace, port: Int) async throws -> LocalPlatform? {
+        let program = try workspace.start(
             BuiltProgram.path("pcast"),
             [
                 "serve", "--listen", "127.0.0.1:\(port)", "--rtc-port", "0", "--application",
-                LocalPlatform.application, "--data", place.path("data"), "--json",
+                LocalPlatform.application, "--data", workspace.path("data"), "--json",
             ])
         guard try await program.listens() != nil else { return nil }
-        return try await LocalPlatform(program, in: place)
+        return try await LocalPlatform(program, in: workspace)
     }
 
     var uri: String { platform.uri }
 
-    func token() async throws -> String { try await place.token(LocalPlatform.application, "--type", "stream") }
+    func token() async throws -> String { try await workspace.token(LocalPlatform.application, "--type", "stream") }
 
     /// Creates a token for viewing one stream. The playout buffer is the minimum time for which its viewer holds
     /// frames, such as `PT1S`; nil for the time that is needed.
     func token(for stream: String, playoutBuffer: String? = nil) async throws -> String {
         let application = LocalPlatform.application
         guard let playoutBuffer else {
-            return try await place.token(application, "--type", "stream", "--stream", stream)
+            return try await workspace.token(application, "--type", "stream", "--stream", stream)
         }
-        return try await place.token(
+        return try await workspace.token(
             application, "--type", "stream", "--stream", stream, "--capability", "playout-buffer=\(playoutBuffer)")
     }
 
@@ -56,7 +58,7 @@ actor TimelineGround {
         platform.program.send(SIGKILL)
         try await platform.program.exitStatus()
         guard let port = platform.uri.split(separator: ":").last.flatMap({ Int($0) }),
-            let next = try await Self.serve(in: place, port: port)
+            let next = try await Self.serve(in: workspace, port: port)
         else { throw EndToEndFailure("\(platform.uri) cannot be listened on again") }
         platform = next
     }
@@ -67,7 +69,7 @@ actor TimelineGround {
     }
 
     func run(_ arguments: [String]) async throws {
-        try await place.run(
+        try await workspace.run(
             BuiltProgram.path("pcast"),
             ["timeline"] + arguments + ["--uri", platform.uri, "--application", LocalPlatform.application, "--json"])
     }
@@ -75,7 +77,7 @@ actor TimelineGround {
     /// Imports earlier events from the lines of a log.
     func bring(_ log: TimelineLog) async throws {
         let lines = log.revisions.map { String(decoding: $0.bytes, as: UTF8.self) + "\n" }.joined()
-        try lines.write(toFile: place.path("past.jsonl"), atomically: true, encoding: .utf8)
-        try await run(["import", Self.league, Self.game, place.path("past.jsonl")])
+        try lines.write(toFile: workspace.path("past.jsonl"), atomically: true, encoding: .utf8)
+        try await run(["import", Self.league, Self.game, workspace.path("past.jsonl")])
     }
 }

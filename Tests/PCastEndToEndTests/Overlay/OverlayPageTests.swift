@@ -11,15 +11,15 @@ extension EndToEnd {
     struct OverlayPageTests {
         @Test("the player continues whatever pages do, and a returning page receives the state")
         func story() async throws {
-            try await TestWorkspace.run { place in
-                let programme = try await StampedProgramme.make(seconds: 60, in: place)
-                let stage = try await OverlayStage(programme)
-                let (player, browser) = (stage.player, try await Browser.start(in: place))
+            try await TestWorkspace.run { workspace in
+                let programme = try await StampedProgramme.make(seconds: 60, in: workspace)
+                let stage = try await OverlayTestSetup(programme)
+                let (player, browser) = (stage.player, try await Browser.start(in: workspace))
                 try await browser.open(stage.address)
                 try await stage.heard(.easeLiveReady)
                 player.volume = 0.4
                 try await stage.heard(.playerVolume)
-                let told = stage.classic.values.count
+                let received = stage.classic.values.count
                 // Another player without an overlay shows what the machine is capable of at this time.
                 let (other, otherScreen) = Self.lonePlayer(of: programme)
                 _ = await otherScreen.sights.first()
@@ -29,10 +29,10 @@ extension EndToEnd {
                 try await observer(stage, browser)
                 try await lies(stage, browser)
 
-                let pictures = stage.screen.sights
-                _ = await pictures.first { _ in pictures.values.count > shown + 60 }
+                let frames = stage.screen.sights
+                _ = await frames.first { _ in frames.values.count > shown + 60 }
                 // Meanwhile the player received no command, and only played.
-                let since = stage.classic.values.dropFirst(told)
+                let since = stage.classic.values.dropFirst(received)
                 #expect(!since.contains { $0.isCommand }, "\(since.filter(\.isCommand))")
                 let gap = Self.longestGap(stage.screen, after: shown)
                 let otherGap = Self.longestGap(otherScreen, after: otherShown)
@@ -41,8 +41,8 @@ extension EndToEnd {
                 other.reset()
                 await other.settled()
 
-                let door = "\(stage.origin)/program/final/status"
-                #expect(try await browser.put("disabled", to: door, token: stage.overlay.controllerToken) == 204)
+                let endpoint = "\(stage.origin)/program/final/status"
+                #expect(try await browser.put("disabled", to: endpoint, token: stage.overlay.controllerToken) == 204)
                 try await browser.wait(for: "wire.closed?.code === 4001")
                 try await browser.wait(
                     for: "document.querySelector('#state').textContent === 'This overlay has ended.'")
@@ -71,7 +71,7 @@ extension EndToEnd {
         }
 
         /// Kills the page's process and loads the page again.
-        private func pageCrash(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func pageCrash(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             let count = stage.classic.values.count
             try await browser.crash()
             let overlay = stage.overlay
@@ -88,7 +88,7 @@ extension EndToEnd {
         }
 
         /// Opens a second page without a token.
-        private func observer(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func observer(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             try await browser.open(stage.viewerAddress, at: "onlooker")
             try await browser.wait(
                 for: "document.querySelector('#state').textContent.includes('Watching only')", at: "onlooker")
@@ -108,7 +108,7 @@ extension EndToEnd {
         }
 
         /// Sends invalid messages, and ten megabytes.
-        private func lies(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func lies(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             let open =
                 "new Promise((done) => { const socket = new WebSocket(location.origin.replace('http', 'ws') + '/bridge/final');"
                 + "socket.onclose = ({ code }) => done(code); socket.onopen = () => { "
@@ -137,13 +137,13 @@ extension EndToEnd {
 
         @Test("a page that hangs causes a warning and then the end of the overlay, and the player continues")
         func silence() async throws {
-            try await TestWorkspace.run { place in
-                let browser = try await Browser.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let browser = try await Browser.start(in: workspace)
                 let configuration = OverlayCore.Configuration(
                     warning: .seconds(2 as Int64), fatal: .seconds(8 as Int64), expectsPages: false,
                     keepAlive: .milliseconds(250))
-                let stage = try await OverlayStage(
-                    try await StampedProgramme.make(seconds: 60, in: place), configuration: configuration)
+                let stage = try await OverlayTestSetup(
+                    try await StampedProgramme.make(seconds: 60, in: workspace), configuration: configuration)
                 try await browser.open(stage.address)
                 try await stage.heard(.easeLiveReady)
                 let count = stage.classic.values.count
@@ -157,7 +157,7 @@ extension EndToEnd {
                 #expect(errors.map(\.level) == [.warning, .fatal])
                 #expect(errors.allSatisfy { $0.component == .bridgeConnectivity })
                 #expect(stage.overlay.phase == .destroyed && stage.overlay.status == .enabled)
-                try await stage.seen("another picture") { _ in true }
+                try await stage.seen("another frame") { _ in true }
                 #expect(stage.player.state.isPlaying)
                 try await browser.crash()
                 try await browser.end()

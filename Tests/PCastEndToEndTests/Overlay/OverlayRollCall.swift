@@ -5,7 +5,7 @@ import Testing
 
 /// Causes messages, and checks how often each observer received them and what a page sent and received.
 final class OverlayRollCall {
-    let audience: OverlayAudience
+    let audience: OverlayListeners
     private let overlay: Overlay
     private let browser: Browser
     private let page: String
@@ -13,7 +13,7 @@ final class OverlayRollCall {
     /// The messages that arrived as expected.
     private(set) var present: Set<OverlayMessage.Name> = []
 
-    init(_ audience: OverlayAudience, of overlay: Overlay, _ browser: Browser, page: String = "main") {
+    init(_ audience: OverlayListeners, of overlay: Overlay, _ browser: Browser, page: String = "main") {
         (self.audience, self.overlay, self.browser, self.page) = (audience, overlay, browser, page)
     }
 
@@ -45,16 +45,16 @@ final class OverlayRollCall {
     }
 
     /// Expects that each message occurred once, whatever else occurred.
-    func expectOnce(_ names: [OverlayMessage.Name], since mark: OverlayAudience.Mark) {
+    func expectOnce(_ names: [OverlayMessage.Name], since mark: OverlayListeners.Mark) {
         for name in names { expectOnce(name, since: mark) { $0.name == name } }
     }
 
-    func expectOnce(_ message: OverlayMessage, since mark: OverlayAudience.Mark) {
+    func expectOnce(_ message: OverlayMessage, since mark: OverlayListeners.Mark) {
         expectOnce(message.name, since: mark) { $0 == message }
     }
 
     private func expectOnce(
-        _ name: OverlayMessage.Name, since mark: OverlayAudience.Mark, _ matches: (OverlayMessage) -> Bool
+        _ name: OverlayMessage.Name, since mark: OverlayListeners.Mark, _ matches: (OverlayMessage) -> Bool
     ) {
         for (kind, messages) in audience.heard(since: mark) {
             let count = messages.count(where: matches)
@@ -64,7 +64,7 @@ final class OverlayRollCall {
     }
 
     /// Expects times of frames in their order, none of them twice.
-    func expectTimes(since mark: OverlayAudience.Mark) {
+    func expectTimes(since mark: OverlayListeners.Mark) {
         for (kind, messages) in audience.heard(since: mark) {
             let times = messages.filter { $0.name == .playerTime }
             #expect(!times.isEmpty && Set(times).count == times.count, "\(kind)")

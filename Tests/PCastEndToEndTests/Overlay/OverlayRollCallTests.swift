@@ -12,16 +12,16 @@ extension EndToEnd {
     struct OverlayRollCallTests {
         @Test("each notification arrives once at each kind of observer, and none is echoed to the page")
         func allNotifications() async throws {
-            try await TestWorkspace.run { place in
-                let browser = try await Browser.start(in: place)
-                let stage = try await OverlayStage(try await StampedProgramme.make(seconds: 60, in: place))
+            try await TestWorkspace.run { workspace in
+                let browser = try await Browser.start(in: workspace)
+                let stage = try await OverlayTestSetup(try await StampedProgramme.make(seconds: 60, in: workspace))
                 let roll = OverlayRollCall(stage.audience, of: stage.overlay, browser)
                 try await Self.player(stage, roll)
                 try await Self.page(stage, roll, browser)
                 try await Self.requests(stage, roll, browser)
                 try await Self.application(stage, roll, browser)
                 try await Self.secondScreen(stage, roll, browser)
-                try await Self.errors(stage, roll, browser, place)
+                try await Self.errors(stage, roll, browser, workspace)
                 #expect(OverlayMessage.Name.allCases.filter { !roll.present.contains($0) } == [])
                 // Both kinds of observers received the same times, and none twice in a row.
                 let heard = stage.audience.heard(since: .init(classic: 0, typed: 0)).map { heard in
@@ -36,8 +36,8 @@ extension EndToEnd {
 
         /// Checks the player alone, before there is a page. It is paused afterwards, so that all later messages have a
         /// cause.
-        private static func player(_ stage: OverlayStage, _ roll: OverlayRollCall) async throws {
-            let start = OverlayAudience.Mark(classic: 0, typed: 0)
+        private static func player(_ stage: OverlayTestSetup, _ roll: OverlayRollCall) async throws {
+            let start = OverlayListeners.Mark(classic: 0, typed: 0)
             let wanted: Set<OverlayMessage.Name> = [.playerReady, .playerMetadata, .playerTime, .playerState]
             try await stage.audience.wait(for: "the player", since: start) {
                 Set($0.map(\.name)).isSuperset(of: wanted)
@@ -55,7 +55,7 @@ extension EndToEnd {
         }
 
         /// A page connects and receives the current state.
-        private static func page(_ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser) async throws {
+        private static func page(_ stage: OverlayTestSetup, _ roll: OverlayRollCall, _ browser: Browser) async throws {
             // A page that has not announced that it listens receives nothing before its welcome.
             let silent = "window.silent = new WebSocket(location.origin.replace('http', 'ws') + '/bridge/final')"
             try await roll.call(
@@ -92,7 +92,7 @@ extension EndToEnd {
 
         /// A person's requests through the page, while the player is paused.
         private static func requests(
-            _ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser
+            _ stage: OverlayTestSetup, _ roll: OverlayRollCall, _ browser: Browser
         ) async throws {
             let (overlay, player) = (stage.overlay, stage.player)
             try await roll.call(
@@ -117,7 +117,7 @@ extension EndToEnd {
                 "silence", hears: [.bridgeMute, .playerMute], sent: ["player.mute"], received: ["player.mute"]
             ) { try await browser.click("#mute") }
             try await roll.call(
-                "a smaller picture", hears: [.bridgeVideoScale, .playerVideoScale], sent: ["player.videoscale"],
+                "a smaller frame", hears: [.bridgeVideoScale, .playerVideoScale], sent: ["player.videoscale"],
                 received: ["player.videoscale"]
             ) { try await browser.click("#squeeze") }
             try await roll.call(
@@ -142,7 +142,7 @@ extension EndToEnd {
 
         /// Messages of the application in each way of posting, and the producer's message.
         private static func application(
-            _ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser
+            _ stage: OverlayTestSetup, _ roll: OverlayRollCall, _ browser: Browser
         ) async throws {
             try await roll.call("a message, classic", hears: [.appMessage], received: ["poll.opened"]) {
                 stage.center.post(
@@ -157,8 +157,8 @@ extension EndToEnd {
                 "a volume, in the player", hears: [.playerVolume], received: ["player.volume"]
             ) { stage.player.volume = 0.7 }
             try await roll.call("hidden", hears: [.bridgeAppStatus], received: ["app.status"]) {
-                let door = "\(stage.origin)/program/final/status"
-                let status = try await browser.put("hidden", to: door, token: stage.overlay.controllerToken)
+                let endpoint = "\(stage.origin)/program/final/status"
+                let status = try await browser.put("hidden", to: endpoint, token: stage.overlay.controllerToken)
                 #expect(status == 204)
             }
             try await roll.call("enabled, by the page", hears: [.bridgeAppStatus], sent: ["app.status"]) {
@@ -170,9 +170,9 @@ extension EndToEnd {
         /// Checks a page of a second screen: its requests are performed by the first one's player, and received at
         /// both.
         private static func secondScreen(
-            _ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser
+            _ stage: OverlayTestSetup, _ roll: OverlayRollCall, _ browser: Browser
         ) async throws {
-            let audience = await OverlayAudience()
+            let audience = await OverlayListeners()
             let bridge = "\(stage.origin.replacing("http", with: "ws"))/bridge/final"
             let screen = try Overlay(
                 program: "screen",
@@ -184,15 +184,15 @@ extension EndToEnd {
             let port = try #require(await opened.first())
             let start = audience.mark
             screen.load()
-            let told: [OverlayMessage.Name] = [
+            let received: [OverlayMessage.Name] = [
                 .playerReady, .playerState, .playerTime, .playerVolume, .playerMute, .playerSpeed, .playerVideoScale,
                 .playerStage,
             ]
             try await audience.wait(for: "the first screen", since: start) {
-                Set($0.map(\.name)).isSuperset(of: told)
+                Set($0.map(\.name)).isSuperset(of: received)
             }
             let second = OverlayRollCall(audience, of: screen, browser, page: "screen")
-            second.expectOnce(told, since: start)
+            second.expectOnce(received, since: start)
             try await second.call(
                 "a page of the second screen", hears: [.bridgeReady, .easeLiveReady],
                 sent: ["bridge.ready", "app.ready"],
@@ -202,10 +202,10 @@ extension EndToEnd {
                 ]
             ) { try await browser.open(site.address(of: screen, port: port), at: "screen") }
             try await roll.call(
-                "sound again, by the second screen", hears: [.bridgeMute, .playerMute], received: ["player.mute"]
+                "audio again, by the second screen", hears: [.bridgeMute, .playerMute], received: ["player.mute"]
             ) {
                 try await second.call(
-                    "sound again", hears: [.bridgeMute, .playerMute], sent: ["player.mute"], received: ["player.mute"]
+                    "audio again", hears: [.bridgeMute, .playerMute], sent: ["player.mute"], received: ["player.mute"]
                 ) { try await browser.click("#mute", at: "screen") }
             }
             #expect(!stage.player.muted)
@@ -217,7 +217,7 @@ extension EndToEnd {
         }
 
         private static func errors(
-            _ stage: OverlayStage, _ roll: OverlayRollCall, _ browser: Browser, _ place: TestWorkspace
+            _ stage: OverlayTestSetup, _ roll: OverlayRollCall, _ browser: Browser, _ workspace: TestWorkspace
         ) async throws {
             try await roll.call(
                 "an error of the page", hears: [.easeLiveError], sent: ["app.error"], received: ["easelive.error"]
@@ -228,7 +228,7 @@ extension EndToEnd {
             try await roll.call(
                 "what cannot be played", hears: [.playerError, .easeLiveError], received: ["easelive.error"],
                 passing: [.playerState]
-            ) { stage.player.set(video: Video(place.path("nothing.mp4")), play: true) }
+            ) { stage.player.set(video: Video(workspace.path("nothing.mp4")), play: true) }
         }
     }
 }

@@ -15,10 +15,10 @@ extension EndToEnd {
 
         @Test("a person controls the player through the page, and every observer receives every message once")
         func story() async throws {
-            try await TestWorkspace.run { place in
-                let programme = try await StampedProgramme.make(seconds: 60, in: place)
-                let stage = try await OverlayStage(programme)
-                let (player, browser) = (stage.player, try await Browser.start(in: place))
+            try await TestWorkspace.run { workspace in
+                let programme = try await StampedProgramme.make(seconds: 60, in: workspace)
+                let stage = try await OverlayTestSetup(programme)
+                let (player, browser) = (stage.player, try await Browser.start(in: workspace))
                 try await browser.open(stage.address)
                 try await stage.heard(.easeLiveReady)
                 #expect(stage.count(.bridgeReady) == 1 && stage.count(.playerReady) == 1)
@@ -29,7 +29,7 @@ extension EndToEnd {
                 try await stageInput(stage, browser)
                 try await goingAbout(stage, browser)
                 try await speed(stage, browser)
-                try await sound(stage, browser)
+                try await audio(stage, browser)
                 try await language(stage, browser)
                 try await messages(stage, browser)
                 try await scale(stage, browser)
@@ -37,7 +37,7 @@ extension EndToEnd {
                     try await browser.screenshot("\(folder)/overlay.png")
                 }
                 try await wire(stage, browser)
-                try await ends(stage, browser, place)
+                try await ends(stage, browser, workspace)
                 #expect(player.state == .idle)
                 try await expectTwins(stage)
                 #expect(try await browser.problems() == [])
@@ -49,16 +49,16 @@ extension EndToEnd {
         // MARK: The chapters
 
         /// The stream's metadata, from a box in one of its fragments.
-        private func metadata(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func metadata(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             guard case .playerMetadata(let text) = try await stage.heard(.playerMetadata),
-                let told = JSON(line: text)
+                let received = JSON(line: text)
             else { return }
-            #expect(told["source"].text == "emsg" && told["name"].text == "urn:score")
+            #expect(received["source"].text == "emsg" && received["name"].text == "urn:score")
             try await browser.wait(for: "document.querySelector('#home-score').textContent === '1'")
         }
 
         /// Times arrive a few times per second, and are those of the displayed frame.
-        private func time(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func time(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             try await browser.wait(for: "wire.received.filter((m) => m.event === 'player.time').length >= 8")
             let times = try await browser.evaluate(
                 "wire.received.filter((m) => m.event === 'player.time').map((m) => m.metadata.timecode)")
@@ -70,7 +70,7 @@ extension EndToEnd {
             try await stage.heard(.playerState) { $0 == .playerState(.paused) }
             await stage.player.settled()
             try await browser.wait(for: "document.querySelector('#state').textContent === 'Paused'")
-            try await expectPicture(stage, browser)
+            try await expectFrame(stage, browser)
             let first = StampedProgramme.began.millisecondsSinceEpoch
             let range = try await browser.evaluate(
                 "(({ initialTimecode, maxTimecode }) => [initialTimecode, maxTimecode])"
@@ -79,7 +79,7 @@ extension EndToEnd {
         }
 
         /// Expects that the page shows the time of the displayed frame.
-        private func expectPicture(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func expectFrame(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             let period = 1_000 / StampedProgramme.rate
             let shown = StampedProgramme.began.millisecondsSinceEpoch + Int64(stage.stamp * period)
             try await browser.wait(
@@ -87,7 +87,7 @@ extension EndToEnd {
         }
 
         /// Clicks and swipes on the stage.
-        private func stageInput(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func stageInput(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             try await browser.drag(from: (600, 300), to: (600, 300))
             try await stage.heard(.bridgeStage) { $0 == .bridgeStage(.hidden) }
             try await stage.heard(.playerStage) { $0 == .playerStage(.hidden) }
@@ -100,7 +100,7 @@ extension EndToEnd {
         }
 
         /// Seeks by an event of the program and by the bar, after which playback continues.
-        private func goingAbout(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func goingAbout(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             let goal = StampedProgramme.began.millisecondsSinceEpoch + 12_000
             stage.center.post(
                 name: OverlayNotificationKeys.appMessage, object: nil,
@@ -115,10 +115,10 @@ extension EndToEnd {
             try await browser.click("#event-list button")
             try await stage.heard(.bridgeTime) { $0 == .bridgeTime(goal) }
             let screen = stage.screen
-            _ = await screen.sights.first { abs(Int($0.stamp.counter) - OverlayStage.stamp(at: goal)) <= 1 }
+            _ = await screen.sights.first { abs(Int($0.stamp.counter) - OverlayTestSetup.stamp(at: goal)) <= 1 }
             try await browser.wait(for: "Math.abs(document.querySelector('#clock').dataset.timecode - \(goal)) <= 60")
             await stage.player.settled()
-            try await expectPicture(stage, browser)
+            try await expectFrame(stage, browser)
 
             try await browser.slide("#seek", to: 0.5)
             try await stage.heard(.bridgeTime) { message in
@@ -134,7 +134,7 @@ extension EndToEnd {
         }
 
         /// Plays at double and half speed, measured by the numbers of the frames.
-        private func speed(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func speed(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             // Each speed is reported before the next one is selected. Otherwise the report would reset the page.
             func choose(_ key: String, _ speed: Double) async throws {
                 let count = stage.classic.values.count
@@ -146,52 +146,52 @@ extension EndToEnd {
             }
             try await choose("ArrowDown", 1.5)
             try await choose("ArrowDown", 2)
-            let fast = await Self.measuredRate(stage, pictures: 28)
+            let fast = await Self.measuredRate(stage, frames: 28)
             #expect((1.4...2.8).contains(fast), "\(fast)")
             for speed in [1.5, 1, 0.5] { try await choose("ArrowUp", speed) }
-            let slow = await Self.measuredRate(stage, pictures: 14)
+            let slow = await Self.measuredRate(stage, frames: 14)
             #expect((0.3...0.7).contains(slow), "\(slow)")
             #expect(try await browser.evaluate("document.querySelector('#speed').value").text == "0.5")
         }
 
         /// Returns the measured playback rate. The first frames were on their way already.
-        private static func measuredRate(_ stage: OverlayStage, pictures: Int) async -> Double {
+        private static func measuredRate(_ stage: OverlayTestSetup, frames: Int) async -> Double {
             let sights = stage.screen.sights
             let start = sights.values.count
-            _ = await sights.first { _ in sights.values.count > start + pictures + 2 }
-            let seen = Array(sights.values.dropFirst(start + 2).prefix(pictures))
+            _ = await sights.first { _ in sights.values.count > start + frames + 2 }
+            let seen = Array(sights.values.dropFirst(start + 2).prefix(frames))
             guard let first = seen.first, let last = seen.last else { return 0 }
             let passed = Double(Int(last.stamp.counter) - Int(first.stamp.counter)) / Double(StampedProgramme.rate)
             return passed / (last.shown - first.shown).seconds
         }
 
         /// Sets half the volume and mutes, measured by the audio.
-        private func sound(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func audio(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             let tone = stage.tone
-            func settle() async throws -> Double {
+            func measureSettled() async throws -> Double {
                 let (count, sights) = (tone.frames, stage.screen.sights)
                 _ = await sights.first { _ in tone.frames > count + 3 }
                 return tone.level
             }
-            let full = try await settle()
+            let full = try await measureSettled()
             #expect(full > 0.01)
             try await browser.slide("#volume", to: 0.5)
             try await stage.heard(.playerVolume) { message in
                 if case .playerVolume(let volume) = message { (40...60).contains(volume) } else { false }
             }
-            let half = try await settle()
+            let half = try await measureSettled()
             #expect((0.35...0.65).contains(half / full), "\(half) of \(full)")
             try await browser.click("#mute")
             try await stage.heard(.bridgeMute) { $0 == .bridgeMute(true) }
             try await stage.heard(.playerMute) { $0 == .playerMute(true) }
-            #expect(try await settle() == 0)
+            #expect(try await measureSettled() == 0)
             try await browser.click("#mute")
             try await stage.heard(.playerMute) { $0 == .playerMute(false) }
-            #expect(try await settle() > 0)
+            #expect(try await measureSettled() > 0)
         }
 
         /// Changes the language by the application and by a person.
-        private func language(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func language(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             stage.center.post(OverlayNotification(.appLanguage("de")), subject: stage.overlay)
             try await browser.wait(for: "document.querySelector('#state').textContent === 'Läuft'")
             try await stage.heard(.bridgeLanguage) { $0 == .bridgeLanguage("de", available: ["en", "de", "es"]) }
@@ -202,7 +202,7 @@ extension EndToEnd {
         }
 
         /// Sends messages in both directions.
-        private func messages(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func messages(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             stage.overlay.post(.appMessage(#"{"text":"Half time in two minutes"}"#))
             try await browser.wait(for: "document.querySelector('#message').textContent === 'Half time in two minutes'")
             try await browser.evaluate(
@@ -212,7 +212,7 @@ extension EndToEnd {
         }
 
         /// Scales the video, checked by the displayed frames.
-        private func scale(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func scale(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             try await browser.click("#squeeze")
             let wanted = VideoScale(scaleX: 0.7, scaleY: 0.7, pivotX: 0, pivotY: 0, duration: 300)
             try await stage.heard(.bridgeVideoScale) { $0 == .bridgeVideoScale(wanted) }
@@ -236,7 +236,7 @@ extension EndToEnd {
         }
 
         /// Expects that there was no message without a cause.
-        private func wire(_ stage: OverlayStage, _ browser: Browser) async throws {
+        private func wire(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
             let said = try await browser.evaluate(Self.said).list.compactMap(\.text)
             let expected = [
                 "bridge.ready", "app.ready", "stage.clicked", "stage.clicked", "stage.swipe", "player.time",
@@ -257,15 +257,15 @@ extension EndToEnd {
         }
 
         /// Sets the status through the producer's endpoint, and plays unplayable media.
-        private func ends(_ stage: OverlayStage, _ browser: Browser, _ place: TestWorkspace) async throws {
-            let (door, token) = ("\(stage.origin)/program/final/status", stage.overlay.controllerToken)
-            #expect(try await browser.put("hidden", to: door, token: "wrong") == 401)
-            #expect(try await browser.put("hidden", to: door, token: token) == 204)
+        private func ends(_ stage: OverlayTestSetup, _ browser: Browser, _ workspace: TestWorkspace) async throws {
+            let (endpoint, token) = ("\(stage.origin)/program/final/status", stage.overlay.controllerToken)
+            #expect(try await browser.put("hidden", to: endpoint, token: "wrong") == 401)
+            #expect(try await browser.put("hidden", to: endpoint, token: token) == 204)
             try await stage.heard(.bridgeAppStatus) { $0 == .bridgeAppStatus(.hidden) }
             try await browser.wait(for: "!document.querySelector('#score').checkVisibility()")
-            #expect(try await browser.put("enabled", to: door, token: token) == 204)
+            #expect(try await browser.put("enabled", to: endpoint, token: token) == 204)
             try await browser.wait(for: "document.querySelector('#score').checkVisibility()")
-            stage.player.set(video: Video(place.path("nothing.mp4")), play: true)
+            stage.player.set(video: Video(workspace.path("nothing.mp4")), play: true)
             try await stage.heard(.playerError)
             try await stage.heard(.easeLiveError)
             try await stage.heard(.playerState) { $0 == .playerState(.stopped) }
@@ -273,7 +273,7 @@ extension EndToEnd {
         }
 
         /// Expects that observers of both kinds received the same messages in the same order, and all 26 kinds.
-        private func expectTwins(_ stage: OverlayStage) async throws {
+        private func expectTwins(_ stage: OverlayTestSetup) async throws {
             let names = Set(stage.classic.values.map(\.name))
             let missing = OverlayMessage.Name.allCases.filter { !names.contains($0) }
             #expect(missing == [])

@@ -29,27 +29,27 @@ extension EndToEnd {
 
         @Test("the page shows events up to the displayed frame, and withdraws them on seeks")
         func story() async throws {
-            try await TestWorkspace.run { place in
-                let programme = try await LiveProgramme.make(head: 40, seconds: 190, in: place)
-                let ground = try await TimelineGround.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let programme = try await LiveProgramme.make(head: 40, seconds: 190, in: workspace)
+                let ground = try await TimelineGround.start(in: workspace)
                 let log = try Self.past(of: programme)
-                try await Self.describe(ground, place)
+                try await Self.describe(ground, workspace)
                 try await ground.bring(log)
-                let stage = try await OverlayStage(StampedProgramme(address: programme.address))
+                let stage = try await OverlayTestSetup(StampedProgramme(address: programme.address))
                 let timeline = GameTimeline(
                     TimelineConfiguration(leagueName: TimelineGround.league, gameId: TimelineGround.game),
                     player: stage.player,
                     source: TimelinePlatform(uri: await ground.uri, token: try await ground.token()))
                 stage.overlay.use(TimelineOverlayPlugin(timeline))
                 try await timeline.subscribeEvents()
-                let browser = try await Browser.start(in: place)
+                let browser = try await Browser.start(in: workspace)
                 try await browser.open(stage.address)
                 try await stage.heard(.easeLiveReady)
                 try await browser.evaluate(Self.watch)
                 try await browser.wait(for: "document.querySelector('#home-name').textContent === 'BER'")
                 try await agrees(timeline, browser)
 
-                try await live(ground, place, browser)
+                try await live(ground, workspace, browser)
                 try await goingAbout(stage, programme, timeline, browser)
                 try await reload(timeline, stage, browser)
                 try await stage.player.seekToLiveEdge()
@@ -69,12 +69,12 @@ extension EndToEnd {
 
         // MARK: The feed
 
-        private static func describe(_ ground: TimelineGround, _ place: TestWorkspace) async throws {
+        private static func describe(_ ground: TimelineGround, _ workspace: TestWorkspace) async throws {
             let info = #"""
                 {"venue_name":"Eisstadion","teams":[{"type":"home","code":"BER","name":"Berlin"},
                 {"type":"visitor","code":"ZRH","name":"Zürich"}]}
                 """#
-            let (file, nothing) = (place.path("info.json"), place.path("nothing.jsonl"))
+            let (file, nothing) = (workspace.path("info.json"), workspace.path("nothing.jsonl"))
             try info.write(toFile: file, atomically: true, encoding: .utf8)
             try "".write(toFile: nothing, atomically: true, encoding: .utf8)
             try await ground.run(["import", TimelineGround.league, TimelineGround.game, nothing, "--info", file])
@@ -126,13 +126,13 @@ extension EndToEnd {
         }
 
         /// Events that happen now are shown with their frame.
-        private func live(_ ground: TimelineGround, _ place: TestWorkspace, _ browser: Browser) async throws {
+        private func live(_ ground: TimelineGround, _ workspace: TestWorkspace, _ browser: Browser) async throws {
             try await ground.add("--id", "now", "--type", "goal", "--team", "home", "--description", "Now!")
             try await browser.wait(for: "standing.has('now')")
             // For another sport the board shows the known fields as they are written.
             let event = #"{"type":"fine_leg","scorecard":{"total":{"home":"5/1","visitor":"0"},"overs":"0.4"}}"#
-            try event.write(toFile: place.path("event.json"), atomically: true, encoding: .utf8)
-            try await ground.add("--id", "cricket", "--event", place.path("event.json"))
+            try event.write(toFile: workspace.path("event.json"), atomically: true, encoding: .utf8)
+            try await ground.add("--id", "cricket", "--event", workspace.path("event.json"))
             try await browser.wait(for: "standing.has('cricket')")
             try await browser.wait(for: "document.querySelector('#home-score').textContent === '5/1'")
             try await browser.wait(
@@ -141,7 +141,7 @@ extension EndToEnd {
 
         /// Seeks back in the game, after which no later events are in the list or on the board.
         private func goingAbout(
-            _ stage: OverlayStage, _ programme: LiveProgramme, _ timeline: GameTimeline, _ browser: Browser
+            _ stage: OverlayTestSetup, _ programme: LiveProgramme, _ timeline: GameTimeline, _ browser: Browser
         ) async throws {
             stage.player.pause()
             for (second, score) in [(9.0, "2"), (2.0, "1"), (21.0, "4"), (0.5, "0"), (14.2, "3")] {
@@ -159,7 +159,7 @@ extension EndToEnd {
         }
 
         /// Reloads the page, which then has the viewer's events.
-        private func reload(_ timeline: GameTimeline, _ stage: OverlayStage, _ browser: Browser) async throws {
+        private func reload(_ timeline: GameTimeline, _ stage: OverlayTestSetup, _ browser: Browser) async throws {
             // The tab keeps its token.
             try await browser.open(stage.viewerAddress)
             try await browser.wait(for: "document.querySelector('#home-name').textContent === 'BER'")
@@ -190,7 +190,7 @@ extension EndToEnd {
 
         /// Expects that each event appeared on the page after its frame was displayed.
         private func expectNothingEarly(
-            _ stage: OverlayStage, _ programme: LiveProgramme, _ timeline: GameTimeline, _ browser: Browser
+            _ stage: OverlayTestSetup, _ programme: LiveProgramme, _ timeline: GameTimeline, _ browser: Browser
         ) async throws {
             let gates = Dictionary(
                 timeline.shownEvents.compactMap { event in event.id.flatMap { id in event.moment.map { (id, $0) } } },

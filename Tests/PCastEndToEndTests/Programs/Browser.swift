@@ -9,8 +9,8 @@ final class Browser: Sendable {
     private init(_ program: RunningProgram) { self.program = program }
 
     /// Starts the browser, and returns when it accepts commands.
-    static func start(in place: TestWorkspace) async throws -> Browser {
-        let program = try place.start("\(BuiltProgram.peers)/chromium_hand.py", [], hears: true)
+    static func start(in workspace: TestWorkspace) async throws -> Browser {
+        let program = try workspace.start("\(BuiltProgram.peers)/chromium_hand.py", [], hears: true)
         guard await program.output.lines.first(where: { $0 == "ready" }) != nil else {
             throw EndToEndFailure("the browser is not ready\n\(program.report)")
         }
@@ -18,7 +18,7 @@ final class Browser: Sendable {
     }
 
     func end() async throws {
-        try program.tell(#"{"do":"end"}"#)
+        try program.notify(#"{"do":"end"}"#)
         try await program.exitStatus()
     }
 
@@ -28,7 +28,7 @@ final class Browser: Sendable {
         var order = fields
         (order["id"], order["do"]) = (id, what)
         let data = try JSONSerialization.data(withJSONObject: order)
-        try program.tell(String(decoding: data, as: UTF8.self))
+        try program.notify(String(decoding: data, as: UTF8.self))
         let answer = try await program.event("answer") { $0["id"].number == Double(id) }
         if let error = answer["error"].text { throw EndToEndFailure("\(what) \(fields): \(error)") }
         return answer["value"]

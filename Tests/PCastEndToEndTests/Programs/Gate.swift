@@ -10,7 +10,7 @@ struct Gate: Sendable {
         guard let target = URLComponents(string: platform.uri), let host = target.host, let port = target.port else {
             throw EndToEndFailure("\(platform.uri) is no address")
         }
-        let program = try platform.place.start("\(BuiltProgram.peers)/gate.py", ["--to", "\(host):\(port)"])
+        let program = try platform.workspace.start("\(BuiltProgram.peers)/gate.py", ["--to", "\(host):\(port)"])
         guard let own = try await program.event("listening")["port"].number else {
             throw EndToEndFailure("the gate does not tell where it listens")
         }

@@ -14,27 +14,28 @@ struct ImpairedPlatform: Sendable {
 
     /// Starts a platform with a network that can be impaired. The steps are its successive conditions, as `--step`
     /// accepts them.
-    static func start(in place: TestWorkspace, steps: [String]) async throws -> ImpairedPlatform {
-        try await ChosenPort.find(count: 2) { try await start(in: place, steps: steps, port: $0) }
+    static func start(in workspace: TestWorkspace, steps: [String]) async throws -> ImpairedPlatform {
+        try await ChosenPort.find(count: 2) { try await start(in: workspace, steps: steps, port: $0) }
     }
 
     /// Starts both with two consecutive ports; nil if another socket has one of them at one of the addresses.
-    private static func start(in place: TestWorkspace, steps: [String], port: Int) async throws -> ImpairedPlatform? {
-        let program = try place.pcast(
+    private static func start(in workspace: TestWorkspace, steps: [String], port: Int) async throws -> ImpairedPlatform?
+    {
+        let program = try workspace.pcast(
             "serve", "--listen", "\(good):\(port)", "--rtc-port", "\(port + 1)", "--advertise", bad, "--application",
             LocalPlatform.application, limit: .longestSuite)
         guard try await program.listens() != nil else { return nil }
         var arguments = ["impair", "--exempt", good, "--delay", "10ms", "--json"]
         for number in [port, port + 1] { arguments += ["--listen", "\(bad):\(number)", "--to", "\(good):\(number)"] }
         for step in steps { arguments += ["--step", step] }
-        let proxy = try place.start(BuiltProgram.path("pcast-bench"), arguments, limit: .longestSuite)
+        let proxy = try workspace.start(BuiltProgram.path("pcast-bench"), arguments, limit: .longestSuite)
         guard try await proxy.listens() != nil else {
             try await program.end()
             return nil
         }
         let goodURI = "http://\(good):\(port)"
         return ImpairedPlatform(
-            platform: LocalPlatform(program, uri: goodURI, in: place), proxy: proxy,
+            platform: LocalPlatform(program, uri: goodURI, in: workspace), proxy: proxy,
             badURI: "http://\(bad):\(port)")
     }
 
@@ -56,10 +57,10 @@ extension RunningProgram {
     func quality(
         _ status: String, _ reason: String, since time: Date, within limit: Duration = .timeout
     ) async throws -> Double {
-        let told = try await self.event("dataQuality", within: limit) { event in
+        let received = try await self.event("dataQuality", within: limit) { event in
             event["status"].text == status && event["reason"].text == reason
                 && ((try? event.time).map { $0 >= time } ?? false)
         }
-        return try told.time.timeIntervalSince(time)
+        return try received.time.timeIntervalSince(time)
     }
 }

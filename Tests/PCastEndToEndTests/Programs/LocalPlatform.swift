@@ -6,22 +6,22 @@ struct LocalPlatform: Sendable {
 
     let program: RunningProgram
     let uri: String
-    let place: TestWorkspace
+    let workspace: TestWorkspace
 
     /// Starts `pcast serve` on free ports of loopback, with additional options.
     static func start(
-        in place: TestWorkspace, _ options: [String] = [], limit: Duration = .longestRun
+        in workspace: TestWorkspace, _ options: [String] = [], limit: Duration = .longestRun
     ) async throws -> LocalPlatform {
         let arguments = [
             "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", application, "--json",
         ]
-        let program = try place.start(BuiltProgram.path("pcast"), arguments + options, limit: limit)
-        return try await LocalPlatform(program, in: place)
+        let program = try workspace.start(BuiltProgram.path("pcast"), arguments + options, limit: limit)
+        return try await LocalPlatform(program, in: workspace)
     }
 
-    init(_ program: RunningProgram, in place: TestWorkspace) async throws {
+    init(_ program: RunningProgram, in workspace: TestWorkspace) async throws {
         self.program = program
-        self.place = place
+        self.workspace = workspace
         guard let uri = try await program.event("listening")["uri"].text else {
             throw EndToEndFailure("the platform does not tell where it listens")
         }
@@ -29,9 +29,9 @@ struct LocalPlatform: Sendable {
     }
 
     /// Creates a platform that was started otherwise and reported its address.
-    init(_ program: RunningProgram, uri: String, in place: TestWorkspace) {
+    init(_ program: RunningProgram, uri: String, in workspace: TestWorkspace) {
         self.program = program
-        self.place = place
+        self.workspace = workspace
         self.uri = uri
     }
 
@@ -51,7 +51,7 @@ struct LocalPlatform: Sendable {
 
     /// Ends a stream as its application's backend does.
     func end(_ stream: String, reason: String = "ended") async throws {
-        try await place.run(
+        try await workspace.run(
             BuiltProgram.path("pcast"),
             ["streams", "end", stream, "--reason", reason, "--uri", uri, "--application", Self.application])
     }
@@ -60,7 +60,7 @@ struct LocalPlatform: Sendable {
     func startLightViewers(_ count: Int, of stream: String) async throws -> RunningProgram {
         let token = try await viewingToken(stream)
         return try await ChosenPort.find(count: count) { port -> RunningProgram? in
-            let viewers = try place.start(
+            let viewers = try workspace.start(
                 "/usr/bin/env",
                 [
                     "PCAST_BENCH_VIEWING_TOKEN=\(token)", try BuiltProgram.path("pcast-bench"), "light-viewers",
@@ -87,11 +87,11 @@ struct LocalPlatform: Sendable {
         return count
     }
 
-    func publishingToken() async throws -> String { try await place.token(Self.application, "--type", "publish") }
+    func publishingToken() async throws -> String { try await workspace.token(Self.application, "--type", "publish") }
 
-    func authenticationToken() async throws -> String { try await place.token(Self.application, "--type", "auth") }
+    func authenticationToken() async throws -> String { try await workspace.token(Self.application, "--type", "auth") }
 
     func viewingToken(_ stream: String) async throws -> String {
-        try await place.token(Self.application, "--type", "stream", "--stream", stream)
+        try await workspace.token(Self.application, "--type", "stream", "--stream", stream)
     }
 }

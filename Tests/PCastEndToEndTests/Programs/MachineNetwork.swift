@@ -6,7 +6,7 @@ struct MachineNetwork: Sendable {
     static let addresses = ["10.77.0.2", "2001:db8:77::2"]
 
     let name: String
-    let place: TestWorkspace
+    let workspace: TestWorkspace
     private let program: RunningProgram
 
     /// The network of the other machine.
@@ -14,21 +14,21 @@ struct MachineNetwork: Sendable {
 
     /// Starts a network namespace. `words` contains the properties of its interface: `v4`, `v6` and `route`; see
     /// `machine_network.sh`.
-    static func start(_ words: String, in place: TestWorkspace) async throws -> MachineNetwork {
+    static func start(_ words: String, in workspace: TestWorkspace) async throws -> MachineNetwork {
         let name = "pcast-\(getpid())-\(UUID().uuidString.prefix(4))"
         let arguments = words.split(separator: " ").map(String.init)
-        let program = try place.start(
+        let program = try workspace.start(
             "\(BuiltProgram.peers)/machine_network.sh", [name] + arguments, limit: .longestSuite, hears: true)
         guard await program.output.lines.first(where: { $0 == "ready" }) != nil else {
             throw EndToEndFailure("no network\n\(program.report)")
         }
-        return MachineNetwork(name: name, place: place, program: program)
+        return MachineNetwork(name: name, workspace: workspace, program: program)
     }
 
     /// Adds addresses or routes to the interface.
     func add(_ words: String) async throws {
         let count = program.output.lines.values.count
-        try program.tell(words)
+        try program.notify(words)
         guard await program.output.lines.first(after: count, where: { $0 == "ready" }) != nil else {
             throw EndToEndFailure("the network does not change\n\(program.report)")
         }
@@ -36,10 +36,10 @@ struct MachineNetwork: Sendable {
 
     /// Runs `pcast` on the machine.
     func pcast(_ arguments: [String]) throws -> RunningProgram {
-        try place.start(
+        try workspace.start(
             "\(BuiltProgram.peers)/namespace.sh",
             [
-                name, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)",
+                name, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(workspace.runtimeDirectory)",
                 BuiltProgram.path("pcast"),
             ] + arguments + ["--json"])
     }
@@ -49,7 +49,7 @@ struct MachineNetwork: Sendable {
         let arguments = [
             "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application", LocalPlatform.application,
         ]
-        return try await LocalPlatform(try pcast(arguments + options), in: place)
+        return try await LocalPlatform(try pcast(arguments + options), in: workspace)
     }
 
     /// Starts a publisher with its own platform, as by default.
@@ -66,7 +66,8 @@ struct MachineNetwork: Sendable {
         _ uri: String, browser: String, seconds: Int, _ options: [String], hears: Bool = false
     ) throws -> Peer {
         try Peer(
-            "use_pages.py", [uri, "--browser", browser] + options, in: name, of: place, seconds: seconds, hears: hears)
+            "use_pages.py", [uri, "--browser", browser] + options, in: name, of: workspace, seconds: seconds,
+            hears: hears)
     }
 
     func use(_ platform: LocalPlatform, browser: String, seconds: Int, _ options: [String]) throws -> Peer {

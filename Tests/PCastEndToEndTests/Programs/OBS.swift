@@ -6,13 +6,13 @@ struct OBS: Sendable {
 
     /// Starts OBS, which streams to a server of the service `Custom…`.
     static func start(server: String, on platform: RecipePlatform) async throws -> OBS {
-        let place = platform.place
-        let display = try place.start(
+        let workspace = platform.workspace
+        let display = try workspace.start(
             "/usr/bin/Xvfb", ["-displayfd", "1", "-nolisten", "tcp", "-noreset", "-screen", "0", "1280x720x24"])
         guard let number = await display.output.lines.first() else {
             throw EndToEndFailure("there is no display\n\(display.report)")
         }
-        let home = place.path("obs")
+        let home = workspace.path("obs")
         try configure(home, server: server)
         let program = try platform.run(
             "obs",

@@ -8,17 +8,17 @@ struct Peer: Sendable {
 
     /// Starts a peer in a network namespace; nil for that of this machine. `hears` is whether it reads standard input.
     init(
-        _ name: String, _ arguments: [String], in namespace: String?, of place: TestWorkspace, seconds: Int,
+        _ name: String, _ arguments: [String], in namespace: String?, of workspace: TestWorkspace, seconds: Int,
         hears: Bool = false
     ) throws {
         let path = "\(BuiltProgram.peers)/\(name)"
         let all = arguments + ["--seconds", "\(seconds)"]
         limit = .seconds(seconds + Self.grace)
         if let namespace {
-            program = try place.start(
+            program = try workspace.start(
                 "\(BuiltProgram.peers)/namespace.sh", [namespace, path] + all, limit: limit, hears: hears)
         } else {
-            program = try place.start(path, all, limit: limit, hears: hears)
+            program = try workspace.start(path, all, limit: limit, hears: hears)
         }
     }
 

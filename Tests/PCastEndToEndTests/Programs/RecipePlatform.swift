@@ -16,44 +16,44 @@ struct RecipePlatform: Sendable {
     /// The values of the recipes' shell variables.
     private let variables: [String: String]
 
-    var place: TestWorkspace { machine.place }
+    var workspace: TestWorkspace { machine.workspace }
 
-    static func start(in place: TestWorkspace) async throws -> RecipePlatform {
-        let machine = try await MachineNetwork.start("v4 route", in: place)
+    static func start(in workspace: TestWorkspace) async throws -> RecipePlatform {
+        let machine = try await MachineNetwork.start("v4 route", in: workspace)
         let serve = try ReadmeRecipe("Publish with FFmpeg by SRT").command(with: "pcast serve")
         let options = serve.prefix { $0 != "#" }.split(separator: " ").dropFirst(2).filter { $0 != "…" }
         let program = try machine.pcast(
             ["serve"] + options.map { String($0) } + [
                 "--listen", "\(host):8080", "--advertise", host, "--application", application, "--media-allow", host,
             ])
-        let local = try await LocalPlatform(program, in: place)
+        let local = try await LocalPlatform(program, in: workspace)
         let programs = FileManager.default
-        try programs.createDirectory(atPath: place.path("bin"), withIntermediateDirectories: true)
+        try programs.createDirectory(atPath: workspace.path("bin"), withIntermediateDirectories: true)
         try programs.createSymbolicLink(
-            atPath: place.path("bin/pcast"), withDestinationPath: try BuiltProgram.path("pcast"))
-        return RecipePlatform(machine: machine, local: local, variables: try await variables(in: place))
+            atPath: workspace.path("bin/pcast"), withDestinationPath: try BuiltProgram.path("pcast"))
+        return RecipePlatform(machine: machine, local: local, variables: try await variables(in: workspace))
     }
 
     /// Makes `ffmpeg` of the following commands one that has the muxer for WHIP.
     func useFFmpegWithWHIP() async throws {
-        let path = try await place.run(
+        let path = try await workspace.run(
             ThisMachine.peersPython, ["-c", "import imageio_ffmpeg; print(imageio_ffmpeg.get_ffmpeg_exe())"]
         ).output.first
         guard let path else { throw EndToEndFailure("there is no FFmpeg with WHIP") }
-        try FileManager.default.createSymbolicLink(atPath: place.path("bin/ffmpeg"), withDestinationPath: path)
+        try FileManager.default.createSymbolicLink(atPath: workspace.path("bin/ffmpeg"), withDestinationPath: path)
     }
 
-    private static func searchPath(in place: TestWorkspace) -> String {
-        "\(place.path("bin")):\(ProcessInfo.processInfo.environment["PATH"] ?? "")"
+    private static func searchPath(in workspace: TestWorkspace) -> String {
+        "\(workspace.path("bin")):\(ProcessInfo.processInfo.environment["PATH"] ?? "")"
     }
 
     /// Runs the README's assignments, and returns the values.
-    private static func variables(in place: TestWorkspace) async throws -> [String: String] {
+    private static func variables(in workspace: TestWorkspace) async throws -> [String: String] {
         let assignments = try ReadmeRecipe.assignments()
         let names = assignments.compactMap { ReadmeRecipe.name(of: $0) }
         let script = assignments.map { inside($0, stream: nil) } + names.map { #"printf '%s\n' "$\#($0)""# }
-        let shell = try place.start(
-            "/bin/bash", ["-euc", script.joined(separator: "\n")], variables: ["PATH": searchPath(in: place)])
+        let shell = try workspace.start(
+            "/bin/bash", ["-euc", script.joined(separator: "\n")], variables: ["PATH": searchPath(in: workspace)])
         let status = try await shell.exitStatus()
         let values = shell.output.lines.values
         guard status == 0, values.count == names.count else {
@@ -83,7 +83,7 @@ struct RecipePlatform: Sendable {
 
     /// Starts a command of a recipe in a terminal of 100 columns and 30 rows. Returns the socket of its tmux.
     func startInTerminal(_ command: String, stream: String) async throws -> String {
-        let socket = place.path("tmux")
+        let socket = workspace.path("tmux")
         let shell = "exec \(Self.inside(command, stream: stream))"
         let program = try run(
             "tmux", ["-S", socket, "-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", shell])
@@ -94,9 +94,9 @@ struct RecipePlatform: Sendable {
     /// Starts a program on the machine, with the recipes' variables in its environment.
     func run(_ program: String, _ arguments: [String], environment: [String: String] = [:]) throws -> RunningProgram {
         var all = variables.merging(environment) { _, own in own }
-        all["PATH"] = Self.searchPath(in: place)
-        all["XDG_RUNTIME_DIR"] = place.runtimeDirectory
-        return try place.start(
+        all["PATH"] = Self.searchPath(in: workspace)
+        all["XDG_RUNTIME_DIR"] = workspace.runtimeDirectory
+        return try workspace.start(
             "\(BuiltProgram.peers)/namespace.sh",
             [machine.name, "env"] + all.map { "\($0.key)=\($0.value)" } + [program] + arguments)
     }
@@ -107,8 +107,8 @@ struct RecipePlatform: Sendable {
         let viewer = try start(try recipe.command(with: "--record"), stream: stream)
         guard try await viewer.exitStatus() == 0 else { throw EndToEndFailure("no recording\n\(viewer.report)") }
         return (
-            MediaFile(path: place.path("recording.mp4"), place: place),
-            MediaFile(path: place.path("last.png"), place: place)
+            MediaFile(path: workspace.path("recording.mp4"), workspace: workspace),
+            MediaFile(path: workspace.path("last.png"), workspace: workspace)
         )
     }
 }

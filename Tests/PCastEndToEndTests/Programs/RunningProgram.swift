@@ -10,7 +10,7 @@ final class RunningProgram: Sendable {
     private let input: Descriptor
     private let exits = Awaited<Int32>()
 
-    /// Starts a program. `hears` is whether it reads what `tell` writes; otherwise its input is empty. It is ended
+    /// Starts a program. `hears` is whether it reads what `notify` writes; otherwise its input is empty. It is ended
     /// after `limit`. Its output is kept in `folder`, in files that begin with `name`.
     init(
         _ name: String, _ program: String, _ arguments: [String], environment: [String: String], folder: URL,
@@ -67,7 +67,7 @@ final class RunningProgram: Sendable {
     }
 
     /// Writes a line to its standard input.
-    func tell(_ line: String) throws {
+    func notify(_ line: String) throws {
         let bytes = Array("\(line)\n".utf8)
         guard write(input.number, bytes, bytes.count) == bytes.count else {
             throw EndToEndFailure("\(name) does not hear “\(line)”\n\(report)")

@@ -23,15 +23,15 @@ final class TestWorkspace: Sendable {
 
     /// Runs a test in its own workspace.
     static func run(_ test: (TestWorkspace) async throws -> Void) async throws {
-        let place = try TestWorkspace()
+        let workspace = try TestWorkspace()
         let result: Result<Void, any Error>
         do {
-            result = .success(try await $current.withValue(place) { try await test(place) })
+            result = .success(try await $current.withValue(workspace) { try await test(workspace) })
         } catch {
-            place.noteFailure()
+            workspace.noteFailure()
             result = .failure(error)
         }
-        await place.close()
+        await workspace.close()
         try result.get()
     }
 

@@ -14,7 +14,7 @@ enum ThisMachine {
     static let hasFirefox: Bool = {
         guard can("Firefox", when: ["firefox-esr"]) else { return false }
         return FileManager.default.isExecutableFile(atPath: "\(cache)/peers/bin/python")
-            || leaveOut("Firefox", "scripts/peers has not installed the Python package websockets")
+            || dropFrame("Firefox", "scripts/peers has not installed the Python package websockets")
     }()
 
     /// The files of Phenix's public Web SDK, which is not a part of this project; several versions are separated by
@@ -22,7 +22,7 @@ enum ThisMachine {
     static let webSDKs: [String] = {
         let variable = "PCAST_PHENIX_WEB_SDK"
         let paths = (ProcessInfo.processInfo.environment[variable] ?? "").split(separator: ":").map(String.init)
-        if paths.isEmpty { _ = leaveOut("Phenix's Web SDK", "\(variable) names no file phenix-web-sdk.js") }
+        if paths.isEmpty { _ = dropFrame("Phenix's Web SDK", "\(variable) names no file phenix-web-sdk.js") }
         return paths
     }()
 
@@ -45,7 +45,7 @@ enum ThisMachine {
             return false
         }
         guard FileManager.default.isExecutableFile(atPath: "\(cache)/peers/bin/python") else {
-            return leaveOut("aiortc, GStreamer and FFmpeg as peers", "scripts/peers has not installed them")
+            return dropFrame("aiortc, GStreamer and FFmpeg as peers", "scripts/peers has not installed them")
         }
         return hasNamespaces
     }()
@@ -54,14 +54,14 @@ enum ThisMachine {
     static let schemathesis: String? = {
         let path = "\(cache)/checkers/bin/schemathesis"
         if FileManager.default.isExecutableFile(atPath: path) { return path }
-        _ = leaveOut("schemathesis", "scripts/peers has not installed it")
+        _ = dropFrame("schemathesis", "scripts/peers has not installed it")
         return nil
     }()
 
     /// Whether the public EdgeAuth library is installed.
     static let hasEdgeAuth =
         FileManager.default.isExecutableFile(atPath: "\(cache)/peers/bin/edgeauth")
-        || leaveOut("tokens of the public EdgeAuth library", "scripts/peers has not installed it")
+        || dropFrame("tokens of the public EdgeAuth library", "scripts/peers has not installed it")
 
     /// Whether Python is available for programs that need nothing else.
     static let hasPython = can("backends in Python", when: ["python3"])
@@ -74,7 +74,7 @@ enum ThisMachine {
         let part = "tests on real drivers, in a virtual machine"
         guard can(part, when: ["qemu-system-x86_64", "python3"]) else { return false }
         return FileManager.default.fileExists(atPath: "\(cache)/machine/base.cpio")
-            || leaveOut(part, "scripts/machine prepare has not built it")
+            || dropFrame(part, "scripts/machine prepare has not built it")
     }()
 
     /// Whether network namespaces can be created.
@@ -88,7 +88,7 @@ enum ThisMachine {
             ).wait() == .exit(0)
         }()
         if isMade == true { return true }
-        return leaveOut("what runs in a sealed network", "making a network namespace needs root or sudo, and iproute2")
+        return dropFrame("what runs in a sealed network", "making a network namespace needs root or sudo, and iproute2")
     }()
 
     /// The folder in which scripts install and build programs.
@@ -99,10 +99,10 @@ enum ThisMachine {
 
     private static func can(_ part: String, when programs: [String]) -> Bool {
         let missing = programs.filter { BuiltProgram.installed($0) == nil }
-        return missing.isEmpty || leaveOut(part, "\(missing.joined(separator: ", ")) is not installed")
+        return missing.isEmpty || dropFrame(part, "\(missing.joined(separator: ", ")) is not installed")
     }
 
-    private static func leaveOut(_ part: String, _ reason: String) -> Bool {
+    private static func dropFrame(_ part: String, _ reason: String) -> Bool {
         print("left out: \(part): \(reason)")
         return false
     }

@@ -6,7 +6,7 @@ struct TwoNetworks: Sendable {
     static let server = "10.9.0.1"
 
     let name: String
-    let place: TestWorkspace
+    let workspace: TestWorkspace
     let platform: LocalPlatform
 
     /// The port of media.
@@ -14,9 +14,9 @@ struct TwoNetworks: Sendable {
     /// The port of TLS, at which the platform serves everything.
     static let securePort = 8443
 
-    static func start(in place: TestWorkspace) async throws -> TwoNetworks {
+    static func start(in workspace: TestWorkspace) async throws -> TwoNetworks {
         let name = "pcast-\(getpid())-\(UUID().uuidString.prefix(4))"
-        let networks = try place.start("\(BuiltProgram.peers)/two_networks.sh", [name])
+        let networks = try workspace.start("\(BuiltProgram.peers)/two_networks.sh", [name])
         guard await networks.output.lines.first(where: { $0 == "ready" }) != nil else {
             throw EndToEndFailure("no networks\n\(networks.report)")
         }
@@ -24,27 +24,27 @@ struct TwoNetworks: Sendable {
             "serve", "--listen", "\(server):8080", "--rtc-port", "\(mediaPort)", "--tls-port", "\(securePort)",
             "--application", LocalPlatform.application, "--shards", "2",
         ]
-        let program = try Self.pcast(serve, in: "\(name)-server", of: place)
-        return TwoNetworks(name: name, place: place, platform: try await LocalPlatform(program, in: place))
+        let program = try Self.pcast(serve, in: "\(name)-server", of: workspace)
+        return TwoNetworks(name: name, workspace: workspace, platform: try await LocalPlatform(program, in: workspace))
     }
 
     /// Runs `pcast` on the server.
     func atServer(_ arguments: String...) throws -> RunningProgram {
-        try Self.pcast(arguments, in: "\(name)-server", of: place)
+        try Self.pcast(arguments, in: "\(name)-server", of: workspace)
     }
 
     /// Runs `pcast` on the client.
     func atClient(_ arguments: String...) throws -> RunningProgram {
-        try Self.pcast(arguments, in: "\(name)-client", of: place)
+        try Self.pcast(arguments, in: "\(name)-client", of: workspace)
     }
 
-    private static func pcast(_ arguments: [String], in network: String, of place: TestWorkspace) throws
+    private static func pcast(_ arguments: [String], in network: String, of workspace: TestWorkspace) throws
         -> RunningProgram
     {
-        try place.start(
+        try workspace.start(
             "\(BuiltProgram.peers)/namespace.sh",
             [
-                network, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(place.runtimeDirectory)",
+                network, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(workspace.runtimeDirectory)",
                 BuiltProgram.path("pcast"),
             ] + arguments + ["--json"])
     }
@@ -53,12 +53,12 @@ struct TwoNetworks: Sendable {
 
     /// Changes the client's network with arguments of `ip`.
     func change(_ arguments: String...) async throws {
-        try await place.run("\(BuiltProgram.peers)/namespace.sh", [clientNetwork, "ip"] + arguments)
+        try await workspace.run("\(BuiltProgram.peers)/namespace.sh", [clientNetwork, "ip"] + arguments)
     }
 
     /// Silently drops packets of a kind that leave the client.
     func block(_ kind: [String]) async throws {
-        try await place.run(
+        try await workspace.run(
             "\(BuiltProgram.peers)/namespace.sh",
             [clientNetwork, "ip", "rule", "add", "pref", "10"] + kind + ["blackhole"])
     }
@@ -74,10 +74,10 @@ struct TwoNetworks: Sendable {
 
     /// Changes a side's network at once: `ip` with a line of arguments each.
     private func change(_ side: String, _ lines: [[String]]) async throws {
-        let batch = place.path("ip-\(UUID().uuidString.prefix(8))")
+        let batch = workspace.path("ip-\(UUID().uuidString.prefix(8))")
         try lines.map { $0.joined(separator: " ") + "\n" }.joined().write(
             toFile: batch, atomically: true, encoding: .utf8)
-        try await place.run("\(BuiltProgram.peers)/namespace.sh", ["\(name)-\(side)", "ip", "-batch", batch])
+        try await workspace.run("\(BuiltProgram.peers)/namespace.sh", ["\(name)-\(side)", "ip", "-batch", batch])
     }
 
     /// Silently drops media in both directions and all protocols, but not the session's connection.

@@ -6,8 +6,8 @@ struct URIPlatform: Sendable {
     let local: LocalPlatform
     let pcast: PCast
 
-    static func start(in place: TestWorkspace, _ options: String...) async throws -> URIPlatform {
-        let local = try await LocalPlatform.start(in: place, options)
+    static func start(in workspace: TestWorkspace, _ options: String...) async throws -> URIPlatform {
+        let local = try await LocalPlatform.start(in: workspace, options)
         let pcast = PCast(PCastOptions(uri: local.uri))
         _ = try await pcast.start(authenticationToken: try await local.authenticationToken())
         return URIPlatform(local: local, pcast: pcast)
@@ -43,7 +43,7 @@ struct URIPlatform: Sendable {
             "token", "create", "--application", LocalPlatform.application, "--expires-in", "1h", "--type", type,
         ]
         let capabilities = capability.map { ["--capability", $0] } ?? []
-        let lines = try await local.place.run(BuiltProgram.path("pcast"), arguments + capabilities + options).output
+        let lines = try await local.workspace.run(BuiltProgram.path("pcast"), arguments + capabilities + options).output
         guard let token = lines.first else { throw EndToEndFailure("no token was made") }
         return token
     }

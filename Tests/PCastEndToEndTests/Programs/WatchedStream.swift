@@ -33,7 +33,7 @@ struct WatchedStream: Sendable {
     func height(_ height: Int, since count: Int, within limit: Duration = .timeout) async throws {
         let size = await sizes.first(within: limit) { $0.number >= count && $0.height == height }
         guard size != nil else {
-            throw EndToEndFailure("no picture of \(height) rows within \(limit): \(sizes.values.map(\.height))")
+            throw EndToEndFailure("no frame of \(height) rows within \(limit): \(sizes.values.map(\.height))")
         }
     }
 

@@ -10,9 +10,9 @@ extension EndToEnd {
             "Uri source, used to stream from uri: a deviceId that is a URI is published, and viewers see its frames",
             .timeLimit(.minutes(5)), arguments: [DeviceConstraint.Kind.ideal, .exact])
         func published(_ kind: DeviceConstraint.Kind) async throws {
-            try await TestWorkspace.run { place in
-                let programme = try await StampedProgramme.make(seconds: 20, in: place)
-                let platform = try await LocalPlatform.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let programme = try await StampedProgramme.make(seconds: 20, in: workspace)
+                let platform = try await LocalPlatform.start(in: workspace)
                 let pcast = PCast(PCastOptions(uri: platform.uri))
                 _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
                 var options = UserMediaOptions()

@@ -13,12 +13,12 @@ extension EndToEnd {
             let viewer: RunningProgram
 
             /// Publishes the synthetic sources and views them.
-            static func open(in place: TestWorkspace, _ variables: [String: String]) async throws -> Scene {
-                let platform = try await LocalPlatform.start(in: place)
-                let publisher = try place.pcast(
+            static func open(in workspace: TestWorkspace, _ variables: [String: String]) async throws -> Scene {
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic")
                 _ = try await publisher.event("publishing")
-                let viewer = try place.start(
+                let viewer = try workspace.start(
                     BuiltProgram.path("PCastViewing"),
                     [
                         platform.uri, await platform.authenticationToken(),
@@ -36,7 +36,7 @@ extension EndToEnd {
             /// Returns the program's answer to a command.
             func ask(_ command: String) async throws -> String {
                 let count = viewer.output.lines.values.count
-                try viewer.tell(command)
+                try viewer.notify(command)
                 let word = command == "close" ? "closed" : command == "open" ? "opened" : command
                 guard let line = await viewer.output.lines.first(after: count, where: { $0.hasPrefix(word) }) else {
                     throw EndToEndFailure("“\(command)” is not answered\n\(viewer.report)")
@@ -50,13 +50,13 @@ extension EndToEnd {
                 let (first, deadline) = (try await rendered(), ContinuousClock.now + .timeout)
                 while try await rendered() < first + count {
                     guard ContinuousClock.now < deadline else {
-                        throw EndToEndFailure("the frames do not go on\n\(viewer.report)")
+                        throw EndToEndFailure("the frames do not continue\n\(viewer.report)")
                     }
                 }
             }
 
             func close() async throws {
-                try viewer.tell("quit")
+                try viewer.notify("quit")
                 #expect(try await viewer.exitStatus() == 0)
                 publisher.send(SIGINT)
                 try await platform.program.end()
@@ -64,21 +64,22 @@ extension EndToEnd {
         }
 
         /// Returns the environment without a display and without an audio device.
-        private static func bare(_ place: TestWorkspace) throws -> [String: String] {
-            try audio(place, "", display: "")
+        private static func bare(_ workspace: TestWorkspace) throws -> [String: String] {
+            try audio(workspace, "", display: "")
         }
 
         private static func audio(
-            _ place: TestWorkspace, _ configuration: String, display: String
+            _ workspace: TestWorkspace, _ configuration: String, display: String
         ) throws -> [String: String] {
-            let path = place.path("alsa.conf")
+            let path = workspace.path("alsa.conf")
             try configuration.write(toFile: path, atomically: true, encoding: .utf8)
             return ["ALSA_CONFIG_PATH": path, "DISPLAY": display, "WAYLAND_DISPLAY": ""]
         }
 
-        private static func startDisplay(in place: TestWorkspace) async throws -> (server: RunningProgram, name: String)
-        {
-            let server = try place.start(
+        private static func startDisplay(in workspace: TestWorkspace) async throws -> (
+            server: RunningProgram, name: String
+        ) {
+            let server = try workspace.start(
                 "/usr/bin/Xvfb",
                 ["-displayfd", "1", "-nolisten", "tcp", "-noreset", "-screen", "0", "1280x720x24"])
             return (server, ":" + (try #require(await server.output.lines.first { _ in true })))
@@ -90,15 +91,15 @@ extension EndToEnd {
                 if: FileManager.default.isExecutableFile(atPath: "/usr/bin/Xvfb"),
                 "left out: windows: Xvfb is not installed (apt-get install xvfb)"), .timeLimit(.minutes(5)))
         func window() async throws {
-            try await TestWorkspace.run { place in
-                let (server, display) = try await Self.startDisplay(in: place)
-                let scene = try await Scene.open(in: place, try Self.audio(place, "", display: display))
+            try await TestWorkspace.run { workspace in
+                let (server, display) = try await Self.startDisplay(in: workspace)
+                let scene = try await Scene.open(in: workspace, try Self.audio(workspace, "", display: display))
                 try await scene.expect("status ok")
                 try await scene.expect("surface window")
                 var seen: [TestPatternStamp] = []
                 let deadline = ContinuousClock.now + .timeout
                 while seen.count < 3, ContinuousClock.now < deadline {
-                    let frame = try await RenderTests.look(at: display, in: place)
+                    let frame = try await RenderTests.look(at: display, in: workspace)
                     guard let stamp = TestPatternStrip.read(frame), stamp != seen.last else { continue }
                     #expect(frame.dimensions == Dimensions(width: 1_280, height: 720))
                     seen.append(stamp)
@@ -124,9 +125,9 @@ extension EndToEnd {
                 if: FileManager.default.isExecutableFile(atPath: "/usr/bin/Xvfb"),
                 "left out: windows: Xvfb is not installed (apt-get install xvfb)"), .timeLimit(.minutes(5)))
         func interruption() async throws {
-            try await TestWorkspace.run { place in
-                let (server, display) = try await Self.startDisplay(in: place)
-                let scene = try await Scene.open(in: place, try Self.audio(place, "", display: display))
+            try await TestWorkspace.run { workspace in
+                let (server, display) = try await Self.startDisplay(in: workspace)
+                let scene = try await Scene.open(in: workspace, try Self.audio(workspace, "", display: display))
                 try await scene.expect("surface window")
                 try await scene.frames(10)
                 server.send(SIGKILL)
@@ -140,8 +141,8 @@ extension EndToEnd {
         @Test(
             "Without a display the render surface is memory, from which the application draws", .timeLimit(.minutes(5)))
         func memory() async throws {
-            try await TestWorkspace.run { place in
-                let scene = try await Scene.open(in: place, try Self.bare(place))
+            try await TestWorkspace.run { workspace in
+                let scene = try await Scene.open(in: workspace, try Self.bare(workspace))
                 try await scene.expect("status ok")
                 try await scene.expect("surface memory")
                 try await scene.frames(10)
@@ -155,13 +156,13 @@ extension EndToEnd {
 
         /// A viewer whose audio device writes to a file.
         private static func heard(
-            in place: TestWorkspace
+            in workspace: TestWorkspace
         ) async throws -> (scene: Scene, played: String) {
-            let played = place.path("played.raw")
+            let played = workspace.path("played.raw")
             let configuration = """
                 pcm.!default { type file slave.pcm { type null } file "\(played)" format "raw" }
                 """
-            let scene = try await Scene.open(in: place, try Self.audio(place, configuration, display: ""))
+            let scene = try await Scene.open(in: workspace, try Self.audio(workspace, configuration, display: ""))
             try await scene.expect("status ok")
             return (scene, played)
         }
@@ -194,8 +195,8 @@ extension EndToEnd {
 
         @Test("A renderer that is created without options plays audio", .timeLimit(.minutes(5)))
         func audio() async throws {
-            try await TestWorkspace.run { place in
-                let (scene, played) = try await Self.heard(in: place)
+            try await TestWorkspace.run { workspace in
+                let (scene, played) = try await Self.heard(in: workspace)
                 #expect(try await scene.ask("audio") == "audio true")
                 try await Self.awaitAudio(scene, played)
                 try await scene.close()
@@ -205,8 +206,8 @@ extension EndToEnd {
         @Test(
             "[renderer muteAudio]; [renderer unmuteAudio]; BOOL isMuted = renderer.audioMuted", .timeLimit(.minutes(5)))
         func muting() async throws {
-            try await TestWorkspace.run { place in
-                let (scene, played) = try await Self.heard(in: place)
+            try await TestWorkspace.run { workspace in
+                let (scene, played) = try await Self.heard(in: workspace)
                 try await Self.awaitAudio(scene, played)
                 #expect(try await scene.ask("mute") == "mute true")
                 // What was on its way to the device is played. Then three seconds, with three beeps, are silent.

@@ -10,29 +10,29 @@ extension EndToEnd.SDKDocumentation {
         /// A client with the values that its three callbacks received.
         private struct Client {
             let pcast: PCast
-            let told = Awaited<PCastEvent>()
+            let received = Awaited<PCastEvent>()
 
             init(_ uri: String, token: String) {
                 pcast = PCast(PCastOptions(uri: uri))
-                let told = told
+                let received = received
                 pcast.start(
-                    token, authenticationCallback: { told.add(.authenticated($1, $2)) },
-                    onlineCallback: { _ in told.add(.online) }, offlineCallback: { _ in told.add(.offline) })
+                    token, authenticationCallback: { received.add(.authenticated($1, $2)) },
+                    onlineCallback: { _ in received.add(.online) }, offlineCallback: { _ in received.add(.offline) })
             }
 
-            func isTold(_ matches: @escaping @Sendable (PCastEvent) -> Bool) async -> PCastEvent? {
-                await told.first(where: matches)
+            func isNotified(_ matches: @escaping @Sendable (PCastEvent) -> Bool) async -> PCastEvent? {
+                await received.first(where: matches)
             }
 
             /// Waits for the first status that the authentication callback received, with the session.
             func authentication(
                 _ matches: @escaping @Sendable (RequestStatus) -> Bool = { _ in true }
             ) async throws -> (status: RequestStatus, session: SessionID?) {
-                let event = await isTold {
+                let event = await isNotified {
                     if case .authenticated(let status, _) = $0 { matches(status) } else { false }
                 }
                 guard case .authenticated(let status, let session)? = event else {
-                    throw EndToEndFailure("no authentication callback: \(told.values)")
+                    throw EndToEndFailure("no authentication callback: \(received.values)")
                 }
                 return (status, session)
             }
@@ -87,9 +87,9 @@ extension EndToEnd.SDKDocumentation {
             let shared = try SharedPlatform.current()
             let expired = try shared.token(lifetime: .seconds(-1)) { $0.forAuthenticationOnly() }
             let client = Client(shared.platform.uri, token: expired)
-            let told = try await client.authentication()
-            #expect(told.status == .unauthorized)
-            #expect(told.session == nil)
+            let received = try await client.authentication()
+            #expect(received.status == .unauthorized)
+            #expect(received.session == nil)
             // Another token is sufficient.
             let session = try await client.pcast.start(authenticationToken: try shared.authenticationToken)
             #expect(client.pcast.sessionID == session)
@@ -109,8 +109,8 @@ extension EndToEnd.SDKDocumentation {
         func online() async throws {
             let shared = try SharedPlatform.current()
             let client = Client(shared.platform.uri, token: try shared.authenticationToken)
-            #expect(await client.isTold { $0 == .online } != nil)
-            #expect(client.told.values.first { $0 == .offline } == nil)
+            #expect(await client.isNotified { $0 == .online } != nil)
+            #expect(client.received.values.first { $0 == .offline } == nil)
             await client.pcast.shutdown()
         }
 
@@ -142,9 +142,9 @@ extension EndToEnd.SDKDocumentation {
             let shared = try SharedPlatform.current()
             let gate = try await Gate.start(to: shared.platform)
             let client = Client(gate.uri, token: try shared.authenticationToken)
-            #expect(await client.isTold { $0 == .online } != nil)
+            #expect(await client.isNotified { $0 == .online } != nil)
             try await gate.shut()
-            #expect(await client.isTold { $0 == .offline } != nil)
+            #expect(await client.isNotified { $0 == .offline } != nil)
             await client.pcast.shutdown()
         }
 
@@ -156,13 +156,13 @@ extension EndToEnd.SDKDocumentation {
             let gate = try await Gate.start(to: shared.platform)
             let client = Client(gate.uri, token: try shared.authenticationToken)
             #expect(try await client.authentication().status == .ok)
-            let published = try await shared.publish(hasPicture: true)
+            let published = try await shared.publish(hasSlice: true)
             let watched = try await shared.watch(published.publisher.streamID, by: client.pcast)
             let renderer = watched.stream.createRenderer(.nullDevices)
             #expect(renderer.start() == .ok)
             #expect(await renderer.firstFrame != nil)
             try await gate.shut()
-            #expect(await client.isTold { $0 == .offline } != nil)
+            #expect(await client.isNotified { $0 == .offline } != nil)
             let shown = await renderer.summary().framesRendered
             for await figures in renderer.statistics where figures.framesRendered > shown + 30 { break }
             #expect(watched.stream.endedInfo == nil)
@@ -177,9 +177,9 @@ extension EndToEnd.SDKDocumentation {
             let shared = try SharedPlatform.current()
             let gate = try await Gate.start(to: shared.platform)
             let client = Client(gate.uri, token: try shared.authenticationToken)
-            #expect(await client.isTold { $0 == .online } != nil)
+            #expect(await client.isNotified { $0 == .online } != nil)
             try await gate.shut()
-            #expect(await client.isTold { $0 == .offline } != nil)
+            #expect(await client.isNotified { $0 == .offline } != nil)
             await #expect {
                 try await client.pcast.subscribe(streamToken: try shared.token { $0.forStreamingOnly() })
             } throws: { ($0 as? PCastError)?.status == .notReady }
@@ -196,13 +196,13 @@ extension EndToEnd.SDKDocumentation {
             let shared = try SharedPlatform.current()
             let gate = try await Gate.start(to: shared.platform)
             let client = Client(gate.uri, token: try shared.authenticationToken)
-            #expect(await client.isTold { $0 == .online } != nil)
+            #expect(await client.isNotified { $0 == .online } != nil)
             let session = client.pcast.sessionID
             try await gate.shut()
-            #expect(await client.isTold { $0 == .offline } != nil)
+            #expect(await client.isNotified { $0 == .offline } != nil)
             try await gate.open()
-            let told = client.told
-            #expect(await client.isTold { $0 == .online && told.values.count { $0 == .online } == 2 } != nil)
+            let received = client.received
+            #expect(await client.isNotified { $0 == .online && received.values.count { $0 == .online } == 2 } != nil)
             #expect(client.pcast.sessionID == session)
             // The session can be used.
             let published = try await shared.publish(by: client.pcast)

@@ -14,7 +14,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func publisherNoData() async throws {
             let scene = try QualityScenes.current().cut
-            try await scene.isTold(scene.publisher, "no-data", "none")
+            try await scene.isNotified(scene.publisher, "no-data", "none")
         }
 
         @Test(
@@ -23,7 +23,7 @@ extension EndToEnd.SDKDocumentation {
         func publisherNoDataUploadLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
             // At the latest this occurs when nothing passes. On a busy machine audio may not pass before either.
-            try await scene.isTold(scene.publisher, "no-data", "upload-limited", step: 1)
+            try await scene.isNotified(scene.publisher, "no-data", "upload-limited", step: 1)
         }
 
         @Test(
@@ -31,7 +31,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func publisherGood() async throws {
             let scene = try QualityScenes.current().cut
-            try await scene.isTold(scene.publisher, "all", "none")
+            try await scene.isNotified(scene.publisher, "all", "none")
             // While its network was good, it received nothing else.
             let early = try await scene.earlyRows(of: scene.publisher)
             #expect(early.allSatisfy { $0["status"].text == "all" && $0["reason"].text == "none" })
@@ -42,7 +42,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func publisherUploadLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
-            try await scene.isTold(scene.publisher, "all", "upload-limited")
+            try await scene.isNotified(scene.publisher, "all", "upload-limited")
         }
 
         @Test(
@@ -50,7 +50,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func publisherNetworkLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
-            try await scene.isTold(scene.publisher, "all", "network-limited")
+            try await scene.isNotified(scene.publisher, "all", "network-limited")
         }
 
         @Test(
@@ -58,7 +58,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func publisherAudioOnly() async throws {
             let scene = try QualityScenes.current().narrowUplink
-            try await scene.isTold(scene.publisher, "audio-only", "upload-limited", step: 1)
+            try await scene.isNotified(scene.publisher, "audio-only", "upload-limited", step: 1)
         }
 
         @Test(
@@ -66,7 +66,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func publisherAudioOnlyNetworkLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
-            try await scene.isTold(scene.publisher, "audio-only", "network-limited", step: 1)
+            try await scene.isNotified(scene.publisher, "audio-only", "network-limited", step: 1)
         }
 
         // MARK: Viewers
@@ -76,7 +76,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func viewerNoData() async throws {
             let scene = try QualityScenes.current().cut
-            try await scene.isTold(scene.other, "no-data", "none")
+            try await scene.isNotified(scene.other, "no-data", "none")
         }
 
         @Test(
@@ -84,7 +84,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func viewerNoDataDownloadLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
-            try await scene.isTold(scene.other, "no-data", "download-limited", step: 1)
+            try await scene.isNotified(scene.other, "no-data", "download-limited", step: 1)
         }
 
         @Test(
@@ -92,7 +92,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func viewerNoDataPublisherLimited() async throws {
             let scene = try QualityScenes.current().cut
-            try await scene.isTold(scene.viewer, "no-data", "publisher-limited")
+            try await scene.isNotified(scene.viewer, "no-data", "publisher-limited")
         }
 
         @Test(
@@ -100,15 +100,15 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func viewerNoDataNetworkLimited() async throws {
             let scene = try QualityScenes.current().silent
-            try await scene.isTold(scene.viewer, "no-data", "network-limited")
+            try await scene.isNotified(scene.viewer, "no-data", "network-limited")
         }
 
         @Test(
             "Viewer, All, None: Good internet connection and no quality reduction in effect.", .timeLimit(.minutes(5)))
         func viewerGood() async throws {
             let scene = try QualityScenes.current().cut
-            try await scene.isTold(scene.viewer, "all", "none")
-            try await scene.isTold(scene.other, "all", "none")
+            try await scene.isNotified(scene.viewer, "all", "none")
+            try await scene.isNotified(scene.other, "all", "none")
         }
 
         @Test(
@@ -116,7 +116,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func viewerDownloadLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
-            try await scene.isTold(scene.other, "all", "download-limited")
+            try await scene.isNotified(scene.other, "all", "download-limited")
         }
 
         @Test(
@@ -124,7 +124,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func viewerPublisherLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
-            try await scene.isTold(scene.viewer, "all", "publisher-limited")
+            try await scene.isNotified(scene.viewer, "all", "publisher-limited")
         }
 
         @Test(
@@ -132,7 +132,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func viewerNetworkLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
-            try await scene.isTold(scene.viewer, "all", "network-limited")
+            try await scene.isNotified(scene.viewer, "all", "network-limited")
         }
 
         @Test(
@@ -154,7 +154,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func viewerAudioOnlyDownloadLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
-            try await scene.isTold(scene.other, "audio-only", "download-limited", step: 1)
+            try await scene.isNotified(scene.other, "audio-only", "download-limited", step: 1)
         }
 
         @Test(
@@ -162,7 +162,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func viewerAudioOnlyPublisherLimited() async throws {
             let scene = try QualityScenes.current().narrowUplink
-            try await scene.isTold(scene.viewer, "audio-only", "publisher-limited", step: 1)
+            try await scene.isNotified(scene.viewer, "audio-only", "publisher-limited", step: 1)
         }
 
         @Test(
@@ -170,7 +170,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func viewerAudioOnlyNetworkLimited() async throws {
             let scene = try QualityScenes.current().narrowDownlink
-            try await scene.isTold(scene.viewer, "audio-only", "network-limited", step: 1)
+            try await scene.isNotified(scene.viewer, "audio-only", "network-limited", step: 1)
         }
 
         // MARK: Notifications
@@ -183,14 +183,14 @@ extension EndToEnd.SDKDocumentation {
             let published = try await shared.publish()
             let watched = try await shared.watch(published.publisher.streamID)
             let renderer = watched.stream.createRenderer(.nullDevices)
-            let told = Awaited<String>()
-            renderer.setDataQualityChangedCallback { told.add("\($1.rawValue) \($2.rawValue)") }
+            let received = Awaited<String>()
+            renderer.setDataQualityChangedCallback { received.add("\($1.rawValue) \($2.rawValue)") }
             #expect(renderer.start() == .ok)
             let row = try await Self.first(of: watched) { $0.status == .audioOnly }
             #expect(row.reason == .none)
             // Earlier listeners received a callback, and later ones read the current state.
             #expect(renderer.dataQuality == row)
-            #expect(told.values.allSatisfy { $0 == "audio-only none" })
+            #expect(received.values.allSatisfy { $0 == "audio-only none" })
             await watched.close()
             await published.close()
         }

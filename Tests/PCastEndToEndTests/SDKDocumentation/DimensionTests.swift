@@ -8,22 +8,22 @@ extension EndToEnd.SDKDocumentation {
         /// Changes the frame size during the viewing, like a camera that is switched or a device that is rotated.
         private func sizes(_ changes: [Dimensions]) async throws -> [Dimensions] {
             let shared = try SharedPlatform.current()
-            let published = try await shared.publish(hasPicture: true)
+            let published = try await shared.publish(hasSlice: true)
             let watched = try await shared.watch(published.publisher.streamID)
             let renderer = watched.stream.createRenderer(.nullDevices)
-            let told = Awaited<Dimensions>()
-            renderer.setVideoDisplayDimensionsChangedCallback { _, size in told.add(size) }
+            let received = Awaited<Dimensions>()
+            renderer.setVideoDisplayDimensionsChangedCallback { _, size in received.add(size) }
             #expect(renderer.start() == .ok)
-            #expect(await told.first() == Dimensions(width: 320, height: 180))
+            #expect(await received.first() == Dimensions(width: 320, height: 180))
             for size in changes {
                 try await published.media.applyOptions(
                     UserMediaOptions(video: .synthetic, audio: .synthetic, dimensions: size))
-                #expect(await told.first { $0 == size } == size)
+                #expect(await received.first { $0 == size } == size)
                 #expect(renderer.videoDisplayDimensions == size)
             }
             await watched.close()
             await published.close()
-            return told.values
+            return received.values
         }
 
         @Test("Cameras may be switched at runtime and devices may be rotated.", .timeLimit(.minutes(5)))

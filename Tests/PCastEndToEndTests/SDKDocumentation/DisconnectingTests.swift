@@ -28,11 +28,11 @@ extension EndToEnd.SDKDocumentation {
             let shared = try SharedPlatform.current()
             for _ in 0..<20 {
                 let published = try await shared.publish()
-                let told = Mutex(false)
-                published.publisher.setPublisherEndedCallback { _, _, _ in told.withLock { $0 = true } }
+                let received = Mutex(false)
+                published.publisher.setPublisherEndedCallback { _, _, _ in received.withLock { $0 = true } }
                 published.publisher.stop()
                 await published.pcast.stop()
-                #expect(told.withLock { $0 })
+                #expect(received.withLock { $0 })
                 await published.close()
             }
         }

@@ -12,16 +12,16 @@ extension EndToEnd.SDKDocumentation {
 
         @Test("a platform that is asked to end reports maintenance to all", .timeLimit(.minutes(5)))
         func maintenance() async throws {
-            try await TestWorkspace.run { place in
-                let shared = try await SharedPlatform.start(in: place)
+            try await TestWorkspace.run { workspace in
+                let shared = try await SharedPlatform.start(in: workspace)
                 let published = try await shared.publish()
                 let watched = try await shared.watch(published.publisher.streamID)
                 shared.platform.program.send(SIGTERM)
                 #expect(await published.publisher.ended.reason == .maintenance)
                 #expect(await watched.stream.ended.reason == .maintenance)
                 if shared.backend != nil {
-                    let told = try await shared.notification("ended", of: published.publisher.streamID)
-                    #expect(told["data"]["reason"].text == "maintenance")
+                    let received = try await shared.notification("ended", of: published.publisher.streamID)
+                    #expect(received["data"]["reason"].text == "maintenance")
                 }
                 #expect(try await shared.platform.program.exitStatus() == 0)
                 await watched.close()
@@ -32,7 +32,7 @@ extension EndToEnd.SDKDocumentation {
         @Test("a killed publisher's stream fails for its viewer and the backend", .timeLimit(.minutes(5)))
         func killed() async throws {
             let shared = try SharedPlatform.current()
-            let publisher = try shared.platform.place.start(
+            let publisher = try shared.platform.workspace.start(
                 BuiltProgram.path("PublishExample"),
                 [shared.platform.uri, try shared.authenticationToken, try shared.publishingToken, "synthetic"])
             let line = await publisher.output.lines.first { $0.hasPrefix("publishing ") }
@@ -44,10 +44,10 @@ extension EndToEnd.SDKDocumentation {
             publisher.send(SIGKILL)
             #expect(await watched.stream.ended.reason == .failed)
             if let backend = shared.backend {
-                let told = try await backend.event("notification") { event in
+                let received = try await backend.event("notification") { event in
                     event["what"].text == "ended" && event["data"]["streamId"].text == stream.description
                 }
-                #expect(told["data"]["reason"].text == "failed")
+                #expect(received["data"]["reason"].text == "failed")
             }
             await watched.close()
         }

@@ -43,9 +43,9 @@ struct EndReason: Sendable, CustomTestStringConvertible {
         let published = try await shared.publish()
         let stream = published.publisher.streamID
         let watched = try await shared.watch(stream)
-        let (publisherTold, viewerTold) = (Awaited<String>(), Awaited<String>())
-        published.publisher.setPublisherEndedCallback { publisherTold.add("\($1.rawValue) \($2)") }
-        watched.stream.setStreamEndedCallback { viewerTold.add("\($1.rawValue) \($2)") }
+        let (publisherReport, viewerReport) = (Awaited<String>(), Awaited<String>())
+        published.publisher.setPublisherEndedCallback { publisherReport.add("\($1.rawValue) \($2)") }
+        watched.stream.setStreamEndedCallback { viewerReport.add("\($1.rawValue) \($2)") }
         switch cause {
         case .backend(let word): try await shared.end(stream, reason: word)
         case .stop(let word?): published.publisher.stop(reason: word)
@@ -54,15 +54,15 @@ struct EndReason: Sendable, CustomTestStringConvertible {
         case .pcastStop: await published.pcast.stop()
         }
         let expected = "\(reason.rawValue) \(wire)"
-        #expect(await publisherTold.first() == expected)
-        #expect(await viewerTold.first() == expected)
+        #expect(await publisherReport.first() == expected)
+        #expect(await viewerReport.first() == expected)
         #expect(published.publisher.hasEnded)
         #expect(published.publisher.observableEndedInfo.value?.reason == reason)
         #expect(watched.stream.observableEndedInfo.value?.reason == reason)
         if shared.backend != nil {
             #expect(try await shared.notification("ended", of: stream)["data"]["reason"].text == wire)
         }
-        #expect(publisherTold.values.count == 1 && viewerTold.values.count == 1)
+        #expect(publisherReport.values.count == 1 && viewerReport.values.count == 1)
         await watched.close()
         await published.close()
     }

@@ -13,8 +13,8 @@ extension EndToEnd.SDKDocumentation {
             arguments: [(SIGTERM, true), (SIGINT, true), (SIGTERM, false)])
         func signals(number: Int32, isEnabled: Bool) async throws {
             let shared = try SharedPlatform.current()
-            let place = shared.platform.place
-            let publisher = try place.start(
+            let workspace = shared.platform.workspace
+            let publisher = try workspace.start(
                 BuiltProgram.path("PublishExample"),
                 [shared.platform.uri, try shared.authenticationToken, try shared.publishingToken, "synthetic"]
                     + (isEnabled ? ["handle-signals"] : []))
@@ -88,7 +88,7 @@ extension EndToEnd.SDKDocumentation {
             // The mapping leads to an unreachable address.
             let mapping = try StreamingSourceMapping(patternToReplace: ".+", replacement: "http://127.0.0.1:1/")
             let options = PCastOptions(uri: shared.platform.uri, streamingSourceMapping: mapping)
-            let published = try await shared.publish(by: try await shared.client(options), hasPicture: true)
+            let published = try await shared.publish(by: try await shared.client(options), hasSlice: true)
             let watched = try await shared.watch(published.publisher.streamID, by: try await shared.client(options))
             let renderer = watched.stream.createRenderer(.nullDevices)
             #expect(renderer.start() == .ok)

@@ -21,7 +21,7 @@ extension EndToEnd.SDKDocumentation {
             .timeLimit(.minutes(5)))
         func userMedia() async throws {
             let shared = try SharedPlatform.current()
-            let published = try await shared.publish(hasPicture: true)
+            let published = try await shared.publish(hasSlice: true)
             #expect(published.media.mediaStream.videoTracks.count == 1)
             let watched = try await shared.watch(published.publisher.streamID)
             let renderer = watched.stream.createRenderer(.nullDevices)
@@ -36,12 +36,12 @@ extension EndToEnd.SDKDocumentation {
             let shared = try SharedPlatform.current()
             let pcast = try await shared.client()
             let media = try await pcast.getUserMedia(UserMediaOptions(video: nil, audio: .synthetic))
-            let told = Awaited<(status: RequestStatus, publisher: Publisher?)>()
+            let received = Awaited<(status: RequestStatus, publisher: Publisher?)>()
             pcast.publish(streamToken: try shared.publishingToken, mediaStream: media.mediaStream) {
                 _, status, publisher in
-                told.add((status, publisher))
+                received.add((status, publisher))
             }
-            let good = await told.first()
+            let good = await received.first()
             #expect(good?.status == .ok && good?.publisher != nil)
             let refused = Awaited<(status: RequestStatus, publisher: Publisher?)>()
             pcast.publish(
@@ -51,7 +51,7 @@ extension EndToEnd.SDKDocumentation {
             #expect(bad?.status == .unauthorized && bad?.publisher == nil)
             media.stop()
             await pcast.shutdown()
-            #expect(told.values.count == 1 && refused.values.count == 1)
+            #expect(received.values.count == 1 && refused.values.count == 1)
         }
 
         @Test(
@@ -62,9 +62,9 @@ extension EndToEnd.SDKDocumentation {
             let published = try await shared.publish(tags: ["my-tag", "my-other-tag"])
             await published.close()
             for what in ["starting", "started", "ended"] {
-                let told = try await shared.notification(what, of: published.publisher.streamID)
-                #expect(told["data"]["tags"].list.compactMap(\.text) == ["my-tag", "my-other-tag"], "\(what)")
-                #expect(told["signed"] == .bool(true))
+                let received = try await shared.notification(what, of: published.publisher.streamID)
+                #expect(received["data"]["tags"].list.compactMap(\.text) == ["my-tag", "my-other-tag"], "\(what)")
+                #expect(received["signed"] == .bool(true))
             }
         }
 
@@ -92,17 +92,17 @@ extension EndToEnd.SDKDocumentation {
         func endedCallback() async throws {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish()
-            let told = Awaited<String>()
-            published.publisher.setPublisherEndedCallback { told.add("\($1) \($2)") }
-            #expect(told.values.isEmpty)
+            let received = Awaited<String>()
+            published.publisher.setPublisherEndedCallback { received.add("\($1) \($2)") }
+            #expect(received.values.isEmpty)
             published.publisher.stop()
-            #expect(await told.first() == "ended ended")
+            #expect(await received.first() == "ended ended")
             // Late listeners are notified as well.
             let late = Awaited<StreamEndedReason>()
             published.publisher.setPublisherEndedCallback { _, reason, _ in late.add(reason) }
             #expect(await late.first() == .ended)
             await published.close()
-            #expect(told.values.count == 1)
+            #expect(received.values.count == 1)
         }
 
         @Test("To stop later: [publisher stop:@“I-am-done-publishing”]", .timeLimit(.minutes(5)))

@@ -49,17 +49,17 @@ struct QualityScenes: Sendable {
         }
     }
 
-    static func start(in place: TestWorkspace) async throws -> QualityScenes {
+    static func start(in workspace: TestWorkspace) async throws -> QualityScenes {
         let rates = ["rate=600k", "rate=100k"]
         async let uplink = narrow(
-            in: place, isPublisherBad: true, rates + ["up down"],
+            in: workspace, isPublisherBad: true, rates + ["up down"],
             rows: [
                 [Row(.publisher, "all", "upload-limited"), Row(.viewer, "all", "publisher-limited")],
                 [Row(.publisher, "audio-only", "upload-limited"), Row(.viewer, "audio-only", "publisher-limited")],
                 [Row(.publisher, "no-data", "upload-limited", since: 1)],
             ])
         async let downlink = narrow(
-            in: place, isPublisherBad: false, rates + ["down down"],
+            in: workspace, isPublisherBad: false, rates + ["down down"],
             rows: [
                 ["all", "network-limited"], ["audio-only", "network-limited"],
             ].map { row in
@@ -69,9 +69,9 @@ struct QualityScenes: Sendable {
                 ]
             } + [[Row(.other, "no-data", "download-limited", since: 1)]])
         async let silent = narrow(
-            in: place, isPublisherBad: false, ["rate=60k"], hasSound: false,
+            in: workspace, isPublisherBad: false, ["rate=60k"], hasAudio: false,
             rows: [[Row(.viewer, "no-data", "network-limited")]])
-        async let cut = Self.cut(in: place)
+        async let cut = Self.cut(in: workspace)
         return try await QualityScenes(narrowUplink: uplink, narrowDownlink: downlink, silent: silent, cut: cut)
     }
 
@@ -84,17 +84,17 @@ struct QualityScenes: Sendable {
 
     /// Starts a scene with an impaired network and its successive conditions.
     private static func narrow(
-        in place: TestWorkspace, isPublisherBad: Bool, _ steps: [String], hasSound: Bool = true, rows: [[Row]]
+        in workspace: TestWorkspace, isPublisherBad: Bool, _ steps: [String], hasAudio: Bool = true, rows: [[Row]]
     ) async throws -> Scene {
-        let network = try await ImpairedPlatform.start(in: place, steps: steps)
-        let publisher = try await publish(to: network, isBad: isPublisherBad, hasSound: hasSound)
+        let network = try await ImpairedPlatform.start(in: workspace, steps: steps)
+        let publisher = try await publish(to: network, isBad: isPublisherBad, hasAudio: hasAudio)
         let viewer = try await watch(publisher, of: network, isBad: false)
         let other = isPublisherBad ? viewer : try await watch(publisher, of: network, isBad: true)
         return Scene(network: network, publisher: publisher, viewer: viewer, other: other, rows: rows)
     }
 
-    private static func cut(in place: TestWorkspace) async throws -> Scene {
-        let network = try await ImpairedPlatform.start(in: place, steps: ["down", "up"])
+    private static func cut(in workspace: TestWorkspace) async throws -> Scene {
+        let network = try await ImpairedPlatform.start(in: workspace, steps: ["down", "up"])
         let publisher = try await publish(to: network, isBad: true)
         let viewer = try await watch(publisher, of: network, isBad: false)
         let good = try await publish(to: network, isBad: false)
@@ -110,20 +110,20 @@ struct QualityScenes: Sendable {
     }
 
     private static func publish(
-        to network: ImpairedPlatform, isBad: Bool, hasSound: Bool = true
+        to network: ImpairedPlatform, isBad: Bool, hasAudio: Bool = true
     ) async throws -> RunningProgram {
         let platform = network.platform
         let token =
-            hasSound
+            hasAudio
             ? try await platform.publishingToken()
-            : try await platform.place.token(
+            : try await platform.workspace.token(
                 LocalPlatform.application, "--type", "publish", "--capability", "video-only")
         let arguments = [
             "publish", "--json", "--uri", isBad ? network.badURI : platform.uri, "--token",
             try await platform.authenticationToken(), "--token", token, "--video", "synthetic", "--fps", "15",
             "--audio", "synthetic",
         ]
-        let publisher = try platform.place.start(
+        let publisher = try platform.workspace.start(
             BuiltProgram.path("pcast"), arguments, limit: .longestSuite)
         _ = try await publisher.event("publishing")
         return publisher
@@ -134,7 +134,7 @@ struct QualityScenes: Sendable {
     ) async throws -> RunningProgram {
         let platform = network.platform
         let stream = try #require(publisher.events("publishing").first?["streamId"].text)
-        let viewer = try platform.place.pcast(
+        let viewer = try platform.workspace.pcast(
             "subscribe", "--uri", isBad ? network.badURI : platform.uri, "--token",
             try await platform.authenticationToken(), "--token", try await platform.viewingToken(stream),
             limit: .longestSuite)
@@ -167,9 +167,9 @@ extension QualityScenes.Scene {
     }
 
     /// Waits until a program reports a row after the change number `step` of the network. Prints the delay.
-    func isTold(_ program: RunningProgram, _ row: String, _ reason: String, step: Int = 0) async throws {
+    func isNotified(_ program: RunningProgram, _ row: String, _ reason: String, step: Int = 0) async throws {
         let delay = try await program.quality(row, reason, since: try await network.stepTime(step))
-        print("\(program.name) is told “\(row) \(reason)” \(delay) s after its network changed")
+        print("\(program.name) is notified “\(row) \(reason)” \(delay) s after its network changed")
     }
 
     /// Returns the data qualities that a program received while its network was good.
@@ -184,8 +184,8 @@ struct QualityScenesTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        try await TestWorkspace.run { place in
-            let scenes = try await QualityScenes.start(in: place)
+        try await TestWorkspace.run { workspace in
+            let scenes = try await QualityScenes.start(in: workspace)
             async let play: Void = scenes.play()
             try await QualityScenes.$shared.withValue(scenes) { try await function() }
             await play

@@ -14,7 +14,7 @@ extension EndToEnd.SDKDocumentation {
 
             init(_ options: RendererOptions) async throws {
                 let shared = try SharedPlatform.current()
-                published = try await shared.publish(hasPicture: true)
+                published = try await shared.publish(hasSlice: true)
                 watched = try await shared.watch(published.publisher.streamID)
                 renderer = watched.stream.createRenderer(options)
                 #expect(renderer.start(on: surface) == .ok)

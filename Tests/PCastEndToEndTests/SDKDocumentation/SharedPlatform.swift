@@ -14,11 +14,11 @@ struct SharedPlatform: Sendable {
 
     static func current() throws -> SharedPlatform { try #require(shared, "the suite has a platform") }
 
-    static func start(in place: TestWorkspace) async throws -> SharedPlatform {
+    static func start(in workspace: TestWorkspace) async throws -> SharedPlatform {
         let platform = try await LocalPlatform.start(
-            in: place, ["--webhook-allow", "127.0.0.1"], limit: .longestSuite)
+            in: workspace, ["--webhook-allow", "127.0.0.1"], limit: .longestSuite)
         guard ThisMachine.hasPython else { return SharedPlatform(platform: platform, backend: nil) }
-        let backend = try place.start(
+        let backend = try workspace.start(
             "\(BuiltProgram.peers)/notified.py",
             ["--uri", platform.uri, "--application", LocalPlatform.application], limit: .longestSuite)
         _ = try await backend.event("registered")
@@ -47,7 +47,7 @@ struct SharedPlatform: Sendable {
 
     /// Returns a token from the public EdgeAuth library.
     func publicToken(_ kind: String, _ stream: StreamID? = nil) async throws -> String {
-        let printed = try await platform.place.run(
+        let printed = try await platform.workspace.run(
             "\(BuiltProgram.peers)/edge_auth.py",
             ["--application", LocalPlatform.application, "--kind", kind]
                 + (stream.map { ["--stream", $0.description] } ?? []))
@@ -77,14 +77,14 @@ struct SharedPlatform: Sendable {
 
     /// Publishes a small test pattern with audio, or audio alone.
     func publish(
-        by pcast: PCast? = nil, hasPicture: Bool = false, tags: [String] = [], token: String? = nil
+        by pcast: PCast? = nil, hasSlice: Bool = false, tags: [String] = [], token: String? = nil
     ) async throws -> Published {
         let client: PCast
         if let pcast { client = pcast } else { client = try await self.client() }
         let media = try await client.getUserMedia(
             UserMediaOptions(
-                video: hasPicture ? .synthetic : nil, audio: .synthetic,
-                dimensions: hasPicture ? Dimensions(width: 320, height: 180) : nil))
+                video: hasSlice ? .synthetic : nil, audio: .synthetic,
+                dimensions: hasSlice ? Dimensions(width: 320, height: 180) : nil))
         let publisher = try await client.publish(
             streamToken: try token ?? publishingToken, mediaStream: media.mediaStream, tags: tags)
         return Published(pcast: client, media: media, publisher: publisher)
@@ -128,8 +128,8 @@ struct SharedPlatformTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        try await TestWorkspace.run { place in
-            let shared = try await SharedPlatform.start(in: place)
+        try await TestWorkspace.run { workspace in
+            let shared = try await SharedPlatform.start(in: workspace)
             try await SharedPlatform.$shared.withValue(shared) { try await function() }
             #expect(shared.platform.program.isRunning, "the platform outlasts its tests")
         }

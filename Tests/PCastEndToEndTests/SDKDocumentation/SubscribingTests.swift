@@ -31,12 +31,12 @@ extension EndToEnd.SDKDocumentation {
             ]
             let expected = [RequestStatus.ok, .unauthorized, .noStreamPlaying]
             for (token, status) in zip(tokens, expected) {
-                let told = Awaited<(status: RequestStatus, hasStream: Bool)>()
-                pcast.subscribe(streamToken: token) { told.add(($1, $2 != nil)) }
-                let answer = await told.first()
+                let received = Awaited<(status: RequestStatus, hasStream: Bool)>()
+                pcast.subscribe(streamToken: token) { received.add(($1, $2 != nil)) }
+                let answer = await received.first()
                 #expect(answer?.status == status)
                 #expect(answer?.hasStream == (status == .ok))
-                #expect(told.values.count == 1)
+                #expect(received.values.count == 1)
             }
             await pcast.shutdown()
             await published.close()
@@ -45,7 +45,7 @@ extension EndToEnd.SDKDocumentation {
         @Test("Check status and store 'mediaStream'", .timeLimit(.minutes(5)))
         func mediaStream() async throws {
             let shared = try SharedPlatform.current()
-            let published = try await shared.publish(hasPicture: true)
+            let published = try await shared.publish(hasSlice: true)
             let watched = try await shared.watch(published.publisher.streamID)
             #expect(watched.stream.videoTracks.count == 1)
             #expect(watched.stream.audioTracks.count == 1)
@@ -59,13 +59,13 @@ extension EndToEnd.SDKDocumentation {
             let shared = try SharedPlatform.current()
             let published = try await shared.publish()
             let watched = try await shared.watch(published.publisher.streamID)
-            let told = Awaited<String>()
-            watched.stream.setStreamEndedCallback { told.add("\($1) \($2)") }
+            let received = Awaited<String>()
+            watched.stream.setStreamEndedCallback { received.add("\($1) \($2)") }
             published.publisher.stop(reason: "the end of the show")
-            #expect(await told.first() == "custom the end of the show")
+            #expect(await received.first() == "custom the end of the show")
             await watched.close()
             await published.close()
-            #expect(told.values.count == 1)
+            #expect(received.values.count == 1)
         }
 
         @Test("To stop later: [mediaStream stop]", .timeLimit(.minutes(5)))

@@ -22,10 +22,10 @@ extension EndToEnd.SDKDocumentation {
         func acquired() async throws {
             let shared = try SharedPlatform.current()
             let pcast = try await shared.client()
-            let told = Awaited<(status: RequestStatus, stream: UserMediaStream?)>()
-            pcast.getUserMedia(Self.options("synthetic")) { told.add(($1, $2)) }
-            let answer = try #require(await told.first())
-            #expect(answer.status == .ok && told.values.count == 1)
+            let received = Awaited<(status: RequestStatus, stream: UserMediaStream?)>()
+            pcast.getUserMedia(Self.options("synthetic")) { received.add(($1, $2)) }
+            let answer = try #require(await received.first())
+            #expect(answer.status == .ok && received.values.count == 1)
             let media = try #require(answer.stream)
             // It can be published, and is seen.
             let publisher = try await pcast.publish(
@@ -45,9 +45,9 @@ extension EndToEnd.SDKDocumentation {
         func failed() async throws {
             let shared = try SharedPlatform.current()
             let pcast = try await shared.client()
-            let told = Awaited<(status: RequestStatus, stream: UserMediaStream?)>()
-            pcast.getUserMedia(Self.options("file:///no-such-folder/film.mp4")) { told.add(($1, $2)) }
-            let answer = try #require(await told.first())
+            let received = Awaited<(status: RequestStatus, stream: UserMediaStream?)>()
+            pcast.getUserMedia(Self.options("file:///no-such-folder/film.mp4")) { received.add(($1, $2)) }
+            let answer = try #require(await received.first())
             #expect(answer.status == .failed && answer.stream == nil)
             #expect(pcast.collectLogMessages().contains("no-such-folder/film.mp4"))
             await pcast.shutdown()
@@ -65,17 +65,17 @@ extension EndToEnd.SDKDocumentation {
             let renderer = watched.stream.createRenderer(.nullDevices)
             #expect(renderer.start() == .ok)
 
-            /// Waits until the viewer sees the test picture, or another one.
-            func sees(testPicture: Bool) async -> Bool {
+            /// Waits until the viewer sees the test frame, or another one.
+            func sees(testPattern: Bool) async -> Bool {
                 await renderer.statistics.first { _ in
-                    renderer.lastVideoFrameRendered.map { (TestPatternStrip.read($0) != nil) == testPicture } ?? false
+                    renderer.lastVideoFrameRendered.map { (TestPatternStrip.read($0) != nil) == testPattern } ?? false
                 } != nil
             }
-            #expect(await sees(testPicture: true))
+            #expect(await sees(testPattern: true))
             for (device, isTestPicture) in [("null", false), ("synthetic", true)] {
                 _ = try await media.applyOptions(Self.options(device))
                 #expect(media.videoSelection?.device.info.id == device)
-                #expect(await sees(testPicture: isTestPicture))
+                #expect(await sees(testPattern: isTestPicture))
             }
             #expect(!publisher.hasEnded && watched.stream.endedInfo == nil)
             media.stop()
@@ -88,9 +88,9 @@ extension EndToEnd.SDKDocumentation {
             let shared = try SharedPlatform.current()
             let pcast = try await shared.client()
             for mediaType in [MediaType.video, .audio] {
-                let told = Awaited<[SourceDeviceInfo]>()
-                pcast.enumerateSourceDevices(mediaType) { _, devices in told.add(devices) }
-                let devices = try #require(await told.first())
+                let received = Awaited<[SourceDeviceInfo]>()
+                pcast.enumerateSourceDevices(mediaType) { _, devices in received.add(devices) }
+                let devices = try #require(await received.first())
                 #expect(devices.allSatisfy { $0.mediaType == mediaType && !$0.id.isEmpty && !$0.name.isEmpty })
                 #expect(Set(devices.map(\.id)).count == devices.count)
                 // Each can be selected by its identifier.

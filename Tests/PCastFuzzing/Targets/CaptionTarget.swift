@@ -40,7 +40,7 @@ enum CaptionTarget {
     /// The request in a frame after the authentication; nil if there is none.
     private static func message(_ frame: [UInt8]) -> PCastSendCaptions? {
         let now = Instant(nanoseconds: 0)
-        var conversation = ServerConversation(at: now)
+        var conversation = ServerSignalingMachine(at: now)
         for frame in [authenticate, frame] {
             conversation.handle(.received(.binary(frame)), at: now)
             while let output = conversation.poll() {
@@ -55,7 +55,7 @@ enum CaptionTarget {
     /// The frame of a client's request after some others.
     private static func frame(_ request: SignalingRequest, after earlier: Int) -> [UInt8] {
         let now = Instant(nanoseconds: 0)
-        var client = ClientConversation(form: .binary)
+        var client = ClientSignalingMachine(form: .binary)
         client.handle(.connected, at: now)
         for _ in 0..<earlier { _ = client.request(request, at: now) }
         while client.poll() != nil {}

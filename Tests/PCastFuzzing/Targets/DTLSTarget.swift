@@ -30,7 +30,7 @@ enum DTLSTarget {
             time += .milliseconds(Int64(operation & 0x38) * 4)
             for end in ends { end.advance(to: time) }
         }
-        try judge(ends)
+        try evaluate(ends)
         for end in ends { end.close() }
         return isHeard
     }
@@ -69,7 +69,7 @@ enum DTLSTarget {
     }
 
     /// Checks that two ends that have finished hold the same keys.
-    private static func judge(_ ends: [OpenSSLHandshake]) throws(BrokenInvariant) {
+    private static func evaluate(_ ends: [OpenSSLHandshake]) throws(BrokenInvariant) {
         guard case .established(let client) = ends[0].state, case .established(let server) = ends[1].state else {
             return
         }

@@ -80,7 +80,7 @@ enum OutboundStreamTarget {
     private static func drain(
         _ log: borrowing PacketLog, _ stream: inout OutboundStream, _ peer: inout Peer
     ) throws(BrokenInvariant) {
-        if stream.hasFallenBehind(log) { stream.pause() }
+        if stream.isBehindLog(log) { stream.pause() }
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 256, alignment: 8)
         defer { room.deallocate() }
         while let packet = stream.next(

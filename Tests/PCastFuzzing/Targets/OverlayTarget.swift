@@ -23,7 +23,8 @@ enum OverlayTarget {
             switch message {
             case .bridgeVideoScale(let scale): try check(scale.isValid, "\(scale)")
             case .bridgeVolume(let volume): try check((0...100).contains(volume), "a volume of \(volume)")
-            case .bridgeMessage(let told): try check(told == text, "a message that was not handed on as it came")
+            case .bridgeMessage(let received):
+                try check(received == text, "a message that was not handed on as it came")
             default: break
             }
         }

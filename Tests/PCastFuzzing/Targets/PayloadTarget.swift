@@ -24,7 +24,7 @@ enum PayloadTarget {
                 isRead = true
                 parameterSets = max(parameterSets, 5 * taken)
                 try check(frame.count <= 5 * taken + parameterSets * 2 + 4096, "\(frame.count) bytes of \(taken)")
-                try check(whole.hasPicture || !whole.isKeyFrame, "a key frame without a picture")
+                try check(whole.hasSlice || !whole.isKeyFrame, "a key frame without a frame")
                 try again(codec, frame)
             }
             frame.removeAll()
@@ -41,7 +41,7 @@ enum PayloadTarget {
             try check(codec == .vp8 || finding != .none, "dimensions of what has nothing to do with a key frame")
             try check(
                 (0...16_384).contains(dimensions.width) && (0...16_384).contains(dimensions.height),
-                "a picture of \(dimensions)")
+                "a frame of \(dimensions)")
         }
         guard codec == .vp8, let descriptor = VP8PayloadDescriptor.parse(payload.span) else { return }
         try check(descriptor.size <= payload.count, "a descriptor longer than its payload")

@@ -16,7 +16,7 @@ enum PlaylistTarget {
         var now = start
         for version in bytes.split(separator: 0, maxSplits: 8, omittingEmptySubsequences: false) {
             let result = Result { () throws(PlaylistError) in
-                try Playlist(Array(version), from: uri, importing: variables, updating: known)
+                try HLSPlaylist(Array(version), from: uri, importing: variables, updating: known)
             }
             if case .success(.media(let playlist)) = result {
                 try place(playlist, in: &timeline)
@@ -36,12 +36,12 @@ enum PlaylistTarget {
         String(decoding: bytes, as: UTF8.self).contains("#EXT-X-SKIP")
     }
 
-    private static func roundTrip(_ playlist: Playlist) throws(BrokenInvariant) {
+    private static func roundTrip(_ playlist: HLSPlaylist) throws(BrokenInvariant) {
         let text = playlist.text
         guard text.utf8.count <= PlaylistLimits.textSize,
             text.utf8.split(separator: 0x0A).allSatisfy({ $0.count <= PlaylistLimits.lineSize })
         else { return }
-        guard let again = try? Playlist(Array(text.utf8), from: uri) else {
+        guard let again = try? HLSPlaylist(Array(text.utf8), from: uri) else {
             throw BrokenInvariant(description: "a written playlist that does not read back: \(text)")
         }
         try check(again == playlist, "a playlist that changed: \(text)")
@@ -86,7 +86,7 @@ enum PlaylistTarget {
 
     /// Answers all requests until the next waiting time.
     private static func drive(
-        _ reload: inout PlaylistReload, with result: Result<Playlist, PlaylistError>, from now: Instant
+        _ reload: inout PlaylistReload, with result: Result<HLSPlaylist, PlaylistError>, from now: Instant
     ) throws(BrokenInvariant) -> Instant {
         var requests = 0
         var now = now

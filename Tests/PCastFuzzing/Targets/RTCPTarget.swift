@@ -15,7 +15,7 @@ enum RTCPTarget {
             isKnown = true
             try read(packet, in: bytes, &budget)
         }
-        try check(!reader.isMalformed || reader.next(in: bytes.span) == nil, "a walk that goes on behind its end")
+        try check(!reader.isMalformed || reader.next(in: bytes.span) == nil, "a walk that continues behind its end")
         return isKnown
     }
 

@@ -5,7 +5,7 @@ import PCastRTP
 enum RedundancyTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         let hole = bytes.last.map { last in
-            RedundantSequence.Hole(packetCount: Int(last & 3), ticks: Int64(last >> 2) * 480)
+            RedundantSequence.Gap(packetCount: Int(last & 3), ticks: Int64(last >> 2) * 480)
         }
         guard let payload = RedundantPayload(bytes.span, payload: bytes.indices) else { return false }
         try check(payload.redundantCount <= RedundantPayload.maximumBlockCount, "too many blocks")

@@ -12,7 +12,7 @@ enum SRTPTarget {
         let packet = Array(input.rest().prefix(1400))
         let (sender, receiver) = endpoints(profile)
         if case .ok = unprotect(packet, by: receiver, isRTCP) {
-            throw BrokenInvariant(description: "a stranger's packet is taken")
+            throw BrokenInvariant(description: "a unknown source's packet is taken")
         }
         guard let protected = protect(packet, by: sender, isRTCP) else { return false }
         // The receiver first determines whether RTP is well-formed. What it accepts must equal what was sent.

@@ -28,7 +28,7 @@ enum SignalingTarget {
 
     private static func serve(_ frame: SignalingFrame) throws(BrokenInvariant) {
         var now = Instant(nanoseconds: 0)
-        var conversation = ServerConversation(at: now)
+        var conversation = ServerSignalingMachine(at: now)
         var outputs = 0
         for _ in 0..<3 {
             conversation.handle(.received(frame), at: now)
@@ -47,7 +47,7 @@ enum SignalingTarget {
 
     private static func listen(to frame: SignalingFrame) throws(BrokenInvariant) {
         let now = Instant(nanoseconds: 0)
-        var conversation = ClientConversation(form: frame.form)
+        var conversation = ClientSignalingMachine(form: frame.form)
         conversation.handle(.connected, at: now)
         var message = PCastBye()
         message.sessionID = "s"
@@ -71,7 +71,7 @@ enum SignalingTarget {
         message.platform = "Linux"
         message.platformVersion = "6"
         message.authenticationToken = "DIGEST:x"
-        var client = ClientConversation(form: .binary)
+        var client = ClientSignalingMachine(form: .binary)
         client.handle(.connected, at: Instant(nanoseconds: 0))
         _ = client.request(.authenticate(message), at: Instant(nanoseconds: 0))
         guard case .send(.binary(let bytes))? = client.poll() else { return [] }

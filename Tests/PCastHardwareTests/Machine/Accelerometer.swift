@@ -25,7 +25,7 @@ final class Accelerometer: Sendable {
 
     /// Sets the acceleration. Returns when the kernel reports it.
     func turn(x: Int, y: Int, z: Int) throws {
-        try program.tell("\(x) \(y) \(z)")
+        try program.notify("\(x) \(y) \(z)")
         guard program.nextLine() == "ok" else {
             throw Machine.Failure(description: "the accelerometer does not take \(x) \(y) \(z)")
         }

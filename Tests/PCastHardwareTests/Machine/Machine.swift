@@ -51,7 +51,7 @@ enum Machine {
             guard ProcessInfo.processInfo.systemUptime < end else {
                 throw Failure(description: "\(what) did not come about within \(limit) s")
             }
-            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(20))
+            FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(20))
         }
     }
 }

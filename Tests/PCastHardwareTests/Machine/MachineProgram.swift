@@ -56,7 +56,7 @@ final class MachineProgram: Sendable {
     }
 
     /// Writes a line to its standard input.
-    func tell(_ line: String) throws {
+    func notify(_ line: String) throws {
         let bytes = Array("\(line)\n".utf8)
         guard write(state.withLock { $0.input }, bytes, bytes.count) == bytes.count else {
             throw Machine.Failure(description: "it takes no more lines")
@@ -87,9 +87,9 @@ final class MachineProgram: Sendable {
             var status: Int32 = 0
             while waitpid(processID, &status, 0) < 0, errno == EINTR {}
             // This replaces the macros of wait.h, which Swift does not import.
-            let told = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
-            state.status = told
-            return told
+            let received = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
+            state.status = received
+            return received
         }
     }
 

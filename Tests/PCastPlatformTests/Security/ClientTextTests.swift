@@ -70,7 +70,7 @@ import Testing
     @Test("no log line contains a control character of a client or a worker") func logLines() async throws {
         let log = LogRecord()
         let script = #"read order; printf 'text \033]0;title\007 of a worker\n'; exit 1"#
-        let workers = WorkerConfiguration(
+        let workers = JobConfiguration(
             program: "/bin/sh", arguments: ["-c", script], networks: [IPNetwork("127.0.0.1")!],
             listenerPorts: 9_000...9_010)
         try await TestPlatform.run(logger: log.logger, workers: workers) { (platform) async throws in

@@ -63,7 +63,7 @@ import Testing
         let kept = try await PlatformRecords.open(StorageConfiguration(), [], statistics, logger)
         return StreamDirectory(
             router: router, authenticator: TokenAuthenticator([], allowsAnonymousLoopback: true),
-            writeQueue: kept.writeQueue, admission: Admission(), statistics: statistics, logger: logger)
+            writeQueue: kept.writeQueue, limiter: RequestLimiter(), statistics: statistics, logger: logger)
     }
 }
 
@@ -72,7 +72,7 @@ extension StreamDirectory {
         for number in 0..<count {
             let id = StreamID("stream-\(number)")
             let peer = enter(
-                id, try admission.seat(.preview, of: application, from: nil), origin: id, isPublisher: true,
+                id, try limiter.reservation(.preview, of: application, from: nil), origin: id, isPublisher: true,
                 onEnd: { _ in }, onQuality: { _, _ in })
             streams[id] = LiveStream(
                 id: id, peer: peer, application: application, session: nil,
@@ -81,7 +81,7 @@ extension StreamDirectory {
         }
         for number in 0..<viewers {
             _ = enter(
-                StreamID("view-\(number)"), try admission.seat(.preview, of: application, from: nil),
+                StreamID("view-\(number)"), try limiter.reservation(.preview, of: application, from: nil),
                 origin: StreamID("stream-\(number % count)"), isPublisher: false, onEnd: { _ in },
                 onQuality: { _, _ in })
         }
@@ -99,7 +99,7 @@ extension StreamDirectory {
 
     fileprivate func leave(_ application: ApplicationID, viewers: Int) {
         for number in 0..<viewers {
-            if let peer = peers[StreamID("view-\(number)")] { forget(peer) }
+            if let peer = peers[StreamID("view-\(number)")] { discard(peer) }
         }
     }
 }

@@ -13,7 +13,7 @@ struct FileContentTests {
         arguments: ["film.mp4", "film.mkv", "film.ts"])
     func seeks(_ file: String) throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 8)
+        let film = StampedVideo(seconds: 8)
         try Program.runFFmpeg("\(try film.inputs(in: folder)) \(Self.coding) \(file)", in: folder.path)
         let content = FileContent("\(folder.path)/\(file)")
         #expect(content.overview == nil)
@@ -34,7 +34,7 @@ struct FileContentTests {
             let position = start.position + film.position(of: counter)
             #expect(try content.seek(to: position) == position)
             let items = try content.readItems { item in
-                if case .picture(_, let time, _) = item {
+                if case .frame(_, let time, _) = item {
                     time > position + .milliseconds(600)
                 } else {
                     false
@@ -42,13 +42,13 @@ struct FileContentTests {
             }
             #expect(items.stamps == Array(counter..<(counter + items.stamps.count)), "seek to \(counter)")
             #expect(items.stamps.count >= 4)
-            for (index, time) in items.pictureTimes.enumerated() {
+            for (index, time) in items.frameTimes.enumerated() {
                 let expected = start.position + film.position(of: counter + index)
                 #expect((time - expected).magnitude <= .milliseconds(1))
             }
-            let sound = try #require(items.sounds.first)
-            #expect(sound.timestamp.span >= position - .milliseconds(1))
-            #expect(sound.timestamp.span < position + .milliseconds(100), "seek to \(counter)")
+            let audio = try #require(items.audioFrames.first)
+            #expect(audio.timestamp.span >= position - .milliseconds(1))
+            #expect(audio.timestamp.span < position + .milliseconds(100), "seek to \(counter)")
         }
         // At a position beyond the end there is the last frame, followed by the end.
         #expect(try content.seek(to: .seconds(100 as Int64)) == duration)
@@ -62,9 +62,9 @@ struct FileContentTests {
     }
 
     @Test("a seek to the last returned frame returns it again")
-    func samePicture() throws {
+    func sameFrame() throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 2)
+        let film = StampedVideo(seconds: 2)
         // Frames are returned as they are read if none of them is decoded out of order.
         try Program.runFFmpeg(
             "\(try film.inputs(in: folder)) -c:v libx264 -preset ultrafast -bf 0 -g 50 -c:a aac -shortest film.mp4",
@@ -79,7 +79,7 @@ struct FileContentTests {
     @Test("tracks are selected by language during playback, and text is shown for its duration")
     func tracks() throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 6)
+        let film = StampedVideo(seconds: 6)
         try folder.write(
             """
             1
@@ -102,8 +102,8 @@ struct FileContentTests {
             let content = FileContent("file://\(folder.path)/\(file)")
             _ = try content.open()
             let overview = try #require(content.overview)
-            let sounds = overview.tracks.filter { $0.kind == .audio }
-            #expect(sounds.map(\.language) == ["en", "de"])
+            let audioFrames = overview.tracks.filter { $0.kind == .audio }
+            #expect(audioFrames.map(\.language) == ["en", "de"])
             let text = try #require(overview.tracks.first { $0.kind == .subtitles })
             #expect(text.language == "de")
             #expect(!overview.selected.contains(text.id))
@@ -116,14 +116,14 @@ struct FileContentTests {
 
             func tone() throws -> Double {
                 let items = try content.readItems { item in
-                    if case .sound(_, let position) = item { position > .milliseconds(900) } else { false }
+                    if case .audio(_, let position) = item { position > .milliseconds(900) } else { false }
                 }
                 #expect(items.texts.isEmpty)
                 return try #require(items.tone)
             }
             let first = try tone()
             #expect(abs(first - 440) < 10, "\(first) Hz in \(file)")
-            try content.select(sounds[1].id, of: .audio)
+            try content.select(audioFrames[1].id, of: .audio)
             try content.select(text.id, of: .subtitles)
             let rest = try content.readItems()
             #expect(abs(try #require(rest.tone) - 1_000) < 40)
@@ -135,7 +135,7 @@ struct FileContentTests {
             #expect(try content.readItems().texts.count == 2)
             try content.select(nil, of: .audio)
             _ = try content.seek(to: .zero)
-            #expect(try content.readItems().sounds.isEmpty)
+            #expect(try content.readItems().audioFrames.isEmpty)
             #expect(throws: PlaybackError.noTrack("77")) {
                 try content.select(ContentTrack.ID(rawValue: "77"), of: .audio)
             }
@@ -146,7 +146,7 @@ struct FileContentTests {
     }
 
     @Test("audio alone is played, and seeks are exact to the sample")
-    func sound() throws {
+    func audio() throws {
         let folder = try TemporaryFolder()
         try Program.runFFmpeg("-f lavfi -i sine=f=440:r=44100:d=5 tone.mp3", in: folder.path)
         let content = FileContent("\(folder.path)/tone.mp3")
@@ -154,8 +154,8 @@ struct FileContentTests {
         #expect(content.overview?.has(.video) == false)
         _ = try content.seek(to: .milliseconds(2_345))
         let items = try content.readItems()
-        #expect(items.sounds.first?.timestamp.span == .milliseconds(2_345))
-        #expect(abs(items.sounds.reduce(0) { $0 + $1.sampleCount } - 48 * 2_655) < 48 * 80)
+        #expect(items.audioFrames.first?.timestamp.span == .milliseconds(2_345))
+        #expect(abs(items.audioFrames.reduce(0) { $0 + $1.sampleCount } - 48 * 2_655) < 48 * 80)
     }
 
     @Test("media that cannot be played report the reason")
@@ -184,7 +184,7 @@ struct FileContentTests {
             }
         }
         // A truncated file is played as far as possible.
-        let film = StampedFilm(seconds: 4)
+        let film = StampedVideo(seconds: 4)
         try Program.runFFmpeg("\(try film.inputs(in: folder)) \(Self.coding) film.ts", in: folder.path)
         let bytes = try folder.read("film.ts")
         try folder.write(Array(bytes.prefix(bytes.count / 2)), to: "half.ts")
@@ -198,7 +198,7 @@ struct FileContentTests {
     @Test("an interrupted wait loses no data")
     func interruption() throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 2)
+        let film = StampedVideo(seconds: 2)
         try Program.runFFmpeg("\(try film.inputs(in: folder)) \(Self.coding) film.mp4", in: folder.path)
         let content = FileContent("\(folder.path)/film.mp4")
         content.interrupt()

@@ -11,7 +11,7 @@ struct HLSAlternativeTests {
     typealias Missing = @Sendable (_ path: String) -> Bool
 
     private static func ladder(_ missing: @escaping Missing) throws -> (LadderFilm, TestOrigin) {
-        let ladder = try LadderFilm(StampedFilm(seconds: 12, rate: 5), segmentSeconds: 1)
+        let ladder = try LadderFilm(StampedVideo(seconds: 12, rate: 5), segmentSeconds: 1)
         let origin = try ladder.origin { name, answer in
             if missing(String(name)) { answer = .status(404) }
         }
@@ -59,7 +59,7 @@ struct HLSAlternativeTests {
         arguments: ["/s1.ts", "/key.bin", "/nowhere.mp4"])
     func onlyOne(_ gone: String) async throws {
         let folder = try TemporaryFolder()
-        let film = try HLSFilm(StampedFilm(seconds: 3, rate: 5), segmentSeconds: 1, in: folder)
+        let film = try HLSFilm(StampedVideo(seconds: 3, rate: 5), segmentSeconds: 1, in: folder)
         let more =
             switch gone {
             case "/key.bin": "#EXT-X-KEY:METHOD=AES-128,URI=\"key.bin\"\n"
@@ -83,7 +83,7 @@ struct HLSAlternativeTests {
         let key: [UInt8] = (0..<16).map { $0 * 3 + 1 }
         try folder.write(key, to: "key.bin")
         try folder.write("key.bin\n\(folder.path)/key.bin\n", to: "key.info")
-        let film = StampedFilm(seconds: 2, rate: 5)
+        let film = StampedVideo(seconds: 2, rate: 5)
         _ = try HLSFilm(film, segmentSeconds: 1, in: folder, options: "-hls_key_info_file key.info")
         let text = String(decoding: try folder.read("s.m3u8"), as: UTF8.self)
         let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("#EXT-X-KEY") })
@@ -104,9 +104,9 @@ struct HLSAlternativeTests {
     @Test(
         "a missing audio rendition is played from another group, or replaced by another one",
         .timeLimit(.minutes(1)), arguments: [true, false])
-    func sounds(hasOtherGroup: Bool) async throws {
+    func audioFrames(hasOtherGroup: Bool) async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 4, rate: 5)
+        let film = StampedVideo(seconds: 4, rate: 5)
         _ = try HLSFilm(film, segmentSeconds: 1, in: folder, name: "v")
         for (name, tone) in [("a", 600), ("b", 900)] {
             _ = try HLSFilm(film, segmentSeconds: 1, in: folder, name: name, tone: tone, options: "-vn")
@@ -138,7 +138,7 @@ struct HLSAlternativeTests {
     static func live(
         _ window: LiveWindow, peak: Int = 690_000, _ missing: @escaping Missing
     ) throws -> (LadderFilm, TestOrigin) {
-        let ladder = try LadderFilm(StampedFilm(seconds: 16, rate: 5), segmentSeconds: 1)
+        let ladder = try LadderFilm(StampedVideo(seconds: 16, rate: 5), segmentSeconds: 1)
         let origin = try ladder.origin { name, answer in
             if missing(String(name)) { return answer = .status(404) }
             if name == "main" {

@@ -9,7 +9,7 @@ import Testing
 struct HLSLadderTests {
     @Test("if the bandwidth decreases, a lower variant is played, and each frame is delivered once")
     func ladder() async throws {
-        let ladder = try LadderFilm(StampedFilm(seconds: 40, rate: 10), segmentSeconds: 1)
+        let ladder = try LadderFilm(StampedVideo(seconds: 40, rate: 10), segmentSeconds: 1)
         let isNarrow = Mutex(false)
         // This is half of the higher variant's bit rate.
         let origin = try ladder.origin { _, answer in
@@ -32,7 +32,7 @@ struct HLSLadderTests {
         "a segment that arrives too slowly is replaced by that of a lower variant before the buffer is empty",
         .timeLimit(.minutes(1)))
     func abandoning() async throws {
-        let ladder = try LadderFilm(StampedFilm(seconds: 12, rate: 10), segmentSeconds: 4)
+        let ladder = try LadderFilm(StampedVideo(seconds: 12, rate: 10), segmentSeconds: 4)
         // The second segment of the higher variant would take a minute.
         let origin = try ladder.origin { name, answer in
             if name == "high1" { answer.bytesPerSecond = answer.body.count / 60 }
@@ -51,7 +51,7 @@ struct HLSLadderTests {
         "a segment that is being played continues in a lower variant if its rest does not arrive",
         .timeLimit(.minutes(2)), arguments: [("high0", 0.0), ("high1", 0.5), ("high1", 0.02)], [false, true])
     func leaving(_ slow: (name: String, share: Double), fragmented: Bool) async throws {
-        let ladder = try LadderFilm(StampedFilm(seconds: 12, rate: 10), segmentSeconds: 4, fragmented: fragmented)
+        let ladder = try LadderFilm(StampedVideo(seconds: 12, rate: 10), segmentSeconds: 4, fragmented: fragmented)
         // The rest of the segment would take five minutes.
         let origin = try ladder.origin { name, answer in
             guard name == slow.name else { return }
@@ -67,14 +67,16 @@ struct HLSLadderTests {
         let number = try #require(Int(slow.name.dropFirst(4)))
         #expect(ladder.asked("low", of: origin).contains(number))
         // Audio continues without a gap, too.
-        let sounds = items.sounds
-        let gaps = zip(sounds, sounds.dropFirst()).map { ($1.timestamp.span - $0.timestamp.span - $0.length).magnitude }
+        let audioFrames = items.audioFrames
+        let gaps = zip(audioFrames, audioFrames.dropFirst()).map {
+            ($1.timestamp.span - $0.timestamp.span - $0.length).magnitude
+        }
         #expect(gaps.allSatisfy { $0 < .milliseconds(5) }, "\(gaps.max() ?? .zero)")
     }
 
     @Test("if the bandwidth returns, the higher variant is played again", .timeLimit(.minutes(2)))
     func recovery() async throws {
-        let film = StampedFilm(seconds: 70, rate: 5)
+        let film = StampedVideo(seconds: 70, rate: 5)
         let ladder = try LadderFilm(film, segmentSeconds: 1)
         // The link is slow until three segments of the lower variant have arrived.
         let lowCount = Mutex(0)
@@ -86,28 +88,28 @@ struct HLSLadderTests {
             if count <= 3 { answer.bytesPerSecond = 50_000 }
         }
         defer { origin.stop() }
-        let story = Story(rate: film.rate)
-        story.player.set(video: Video(origin.uri("/main.m3u8")), play: true)
+        let scenario = PlaybackScenario(rate: film.rate)
+        scenario.player.set(video: Video(origin.uri("/main.m3u8")), play: true)
         func asked(_ name: String, after count: Int) -> [Int] { ladder.asked(name, of: origin, after: count) }
-        try await story.wait { asked("low", after: 0).count >= 3 }
+        try await scenario.wait { asked("low", after: 0).count >= 3 }
         let count = try #require(origin.requests.firstIndex { $0.hasPrefix("/low") && $0.hasSuffix(".ts") })
-        try await story.wait { asked("high", after: count).count >= 2 }
+        try await scenario.wait { asked("high", after: count).count >= 2 }
         let number = try #require(asked("high", after: count).first)
         // The frame at the target of the seek is displayed.
-        story.player.pause()
-        _ = try await story.player.seek(to: Double(number) + 0.1)
-        await story.player.settled()
-        #expect(abs(story.stamp - number * film.rate) <= 1, "the frame of the higher variant's segment")
+        scenario.player.pause()
+        _ = try await scenario.player.seek(to: Double(number) + 0.1)
+        await scenario.player.settled()
+        #expect(abs(scenario.stamp - number * film.rate) <= 1, "the frame of the higher variant's segment")
         // Each segment was played in one variant only, and none was omitted.
         let both = Set(asked("low", after: 0)).union(asked("high", after: 0))
         #expect(both.isSuperset(of: 0...number))
-        await story.finish()
+        await scenario.finish()
     }
 
     @Test("interrupted responses are continued, and requests that fail once are repeated")
     func retries() async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 6)
+        let film = StampedVideo(seconds: 6)
         _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
         let tries = Mutex<[String: Int]>([:])
         let origin = try TestOrigin { request in
@@ -133,7 +135,7 @@ struct HLSLadderTests {
     @Test("a wait for a silent server can be interrupted without loss")
     func interruption() async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 6)
+        let film = StampedVideo(seconds: 6)
         _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
         let window = LiveWindow(0..<3)
         let origin = try TestOrigin { request in

@@ -9,7 +9,7 @@ struct HLSLiveTests {
     @Test("a window slides: dates stay with their frames, seeks back work, and older media are gone")
     func window() async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 24)
+        let film = StampedVideo(seconds: 24)
         let hls = try HLSFilm(film, segmentSeconds: 1, in: folder)
         let window = LiveWindow(0..<12)
         let origin = try TestOrigin { request in
@@ -33,7 +33,7 @@ struct HLSLiveTests {
             var anchors = TimecodeAnchors()
             for anchor in try #require(content.overview).anchors { anchors.add(anchor) }
             let wallTime = try #require(anchors.wallTime(at: stamp.position))
-            let made = StampedFilm.captureTime + film.position(of: stamp.counter)
+            let made = StampedVideo.captureTime + film.position(of: stamp.counter)
             #expect((wallTime - made).magnitude <= .milliseconds(40))
         }
         #expect(try await content.readStamp()?.counter == 9 * film.rate)
@@ -65,7 +65,7 @@ struct HLSLiveTests {
     @Test("parts are played as they are created, at most a second and a half behind the edge")
     func parts() async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 12)
+        let film = StampedVideo(seconds: 12)
         let hls = try HLSFilm(film, segmentSeconds: 2, in: folder)
         let segments = try (0..<6).map { try folder.read("s\($0).ts") }
         let perSegment = 4

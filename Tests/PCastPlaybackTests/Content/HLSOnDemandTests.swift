@@ -13,7 +13,7 @@ struct HLSOnDemandTests {
         arguments: [false, true])
     func seeks(isFragmented: Bool) async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 12)
+        let film = StampedVideo(seconds: 12)
         _ = try HLSFilm(film, segmentSeconds: 2, in: folder, fragmented: isFragmented)
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
@@ -26,8 +26,8 @@ struct HLSOnDemandTests {
         let items = try await content.readItems()
         #expect(items.stamps == Array(0..<film.count))
         #expect(abs(try #require(items.tone) - 440) < 10)
-        let sound = items.sounds
-        for (left, right) in zip(sound, sound.dropFirst()) {
+        let audio = items.audioFrames
+        for (left, right) in zip(audio, audio.dropFirst()) {
             #expect(right.timestamp.ticks == left.timestamp.ticks + Int64(left.sampleCount))
         }
         #expect(try await content.read() == nil)
@@ -54,7 +54,7 @@ struct HLSOnDemandTests {
     @Test("encrypted segments, byte ranges of one file, a discontinuity, and their dates are played")
     func ciphers() async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 6)
+        let film = StampedVideo(seconds: 6)
         let key: [UInt8] = (0..<16).map { $0 * 7 + 1 }
         try folder.write(key, to: "key.bin")
         try folder.write("key.bin\n\(folder.path)/key.bin\n", to: "key.info")
@@ -68,7 +68,7 @@ struct HLSOnDemandTests {
         var text = enciphered.replacingOccurrences(of: "#EXT-X-ENDLIST\n", with: "")
         text = text.replacingOccurrences(of: "#EXT-X-VERSION:3", with: "#EXT-X-VERSION:6")
         text += "#EXT-X-DISCONTINUITY\n#EXT-X-KEY:METHOD=NONE\n"
-        text += "#EXT-X-PROGRAM-DATE-TIME:\(HLSFilm.date(StampedFilm.captureTime + .seconds(100 as Int64)))\n"
+        text += "#EXT-X-PROGRAM-DATE-TIME:\(HLSFilm.date(StampedVideo.captureTime + .seconds(100 as Int64)))\n"
         var offset = 0
         for (index, segment) in segments.enumerated() {
             text += "#EXT-X-BYTERANGE:\(segment.count)" + (index == 0 ? "@0" : "") + "\n#EXTINF:2,\nall.ts\n"
@@ -83,11 +83,11 @@ struct HLSOnDemandTests {
         _ = try await content.open()
         let items = try await content.readItems()
         #expect(items.stamps == Array(0..<film.count) + Array(1_000..<(1_000 + film.count)))
-        for (left, right) in zip(items.pictureTimes, items.pictureTimes.dropFirst()) {
+        for (left, right) in zip(items.frameTimes, items.frameTimes.dropFirst()) {
             #expect((right - left - .milliseconds(40)).magnitude < .milliseconds(60))
         }
         let anchors = try #require(content.overview?.anchors)
-        #expect(anchors.last.map { $0.wallTime - StampedFilm.captureTime } == .seconds(104 as Int64))
+        #expect(anchors.last.map { $0.wallTime - StampedVideo.captureTime } == .seconds(104 as Int64))
         // The key was requested once.
         #expect(origin.requests.count { $0 == "/key.bin" } == 1)
     }
@@ -95,7 +95,7 @@ struct HLSOnDemandTests {
     @Test("audio languages and subtitles are selected during playback, and date ranges are reported in time")
     func renditions() async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 8)
+        let film = StampedVideo(seconds: 8)
         let hls = try HLSFilm(film, segmentSeconds: 2, in: folder, name: "v", options: "-an")
         for (name, tone) in [("en", 440), ("de", 1_000)] {
             try Program.runFFmpeg(
@@ -104,7 +104,7 @@ struct HLSOnDemandTests {
         }
         let range =
             "#EXT-X-DATERANGE:ID=\"goal\",CLASS=\"score\",START-DATE=\""
-            + "\(HLSFilm.date(StampedFilm.captureTime + .seconds(3 as Int64)))\",DURATION=1,X-COM-TEAM=\"home\"\n"
+            + "\(HLSFilm.date(StampedVideo.captureTime + .seconds(3 as Int64)))\",DURATION=1,X-COM-TEAM=\"home\"\n"
         try folder.write(hls.playlist(0..<4, isComplete: true, more: range, name: "v"), to: "video.m3u8")
         for number in 0..<4 {
             let second = number * 2
@@ -133,15 +133,15 @@ struct HLSOnDemandTests {
         defer { content.close() }
         _ = try await content.open()
         let overview = try #require(content.overview)
-        let sounds = overview.tracks.filter { $0.kind == .audio }
-        #expect(sounds.map(\.language) == ["en", "de"])
+        let audioFrames = overview.tracks.filter { $0.kind == .audio }
+        #expect(audioFrames.map(\.language) == ["en", "de"])
         let text = try #require(overview.tracks.first { $0.kind == .subtitles })
         let first = try await content.readItems(to: .seconds(2 as Int64))
         #expect(first.stamps == Array(0..<51))
         #expect(abs(try #require(first.tone) - 440) < 10)
-        try await content.select(sounds[1].id, of: .audio)
+        try await content.select(audioFrames[1].id, of: .audio)
         try await content.select(text.id, of: .subtitles)
-        #expect(content.overview?.selected.contains(sounds[1].id) == true)
+        #expect(content.overview?.selected.contains(audioFrames[1].id) == true)
         let rest = try await content.readItems()
         #expect(rest.stamps == Array(51..<film.count))
         #expect(abs(try #require(rest.tone) - 1_000) < 20)

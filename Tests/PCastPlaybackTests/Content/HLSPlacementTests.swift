@@ -9,9 +9,9 @@ struct HLSPlacementTests {
     /// Returns a film in segments of one second whose playlist states other durations.
     private static func film(
         seconds: Int, durations: (Int) -> String, target: Int = 5, more: (Int) -> String = { _ in "" }
-    ) throws -> (StampedFilm, TestOrigin) {
+    ) throws -> (StampedVideo, TestOrigin) {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: seconds, rate: 10)
+        let film = StampedVideo(seconds: seconds, rate: 10)
         _ = try HLSFilm(film, segmentSeconds: 1, in: folder)
         var text = "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:\(target)\n"
         for number in 0..<seconds { text += more(number) + "#EXTINF:\(durations(number)),\ns\(number).ts\n" }
@@ -21,7 +21,7 @@ struct HLSPlacementTests {
 
     /// Returns the longest and the shortest step from frame to frame.
     private static func steps(_ items: [ContentItem]) -> (least: TimeSpan, most: TimeSpan) {
-        let times = items.pictureTimes
+        let times = items.frameTimes
         let steps = zip(times, times.dropFirst()).map { $1 - $0 }
         return (steps.min() ?? .zero, steps.max() ?? .zero)
     }
@@ -52,7 +52,7 @@ struct HLSPlacementTests {
     @Test(
         "an unread position is found although the playlist is wrong by half", .timeLimit(.minutes(1)),
         arguments: ["2", "0.6"])
-    func landing(_ said: String) async throws {
+    func reachedPosition(_ said: String) async throws {
         let (film, origin) = try Self.film(seconds: 40, durations: { _ in said })
         defer { origin.stop() }
         let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
@@ -73,7 +73,7 @@ struct HLSPlacementTests {
         var text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n"
         // There are two films, of which the second begins at another time.
         for (name, first, start) in [("a", 0, 10), ("b", 40, 14 + seconds)] {
-            let film = StampedFilm(seconds: 4, rate: 10, first: first)
+            let film = StampedVideo(seconds: 4, rate: 10, first: first)
             try Program.runFFmpeg(
                 "\(try film.inputs(in: folder)) -c:v libx264 -preset ultrafast -bf 0 -g 40 -c:a aac -shortest "
                     + "-muxdelay 0 -muxpreload 0 -output_ts_offset \(start) -f mpegts \(name).ts", in: folder.path)
@@ -96,7 +96,7 @@ struct HLSPlacementTests {
         arguments: [-2.0, -1.04, 0])
     func wrap(_ before: Double) async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 4, rate: 10)
+        let film = StampedVideo(seconds: 4, rate: 10)
         // The clock has 33 bits at 90 kHz (ISO/IEC 13818-1, section 2.4.3.7).
         let start = Double(1 << 33) / 90_000 + before
         try Program.runFFmpeg(
@@ -112,7 +112,7 @@ struct HLSPlacementTests {
         #expect(items.stamps == Array(0..<film.count))
         let steps = Self.steps(items)
         #expect(steps.least > .milliseconds(90) && steps.most < .milliseconds(110), "\(steps)")
-        let times = items.compactMap { item -> TimeSpan? in if case .sound(_, let time) = item { time } else { nil } }
+        let times = items.compactMap { item -> TimeSpan? in if case .audio(_, let time) = item { time } else { nil } }
         let (first, last) = (try #require(times.first), try #require(times.last))
         #expect(first.magnitude < .milliseconds(200) && (last - .seconds(4 as Int64)).magnitude < .milliseconds(300))
     }
@@ -122,7 +122,7 @@ struct HLSPlacementTests {
         arguments: ["zeros", "picture", "garbled", "text", "tags", "none"])
     func junk(_ kind: String) async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 2, rate: 10)
+        let film = StampedVideo(seconds: 2, rate: 10)
         _ = try HLSFilm(film, segmentSeconds: 1, in: folder)
         let junk: [UInt8] =
             switch kind {
@@ -180,9 +180,9 @@ struct HLSPlacementTests {
         let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
         defer { content.close() }
         _ = try await content.open()
-        let sounds = try await content.readItems().sounds
-        #expect(abs(sounds.reduce(0) { $0 + $1.sampleCount } - 5 * count * 1_024) < 5_000)
-        for (left, right) in zip(sounds, sounds.dropFirst()) {
+        let audioFrames = try await content.readItems().audioFrames
+        #expect(abs(audioFrames.reduce(0) { $0 + $1.sampleCount } - 5 * count * 1_024) < 5_000)
+        for (left, right) in zip(audioFrames, audioFrames.dropFirst()) {
             #expect((right.timestamp.span - left.timestamp.span - left.length).magnitude < .milliseconds(25))
         }
     }

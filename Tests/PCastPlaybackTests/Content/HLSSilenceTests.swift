@@ -28,7 +28,7 @@ struct HLSSilenceTests {
         "a segment on demand is loaded from the other variant, and each frame comes once", .timeLimit(.minutes(1)),
         arguments: ["high0", "high4"], [0, 0.5])
     func onDemand(_ silent: String, share: Double) async throws {
-        let ladder = try LadderFilm(StampedFilm(seconds: 8, rate: 5), segmentSeconds: 1)
+        let ladder = try LadderFilm(StampedVideo(seconds: 8, rate: 5), segmentSeconds: 1)
         let gate = LiveWindow(0..<1)
         let origin = try ladder.origin { name, answer in
             guard name == silent else { return }

@@ -8,7 +8,7 @@ import Testing
 @Suite("Content steering between pathways", .enabled(if: Program.hasFFmpeg))
 struct HLSSteeringTests {
     private let folder: TemporaryFolder
-    private let film = StampedFilm(seconds: 12, rate: 10)
+    private let film = StampedVideo(seconds: 12, rate: 10)
 
     init() throws {
         folder = try TemporaryFolder()
@@ -89,7 +89,7 @@ struct HLSSteeringTests {
         #expect(
             manifest(#"{"VERSION":1,"TTL":30.5,"RELOAD-URI":"/x","PATHWAY-PRIORITY":["a"]}"#)
                 == SteeringManifest(timeToLive: .milliseconds(30_500), reloadURI: "/x", priority: ["a"]))
-        #expect(manifest(#"{"VERSION":1,"PATHWAY-PRIORITY":[]}"#)?.timeToLive == SteeringManifest.usualTimeToLive)
+        #expect(manifest(#"{"VERSION":1,"PATHWAY-PRIORITY":[]}"#)?.timeToLive == SteeringManifest.defaultTimeToLive)
         for text in [
             "", "[]", #"{"VERSION":2,"PATHWAY-PRIORITY":["a"]}"#, #"{"VERSION":1}"#,
             #"{"VERSION":1,"PATHWAY-PRIORITY":[1]}"#, #"{"VERSION":1,"PATHWAY-PRIORITY":"a"}"#,

@@ -7,13 +7,13 @@ import Testing
 
 @Suite("HTTP features of web servers", .enabled(if: Program.hasFFmpeg))
 struct HLSWebTests {
-    private static func film(_ folder: TemporaryFolder) throws -> StampedFilm {
-        let film = StampedFilm(seconds: 2, rate: 5)
+    private static func film(_ folder: TemporaryFolder) throws -> StampedVideo {
+        let film = StampedVideo(seconds: 2, rate: 5)
         _ = try HLSFilm(film, segmentSeconds: 1, in: folder)
         return film
     }
 
-    private static func expectWhole(_ address: String, _ film: StampedFilm) async throws {
+    private static func expectWhole(_ address: String, _ film: StampedVideo) async throws {
         let content = ThreadContent(MediaContent.content(at: address))
         defer { content.close() }
         _ = try await content.open()
@@ -92,7 +92,7 @@ struct HLSWebTests {
     @Test("an address without a suffix that is not a playlist is played as a file", .timeLimit(.minutes(1)))
     func file() async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 2, rate: 5)
+        let film = StampedVideo(seconds: 2, rate: 5)
         try Program.runFFmpeg(
             "\(try film.inputs(in: folder)) -c:v libx264 -preset ultrafast -c:a aac -shortest film.mp4", in: folder.path
         )
@@ -155,7 +155,7 @@ struct HLSWebTests {
         ])
     func names(_ written: String, _ asked: String) async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 1, rate: 5)
+        let film = StampedVideo(seconds: 1, rate: 5)
         _ = try HLSFilm(film, segmentSeconds: 1, in: folder)
         let segment = try folder.read("s0.ts")
         let playlist = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n\(written)\n#EXT-X-ENDLIST\n"

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Timed metadata in media", .enabled(if: Program.hasFFmpeg))
 struct TimedMetadataTests {
-    private static let goal = StampedFilm.captureTime + .milliseconds(2_500)
+    private static let goal = StampedVideo.captureTime + .milliseconds(2_500)
     private static let tag = TimedTags.tag("", "{\"ut\":\(goal.millisecondsSinceEpoch)}")
 
     private func read(_ folder: TemporaryFolder) async throws -> (metadata: [TimedMetadata], overview: ContentOverview?)
@@ -23,7 +23,7 @@ struct TimedMetadataTests {
     @Test("event messages of fragments are reported in time, as tags if they contain any")
     func messages() async throws {
         let folder = try TemporaryFolder()
-        _ = try HLSFilm(StampedFilm(seconds: 4), segmentSeconds: 2, in: folder, fragmented: true)
+        _ = try HLSFilm(StampedVideo(seconds: 4), segmentSeconds: 2, in: folder, fragmented: true)
         let messages =
             TimedTags.message("urn:score", at: .milliseconds(1_500), isRelative: true, Array("1:0".utf8))
             + TimedTags.message(
@@ -45,7 +45,7 @@ struct TimedMetadataTests {
     @Test("tags in MPEG-TS segments are reported in time and once, also after an interruption")
     func segments() async throws {
         let folder = try TemporaryFolder()
-        let tagged = TaggedFilm(StampedFilm(seconds: 4), at: Self.positions, in: folder)
+        let tagged = TaggedFilm(StampedVideo(seconds: 4), at: Self.positions, in: folder)
         try tagged.makeSegments(ofSeconds: 2)
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
@@ -55,7 +55,7 @@ struct TimedMetadataTests {
     @Test("tags in an MPEG-TS file are reported in the same way")
     func file() async throws {
         let folder = try TemporaryFolder()
-        let tagged = TaggedFilm(StampedFilm(seconds: 4), at: Self.positions, in: folder)
+        let tagged = TaggedFilm(StampedVideo(seconds: 4), at: Self.positions, in: folder)
         try tagged.makeFile()
         try await check(tagged, FileContent("\(folder.path)/film.ts"))
     }
@@ -64,7 +64,7 @@ struct TimedMetadataTests {
         "an interrupted wait for a slow server loses and repeats no metadata", .timeLimit(.minutes(1)))
     func interruptedFile() async throws {
         let folder = try TemporaryFolder()
-        let tagged = TaggedFilm(StampedFilm(seconds: 4), at: Self.positions, in: folder)
+        let tagged = TaggedFilm(StampedVideo(seconds: 4), at: Self.positions, in: folder)
         try tagged.makeFile()
         let origin = try TestOrigin { request in
             (try? folder.read(String(request.path.dropFirst()))).map { .init(body: $0, bytesPerSecond: 400_000) }
@@ -108,13 +108,13 @@ struct TimedMetadataTests {
         #expect(items.stamps == Array(0..<tagged.film.count))
         #expect(items.metadata.map(\.value) == tagged.values)
         #expect(items.metadata.allSatisfy { $0.source == .id3 && $0.identifier == "TXXX" })
-        let start = try #require(items.pictureTimes.first)
+        let start = try #require(items.frameTimes.first)
         for (metadata, tag) in zip(items.metadata, tagged.tags) {
             #expect((metadata.position - start - tag.position).magnitude <= .milliseconds(1), "\(metadata.position)")
         }
         let anchors = content.overview?.anchors ?? []
         #expect(anchors.count == Set(Self.positions).count && anchors.allSatisfy { $0.source == .timedMetadata })
-        #expect(anchors.first?.wallTime == StampedFilm.captureTime)
+        #expect(anchors.first?.wallTime == StampedVideo.captureTime)
 
         // After a seek, all later tags are reported once, and no earlier ones. Some seeks go back, and some are short
         // enough for a file to be read on.
@@ -122,13 +122,13 @@ struct TimedMetadataTests {
             let moment = start + TimeSpan(seconds: position)
             let end = moment + TimeSpan(seconds: length)
             _ = try await content.seek(to: moment)
-            let told = try await content.readItems(to: end).metadata.map(\.value)
+            let received = try await content.readItems(to: end).metadata.map(\.value)
             let wanted = zip(tagged.tags, tagged.values).filter { $0.0.position >= TimeSpan(seconds: position) }.map(
                 \.1)
             let least = zip(tagged.tags, tagged.values).filter { tag, _ in
                 tag.position >= TimeSpan(seconds: position) && tag.position < TimeSpan(seconds: position + length)
             }
-            #expect(wanted.starts(with: told) && told.count >= least.count, "from \(position): \(told)")
+            #expect(wanted.starts(with: received) && received.count >= least.count, "from \(position): \(received)")
         }
     }
 }

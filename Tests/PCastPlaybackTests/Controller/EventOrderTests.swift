@@ -11,16 +11,17 @@ struct EventOrderTests {
     private func happen(to script: ScriptedPipeline, _ generator: inout SeededGenerator) {
         switch Int.random(in: 0..<14, using: &generator) {
         case 0..<2: script.open(.film(Double(Int.random(in: 3...9, using: &generator))))
-        case 2..<5: script.land()
+        case 2..<5: script.completeSeek()
         case 5..<8: script.run(Double(Int.random(in: 1...15, using: &generator)) / 10)
         case 8: script.starve()
         case 9: script.feed()
         case 10: script.end()
-        case 11: script.tell(.landed(.seconds(1)), of: PlayheadEpoch(number: max(script.playhead.epoch.number - 1, 0)))
-        case 12: script.tell(.subtitle(["a", "b", nil].randomElement(using: &generator) ?? nil))
+        case 11:
+            script.notify(.landed(.seconds(1)), of: PlayheadEpoch(number: max(script.playhead.epoch.number - 1, 0)))
+        case 12: script.notify(.subtitle(["a", "b", nil].randomElement(using: &generator) ?? nil))
         default:
             if Int.random(in: 0..<4, using: &generator) == 0 {
-                script.tell(.failed(.brokeOff("x", reason: "chance")))
+                script.notify(.failed(.brokeOff("x", reason: "chance")))
             }
         }
     }
@@ -57,10 +58,10 @@ struct EventOrderTests {
         var generator = SeededGenerator(seed: seed)
         let scripts = ScriptedPipelines()
         let player = Player(scripts.factory)
-        let judge = EventJudge()
-        player.addObserver(judge)
-        player.add(judge)
-        let other = EventJudge()
+        let evaluate = EventOrderChecker()
+        player.addObserver(evaluate)
+        player.add(evaluate)
+        let other = EventOrderChecker()
         player.add(other)
         var events = player.events().makeAsyncIterator()
         var seeks: [SeekRequest] = []
@@ -75,15 +76,15 @@ struct EventOrderTests {
         }
         player.reset()
         await player.settled()
-        #expect(judge.complaints == [])
+        #expect(evaluate.complaints == [])
         #expect(other.complaints == [])
         #expect(scripts.all.allSatisfy(\.isStopped) && scripts.haveNeverOverlapped)
         #expect(player.state == .idle)
         // Each seek has ended.
-        for seek in seeks { _ = try? await seek.landing }
+        for seek in seeks { _ = try? await seek.reachedPosition }
         player.aspectMode = .fill
-        let stream = EventJudge()
-        while let event = await events.next(), event.kind != .aspectModeChanged(.fill) { stream.judge(event) }
+        let stream = EventOrderChecker()
+        while let event = await events.next(), event.kind != .aspectModeChanged(.fill) { stream.evaluate(event) }
         #expect(stream.complaints == [])
     }
 
@@ -91,8 +92,8 @@ struct EventOrderTests {
     func concurrently() async {
         let scripts = ScriptedPipelines()
         let player = Player(scripts.factory)
-        let judge = EventJudge()
-        player.add(judge)
+        let evaluate = EventOrderChecker()
+        player.add(evaluate)
         await withTaskGroup(of: Void.self) { group in
             for seed in UInt64(1)...4 {
                 group.addTask {
@@ -102,7 +103,7 @@ struct EventOrderTests {
                             // Commands of the clock come only from the player.
                             switch Int.random(in: 0..<4, using: &generator) {
                             case 0: script.open(.film(5))
-                            case 1: script.land()
+                            case 1: script.completeSeek()
                             case 2: script.run(0.3)
                             default: script.end()
                             }
@@ -116,7 +117,7 @@ struct EventOrderTests {
         }
         player.reset()
         await player.settled()
-        #expect(judge.complaints == [] && scripts.haveNeverOverlapped && scripts.all.allSatisfy(\.isStopped))
+        #expect(evaluate.complaints == [] && scripts.haveNeverOverlapped && scripts.all.allSatisfy(\.isStopped))
     }
 
     @Test("fifty players that loop through lists keep nothing of finished items")
@@ -126,8 +127,8 @@ struct EventOrderTests {
                 group.addTask {
                     let scripts = ScriptedPipelines()
                     let player = Player(scripts.factory)
-                    let judge = EventJudge()
-                    player.add(judge)
+                    let evaluate = EventOrderChecker()
+                    player.add(evaluate)
                     player.loop = true
                     player.set(videos: [self.video(0), self.video(1)], play: true)
                     var sessions: [WeakSession] = []
@@ -136,12 +137,12 @@ struct EventOrderTests {
                         if let session = player.session { sessions.append(WeakSession(value: session)) }
                         guard let script = scripts.all.last else { continue }
                         script.open(.film(5))
-                        script.land()
+                        script.completeSeek()
                         script.run(1)
                         script.end()
                     }
                     await player.settled()
-                    #expect(judge.complaints == [] && scripts.all.count == 41)
+                    #expect(evaluate.complaints == [] && scripts.all.count == 41)
                     #expect(scripts.all.count { !$0.isStopped } == 1)
                     #expect(sessions.allSatisfy { $0.value == nil })
                 }

@@ -15,7 +15,7 @@ struct InterruptedPlaybackTests {
         controller.autoPlay = true
     }
 
-    private func told() async -> [String] {
+    private func received() async -> [String] {
         await controller.player.settled()
         return transcript.take()
     }
@@ -24,9 +24,9 @@ struct InterruptedPlaybackTests {
         controller.setVideos([Video("a.mp4", cuePoints: cuePoints)])
         let script = try await scripts.last(controller.player)
         script.open(.film(60))
-        script.land()
+        script.completeSeek()
         script.run(3)
-        _ = await told()
+        _ = await received()
         return script
     }
 
@@ -34,20 +34,20 @@ struct InterruptedPlaybackTests {
     func stalls() async throws {
         let script = try await playing()
         script.starve()
-        #expect(await told() == ["+ bufferEmpty", "+ stalled"])
+        #expect(await received() == ["+ bufferEmpty", "+ stalled"])
         #expect(controller.player.state == .playing(buffering: true) && controller.player.overlayState == .buffering)
         let position = controller.player.position
         script.run(5)
-        #expect(await told() == [] && controller.player.position == position)
+        #expect(await received() == [] && controller.player.position == position)
         script.feed()
-        #expect(await told() == ["+ likelyToKeepUp", "+ recovered"] && controller.player.state.isPlaying)
+        #expect(await received() == ["+ likelyToKeepUp", "+ recovered"] && controller.player.state.isPlaying)
         controller.player.startSeek(to: .seconds(30))
-        script.land()
-        #expect(await told() == ["+ bufferEmpty", "+ likelyToKeepUp"])
+        script.completeSeek()
+        #expect(await received() == ["+ bufferEmpty", "+ likelyToKeepUp"])
         controller.pause()
         script.starve()
         script.feed()
-        #expect(await told() == ["+ pauseRequest", "+ pause", "+ bufferEmpty", "+ likelyToKeepUp"])
+        #expect(await received() == ["+ pauseRequest", "+ pause", "+ bufferEmpty", "+ likelyToKeepUp"])
     }
 
     @Test("interrupted playback resumes at its position in the same session with another pipeline")
@@ -56,48 +56,48 @@ struct InterruptedPlaybackTests {
         let session = try #require(controller.session)
         #expect(!controller.resumeVideo())
         first.starve()
-        first.tell(.failed(.brokeOff("a.mp4", reason: "the server is gone")))
-        let broken = await told()
+        first.notify(.failed(.brokeOff("a.mp4", reason: "the server is gone")))
+        let broken = await received()
         #expect(broken.prefix(2) == ["+ bufferEmpty", "+ stalled"] && broken.count == 3)
         #expect(broken[2].contains("failedToPlayToEndTime") && controller.player.state == .idle)
         #expect(first.isStopped && session.duration == .seconds(60))
         controller.play()
-        #expect(await told() == [])
+        #expect(await received() == [])
 
         let before = session.playhead.epoch
         #expect(controller.resumeVideo() && !controller.resumeVideo())
         let second = try await scripts.last(controller.player)
         #expect(second !== first && controller.session === session)
-        #expect(await told() == ["+ resumeBegin", "+ bufferEmpty"])
-        second.tell(.failed(.unreachable("a.mp4", reason: "still gone")))
-        let again = await told()
+        #expect(await received() == ["+ resumeBegin", "+ bufferEmpty"])
+        second.notify(.failed(.unreachable("a.mp4", reason: "still gone")))
+        let again = await received()
         #expect(again.count == 1 && again[0].contains("resumeFail"))
 
         #expect(controller.resumeVideo())
         let third = try await scripts.last(controller.player)
         // Events of an earlier pipeline are ignored.
-        first.tell(.landed(.zero))
+        first.notify(.landed(.zero))
         third.open(.film(60))
         await controller.player.settled()
-        third.land()
-        #expect(await told() == ["+ resumeBegin", "+ bufferEmpty", "+ resumeComplete", "+ likelyToKeepUp"])
+        third.completeSeek()
+        #expect(await received() == ["+ resumeBegin", "+ bufferEmpty", "+ resumeComplete", "+ likelyToKeepUp"])
         #expect(third.calls == ["play", "seek 3.0"] && controller.player.position == 3)
         #expect(session.playhead.epoch > before)
         third.run(2)
-        #expect(await told() == ["cue points 4.0 from 3.9 to 4.0"])
+        #expect(await received() == ["cue points 4.0 from 3.9 to 4.0"])
     }
 
     @Test("playback can be resumed at another position, and paused")
     func elsewhere() async throws {
         let first = try await playing()
-        first.tell(.failed(.brokeOff("a.mp4", reason: "gone")))
-        _ = await told()
+        first.notify(.failed(.brokeOff("a.mp4", reason: "gone")))
+        _ = await received()
         #expect(controller.resumeVideo(at: .seconds(20), autoPlay: false))
         let second = try await scripts.last(controller.player)
         second.open(.film(60))
         await controller.player.settled()
-        second.land()
-        #expect(await told().last == "+ likelyToKeepUp")
+        second.completeSeek()
+        #expect(await received().last == "+ likelyToKeepUp")
         #expect(controller.player.state == .paused(buffering: false) && second.calls == ["seek 20.0"])
     }
 
@@ -116,7 +116,7 @@ struct InterruptedPlaybackTests {
         func stop(_ session: PlaybackSession) async { log.append("stop \(session.source?.address ?? "")") }
 
         /// Returns when a number of calls have arrived.
-        func told(_ count: Int) async {
+        func received(_ count: Int) async {
             while log.count < count { await Task.yield() }
         }
     }
@@ -129,9 +129,9 @@ struct InterruptedPlaybackTests {
         await #expect(throws: PlaybackError.self) {
             try await controller.player.startExternalPlayback(Device(isRefusing: true))
         }
-        #expect(await told() == [])
+        #expect(await received() == [])
         try await controller.player.startExternalPlayback(device)
-        #expect(await told() == ["elsewhere true", "+ startCastSession"] && script.isMuted)
+        #expect(await received() == ["elsewhere true", "+ startCastSession"] && script.isMuted)
         #expect(controller.player.isExternalPlaybackActive && !controller.player.muted)
         await #expect(throws: PlaybackError.self) { try await controller.player.startExternalPlayback(device) }
         let late = Transcript()
@@ -141,15 +141,15 @@ struct InterruptedPlaybackTests {
 
         await controller.player.stopExternalPlayback()
         await controller.player.stopExternalPlayback()
-        #expect(await told() == ["elsewhere false", "+ endCastSession"] && !script.isMuted)
+        #expect(await received() == ["elsewhere false", "+ endCastSession"] && !script.isMuted)
         try await controller.player.startExternalPlayback(device)
         controller.setVideos([Video("b.mp4")])
         #expect(
-            await told().prefix(6) == [
+            await received().prefix(6) == [
                 "elsewhere true", "+ startCastSession", "elsewhere false", "+ endCastSession", "+ terminate",
                 "session of b.mp4",
             ])
-        await device.told(4)
+        await device.received(4)
         #expect(await device.log == ["start a.mp4", "stop a.mp4", "start a.mp4", "stop a.mp4"])
         controller.allowsExternalPlayback = false
         await #expect(throws: PlaybackError.self) { try await controller.player.startExternalPlayback(device) }

@@ -14,7 +14,7 @@ struct LiveSessionTests {
         player.addObserver(transcript)
     }
 
-    private func told() async -> [String] {
+    private func received() async -> [String] {
         await player.settled()
         return transcript.take()
     }
@@ -25,7 +25,7 @@ struct LiveSessionTests {
         let anchor = TimecodeAnchor(
             position: .zero, wallTime: WallTime(millisecondsSinceEpoch: 1_000_000), source: .programDateTime)
         return ContentOverview(
-            kind: .live, tracks: [.picture, .sound], seekableRange: range, anchors: [anchor], liveEdge: .seconds(3))
+            kind: .live, tracks: [.video, .audio], seekableRange: range, anchors: [anchor], liveEdge: .seconds(3))
     }
 
     private func timecode() -> Int64? { player.playhead?.timecode.map { $0.nanosecondsSinceEpoch / 1_000_000 } }
@@ -38,9 +38,9 @@ struct LiveSessionTests {
         player.set(video: Video("https://a.example/live.m3u8", cuePoints: cuePoints), play: true)
         let script = try await scripts.last(player)
         script.open(window(0))
-        script.land(at: .seconds(57))
+        script.completeSeek(at: .seconds(57))
         // A player that joins passes no earlier cue points, nor those at its position.
-        #expect(await told().suffix(4) == ["duration inf", "playing", "ready", "position 57.0"])
+        #expect(await received().suffix(4) == ["duration inf", "playing", "ready", "position 57.0"])
         #expect(
             timecode() == 1_057_000
                 && player.playhead?.timecodeRange?.lowerBound.nanosecondsSinceEpoch == 1_000_000_000_000)
@@ -53,11 +53,11 @@ struct LiveSessionTests {
             ])
 
         let back = player.startSeek(to: WallTime(millisecondsSinceEpoch: 1_019_000))
-        script.land()
-        #expect(try await back.landing == .seconds(19) && timecode() == 1_019_000)
+        script.completeSeek()
+        #expect(try await back.reachedPosition == .seconds(19) && timecode() == 1_019_000)
         async let edge = player.seekToLiveEdge()
         while !script.playhead.isSeeking { await Task.yield() }
-        script.land()
+        script.completeSeek()
         #expect(try await edge == .seconds(62))
 
         // While paused, the window passes it. The frame remains until playback resumes, which then begins with the
@@ -67,14 +67,14 @@ struct LiveSessionTests {
         await player.settled()
         #expect(player.position == 62 && player.playhead?.isEvicted == true)
         let before = try #require(player.playhead?.epoch)
-        _ = await told()
+        _ = await received()
         player.play()
         let epoch = script.seek(to: .seconds(100))
-        script.tell(.evicted(.seconds(100)), of: epoch)
+        script.notify(.evicted(.seconds(100)), of: epoch)
         await player.settled()
         #expect(player.state == .playing(buffering: true) && player.overlayState == .seeking)
-        script.land()
-        #expect(await told() == ["playing", "playing, buffering", "playing", "position 100.0"])
+        script.completeSeek()
+        #expect(await received() == ["playing", "playing, buffering", "playing", "position 100.0"])
         let after = try #require(player.playhead?.epoch)
         #expect(after > before && timecode() == 1_100_000)
     }
@@ -87,17 +87,17 @@ struct LiveSessionTests {
         let script = try await scripts.last(player)
         let anchor = TimecodeAnchor(
             position: .zero, wallTime: WallTime(millisecondsSinceEpoch: 5_000), source: .capture)
-        script.open(ContentOverview(kind: .live, tracks: [.picture, .sound], anchors: [anchor]))
-        script.land()
+        script.open(ContentOverview(kind: .live, tracks: [.video, .audio], anchors: [anchor]))
+        script.completeSeek()
         script.run(4)
         await player.settled()
         #expect(timecode() == 9_000 && player.duration == .infinity)
-        _ = await told()
+        _ = await received()
         _ = consumer.take()
         script.end()
-        #expect(await told() == ["paused", "finished"] && player.overlayState == .stopped)
+        #expect(await received() == ["paused", "finished"] && player.overlayState == .stopped)
         player.play()
-        #expect(await told() == [] && player.state == .paused(buffering: false))
+        #expect(await received() == [] && player.state == .paused(buffering: false))
         #expect(consumer.take() == ["+ end", "playlist of 1 completed", "+ playRequest"])
     }
 
@@ -106,13 +106,13 @@ struct LiveSessionTests {
         player.set(video: Video("https://a.example/live.m3u8"), play: true)
         let first = try await scripts.last(player)
         first.open(window(0))
-        first.land(at: .seconds(57))
-        first.tell(.failed(.brokeOff("live.m3u8", reason: "gone")))
+        first.completeSeek(at: .seconds(57))
+        first.notify(.failed(.brokeOff("live.m3u8", reason: "gone")))
         await player.settled()
         #expect(player.resume())
         let second = try await scripts.last(player)
         second.open(window(80))
-        second.land(at: .seconds(137))
+        second.completeSeek(at: .seconds(137))
         await player.settled()
         #expect(second.calls == ["play"] && player.position == 137 && player.state.isPlaying)
     }

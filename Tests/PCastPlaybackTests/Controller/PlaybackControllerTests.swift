@@ -15,7 +15,7 @@ struct PlaybackControllerTests {
         controller.addSessionConsumer(transcript)
     }
 
-    private func told() async -> [String] {
+    private func received() async -> [String] {
         await controller.player.settled()
         return transcript.take()
     }
@@ -27,13 +27,13 @@ struct PlaybackControllerTests {
         let video = Video("a.mp4", cuePoints: [.beforeContent(), CuePoint(at: .seconds(1)), .afterContent()])
         controller.setVideos([video])
         let script = try await scripts.last(controller.player)
-        #expect(await told() == ["session of a.mp4", "+ bufferEmpty", "+ playRequest", "+ play"])
+        #expect(await received() == ["session of a.mp4", "+ bufferEmpty", "+ playRequest", "+ play"])
         let observer = Transcript(hasProgress: true)
         controller.player.addObserver(observer)
         script.open(.film(1.5))
-        script.land()
+        script.completeSeek()
         #expect(
-            await told() == [
+            await received() == [
                 "media type 2", "session's duration 1.5", "ranges 0.0...1.5", "+ ready", "progress -inf",
                 "+ likelyToKeepUp", "progress 0.0", "cue points 0.0 from -inf to 0.0",
             ])
@@ -44,12 +44,12 @@ struct PlaybackControllerTests {
         #expect(transcript.take().suffix(2) == ["progress 1.0", "cue points 1.0 from 0.9 to 1.0"])
         script.end()
         #expect(
-            await told() == [
+            await received() == [
                 "progress 1.5", "progress inf", "cue points inf from 1.5 to inf", "+ end", "playlist of 1 completed",
             ])
         #expect(observer.take().suffix(3) == ["position 1.5", "paused", "finished"])
         controller.setVideos([Video("b.mp4")])
-        #expect(await told().prefix(3) == ["+ terminate", "session of b.mp4", "+ bufferEmpty"])
+        #expect(await received().prefix(3) == ["+ terminate", "session of b.mp4", "+ bufferEmpty"])
     }
 
     @Test("a list advances automatically or on request, with a new session for each playback")
@@ -60,16 +60,16 @@ struct PlaybackControllerTests {
         #expect(first.playerState == .paused(buffering: true))
         var script = try await scripts.last(controller.player)
         script.open(.film(1))
-        script.land()
+        script.completeSeek()
         controller.play()
         script.end()
-        _ = await told()
+        _ = await received()
         // Without `autoAdvance` nothing happens.
         #expect(controller.session === first && first.playerState == .paused(buffering: false))
         #expect(controller.advanceToNext() && !controller.advanceToNext())
         let second = try #require(controller.session)
         #expect(second !== first && second.id != first.id && second.video == first.video && first != second)
-        #expect(await told() == ["+ terminate", "session of same.mp4", "+ bufferEmpty"])
+        #expect(await received() == ["+ terminate", "session of same.mp4", "+ bufferEmpty"])
         #expect(first.playerState == .idle && first.duration == .seconds(1))
 
         // An item that is inserted after the current one is played next.
@@ -81,29 +81,29 @@ struct PlaybackControllerTests {
         controller.autoPlay = true
         script = try await scripts.last(controller.player)
         script.open(.film(1))
-        script.land()
+        script.completeSeek()
         controller.play()
         script.end()
-        script.tell(.ended)
+        script.notify(.ended)
         script = try await scripts.last(controller.player)
         #expect(script.source.address == "end.mp4" && scripts.all.count == 3)
         #expect(controller.session?.playerState == .playing(buffering: true))
         script.open(.film(1))
-        script.land()
+        script.completeSeek()
         script.end()
-        #expect(await told().last == "playlist of 4 completed")
+        #expect(await received().last == "playlist of 4 completed")
         #expect(scripts.all.map(\.isStopped) == [true, true, false])
     }
 
     @Test("the media type is determined by the rule, and audio only by a playlist without other media")
     func mediaTypes() async throws {
-        let sound = ContentOverview(kind: .onDemand, tracks: [.sound], duration: .seconds(1))
+        let audio = ContentOverview(kind: .onDemand, tracks: [.audio], duration: .seconds(1))
         let both = ContentOverview.film(1)
         let cases: [(String, ContentOverview, SourceMediaType)] = [
-            ("https://a.example/film.mp4", both, .audioVideo), ("https://a.example/sound.mp4", sound, .audioVideo),
+            ("https://a.example/film.mp4", both, .audioVideo), ("https://a.example/sound.mp4", audio, .audioVideo),
             ("https://a.example/main.m3u8?token=x.mp4", both, .audioVideo),
-            ("https://a.example/radio.M3U8#t", sound, .audio), ("sound.mp3", sound, .audioVideo),
-            ("pcast://a.example/stream", sound, .audioVideo),
+            ("https://a.example/radio.M3U8#t", audio, .audio), ("sound.mp3", audio, .audioVideo),
+            ("pcast://a.example/stream", audio, .audioVideo),
         ]
         for (address, overview, expected) in cases {
             controller.setVideos([Video(address)])
@@ -111,13 +111,13 @@ struct PlaybackControllerTests {
             #expect(controller.session?.mediaType == .undetermined)
             script.open(overview)
             script.open(overview)
-            #expect(await told().count { $0 == "media type \(expected.rawValue)" } == 1)
+            #expect(await received().count { $0 == "media type \(expected.rawValue)" } == 1)
             #expect(controller.session?.mediaType == expected)
         }
         controller.setVideos([Video("https://a.example/main.m3u8")])
         let script = try await scripts.last(controller.player)
-        script.tell(.failed(.brokenPlaylist("main.m3u8", reason: "it is a page")))
-        #expect(await told().contains("media type 2"))
+        script.notify(.failed(.brokenPlaylist("main.m3u8", reason: "it is a page")))
+        #expect(await received().contains("media type 2"))
     }
 
     @Test("of several sources the rule selects one")
@@ -139,17 +139,17 @@ struct PlaybackControllerTests {
     func broken() async throws {
         controller.autoPlay = true
         controller.setVideos([Video("broken.xyz"), Video(sources: []), Video("good.mp4")])
-        let events = await told()
+        let events = await received()
         #expect(events.prefix(4) == ["session of broken.xyz", "+ bufferEmpty", "+ playRequest", "+ play"])
         #expect(events.count == 5 && events[4].hasPrefix("+ fail") && events[4].contains("loadFailed"))
         #expect(controller.player.state == .idle)
         // An item that failed before it was ready cannot be resumed.
         controller.advanceToNext()
-        #expect(await told().last?.contains("noPlayableSource") == true)
+        #expect(await received().last?.contains("noPlayableSource") == true)
         controller.advanceToNext()
         let script = try await scripts.last(controller.player)
         script.open(.film(1))
-        script.land()
+        script.completeSeek()
         await controller.player.settled()
         #expect(controller.session?.playerState == .playing(buffering: false))
     }
@@ -159,14 +159,14 @@ struct PlaybackControllerTests {
         controller.setVideos([Video("a.mp4", cuePoints: [CuePoint(at: .zero), CuePoint(at: .seconds(2))])])
         let early = Transcript(hasProgress: true)
         controller.addSessionConsumer(early)
-        #expect(await told() == ["session of a.mp4", "+ bufferEmpty"])
+        #expect(await received() == ["session of a.mp4", "+ bufferEmpty"])
         #expect(early.take() == ["session of a.mp4", "elsewhere false"])
         let script = try await scripts.last(controller.player)
         script.open(.film(3))
-        script.land()
+        script.completeSeek()
         controller.play()
         script.run(1)
-        _ = await told()
+        _ = await received()
         let late = Transcript(hasProgress: true)
         controller.addSessionConsumer(late)
         controller.addSessionConsumer(late)
@@ -184,11 +184,11 @@ struct PlaybackControllerTests {
         #expect(early.take().filter { $0.hasPrefix("cue") } == ["cue points 0.0 from -inf to 0.0", passage])
         // Durations and ranges are refined repeatedly.
         script.open(.film(3.2))
-        #expect(await told().suffix(2) == ["session's duration 3.2", "ranges 0.0...3.2"])
+        #expect(await received().suffix(2) == ["session's duration 3.2", "ranges 0.0...3.2"])
         controller.removeSessionConsumer(late)
         _ = late.take()
         controller.pause()
-        _ = await told()
+        _ = await received()
         #expect(late.take() == [])
         // Consumers are retained.
         weak var held: Transcript?
@@ -207,9 +207,9 @@ struct PlaybackControllerTests {
         let session = try #require(controller.session)
         session.terminate()
         session.terminate()
-        #expect(await told().last == "+ terminate" && controller.session == nil && script.isStopped)
+        #expect(await received().last == "+ terminate" && controller.session == nil && script.isStopped)
         #expect(controller.player.state == .idle && session.overlayState == .stopped)
         script.open(.film(1))
-        #expect(await told() == [])
+        #expect(await received() == [])
     }
 }

@@ -93,7 +93,7 @@ struct PlayerControlsTests {
             player.set(video: Video("https://a.example/a.mp4"), play: true)
             let script = try await scripts.last(player)
             script.open(.film(60))
-            script.land(at: .zero)
+            script.completeSeek(at: .zero)
             await player.settled()
         }
     }

@@ -52,7 +52,7 @@ import Testing
         let browser = try Browser(impostor.program, isSandboxed: false) { _, _ in }
         #expect(try await impostor.arguments()?.contains("--no-sandbox") == true)
         browser.end(.ended("the test is over"))
-        await browser.gone()
+        await browser.awaitExit()
     }
 
     @Test("the browser's profile is accessible to its user only") func profile() async throws {
@@ -62,6 +62,6 @@ import Testing
         #expect(try await impostor.arguments() != nil)
         #expect(impostor.note("mode") == "700")
         browser.end(.ended("the test is over"))
-        await browser.gone()
+        await browser.awaitExit()
     }
 }

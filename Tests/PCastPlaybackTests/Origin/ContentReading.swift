@@ -7,8 +7,8 @@ extension PlaybackContent {
     /// Returns the next frame's stamp and position; nil at the end.
     func readStamp() throws -> (counter: Int, position: TimeSpan)? {
         while let item = try read() {
-            guard case .picture(let picture, let position, _) = item else { continue }
-            return (TestPatternStrip.read(picture).map { Int($0.counter) } ?? -1, position)
+            guard case .frame(let frame, let position, _) = item else { continue }
+            return (TestPatternStrip.read(frame).map { Int($0.counter) } ?? -1, position)
         }
         return nil
     }
@@ -27,17 +27,17 @@ extension PlaybackContent {
 extension [ContentItem] {
     var stamps: [Int] {
         compactMap {
-            guard case .picture(let picture, _, _) = $0 else { return nil }
-            return TestPatternStrip.read(picture).map { Int($0.counter) } ?? -1
+            guard case .frame(let frame, _, _) = $0 else { return nil }
+            return TestPatternStrip.read(frame).map { Int($0.counter) } ?? -1
         }
     }
 
-    var pictureTimes: [TimeSpan] {
-        compactMap { if case .picture(_, let position, _) = $0 { position } else { nil } }
+    var frameTimes: [TimeSpan] {
+        compactMap { if case .frame(_, let position, _) = $0 { position } else { nil } }
     }
 
-    var sounds: [AudioFrame] {
-        compactMap { if case .sound(let sound, _) = $0 { sound } else { nil } }
+    var audioFrames: [AudioFrame] {
+        compactMap { if case .audio(let audio, _) = $0 { audio } else { nil } }
     }
 
     var texts: [(String, ClosedRange<TimeSpan>)] {
@@ -50,8 +50,8 @@ extension [ContentItem] {
 
     /// The frequency of the first audio channel, from its zero crossings; nil if there is too little audio.
     var tone: Double? {
-        let samples = sounds.flatMap { sound in
-            stride(from: 0, to: sound.samples.count, by: sound.channels).map { sound.samples[$0] }
+        let samples = audioFrames.flatMap { audio in
+            stride(from: 0, to: audio.samples.count, by: audio.channels).map { audio.samples[$0] }
         }
         guard samples.count > 4_800 else { return nil }
         // The encoder's delay and the beginning are nearly silent and have many zero crossings.

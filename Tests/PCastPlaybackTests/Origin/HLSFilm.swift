@@ -3,7 +3,7 @@ import PCastHLS
 
 /// A stamped film in segments, with the playlists that describe it.
 struct HLSFilm {
-    let film: StampedFilm
+    let film: StampedVideo
     let folder: TemporaryFolder
     /// The length of each segment.
     let segmentLength: TimeSpan
@@ -11,7 +11,7 @@ struct HLSFilm {
 
     /// Creates a film in segments. `name` precedes the segments' numbers, and `options` are added to the encoder's.
     init(
-        _ film: StampedFilm, segmentSeconds: Int, in folder: TemporaryFolder, name: String = "s",
+        _ film: StampedVideo, segmentSeconds: Int, in folder: TemporaryFolder, name: String = "s",
         fragmented: Bool = false, tone: Int = 440, options: String = ""
     ) throws {
         (self.film, self.folder) = (film, folder)
@@ -42,7 +42,7 @@ struct HLSFilm {
     }
 
     func captureTime(ofSegment number: Int) -> WallTime {
-        StampedFilm.captureTime + TimeSpan(nanoseconds: segmentLength.nanoseconds * Int64(number))
+        StampedVideo.captureTime + TimeSpan(nanoseconds: segmentLength.nanoseconds * Int64(number))
     }
 
     static func date(_ time: WallTime) -> String {

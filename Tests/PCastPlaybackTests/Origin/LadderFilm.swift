@@ -1,10 +1,10 @@
 /// A stamped film in two variants, `low` and `high`, with the same segments. `main.m3u8` lists both.
 struct LadderFilm {
-    let film: StampedFilm
+    let film: StampedVideo
     private let folder: TemporaryFolder
 
     /// The video of the lower variant has 100 kbit/s, and that of the higher one 600, regardless of its content.
-    init(_ film: StampedFilm, segmentSeconds: Int, fragmented: Bool = false) throws {
+    init(_ film: StampedVideo, segmentSeconds: Int, fragmented: Bool = false) throws {
         self.film = film
         folder = try TemporaryFolder()
         for (name, rate) in [("low", 100), ("high", 600)] {

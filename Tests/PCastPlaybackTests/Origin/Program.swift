@@ -14,7 +14,7 @@ enum Program {
         let process = try FinishedProcess(
             running: ffmpeg ?? "/nonexistent",
             ["-v", "error", "-nostdin", "-y"] + arguments.split(separator: " ").map(String.init),
-            environment: ProcessInfo.processInfo.environment, folder: folder, hearing: .messages)
+            environment: ProcessInfo.processInfo.environment, folder: folder, recording: .messages)
         guard process.hasSucceeded else { throw ProgramFailure(arguments: arguments, errors: process.text) }
     }
 }

@@ -4,7 +4,7 @@ import PCastCore
 
 /// A stamped film whose MPEG-TS streams contain timed ID3.
 struct TaggedFilm {
-    let film: StampedFilm
+    let film: StampedVideo
     let folder: TemporaryFolder
     let tags: [TransportTags.Tag]
     /// The values that are reported for the tags, in order.
@@ -12,10 +12,10 @@ struct TaggedFilm {
 
     /// Creates tags at positions in seconds, in order. Each contains the time of its position, and the last one is
     /// long.
-    init(_ film: StampedFilm, at positions: [Double], in folder: TemporaryFolder) {
+    init(_ film: StampedVideo, at positions: [Double], in folder: TemporaryFolder) {
         (self.film, self.folder) = (film, folder)
         values = positions.enumerated().map { index, seconds in
-            let moment = StampedFilm.captureTime + TimeSpan(seconds: seconds)
+            let moment = StampedVideo.captureTime + TimeSpan(seconds: seconds)
             let more = index == positions.count - 1 ? String(repeating: " ", count: 300) : ""
             return "{\"ut\":\(moment.millisecondsSinceEpoch),\"n\":\(index)\(more)}"
         }

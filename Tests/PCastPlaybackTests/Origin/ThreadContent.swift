@@ -43,7 +43,7 @@ final class ThreadContent: Sendable {
 
     /// Returns the items up to a frame at this position or after it.
     func readItems(to position: TimeSpan) async throws -> [ContentItem] {
-        try await readItems { if case .picture(_, let time, _) = $0 { time >= position } else { false } }
+        try await readItems { if case .frame(_, let time, _) = $0 { time >= position } else { false } }
     }
 
     /// Returns the reason why it cannot be opened or read to its end; nil if it can.

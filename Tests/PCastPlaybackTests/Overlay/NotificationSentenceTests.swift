@@ -135,7 +135,7 @@ struct NotificationSentenceTests {
         scene.say("player.time", #"{"timecode":1790000012000}"#)
         #expect(await times.next() == "1790000012000")
         #expect(await scene.page.hears("player.state", "state", .string("seeking")))
-        pipeline.land()
+        pipeline.completeSeek()
         #expect(await scene.page.hears("player.time", "timecode", .integer(1_790_000_012_000)))
         await scene.close()
     }
@@ -183,15 +183,15 @@ struct NotificationSentenceTests {
         let scene = try await NotificationScene.open()
         _ = try await scene.served.open()
         var speeds = scene.observe(Keys.bridgeSpeed, Keys.speedUserInfoKey, Float.self)
-        var told = scene.observe(Keys.playerSpeed, Keys.speedUserInfoKey, Float.self)
-        // A change is needed to be told of one.
+        var received = scene.observe(Keys.playerSpeed, Keys.speedUserInfoKey, Float.self)
+        // A change is needed to be notified of one.
         if speed == 1 {
             scene.served.player.speed = 2
-            #expect(await told.next() == "2.0")
+            #expect(await received.next() == "2.0")
         }
         scene.say("player.speed", #"{"speed":\#(speed)}"#)
         #expect(await speeds.next() == "\(speed)")
-        #expect(await told.next() == "\(speed)")
+        #expect(await received.next() == "\(speed)")
         #expect(scene.served.player.speed == Double(speed))
         await scene.close()
     }
@@ -202,12 +202,12 @@ struct NotificationSentenceTests {
     func bridgeVolume(_ volume: Int) async throws {
         let scene = try await NotificationScene.open()
         var volumes = scene.observe(Keys.bridgeVolume, Keys.volumeUserInfoKey, Int.self)
-        var told = scene.observe(Keys.playerVolume, Keys.volumeUserInfoKey, Int.self)
+        var received = scene.observe(Keys.playerVolume, Keys.volumeUserInfoKey, Int.self)
         scene.served.player.volume = 0.5
-        #expect(await told.next() == "50")
+        #expect(await received.next() == "50")
         scene.say("player.volume", #"{"volume":\#(volume)}"#)
         #expect(await volumes.next() == "\(volume)")
-        #expect(await told.next() == "\(volume)")
+        #expect(await received.next() == "\(volume)")
         #expect(scene.served.player.volume == Double(volume) / 100)
         await scene.close()
     }

@@ -29,12 +29,12 @@ struct OverlayBridgeTests {
         onlooker.sayBytes([UInt8](repeating: 65, count: 10_000_000))
         await onlooker.end()
         page.say("player.state", #"{"state":"paused"}"#, seq: 2)
-        while let told = await page.next("player.state"), told.metadata["state"] != .string("paused") {}
+        while let received = await page.next("player.state"), received.metadata["state"] != .string("paused") {}
         #expect(served.player.state == .paused(buffering: false))
         served.overlay.status = .disabled
         // The earlier state was sent when the page connected.
         var status = await page.next("app.status")
-        while let told = status, told.metadata["status"] != .string("disabled") {
+        while let received = status, received.metadata["status"] != .string("disabled") {
             status = await page.next("app.status")
         }
         #expect(status != nil)
@@ -65,7 +65,7 @@ struct OverlayBridgeTests {
         opening.finish()
         await deaf.end()
         #expect(deaf.count("news") < said && page.count("news") == said)
-        await served.settle { served.overlay.pageCount == 1 }
+        await served.wait { served.overlay.pageCount == 1 }
         page.say("player.state", #"{"state":"paused"}"#, seq: 2)
         #expect(await page.hears("player.state", "state", .string("paused")))
         page.close()
@@ -105,7 +105,7 @@ struct OverlayBridgeTests {
             atPath: "\(folder.path)/out.txt", withDestinationPath: "/etc/hostname")
         let served = try await ServedOverlay(folder: folder.path)
         let origin = "http://127.0.0.1:\(served.port)"
-        func get(_ path: String, _ headers: [(name: String, value: String)] = []) async throws -> HTTPAnswer {
+        func get(_ path: String, _ headers: [(name: String, value: String)] = []) async throws -> HTTPResult {
             try await HTTPRequests.send("GET", origin + path, headers: headers)
         }
         #expect(String(decoding: try await get("/overlay/final/").body, as: UTF8.self) == "<p>mine</p>")
@@ -122,9 +122,10 @@ struct OverlayBridgeTests {
             try await HTTPRequests.send("PUT", "\(origin)/program/final/status", body: Array("hidden".utf8)).status
                 == 401)
         let bearer = [(name: "Authorization", value: "Bearer \(served.overlay.controllerToken)")]
-        let door = "\(origin)/program/final/status"
-        #expect(try await HTTPRequests.send("PUT", door, headers: bearer, body: Array("gone".utf8)).status == 400)
-        #expect(try await HTTPRequests.send("PUT", door, headers: bearer, body: Array("hidden\n".utf8)).status == 204)
+        let endpoint = "\(origin)/program/final/status"
+        #expect(try await HTTPRequests.send("PUT", endpoint, headers: bearer, body: Array("gone".utf8)).status == 400)
+        #expect(
+            try await HTTPRequests.send("PUT", endpoint, headers: bearer, body: Array("hidden\n".utf8)).status == 204)
         #expect(served.overlay.status == .hidden)
         await served.close()
         let example = try await ServedOverlay()

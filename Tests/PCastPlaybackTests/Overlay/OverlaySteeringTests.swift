@@ -24,14 +24,14 @@ struct OverlaySteeringTests {
         page.say("player.time", #"{"timecode":1790000012000}"#, seq: 3)
         #expect(await page.hears("player.state", "state", .string("seeking")))
         #expect(pipeline.calls.contains("seek to 1790000012000"))
-        pipeline.land()
+        pipeline.completeSeek()
         #expect(await page.hears("player.time", "timecode", .integer(1_790_000_012_000)))
         #expect(await page.hears("player.state", "state", .string("playing")))
         // A position beyond the end leads to the end, and an extreme time does not trap.
         page.say("player.time", #"{"timecode":9007199254740991}"#, seq: 4)
         #expect(await page.hears("player.state", "state", .string("seeking")))
         #expect(pipeline.playhead.position == .seconds(60 as Int64))
-        pipeline.land()
+        pipeline.completeSeek()
         #expect(await page.hears("player.state", "state", .string("playing")))
 
         page.say("player.volume", #"{"volume":40}"#, seq: 5)
@@ -69,7 +69,7 @@ struct OverlaySteeringTests {
         for (seq, (asked, landed)) in seeks.enumerated() {
             page.say("player.time", "{\"timecode\":\(asked)}", seq: 3 + seq)
             #expect(await page.hears("player.state", "state", .string("seeking")))
-            pipeline.land()
+            pipeline.completeSeek()
             #expect(await page.hears("player.time", "timecode", .integer(landed)))
             // Only the current state is reported, so a seek that follows at once would not be reported by itself.
             #expect(await page.hears("player.state", "state", .string("playing")))
@@ -90,7 +90,7 @@ struct OverlaySteeringTests {
         for await message in messages where message == .playerState(.paused) { break }
         let tag = TimedMetadata(source: .id3, position: .zero, name: "TXXX", value: #"{"ut":1790000000000}"#)
         pipeline.open(ServedOverlay.film)
-        for _ in 0..<3 { pipeline.tell(.metadata(tag)) }
+        for _ in 0..<3 { pipeline.notify(.metadata(tag)) }
         await served.player.settled()
         served.player.volume = 0.3
         var heard: [OverlayMessage] = []

@@ -47,13 +47,13 @@ struct PlayerNotificationSentenceTests {
         var times = scene.observe(Keys.playerTime, Self.range)
         scene.served.player.set(video: Video("https://origin.example/live.m3u8"), play: true)
         let pipeline = try await scene.served.pipelines.last(scene.served.player)
-        var live = ContentOverview(kind: .live, tracks: [.picture, .sound], duration: nil, seekableRange: nil)
+        var live = ContentOverview(kind: .live, tracks: [.video, .audio], duration: nil, seekableRange: nil)
         live.anchors = ServedOverlay.film.anchors
         pipeline.open(live)
-        pipeline.land()
+        pipeline.completeSeek()
         #expect(await times.next() == "1790000000000 none none")
-        let told = try #require(await scene.page.next("player.time")).metadata
-        #expect(told["initialTimecode"] == nil && told["maxTimecode"] == nil)
+        let received = try #require(await scene.page.next("player.time")).metadata
+        #expect(received["initialTimecode"] == nil && received["maxTimecode"] == nil)
         await scene.close()
     }
 
@@ -76,7 +76,7 @@ struct PlayerNotificationSentenceTests {
         let scene = try await NotificationScene.open()
         var texts = scene.observe(Keys.playerMetadata, Keys.metadataUserInfoKey, String.self)
         let pipeline = try await scene.served.open()
-        pipeline.tell(.metadata(TimedMetadata(source: .id3, position: .zero, name: "TXXX", value: "goal")))
+        pipeline.notify(.metadata(TimedMetadata(source: .id3, position: .zero, name: "TXXX", value: "goal")))
         let text = try #require(await texts.next())
         let fields = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         #expect(fields["name"] as? String == "TXXX" && fields["value"] as? String == "goal")
@@ -99,7 +99,7 @@ struct PlayerNotificationSentenceTests {
         #expect(await states.next() == "playing")
         async let place = player.seek(to: 12.0)
         #expect(await states.next() == "seeking")
-        pipeline.land()
+        pipeline.completeSeek()
         #expect(await states.next() == "playing")
         _ = try await place
         player.stop()

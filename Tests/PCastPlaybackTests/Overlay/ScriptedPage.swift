@@ -6,7 +6,7 @@ import Synchronization
 /// A page without a browser, which refers to the last epoch that it received, as the real one does.
 final class ScriptedPage: Sendable {
     private struct State {
-        var told: [OverlayEnvelope] = []
+        var received: [OverlayEnvelope] = []
         /// The number of received envelopes for each event.
         var taken: [String: Int] = [:]
     }
@@ -40,7 +40,7 @@ final class ScriptedPage: Sendable {
         }
         Task { [weak self] in
             for await envelope in heard {
-                self?.state.withLock { $0.told.append(envelope) }
+                self?.state.withLock { $0.received.append(envelope) }
                 telling.yield()
             }
             telling.finish()
@@ -48,7 +48,7 @@ final class ScriptedPage: Sendable {
     }
 
     func say(_ event: String, _ metadata: String = "{}", seq: Int) {
-        let epoch = state.withLock { $0.told.last?.epoch ?? 0 }
+        let epoch = state.withLock { $0.received.last?.epoch ?? 0 }
         saying.yield(
             .text("{\"v\":1,\"event\":\"\(event)\",\"metadata\":\(metadata),\"seq\":\(seq),\"epoch\":\(epoch)}"))
     }
@@ -82,7 +82,7 @@ final class ScriptedPage: Sendable {
     private func take(_ event: String) -> OverlayEnvelope? {
         state.withLock { state in
             let count = state.taken[event, default: 0]
-            guard let envelope = state.told.lazy.filter({ $0.event == event }).dropFirst(count).first else {
+            guard let envelope = state.received.lazy.filter({ $0.event == event }).dropFirst(count).first else {
                 return nil
             }
             state.taken[event] = count + 1
@@ -91,7 +91,7 @@ final class ScriptedPage: Sendable {
     }
 
     /// Returns the number of received messages of an event.
-    func count(_ event: String) -> Int { state.withLock { state in state.told.count { $0.event == event } } }
+    func count(_ event: String) -> Int { state.withLock { state in state.received.count { $0.event == event } } }
 
     /// Waits until the connection is over.
     func end() async { for await _ in news {} }

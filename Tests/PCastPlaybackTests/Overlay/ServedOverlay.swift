@@ -47,13 +47,13 @@ final class ServedOverlay: Sendable {
         player.set(video: Video("https://origin.example/a.mp4"), play: true)
         let pipeline = try await pipelines.last(player)
         pipeline.open(anchored ? Self.film : .film(60))
-        pipeline.land()
+        pipeline.completeSeek()
         await player.settled()
         return pipeline
     }
 
     /// Waits until pending work has made a condition true.
-    func settle(until isSo: () -> Bool) async {
+    func wait(until isSo: () -> Bool) async {
         while !isSo(), !Task.isCancelled {
             await overlay.settled()
             await player.settled()

@@ -7,42 +7,42 @@ import Testing
 
 @Suite("A pipeline and its threads")
 struct MediaPipelineTests {
-    private let witness = PipelineWitness()
+    private let recorder = PipelineRecorder()
 
     private func play(_ content: StampedContent) throws -> MediaPipeline {
         try MediaPipeline(
-            content, sound: witness, onFrame: { [witness] in witness.see($0) },
-            onEvent: { [witness] in witness.handle($0) })
+            content, audio: recorder, onFrame: { [recorder] in recorder.see($0) },
+            onEvent: { [recorder] in recorder.handle($0) })
     }
 
     private func end(_ pipeline: MediaPipeline, _ content: StampedContent) {
         pipeline.stop()
-        witness.isOver()
+        recorder.isOver()
         pipeline.play()
         pipeline.stop()
-        #expect(content.isClosed && witness.isStopped)
-        #expect(witness.overlaps == 0, "calls must not overlap, and none may follow the end")
+        #expect(content.isClosed && recorder.isStopped)
+        #expect(recorder.overlaps == 0, "calls must not overlap, and none may follow the end")
     }
 
     @Test("a pipeline loads at once and shows the first frame, and when played shows each frame in order and ends")
     func whole() throws {
         let content = StampedContent(StampedMedia(duration: .milliseconds(1_500)))
         let pipeline = try play(content)
-        #expect(witness.wait(for: "filled"))
-        #expect(witness.words == ["buffering", "overview", "128x72", "landed", "filled"])
-        #expect(witness.pictures == [0] && pipeline.lastFrame != nil)
+        #expect(recorder.wait(for: "filled"))
+        #expect(recorder.words == ["buffering", "overview", "128x72", "landed", "filled"])
+        #expect(recorder.frames == [0] && pipeline.lastFrame != nil)
         #expect(pipeline.playhead.rate == 0 && pipeline.playhead.seekableRange == .zero...(.milliseconds(1_500)))
         pipeline.play()
-        #expect(witness.wait(for: "ended"))
-        let numbers = witness.pictures
+        #expect(recorder.wait(for: "ended"))
+        let numbers = recorder.frames
         // A busy machine may drop some frames. None comes twice or out of order.
         #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
-        #expect(numbers.count + pipeline.statistics.picturesDropped == 45 && numbers.last == 44)
+        #expect(numbers.count + pipeline.statistics.framesDropped == 45 && numbers.last == 44)
         #expect(pipeline.playhead.position == .milliseconds(1_500) && pipeline.playhead.rate == 0)
         // Audio and video have one clock: a sample is due when the position equals its own.
-        let first = try #require(witness.heard.first)
-        for (sound, due) in witness.heard.dropLast() {
-            let apart = (due - first.due) - (sound.timestamp.span - first.sound.timestamp.span)
+        let first = try #require(recorder.heard.first)
+        for (audio, due) in recorder.heard.dropLast() {
+            let apart = (due - first.due) - (audio.timestamp.span - first.audio.timestamp.span)
             #expect(apart.magnitude < .milliseconds(1) || pipeline.statistics.stalls > 0)
         }
         end(pipeline, content)
@@ -52,22 +52,22 @@ struct MediaPipelineTests {
     func superseding() throws {
         let content = StampedContent(StampedMedia(duration: .seconds(30)), gate: .seconds(2))
         let pipeline = try play(content)
-        #expect(witness.wait(for: "filled"))
+        #expect(recorder.wait(for: "filled"))
         pipeline.play()
         var epochs: [PlayheadEpoch] = []
         for target in [10, 20, 15, 25] as [Int64] { epochs.append(pipeline.seek(to: .seconds(target))) }
         #expect(epochs == epochs.sorted() && Set(epochs).count == 4)
         #expect(pipeline.playhead.isSeeking && pipeline.playhead.position == .seconds(25))
         let last = pipeline.seek(to: .milliseconds(1_000))
-        #expect(witness.wait { $0.events.contains { $0.epoch == last && $0.kind.word == "landed" } })
-        let told = witness.sightings
-        let landing = try #require(
-            told.firstIndex {
+        #expect(recorder.wait { $0.events.contains { $0.epoch == last && $0.kind.word == "landed" } })
+        let received = recorder.sightings
+        let reachedPosition = try #require(
+            received.firstIndex {
                 if case .event(let event) = $0 { event.epoch == last && event.kind.word == "landed" } else { false }
             })
         // No frame of the other positions was shown, and the frame at the target precedes its event.
-        let pictures = told[..<landing].compactMap { if case .picture(let number) = $0 { number } else { nil } }
-        #expect(pictures.last == 30 && pictures.allSatisfy { $0 < 60 })
+        let frames = received[..<reachedPosition].compactMap { if case .frame(let number) = $0 { number } else { nil } }
+        #expect(frames.last == 30 && frames.allSatisfy { $0 < 60 })
         #expect(content.openings == 1)
         end(pipeline, content)
     }
@@ -76,7 +76,7 @@ struct MediaPipelineTests {
     func stopAndFail() throws {
         let waiting = StampedContent(StampedMedia(), gate: .zero)
         let pipeline = try play(waiting)
-        #expect(witness.wait(for: "overview"))
+        #expect(recorder.wait(for: "overview"))
         end(pipeline, waiting)
     }
 
@@ -84,14 +84,14 @@ struct MediaPipelineTests {
     func cannotOpen() throws {
         let content = StampedContent(StampedMedia(), gate: .zero, failure: .refused("x", status: 404))
         let pipeline = try play(content)
-        #expect(witness.wait(for: "failed"))
-        #expect(witness.words == ["buffering", "failed"])
+        #expect(recorder.wait(for: "failed"))
+        #expect(recorder.words == ["buffering", "failed"])
         pipeline.play()
         pipeline.seek(to: .seconds(3))
         pipeline.select(nil, of: .audio)
         #expect(pipeline.seek(to: WallTime(millisecondsSinceEpoch: 5)) == nil)
         end(pipeline, content)
-        #expect(witness.words == ["buffering", "failed"])
+        #expect(recorder.words == ["buffering", "failed"])
     }
 
     @Test("content that stalls and resumes is played to its end, with its stall reported")
@@ -99,12 +99,12 @@ struct MediaPipelineTests {
         let content = StampedContent(StampedMedia(duration: .seconds(2)), gate: .milliseconds(700))
         let pipeline = try play(content)
         pipeline.play()
-        #expect(witness.wait(for: "filled"))
-        #expect(witness.wait { $0.words.last == "buffering" && $0.words.count > 3 })
+        #expect(recorder.wait(for: "filled"))
+        #expect(recorder.wait { $0.words.last == "buffering" && $0.words.count > 3 })
         #expect(pipeline.playhead.rate == 0)
         content.open(gate: nil)
-        #expect(witness.wait(for: "ended"))
-        #expect(witness.pictures.last == 59)
+        #expect(recorder.wait(for: "ended"))
+        #expect(recorder.frames.last == 59)
         end(pipeline, content)
     }
 
@@ -116,14 +116,14 @@ struct MediaPipelineTests {
             overview.seekableRange = .zero...(.seconds(20))
         }
         let pipeline = try play(content)
-        #expect(witness.wait(for: "filled"))
-        let count = witness.words.count
+        #expect(recorder.wait(for: "filled"))
+        let count = recorder.words.count
         content.change { $0.seekableRange = .seconds(10)...(.seconds(30)) }
-        #expect(witness.wait(for: "overview", after: count))
+        #expect(recorder.wait(for: "overview", after: count))
         #expect(pipeline.playhead.isEvicted)
         pipeline.play()
-        #expect(witness.wait(for: "evicted"))
-        #expect(witness.wait { $0.events.last { $0.kind.word == "landed" }.map { $0.epoch.number >= 2 } ?? false })
+        #expect(recorder.wait(for: "evicted"))
+        #expect(recorder.wait { $0.events.last { $0.kind.word == "landed" }.map { $0.epoch.number >= 2 } ?? false })
         #expect(pipeline.playhead.position >= .seconds(11) && !pipeline.playhead.isEvicted)
         end(pipeline, content)
     }
@@ -133,20 +133,20 @@ struct MediaPipelineTests {
         let content = StampedContent(StampedMedia())
         let pipeline = try play(content)
         pipeline.volume = 0.25
-        #expect(witness.volume == 0.25)
+        #expect(recorder.volume == 0.25)
         pipeline.isMuted = true
-        #expect(witness.volume == 0 && pipeline.volume == 0.25)
+        #expect(recorder.volume == 0 && pipeline.volume == 0.25)
         pipeline.isMuted = false
-        #expect(witness.volume == 0.25)
+        #expect(recorder.volume == 0.25)
         pipeline.volume = 7
         #expect(pipeline.volume == 1)
-        #expect(witness.wait(for: "filled"))
-        let count = witness.words.count
+        #expect(recorder.wait(for: "filled"))
+        let count = recorder.words.count
         pipeline.select(.init(rawValue: "none"), of: .audio)
-        #expect(witness.wait(for: "overview", after: count))
+        #expect(recorder.wait(for: "overview", after: count))
         pipeline.select(nil, of: .audio)
         #expect(
-            witness.wait {
+            recorder.wait {
                 $0.events.contains {
                     if case .overview(let overview) = $0.kind { overview.selected.count == 1 } else { false }
                 }

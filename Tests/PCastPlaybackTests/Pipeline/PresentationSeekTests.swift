@@ -8,15 +8,15 @@ import Testing
 struct PresentationSeekTests {
     @Test("a seek shows the frame at its position, whether paused or playing", arguments: [true, false])
     func exact(_ isPlaying: Bool) throws {
-        var stage = VirtualStage()
+        var stage = VirtualPlayback()
         if isPlaying { stage.presentation.play(at: stage.now) }
         stage.run(for: .seconds(1))
-        for (milliseconds, picture) in [(5_000, 150), (5_010, 150), (8_999, 269), (0, 0), (33, 0), (34, 1)] {
+        for (milliseconds, frame) in [(5_000, 150), (5_010, 150), (8_999, 269), (0, 0), (33, 0), (34, 1)] {
             stage.shown = []
             stage.events = []
             let epoch = stage.presentation.seek(to: .milliseconds(Int64(milliseconds)), at: stage.now)
             stage.run(for: .milliseconds(5))
-            #expect(stage.shown.first?.number == picture)
+            #expect(stage.shown.first?.number == frame)
             #expect(stage.events.allSatisfy { $0.event.epoch == epoch })
             #expect(stage.kinds() == ["buffering", "landed", "filled"])
             #expect(stage.presentation.clock.playhead(at: stage.now).isSeeking == false)
@@ -26,7 +26,7 @@ struct PresentationSeekTests {
 
     @Test("of several seeks the last one counts, and the others show and report nothing")
     func superseded() {
-        var stage = VirtualStage()
+        var stage = VirtualPlayback()
         stage.presentation.play(at: stage.now)
         stage.run(for: .seconds(1))
         (stage.shown, stage.events) = ([], [])
@@ -41,11 +41,11 @@ struct PresentationSeekTests {
 
     @Test("data that was read for an earlier position is ignored after a seek")
     func stale() {
-        var stage = VirtualStage()
+        var stage = VirtualPlayback()
         stage.run(for: .milliseconds(10))
         let before = stage.presentation.clock.epoch
         let epoch = stage.presentation.seek(to: .seconds(5), at: stage.now)
-        stage.presentation.take(stage.media.picture(7), of: before, at: stage.now)
+        stage.presentation.take(stage.media.videoFrame(7), of: before, at: stage.now)
         stage.presentation.sought(to: .seconds(2), of: before)
         stage.presentation.reachedEnd(of: before, at: stage.now)
         stage.run(for: .milliseconds(10))
@@ -55,7 +55,7 @@ struct PresentationSeekTests {
 
     @Test("a seek before the content is open determines the start")
     func early() {
-        var stage = VirtualStage()
+        var stage = VirtualPlayback()
         let epoch = stage.presentation.seek(to: .seconds(4), at: stage.now)
         stage.run(for: .milliseconds(10))
         #expect(stage.shown.map(\.number) == [120])
@@ -64,7 +64,7 @@ struct PresentationSeekTests {
 
     @Test("a seek to the end completes and then ends, and a seek back from there plays again")
     func toTheEnd() {
-        var stage = VirtualStage()
+        var stage = VirtualPlayback()
         stage.run(for: .milliseconds(10))
         _ = stage.presentation.seek(to: .seconds(10), at: stage.now)
         stage.run(for: .milliseconds(10))
@@ -86,7 +86,7 @@ struct PresentationSeekTests {
 
     @Test("media without seeking keep their position, and the seek fails")
     func notSeekable() {
-        var stage = VirtualStage()
+        var stage = VirtualPlayback()
         stage.overview.seekableRange = nil
         stage.presentation.play(at: stage.now)
         stage.run(for: .seconds(1))
@@ -100,7 +100,7 @@ struct PresentationSeekTests {
 
     @Test("a seek during a wait does not wait for the media of the old position")
     func seekOutOfStall() {
-        var stage = VirtualStage()
+        var stage = VirtualPlayback()
         stage.gate = .seconds(2)
         stage.presentation.play(at: stage.now)
         stage.run(for: .seconds(4))
@@ -118,14 +118,14 @@ struct PresentationSeekTests {
             ("two", .milliseconds(1_000)...(.milliseconds(2_000))),
             ("late", .seconds(6)...(.seconds(8))),
         ]
-        var stage = VirtualStage(media)
+        var stage = VirtualPlayback(media)
         stage.presentation.play(at: stage.now)
         stage.run(for: .milliseconds(2_500))
-        let told = stage.events.filter { $0.event.kind.word?.hasPrefix("subtitle") ?? false }
+        let received = stage.events.filter { $0.event.kind.word?.hasPrefix("subtitle") ?? false }
         #expect(
-            told.map { $0.event.kind.word! } == ["subtitle one", "subtitle one\ntwo", "subtitle two", "subtitle -"])
-        for (event, milliseconds) in zip(told, [500, 1_000, 1_500, 2_000] as [Int64]) {
-            let wanted = VirtualStage.origin + .milliseconds(40 + milliseconds)
+            received.map { $0.event.kind.word! } == ["subtitle one", "subtitle one\ntwo", "subtitle two", "subtitle -"])
+        for (event, milliseconds) in zip(received, [500, 1_000, 1_500, 2_000] as [Int64]) {
+            let wanted = VirtualPlayback.origin + .milliseconds(40 + milliseconds)
             #expect((event.at - wanted).magnitude < .milliseconds(1))
         }
         stage.events = []
@@ -147,16 +147,16 @@ struct PresentationSeekTests {
         media.metadata = [300, 300, 2_000, 7_000].enumerated().map { index, milliseconds in
             TimedMetadata(source: .id3, position: .milliseconds(milliseconds), name: "", value: "\(index)")
         }
-        var stage = VirtualStage(media)
+        var stage = VirtualPlayback(media)
         stage.run(for: .seconds(1))
         #expect(!stage.kinds().contains { $0.hasPrefix("metadata") })
         stage.presentation.play(at: stage.now)
         let begin = stage.now + .milliseconds(40)
         stage.run(for: .milliseconds(2_500))
-        let told = stage.events.filter { $0.event.kind.word?.hasPrefix("metadata") ?? false }
-        #expect(told.map { $0.event.kind.word! } == ["metadata 0", "metadata 1", "metadata 2"])
-        #expect((told[0].at - (begin + .milliseconds(300))).magnitude < .milliseconds(1))
-        #expect((told[2].at - (begin + .milliseconds(2_000))).magnitude < .milliseconds(1))
+        let received = stage.events.filter { $0.event.kind.word?.hasPrefix("metadata") ?? false }
+        #expect(received.map { $0.event.kind.word! } == ["metadata 0", "metadata 1", "metadata 2"])
+        #expect((received[0].at - (begin + .milliseconds(300))).magnitude < .milliseconds(1))
+        #expect((received[2].at - (begin + .milliseconds(2_000))).magnitude < .milliseconds(1))
         _ = stage.presentation.seek(to: .milliseconds(6_500), at: stage.now)
         stage.run(for: .seconds(1))
         #expect(stage.kinds().filter { $0.hasPrefix("metadata") }.last == "metadata 3")
@@ -167,7 +167,7 @@ struct PresentationSeekTests {
 
     @Test("a live window that passes a slow viewer moves it and reports this, but not a paused frame")
     func eviction() throws {
-        var stage = VirtualStage(StampedMedia(duration: .seconds(60)))
+        var stage = VirtualPlayback(StampedMedia(duration: .seconds(60)))
         stage.overview.kind = .live
         stage.overview.duration = nil
         stage.overview.seekableRange = .zero...(.seconds(30))
@@ -193,7 +193,7 @@ struct PresentationSeekTests {
     @Test(
         "tracks can be changed during playback, which continues with video or audio alone")
     func selection() {
-        var stage = VirtualStage()
+        var stage = VirtualPlayback()
         stage.presentation.play(at: stage.now)
         stage.run(for: .seconds(1))
         stage.presentation.select(nil, of: .audio, at: stage.now)
@@ -208,20 +208,20 @@ struct PresentationSeekTests {
     }
 
     @Test("audio alone completes seeks, reports ten positions per second, and ends", arguments: [1.0, 2.0])
-    func soundOnly(_ rate: Double) {
-        var stage = VirtualStage(StampedMedia(duration: .seconds(4), picturesPerSecond: 0))
+    func audioOnly(_ rate: Double) {
+        var stage = VirtualPlayback(StampedMedia(duration: .seconds(4), framesPerSecond: 0))
         stage.presentation.setRate(rate, at: stage.now)
         stage.presentation.play(at: stage.now)
         stage.run(for: .seconds(5))
         #expect(stage.kinds() == ["buffering", "overview", "landed", "filled", "ended"])
-        let told = stage.events.filter { if case .position = $0.event.kind { true } else { false } }
-        #expect(abs(Double(told.count) - 40 / rate) <= 2)
+        let received = stage.events.filter { if case .position = $0.event.kind { true } else { false } }
+        #expect(abs(Double(received.count) - 40 / rate) <= 2)
     }
 
     @Test("any order of commands has the result of a plain seek, and playback never stops by itself", arguments: 1...40)
     func anyOrder(_ seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
-        var stage = VirtualStage(StampedMedia(duration: .seconds(8)))
+        var stage = VirtualPlayback(StampedMedia(duration: .seconds(8)))
         for _ in 0..<40 {
             switch Int.random(in: 0..<6, using: &generator) {
             case 0: stage.presentation.play(at: stage.now)

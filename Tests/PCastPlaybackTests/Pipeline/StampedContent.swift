@@ -8,7 +8,7 @@ import Synchronization
 final class StampedContent: PlaybackContent {
     private struct State {
         var overview: ContentOverview?
-        var told: ContentOverview
+        var received: ContentOverview
         var reading: StampedReading
         var gate: TimeSpan?
         var failure: PlaybackError?
@@ -26,7 +26,7 @@ final class StampedContent: PlaybackContent {
     init(_ media: StampedMedia, gate: TimeSpan? = nil, failure: PlaybackError? = nil) {
         self.media = media
         state = Mutex(
-            State(told: media.overview, reading: StampedReading(media), gate: gate, failure: failure))
+            State(received: media.overview, reading: StampedReading(media), gate: gate, failure: failure))
     }
 
     var overview: ContentOverview? { state.withLock { $0.overview } }
@@ -44,15 +44,15 @@ final class StampedContent: PlaybackContent {
     /// Changes the known properties, such as a window that has moved.
     func change(_ body: (inout ContentOverview) -> Void) {
         state.withLock { state in
-            body(&state.told)
-            if state.overview != nil { state.overview = state.told }
+            body(&state.received)
+            if state.overview != nil { state.overview = state.received }
         }
     }
 
     func open() throws(PlaybackError) -> TimeSpan {
         let failure = state.withLock { state -> PlaybackError? in
             state.openings += 1
-            state.overview = state.told
+            state.overview = state.received
             return state.gate == .zero ? state.failure : nil
         }
         if let failure { throw failure }
@@ -90,7 +90,7 @@ final class StampedContent: PlaybackContent {
                 state.isInterrupted = false
                 return .interrupted
             }
-            guard state.told.seekableRange != nil else { return .notSeekable }
+            guard state.received.seekableRange != nil else { return .notSeekable }
             state.seeks.append(position)
             state.reading = StampedReading(media, at: position)
             return nil
@@ -105,11 +105,11 @@ final class StampedContent: PlaybackContent {
                 state.isInterrupted = false
                 return .interrupted
             }
-            let mine = state.told.tracks.filter { $0.kind == kind }.map(\.id)
+            let mine = state.received.tracks.filter { $0.kind == kind }.map(\.id)
             if let track, !mine.contains(track) { return .noTrack(track.rawValue) }
-            state.told.selected.subtract(mine)
-            if let track { state.told.selected.insert(track) }
-            state.overview = state.told
+            state.received.selected.subtract(mine)
+            if let track { state.received.selected.insert(track) }
+            state.overview = state.received
             return nil
         }
         if let error { throw error }

@@ -16,7 +16,7 @@ struct PlayerTests {
         player.addObserver(transcript)
     }
 
-    private func told() async -> [String] {
+    private func received() async -> [String] {
         await player.settled()
         return transcript.take()
     }
@@ -27,45 +27,45 @@ struct PlayerTests {
         player.set(video: Video("a.mp4"), play: false)
         #expect(player.state == .paused(buffering: true) && player.video == Video("a.mp4"))
         let script = try await scripts.last(player)
-        #expect(await told() == ["video a.mp4", "paused, buffering"])
+        #expect(await received() == ["video a.mp4", "paused, buffering"])
         script.open(.film(10))
-        script.land()
-        #expect(await told() == ["duration 10.0", "paused", "ready"])
+        script.completeSeek()
+        #expect(await received() == ["duration 10.0", "paused", "ready"])
         #expect(player.duration == 10 && player.bufferedPosition == 5 && !player.state.isPlaying)
 
         player.play()
         #expect(player.state.isPlaying)
         script.run(2)
-        #expect(await told() == ["playing"] && player.position == 2)
+        #expect(await received() == ["playing"] && player.position == 2)
         player.pause()
         script.run(1)
-        #expect(await told() == ["paused"] && player.position == 2)
+        #expect(await received() == ["paused"] && player.position == 2)
 
         let seek = player.startSeek(to: .seconds(6))
         #expect(player.state == .paused(buffering: true) && player.position == 6 && player.overlayState == .seeking)
-        script.land()
-        #expect(try await seek.landing == .seconds(6))
-        #expect(await told() == ["paused, buffering", "paused"])
+        script.completeSeek()
+        #expect(try await seek.reachedPosition == .seconds(6))
+        #expect(await received() == ["paused, buffering", "paused"])
 
         player.toggle()
         script.run(4)
-        #expect(await told() == ["playing"] && player.state.isPlaying)
+        #expect(await received() == ["playing"] && player.state.isPlaying)
         script.end()
-        #expect(await told() == ["paused", "finished"] && player.position == 10)
+        #expect(await received() == ["paused", "finished"] && player.position == 10)
         #expect(player.overlayState == .stopped)
 
         // From its end the video plays again from its beginning.
         player.toggle()
         #expect(script.calls.suffix(2) == ["seek 0.0", "play"])
-        script.land()
-        #expect(await told() == ["paused, buffering", "playing, buffering", "playing"])
+        script.completeSeek()
+        #expect(await received() == ["paused, buffering", "playing, buffering", "playing"])
         player.stop()
-        script.land()
-        #expect(await told() == ["paused", "paused, buffering", "paused"])
+        script.completeSeek()
+        #expect(await received() == ["paused", "paused, buffering", "paused"])
         #expect(script.calls.suffix(2) == ["pause", "seek 0.0"] && player.position == 0)
         player.reset()
         #expect(player.state == .idle && player.video == nil)
-        #expect(await told() == ["video none", "idle"] && script.isStopped)
+        #expect(await received() == ["video none", "idle"] && script.isStopped)
     }
 
     @Test("each frame updates the position, in seconds")
@@ -75,7 +75,7 @@ struct PlayerTests {
         player.set(video: Video("a.mp4"), play: true)
         let script = try await scripts.last(player)
         script.open(.film(1))
-        script.land()
+        script.completeSeek()
         await player.settled()
         _ = transcript.take()
         var expected: [String] = []
@@ -96,9 +96,9 @@ struct PlayerTests {
         player.set(video: Video("a.m3u8"), play: true)
         let script = try await scripts.last(player)
         var overview = ContentOverview(
-            kind: .live, tracks: [.picture, .sound], seekableRange: .seconds(17)...(.seconds(22)))
+            kind: .live, tracks: [.video, .audio], seekableRange: .seconds(17)...(.seconds(22)))
         script.open(overview)
-        script.land(at: .seconds(22))
+        script.completeSeek(at: .seconds(22))
         script.run(2)
         (overview.kind, overview.duration, overview.seekableRange) = (
             .onDemand, .seconds(7), .seconds(17)...(.seconds(24))
@@ -124,13 +124,13 @@ struct PlayerTests {
         #expect(gone == nil)
         player.addObserver(transcript)
         player.muted = false
-        #expect(await told() == ["muted true", "muted false"])
+        #expect(await received() == ["muted true", "muted false"])
         player.removeObserver(transcript)
         player.muted = true
-        #expect(await told() == [])
+        #expect(await received() == [])
         player.addObserver(transcript)
         player.muted = false
-        #expect(await told() == ["muted false"])
+        #expect(await received() == ["muted false"])
     }
 
     /// Sends commands while it is notified, and removes itself when it is released.
@@ -152,7 +152,7 @@ struct PlayerTests {
         player.set(video: Video("a.mp4"), play: false)
         let script = try await scripts.last(player)
         script.open(.film(1))
-        script.land()
+        script.completeSeek()
         await player.settled()
         #expect(player.state.isPlaying)
         script.end()
@@ -170,7 +170,7 @@ struct PlayerTests {
         player.speed = 9
         player.aspectMode = .letterbox
         #expect(player.volume == 1 && player.speed == 4)
-        #expect(await told() == ["muted true", "aspect letterbox"])
+        #expect(await received() == ["muted true", "aspect letterbox"])
         player.set(video: Video("a.mp4"), play: false)
         let first = try await scripts.last(player)
         #expect(first.isMuted && first.volume == 1 && first.calls == ["rate 4.0"])
@@ -188,28 +188,28 @@ struct PlayerTests {
         #expect(throws: PlaybackError.noTrack("s")) { try player.select(.init(rawValue: "s"), of: .subtitles) }
         player.set(video: Video("a.mkv"), play: true)
         let script = try await scripts.last(player)
-        script.open(.film(9, tracks: [.picture, .sound, .subtitles]))
-        script.land()
-        _ = await told()
-        #expect(player.tracks == [.picture, .sound, .subtitles] && player.selectedTracks.isEmpty)
+        script.open(.film(9, tracks: [.video, .audio, .subtitles]))
+        script.completeSeek()
+        _ = await received()
+        #expect(player.tracks == [.video, .audio, .subtitles] && player.selectedTracks.isEmpty)
         try player.select(ContentTrack.subtitles.id, of: .subtitles)
         try player.select(nil, of: .audio)
         #expect(script.calls.suffix(2) == ["select subtitles s", "select audio none"])
         #expect(throws: PlaybackError.noTrack("s")) { try player.select(ContentTrack.subtitles.id, of: .audio) }
-        script.tell(.subtitle("Hello"))
-        script.tell(.subtitle("Hello"))
-        #expect(await told() == ["subtitle Hello"] && player.subtitle == "Hello")
+        script.notify(.subtitle("Hello"))
+        script.notify(.subtitle("Hello"))
+        #expect(await received() == ["subtitle Hello"] && player.subtitle == "Hello")
         // A seek removes the subtitle, and subtitles from before are not reported later.
         let before = script.playhead.epoch
         let seek = player.startSeek(to: .seconds(5))
-        script.tell(.subtitle("Late"), of: before)
-        script.land()
-        _ = try await seek.landing
-        #expect(await told() == ["subtitle none", "playing, buffering", "playing"])
-        script.tell(.subtitle("Bye"))
-        #expect(await told() == ["subtitle Bye"])
+        script.notify(.subtitle("Late"), of: before)
+        script.completeSeek()
+        _ = try await seek.reachedPosition
+        #expect(await received() == ["subtitle none", "playing, buffering", "playing"])
+        script.notify(.subtitle("Bye"))
+        #expect(await received() == ["subtitle Bye"])
         player.set(video: Video("b.mp4"), play: false)
-        #expect(await told().contains("subtitle none"))
+        #expect(await received().contains("subtitle none"))
     }
 
     @Test("a list is played to its end, and a looping player begins again with another session")
@@ -219,7 +219,7 @@ struct PlayerTests {
             let script = try await scripts.last(player)
             #expect(script.source.address == expected && player.state == .playing(buffering: true))
             script.open(.film(1))
-            script.land()
+            script.completeSeek()
             script.end()
         }
         await player.settled()
@@ -227,7 +227,7 @@ struct PlayerTests {
         player.loop = true
         let last = try await scripts.last(player)
         player.play()
-        last.land()
+        last.completeSeek()
         last.end()
         #expect(try await scripts.last(player).source.address == "a.mp4")
         #expect(player.state == .playing(buffering: true) && player.index == 0)
@@ -239,7 +239,7 @@ struct PlayerTests {
         let one = try await scripts.last(player)
         one.open(.film(1))
         for _ in 0..<3 {
-            one.land()
+            one.completeSeek()
             one.end()
             await player.settled()
             #expect(player.session === session && player.state == .playing(buffering: true))
@@ -254,11 +254,11 @@ struct PlayerTests {
         player.set(video: Video("a.mp4"), play: true)
         let script = try await scripts.last(player)
         script.open(.film(9))
-        script.land()
+        script.completeSeek()
         script.run(3)
         await player.settled()
         #expect(await positions.next() == .seconds(3))
-        script.tell(.dimensions(Dimensions(width: 640, height: 360)))
+        script.notify(.dimensions(Dimensions(width: 640, height: 360)))
         await player.settled()
         var kinds: [PlayerEvent.Kind] = []
         while kinds.last != .dimensionsChanged(Dimensions(width: 640, height: 360)), let event = await events.next() {
@@ -271,7 +271,7 @@ struct PlayerTests {
                 .stateChanged(.playing(buffering: true)), .lifecycle(.playRequest), .lifecycle(.play),
                 .mediaTypeDetermined(.audioVideo), .durationChanged(.seconds(9)),
                 .seekableRangesChanged([.zero ... .seconds(9)]),
-                .tracksChanged([.picture, .sound], selected: []), .stateChanged(.playing(buffering: false)),
+                .tracksChanged([.video, .audio], selected: []), .stateChanged(.playing(buffering: false)),
                 .lifecycle(.ready), .ready, .progressed(.beforeBeginning), .lifecycle(.likelyToKeepUp),
                 .dimensionsChanged(Dimensions(width: 640, height: 360)),
             ])
@@ -284,7 +284,7 @@ struct PlayerTests {
         var count = 0
         for await _ in events { count += 1 }
         #expect(count == 4_096)
-        #expect(await told().count == 5_000)
+        #expect(await received().count == 5_000)
     }
 
     @Test("releasing a player releases its pipeline and its listeners")

@@ -14,7 +14,7 @@ struct SeekTests {
         player.set(video: Video("a.mp4"), play: true)
         let script = try await scripts.last(player)
         script.open(overview)
-        script.land()
+        script.completeSeek()
         await player.settled()
         return script
     }
@@ -25,31 +25,31 @@ struct SeekTests {
         let first = player.startSeek(to: .seconds(2))
         let epoch = script.playhead.epoch
         let second = player.startSeek(to: .seconds(8))
-        await #expect(throws: CancellationError.self) { try await first.landing }
+        await #expect(throws: CancellationError.self) { try await first.reachedPosition }
         // Its frame comes late and is ignored.
-        script.tell(.landed(.seconds(2)), of: epoch)
-        script.tell(.position(.milliseconds(2_100)), of: epoch)
+        script.notify(.landed(.seconds(2)), of: epoch)
+        script.notify(.position(.milliseconds(2_100)), of: epoch)
         await player.settled()
         #expect(player.state == .playing(buffering: true) && player.overlayState == .seeking)
-        script.land()
-        #expect(try await second.landing == .seconds(8))
+        script.completeSeek()
+        #expect(try await second.reachedPosition == .seconds(8))
         // A late waiter receives the result as well.
-        #expect(try await second.landing == .seconds(8) && player.state.isPlaying)
+        #expect(try await second.reachedPosition == .seconds(8) && player.state.isPlaying)
         let beyond = player.startSeek(to: .seconds(99))
-        script.land()
-        #expect(try await beyond.landing == .seconds(10))
+        script.completeSeek()
+        #expect(try await beyond.reachedPosition == .seconds(10))
     }
 
     @Test("media that arrive before the frame of a seek do not end the seek")
-    func picture() async throws {
+    func frame() async throws {
         let script = try await opened()
         let seek = player.startSeek(to: .seconds(2))
-        script.tell(.buffering(true))
-        script.tell(.buffering(false))
+        script.notify(.buffering(true))
+        script.notify(.buffering(false))
         await player.settled()
         #expect(player.overlayState == .seeking)
-        script.land(at: .milliseconds(1_960))
-        #expect(try await seek.landing == .milliseconds(1_960))
+        script.completeSeek(at: .milliseconds(1_960))
+        #expect(try await seek.reachedPosition == .milliseconds(1_960))
     }
 
     @Test("before the media are open a seek waits for them, and the beginning is not shown")
@@ -60,14 +60,14 @@ struct SeekTests {
         let superseded = player.startSeek(to: .seconds(3))
         let seek = player.startSeek(to: .seconds(6))
         let script = try await scripts.last(player)
-        await #expect(throws: CancellationError.self) { try await superseded.landing }
+        await #expect(throws: CancellationError.self) { try await superseded.reachedPosition }
         let epoch = script.playhead.epoch
         script.open(.film(10))
         await player.settled()
         #expect(script.calls == ["seek 6.0"])
-        script.tell(.landed(.zero), of: epoch)
-        script.land()
-        #expect(try await seek.landing == .seconds(6))
+        script.notify(.landed(.zero), of: epoch)
+        script.completeSeek()
+        #expect(try await seek.reachedPosition == .seconds(6))
         await player.settled()
         #expect(
             transcript.take() == [
@@ -80,15 +80,15 @@ struct SeekTests {
         let script = try await opened()
         let seek = player.startSeek(to: .seconds(10))
         script.end()
-        #expect(try await seek.landing == .seconds(10))
+        #expect(try await seek.reachedPosition == .seconds(10))
         await player.settled()
         #expect(player.overlayState == .stopped && player.position == 10)
         // An end from before a seek is ignored.
         let back = player.startSeek(to: .seconds(1))
         let epoch = PlayheadEpoch(number: script.playhead.epoch.number - 1)
-        script.tell(.ended, of: epoch)
-        script.land()
-        #expect(try await back.landing == .seconds(1))
+        script.notify(.ended, of: epoch)
+        script.completeSeek()
+        #expect(try await back.reachedPosition == .seconds(1))
         await player.settled()
         #expect(player.overlayState == .paused)
     }
@@ -96,7 +96,7 @@ struct SeekTests {
     @Test("a seek fails if the media cannot be seeked, or if playback fails")
     func failing() async throws {
         await #expect(throws: PlaybackError.notSeekable) { try await player.seek(to: 1) }
-        let script = try await opened(ContentOverview(kind: .live, tracks: [.picture]))
+        let script = try await opened(ContentOverview(kind: .live, tracks: [.video]))
         await #expect(throws: PlaybackError.notSeekable) { try await player.seek(to: 1) }
         await #expect(throws: PlaybackError.notSeekable) { try await player.seekToLiveEdge() }
         #expect(script.calls == ["play"] && player.state.isPlaying)
@@ -107,8 +107,8 @@ struct SeekTests {
         }
         let seek = player.startSeek(to: .seconds(1))
         let error = PlaybackError.brokeOff("a.mp4", reason: "gone")
-        second.tell(.failed(error))
-        await #expect(throws: error) { try await seek.landing }
+        second.notify(.failed(error))
+        await #expect(throws: error) { try await seek.reachedPosition }
         await #expect(throws: PlaybackError.notSeekable) { try await player.seek(to: 1) }
     }
 
@@ -116,17 +116,17 @@ struct SeekTests {
     func cancelled() async throws {
         let script = try await opened()
         let seek = player.startSeek(to: .seconds(1))
-        let waiting = Task { try await seek.landing }
+        let waiting = Task { try await seek.reachedPosition }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
-        script.land()
-        #expect(try await seek.landing == .seconds(1))
+        script.completeSeek()
+        #expect(try await seek.reachedPosition == .seconds(1))
         let replaced = player.startSeek(to: .seconds(2))
         player.set(video: Video("b.mp4"), play: false)
-        await #expect(throws: CancellationError.self) { try await replaced.landing }
+        await #expect(throws: CancellationError.self) { try await replaced.reachedPosition }
         let early = player.startSeek(to: .seconds(2))
         player.reset()
-        await #expect(throws: CancellationError.self) { try await early.landing }
+        await #expect(throws: CancellationError.self) { try await early.reachedPosition }
     }
 
     @Test("numbers that are not valid times have no effect")
@@ -135,7 +135,7 @@ struct SeekTests {
         for (seconds, landed) in [(Double.nan, 0.0), (-.infinity, 0), (.infinity, 10), (-1e300, 0), (3.5, 3.5)] {
             async let seek = player.seek(to: seconds)
             while script.playhead.isSeeking == false { await Task.yield() }
-            script.land()
+            script.completeSeek()
             #expect(try await seek == landed)
         }
     }

@@ -68,7 +68,7 @@ final class ScriptedPipeline: PlaybackPipeline {
     // MARK: Events of the test
 
     /// Emits an event of the current epoch or of another one, even after a stop, as events that were on their way.
-    func tell(_ kind: PipelineEvent.Kind, of epoch: PlayheadEpoch? = nil) {
+    func notify(_ kind: PipelineEvent.Kind, of epoch: PlayheadEpoch? = nil) {
         let now = state.withLock { $0.clock.epoch }
         handler(PipelineEvent(kind, of: epoch ?? now))
     }
@@ -80,18 +80,18 @@ final class ScriptedPipeline: PlaybackPipeline {
                 for anchor in overview.anchors { anchors.add(anchor) }
             }
         }
-        tell(.overview(overview))
+        notify(.overview(overview))
     }
 
     /// Shows the first frame of the epoch at the playhead or at another position.
-    func land(at position: TimeSpan? = nil) {
+    func completeSeek(at position: TimeSpan? = nil) {
         let landed = state.withLock { state in
             let landed = position ?? state.clock.playhead(at: state.now).position
             state.clock.show(landed, of: state.clock.epoch, at: state.now)
             return landed
         }
-        tell(.landed(landed))
-        tell(.buffering(false))
+        notify(.landed(landed))
+        notify(.buffering(false))
     }
 
     /// Shows the first frame of the epoch, while no data after it is present.
@@ -102,7 +102,7 @@ final class ScriptedPipeline: PlaybackPipeline {
             _ = state.clock.setBuffering(true, of: state.clock.epoch, at: state.now)
             return position
         }
-        tell(.arrived(position))
+        notify(.arrived(position))
     }
 
     /// Lets time pass with a frame every tenth of a second. Frames advance if it plays.
@@ -112,26 +112,26 @@ final class ScriptedPipeline: PlaybackPipeline {
                 state.now = state.now + .milliseconds(100)
                 return state.clock.playhead(at: state.now)
             }
-            if playhead.rate > 0 { tell(.position(playhead.position)) }
+            if playhead.rate > 0 { notify(.position(playhead.position)) }
         }
     }
 
     func end() {
         state.withLock { $0.clock.pause(at: $0.now) }
-        tell(.ended)
+        notify(.ended)
     }
 
     func starve() {
         state.withLock { state in
             _ = state.clock.setBuffering(true, of: state.clock.epoch, at: state.now)
         }
-        tell(.buffering(true))
+        notify(.buffering(true))
     }
 
     func feed() {
         state.withLock { state in
             _ = state.clock.setBuffering(false, of: state.clock.epoch, at: state.now)
         }
-        tell(.buffering(false))
+        notify(.buffering(false))
     }
 }

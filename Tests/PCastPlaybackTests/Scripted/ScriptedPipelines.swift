@@ -36,14 +36,14 @@ final class ScriptedPipelines: Sendable {
 
 extension ContentOverview {
     /// Returns an overview of audio and video of a number of seconds.
-    static func film(_ seconds: Double, tracks: [ContentTrack] = [.picture, .sound]) -> ContentOverview {
+    static func film(_ seconds: Double, tracks: [ContentTrack] = [.video, .audio]) -> ContentOverview {
         let duration = TimeSpan(seconds: seconds)
         return ContentOverview(kind: .onDemand, tracks: tracks, duration: duration, seekableRange: .zero...duration)
     }
 }
 
 extension ContentTrack {
-    static let picture = ContentTrack(id: ID(rawValue: "v"), kind: .video)
-    static let sound = ContentTrack(id: ID(rawValue: "a"), kind: .audio)
+    static let video = ContentTrack(id: ID(rawValue: "v"), kind: .video)
+    static let audio = ContentTrack(id: ID(rawValue: "a"), kind: .audio)
     static let subtitles = ContentTrack(id: ID(rawValue: "s"), kind: .subtitles, name: "English", language: "en")
 }

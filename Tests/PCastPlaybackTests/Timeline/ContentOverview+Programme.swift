@@ -7,7 +7,7 @@ extension ContentOverview {
         let anchor = TimecodeAnchor(
             position: .zero, wallTime: WallTime(millisecondsSinceEpoch: 1_000_000), source: .programDateTime)
         return ContentOverview(
-            kind: .live, tracks: [.picture, .sound], seekableRange: .zero...TimeSpan(seconds: 60), anchors: [anchor],
+            kind: .live, tracks: [.video, .audio], seekableRange: .zero...TimeSpan(seconds: 60), anchors: [anchor],
             liveEdge: .seconds(3))
     }()
 }

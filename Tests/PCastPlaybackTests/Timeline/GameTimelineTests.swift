@@ -8,7 +8,7 @@ import Testing
 @Suite("A game's timeline for a player's viewer")
 struct GameTimelineTests {
     private final class Delegate: EventSendableDelegate {
-        let told = Exclusive<[String]>([])
+        let received = Exclusive<[String]>([])
 
         func didReceive(
             event: StreamTimelineEvent, suggestedAction: SuggestedAction, metadata: (any StreamTimelineMetadata)?
@@ -16,13 +16,13 @@ struct GameTimelineTests {
             guard let data = metadata as? TimelineEventMetadata, suggestedAction == .none else { return }
             let text = data.eventMetadata["description"] as? String ?? data.eventMetadata["venue_name"] as? String ?? ""
             let reason = data.eventMetadata["reason"] as? String ?? ""
-            told.change { $0.append("\(event.rawValue) \(data.type) \(text)\(reason)") }
+            received.change { $0.append("\(event.rawValue) \(data.type) \(text)\(reason)") }
         }
 
         func take() -> [String] {
-            told.change { told in
-                defer { told = [] }
-                return told
+            received.change { received in
+                defer { received = [] }
+                return received
             }
         }
     }
@@ -45,7 +45,7 @@ struct GameTimelineTests {
         return script
     }
 
-    private func told(_ timeline: GameTimeline) async -> [String] {
+    private func received(_ timeline: GameTimeline) async -> [String] {
         await player.settled()
         await timeline.settled()
         return delegate.take()
@@ -69,7 +69,7 @@ struct GameTimelineTests {
         let consumer = Transcript()
         player.add(consumer)
         let script = try await play()
-        script.land(at: .seconds(10))
+        script.completeSeek(at: .seconds(10))
         #expect(await timeline.canSubscribeEvents())
         async let subscribed: Void = timeline.subscribeEvents()
         let connection = try await connection()
@@ -78,43 +78,43 @@ struct GameTimelineTests {
         try await subscribed
         #expect(timeline.newest == SequenceNumber(3))
         // A timeline that starts at a paused frame has the events that are known there.
-        #expect(await told(timeline) == ["gameInfo unknown Arena"])
+        #expect(await received(timeline) == ["gameInfo unknown Arena"])
         script.run(0.9)
-        #expect(await told(timeline) == [])
+        #expect(await received(timeline) == [])
         script.run(0.4)
-        #expect(await told(timeline) == ["gameEvent added told"])
+        #expect(await received(timeline) == ["gameEvent added told"])
         #expect(timeline.shownEvents.map(\.description) == ["told"])
         let session = try #require(player.session)
         #expect(
             session.cuePoints.map(\.type) == ["timeline.goal"] && session.cuePoints[0].position == .at(.seconds(11)))
         #expect(consumer.take().filter { $0.hasPrefix("cue") }.count == 1)
         script.run(3.7)
-        #expect(await told(timeline) == ["gameEvent modified corrected"])
+        #expect(await received(timeline) == ["gameEvent modified corrected"])
         #expect(session.cuePoints.count == 1)
         #expect(session.cuePoints[0].properties["description"] == "corrected")
         #expect(consumer.take().filter { $0.hasPrefix("cue") }.isEmpty)
         // Nothing changes before the frame there is shown.
         player.startSeek(to: .seconds(12))
-        #expect(await told(timeline) == [])
-        script.land()
-        #expect(await told(timeline) == ["gameEvent modified toldseek"])
+        #expect(await received(timeline) == [])
+        script.completeSeek()
+        #expect(await received(timeline) == ["gameEvent modified toldseek"])
         player.startSeek(to: .seconds(5))
-        script.land()
-        #expect(await told(timeline) == ["gameEvent deleted toldseek"])
+        script.completeSeek()
+        #expect(await received(timeline) == ["gameEvent deleted toldseek"])
         #expect(session.cuePoints.isEmpty && timeline.shownEvents.isEmpty)
         player.startSeek(to: .seconds(40))
-        script.land()
-        #expect(await told(timeline) == ["gameEvent added corrected"])
+        script.completeSeek()
+        #expect(await received(timeline) == ["gameEvent added corrected"])
         timeline.shutdown()
-        #expect(await told(timeline) == [] && session.cuePoints.isEmpty)
-        await #expect(throws: TimelineTrouble.over) { try await timeline.subscribeEvents() }
+        #expect(await received(timeline) == [] && session.cuePoints.isEmpty)
+        await #expect(throws: TimelineFollowError.over) { try await timeline.subscribeEvents() }
     }
 
     @Test("the first frame of a seek counts as soon as it is shown, and later events wait for it")
     func arrived() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let script = try await play()
-        script.land(at: .seconds(20))
+        script.completeSeek(at: .seconds(20))
         async let subscribed: Void = timeline.subscribeEvents()
         let connection = try await connection()
         var log = TimelineScript()
@@ -122,21 +122,21 @@ struct GameTimelineTests {
         try log.put("b", at: 1_018, "two")
         connection.begin(log.log)
         try await subscribed
-        #expect(await told(timeline) == ["gameEvent added one", "gameEvent added two"])
+        #expect(await received(timeline) == ["gameEvent added one", "gameEvent added two"])
         // For events that arrive during a seek it is unknown whether they belong to the frame after it.
         player.startSeek(to: .seconds(10))
         try log.put("c", at: 1_012, recorded: 1_019, "three")
         connection.say(.changes(Array(log.log.changes(since: SequenceNumber(2)))))
         await wait(for: timeline, 3)
-        #expect(await told(timeline) == [])
+        #expect(await received(timeline) == [])
         // There is not enough data to continue, but the frame is visible.
         script.arrive()
-        #expect(await told(timeline) == ["gameEvent deleted twoseek"])
-        script.land()
-        #expect(await told(timeline) == [])
+        #expect(await received(timeline) == ["gameEvent deleted twoseek"])
+        script.completeSeek()
+        #expect(await received(timeline) == [])
         player.startSeek(to: TimeSpan(seconds: 19.5))
         script.arrive()
-        #expect(await told(timeline) == ["gameEvent added three", "gameEvent added two"])
+        #expect(await received(timeline) == ["gameEvent added three", "gameEvent added two"])
         timeline.shutdown()
     }
 
@@ -148,7 +148,7 @@ struct GameTimelineTests {
         async let subscribed: Void = timeline.subscribeEvents()
         try await connection().begin(try game())
         try await subscribed
-        #expect(await told(timeline) == ["gameInfo unknown Arena", "gameEvent added corrected"])
+        #expect(await received(timeline) == ["gameInfo unknown Arena", "gameEvent added corrected"])
         var lines: [String] = []
         for await delivery in events {
             lines.append(delivery.line)
@@ -157,8 +157,8 @@ struct GameTimelineTests {
         #expect(lines == ["unknown game Arena", "added goal corrected"])
         // The positions are known with the first frame.
         let script = try await play()
-        script.land(at: .seconds(1))
-        #expect(await told(timeline) == [])
+        script.completeSeek(at: .seconds(1))
+        #expect(await received(timeline) == [])
         #expect(player.session?.cuePoints.map(\.position) == [.at(.seconds(11))])
         timeline.shutdown()
     }
@@ -167,14 +167,14 @@ struct GameTimelineTests {
     func resumed() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let script = try await play()
-        script.land(at: .seconds(30))
+        script.completeSeek(at: .seconds(30))
         var log = TimelineScript()
         try log.put("a", at: 1_001, "one")
         async let subscribed: Void = timeline.subscribeEvents()
         let first = try await connection()
         first.begin(log.log)
         try await subscribed
-        #expect(await told(timeline) == ["gameEvent added one"])
+        #expect(await received(timeline) == ["gameEvent added one"])
         first.end(.unreachable("killed"))
         try log.put("b", at: 1_002, "two")
         let second = try await connection()
@@ -183,7 +183,7 @@ struct GameTimelineTests {
         second.say(.begin(TimelineLogID("log"), newest: log.log.newest, from: .none))
         second.say(.changes(log.log.revisions))
         await wait(for: timeline, 2)
-        #expect(await told(timeline) == ["gameEvent added two"])
+        #expect(await received(timeline) == ["gameEvent added two"])
         second.say(.behind(newest: SequenceNumber(5)))
         second.end()
         // A gap is detected, and everything is requested again.
@@ -198,10 +198,10 @@ struct GameTimelineTests {
             ]))
         let fourth = try await connection()
         #expect(fourth.since == 0 && fourth.log == nil)
-        #expect(await told(timeline) == ["gameEvent deleted twoseek", "gameEvent deleted oneseek"])
+        #expect(await received(timeline) == ["gameEvent deleted twoseek", "gameEvent deleted oneseek"])
         fourth.begin(log.log, as: "log")
         await wait(for: timeline, 2)
-        #expect(await told(timeline) == ["gameEvent added one", "gameEvent added two"])
+        #expect(await received(timeline) == ["gameEvent added one", "gameEvent added two"])
         fourth.end()
         // The service lost its disk and starts another log.
         var other = TimelineScript()
@@ -211,7 +211,9 @@ struct GameTimelineTests {
         fifth.begin(other.log, as: "another")
         await wait(for: timeline, 1)
         #expect(
-            await told(timeline) == ["gameEvent deleted twoseek", "gameEvent deleted oneseek", "gameEvent added three"])
+            await received(timeline) == [
+                "gameEvent deleted twoseek", "gameEvent deleted oneseek", "gameEvent added three",
+            ])
         timeline.shutdown()
     }
 
@@ -224,38 +226,38 @@ struct GameTimelineTests {
         let none = GameTimeline(configuration, player: player, source: ScriptedTimelines(exists: false))
         #expect(await !none.canSubscribeEvents())
         let timeline = GameTimeline(configuration, player: player, source: service)
-        for trouble in [TimelineTrouble.noGame, .unreachable("no answer"), .refused("no")] {
+        for trouble in [TimelineFollowError.noGame, .unreachable("no answer"), .refused("no")] {
             async let subscribed: Void = timeline.subscribeEvents()
             try await connection().end(trouble)
             do {
                 try await subscribed
                 Issue.record("subscribed")
             } catch {
-                #expect(error as? TimelineTrouble == trouble)
+                #expect(error as? TimelineFollowError == trouble)
             }
         }
         let nameless = GameTimeline(
             TimelineConfiguration(leagueName: "", gameId: "1"), player: player, source: service)
         #expect(await !nameless.canSubscribeEvents())
-        await #expect(throws: TimelineTrouble.self) { try await nameless.subscribeEvents() }
+        await #expect(throws: TimelineFollowError.self) { try await nameless.subscribeEvents() }
     }
 
     @Test("another video withdraws everything, and its own times apply")
     func anotherVideo() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let script = try await play()
-        script.land(at: .seconds(20))
+        script.completeSeek(at: .seconds(20))
         async let subscribed: Void = timeline.subscribeEvents()
         try await connection().begin(try game())
         try await subscribed
-        #expect(await told(timeline) == ["gameInfo unknown Arena", "gameEvent added corrected"])
+        #expect(await received(timeline) == ["gameInfo unknown Arena", "gameEvent added corrected"])
         player.set(video: Video("https://a.example/film.mp4"), play: true)
-        #expect(await told(timeline) == ["gameEvent deleted correctedseek"])
+        #expect(await received(timeline) == ["gameEvent deleted correctedseek"])
         // There is no time for its frames.
         let film = try await scripts.last(player)
         film.open(.film(10))
-        film.land(at: .seconds(1))
-        #expect(await told(timeline) == [])
+        film.completeSeek(at: .seconds(1))
+        #expect(await received(timeline) == [])
         timeline.shutdown()
     }
 
@@ -263,7 +265,7 @@ struct GameTimelineTests {
     func scope() async throws {
         let timeline = GameTimeline(configuration, player: player, source: service)
         let script = try await play()
-        script.land(at: .seconds(20))
+        script.completeSeek(at: .seconds(20))
         let game = try game()
         async let lines = timeline.withSubscription { events in
             var lines: [String] = []
@@ -275,6 +277,6 @@ struct GameTimelineTests {
         }
         try await connection().begin(game)
         #expect(try await lines == ["unknown game Arena", "added goal corrected"])
-        await #expect(throws: TimelineTrouble.over) { try await timeline.subscribeEvents() }
+        await #expect(throws: TimelineFollowError.over) { try await timeline.subscribeEvents() }
     }
 }

@@ -52,7 +52,7 @@ struct PlayedPlatformTests {
         #expect(timeline.subscriptionFailure == .noPlatform)
         player.set(video: Video("film.mp4"), play: false)
         #expect(await !timeline.canSubscribeEvents())
-        await #expect(throws: TimelineTrouble.noPlatform) { try await timeline.subscribeEvents() }
+        await #expect(throws: TimelineFollowError.noPlatform) { try await timeline.subscribeEvents() }
         #expect(timeline.subscriptionFailure == .noPlatform)
         #expect(
             lines.change({ $0 }).count == 1

@@ -19,7 +19,7 @@ final class ScriptedTimelines: TimelineSource {
             if !changes.isEmpty { say(.changes(Array(changes))) }
         }
 
-        func end(_ trouble: TimelineTrouble? = nil) { messages.finish(throwing: trouble) }
+        func end(_ trouble: TimelineFollowError? = nil) { messages.finish(throwing: trouble) }
     }
 
     /// The connections in order, for one reader.
@@ -32,7 +32,7 @@ final class ScriptedTimelines: TimelineSource {
         isThere = exists
     }
 
-    func exists(_ game: TimelineGame) async throws(TimelineTrouble) -> Bool { isThere }
+    func exists(_ game: TimelineGame) async throws(TimelineFollowError) -> Bool { isThere }
 
     func follow(
         _ game: TimelineGame, since: SequenceNumber, of log: TimelineLogID?,

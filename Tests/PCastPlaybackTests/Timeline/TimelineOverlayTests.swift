@@ -45,7 +45,7 @@ struct TimelineOverlayTests {
     private let scripts = ScriptedPipelines()
     private let service = ScriptedTimelines()
 
-    private func settle(_ player: Player, _ timeline: GameTimeline, _ overlay: Overlay) async {
+    private func wait(_ player: Player, _ timeline: GameTimeline, _ overlay: Overlay) async {
         await player.settled()
         await timeline.settled()
         await overlay.settled()
@@ -63,9 +63,9 @@ struct TimelineOverlayTests {
         player.set(video: Video("https://a.example/live.m3u8"), play: true)
         let script = try await scripts.last(player)
         script.open(.datedProgramme)
-        script.land(at: .seconds(10))
+        script.completeSeek(at: .seconds(10))
         let first = try Page(overlay)
-        await settle(player, timeline, overlay)
+        await wait(player, timeline, overlay)
         #expect(try first.take() == ["snapshot "])
         async let subscribed: Void = timeline.subscribeEvents()
         let connection = try #require(await service.connections.first { _ in true })
@@ -76,31 +76,31 @@ struct TimelineOverlayTests {
         for index in 0..<66 { try log.put("many-\(index)", at: 1_020 + Double(index) / 10) }
         connection.begin(log.log)
         try await subscribed
-        await settle(player, timeline, overlay)
+        await wait(player, timeline, overlay)
         #expect(try first.take() == ["game Arena"])
         script.run(1.3)
-        await settle(player, timeline, overlay)
+        await wait(player, timeline, overlay)
         #expect(try first.take() == ["added goal told"])
         let second = try Page(overlay)
-        await settle(player, timeline, overlay)
+        await wait(player, timeline, overlay)
         #expect(try second.take() == ["snapshot goal with the game"])
         script.run(2)
-        await settle(player, timeline, overlay)
+        await wait(player, timeline, overlay)
         for page in [first, second] { #expect(try page.take() == ["modified goal corrected"]) }
         player.startSeek(to: .seconds(5))
-        script.land()
-        await settle(player, timeline, overlay)
+        script.completeSeek()
+        await wait(player, timeline, overlay)
         for page in [first, second] { #expect(try page.take() == ["deleted goal seek"]) }
         // So many events are sent as a whole, because pages would otherwise fall behind.
         player.startSeek(to: .seconds(40))
-        script.land()
-        await settle(player, timeline, overlay)
+        script.completeSeek()
+        await wait(player, timeline, overlay)
         let all = try first.take()
         let ids = ((0..<66).reversed().map { "many-\($0)" } + ["goal"]).joined(separator: ",")
         #expect(all == ["snapshot \(ids) with the game"])
         #expect(player.session?.cuePoints.count == 67)
         timeline.shutdown()
-        await settle(player, timeline, overlay)
+        await wait(player, timeline, overlay)
         #expect(try first.take() == ["snapshot "])
         overlay.destroy()
     }
@@ -108,7 +108,7 @@ struct TimelineOverlayTests {
     @Test("The score block interprets the fields that it knows and leaves the rest")
     func scores() throws {
         func fields(_ text: String) throws -> String {
-            var known = TimelinePageKnowledge()
+            var known = TimelinePageState()
             let message = known.take(
                 TimelineDelivery(
                     subject: .event(try TimelineEventID("e"), try GameEvent(parsing: Array(text.utf8))), type: .added,
@@ -127,7 +127,7 @@ struct TimelineOverlayTests {
 
     @Test("events that are too long for a page are sent without their text, and many in parts")
     func long() throws {
-        var known = TimelinePageKnowledge()
+        var known = TimelinePageState()
         for index in 0..<400 {
             var event = GameEvent(
                 ["x": .string(String(repeating: "x", count: index == 0 ? 40_000 : 2_000))])

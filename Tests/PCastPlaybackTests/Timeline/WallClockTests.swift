@@ -9,22 +9,22 @@ import Testing
 struct WallClockTests {
     /// Records which frame was displayed when an event was delivered.
     private final class Witness: EventSendableDelegate {
-        let told = Exclusive<[(line: String, frame: Int)]>([])
-        private let story: Story
+        let received = Exclusive<[(line: String, frame: Int)]>([])
+        private let scenario: PlaybackScenario
 
-        init(_ story: Story) { self.story = story }
+        init(_ scenario: PlaybackScenario) { self.scenario = scenario }
 
         func didReceive(
             event: StreamTimelineEvent, suggestedAction: SuggestedAction, metadata: (any StreamTimelineMetadata)?
         ) {
             guard let data = metadata as? TimelineEventMetadata else { return }
-            let frame = story.stamp
-            told.change { $0.append((data.delivery.line, frame)) }
+            let frame = scenario.stamp
+            received.change { $0.append((data.delivery.line, frame)) }
         }
     }
 
     private static func mapping(_ offset: Bool) -> WallClockMapping {
-        let start = StampedFilm.captureTime
+        let start = StampedVideo.captureTime
         guard offset else { return WallClockMapping(position: .seconds(2), wallTime: start + .seconds(2)) }
         return WallClockMapping(offset: TimeSpan(nanoseconds: start.nanosecondsSinceEpoch))
     }
@@ -34,19 +34,19 @@ struct WallClockTests {
         .timeLimit(.minutes(2)), .enabled(if: Program.hasFFmpeg), arguments: [true, false])
     func file(asOffset: Bool) async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 4)
+        let film = StampedVideo(seconds: 4)
         try Program.runFFmpeg(
             "\(try film.inputs(in: folder)) -c:v libx264 -preset ultrafast -g 25 -c:a aac -shortest film.mp4",
             in: folder.path)
-        let story = Story()
-        let (player, service) = (story.player, ScriptedTimelines())
-        let witness = Witness(story)
-        player.eventDelegate = witness
+        let scenario = PlaybackScenario()
+        let (player, service) = (scenario.player, ScriptedTimelines())
+        let recorder = Witness(scenario)
+        player.eventDelegate = recorder
         let timeline = GameTimeline(
             TimelineConfiguration(leagueName: "NHL", gameId: "1", spoiler: false), player: player, source: service)
         async let subscribed: Void = timeline.subscribeEvents()
         let connection = try #require(await service.connections.first { _ in true })
-        let start = StampedFilm.captureTime.millisecondsSinceEpoch
+        let start = StampedVideo.captureTime.millisecondsSinceEpoch
         var log = TimelineScript()
         // The event was recorded twelve seconds late.
         try log.put("goal", at: Double(start + 2_000) / 1_000, recorded: Double(start + 14_000) / 1_000)
@@ -54,24 +54,24 @@ struct WallClockTests {
         try await subscribed
         player.set(
             video: Video("\(folder.path)/film.mp4", wallClock: Self.mapping(asOffset)), play: true)
-        try await story.wait(for: "cue points")
+        try await scenario.wait(for: "cue points")
         await timeline.settled()
         player.pause()
-        let told = try #require(witness.told.change({ $0.first }))
-        #expect(told.line == "added goal")
+        let received = try #require(recorder.received.change({ $0.first }))
+        #expect(received.line == "added goal")
         // Frame 50 is the goal's own, within one frame of the file's start. A busy machine may show others before the
         // call of the delegate.
-        #expect(told.frame >= 49, "it was reported at frame \(told.frame)")
+        #expect(received.frame >= 49, "it was reported at frame \(received.frame)")
         let session = try #require(player.session)
-        #expect(session.timecode(at: .seconds(1)) == StampedFilm.captureTime + .seconds(1))
-        #expect(session.position(of: StampedFilm.captureTime + .seconds(3)) == .seconds(3))
+        #expect(session.timecode(at: .seconds(1)) == StampedVideo.captureTime + .seconds(1))
+        #expect(session.position(of: StampedVideo.captureTime + .seconds(3)) == .seconds(3))
         // A seek by wall-clock time works, too.
-        _ = try await player.seek(to: StampedFilm.captureTime + .seconds(1))
+        _ = try await player.seek(to: StampedVideo.captureTime + .seconds(1))
         await player.settled()
         await timeline.settled()
-        #expect((24...25).contains(story.stamp) && timeline.shownEvents.isEmpty)
+        #expect((24...25).contains(scenario.stamp) && timeline.shownEvents.isEmpty)
         timeline.shutdown()
-        await story.finish()
+        await scenario.finish()
     }
 
     @Test(
@@ -79,7 +79,7 @@ struct WallClockTests {
         .enabled(if: Program.hasFFmpeg))
     func live() async throws {
         let folder = try TemporaryFolder()
-        let film = StampedFilm(seconds: 12)
+        let film = StampedVideo(seconds: 12)
         let hls = try HLSFilm(film, segmentSeconds: 1, in: folder)
         let origin = try TestOrigin { request in
             guard request.path.hasSuffix(".m3u8") else {

@@ -10,7 +10,7 @@ enum Colours {
 
     /// Returns a frame with red and green above blue and white.
     static func quarters(_ dimensions: Dimensions = Dimensions(width: 320, height: 180)) throws -> VideoFrame {
-        try picture(dimensions) { x, y in
+        try frame(dimensions) { x, y in
             let isRight = x >= dimensions.width / 2
             if y < dimensions.height / 2 { return isRight ? green : red }
             return isRight ? white : blue
@@ -20,10 +20,10 @@ enum Colours {
     static func plain(_ colour: UInt32, _ dimensions: Dimensions = Dimensions(width: 320, height: 180)) throws
         -> VideoFrame
     {
-        try picture(dimensions) { _, _ in colour }
+        try frame(dimensions) { _, _ in colour }
     }
 
-    static func picture(_ dimensions: Dimensions, _ colour: (Int, Int) -> UInt32) throws -> VideoFrame {
+    static func frame(_ dimensions: Dimensions, _ colour: (Int, Int) -> UInt32) throws -> VideoFrame {
         var bytes: [UInt8] = []
         for y in 0..<dimensions.height {
             for x in 0..<dimensions.width {

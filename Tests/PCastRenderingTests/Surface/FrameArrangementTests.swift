@@ -10,8 +10,8 @@ struct FrameArrangementTests {
 
     private func place(
         _ mode: AspectRatioMode, _ turn: FrameRotation = .none, on surface: Dimensions, pixelAspect: Double = 1
-    ) -> FrameArrangement.Place {
-        FrameArrangement(aspectRatioMode: mode, rotation: turn).place(film, on: surface, pixelAspect: pixelAspect)
+    ) -> FrameArrangement.Placement {
+        FrameArrangement(aspectRatioMode: mode, rotation: turn).placement(film, on: surface, pixelAspect: pixelAspect)
     }
 
     @Test("letterbox shows the whole frame, centered and with its aspect ratio")
@@ -58,14 +58,14 @@ struct FrameArrangementTests {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<2_000 {
             let side = { (random: inout SystemRandomNumberGenerator) in Int.random(in: 1...2_000, using: &random) }
-            let picture = Dimensions(width: side(&random), height: side(&random))
+            let frame = Dimensions(width: side(&random), height: side(&random))
             let surface = Dimensions(width: side(&random), height: side(&random))
             let arrangement = FrameArrangement(
                 aspectRatioMode: AspectRatioMode.allCases.randomElement(using: &random)!,
                 rotation: FrameRotation.allCases.randomElement(using: &random)!)
-            let placed = arrangement.place(picture, on: surface)
-            #expect(placed.part.isWithin(picture), "\(picture) on \(surface), \(arrangement)")
-            #expect(placed.target.isWithin(surface), "\(picture) on \(surface), \(arrangement)")
+            let placed = arrangement.placement(frame, on: surface)
+            #expect(placed.part.isWithin(frame), "\(frame) on \(surface), \(arrangement)")
+            #expect(placed.target.isWithin(surface), "\(frame) on \(surface), \(arrangement)")
         }
     }
 }

@@ -10,7 +10,7 @@ import Testing
 final class RememberingSurface: RenderSurface {
     private let shown = Mutex<[VideoFrame]>([])
     private let lying = Mutex(FrameArrangement())
-    private let told = SurfaceEvents()
+    private let received = SurfaceEvents()
 
     var frames: [VideoFrame] { shown.withLock { $0 } }
 
@@ -23,7 +23,7 @@ final class RememberingSurface: RenderSurface {
 
     var statistics: SurfaceStatistics { SurfaceStatistics() }
 
-    var events: AsyncStream<SurfaceEvent> { told.read() }
+    var events: AsyncStream<SurfaceEvent> { received.read() }
 
     /// Waits until it has shown this many frames. Returns nil after half a minute.
     func frames(_ count: Int) -> [VideoFrame]? {
@@ -31,7 +31,7 @@ final class RememberingSurface: RenderSurface {
         while MonotonicClock.now() < deadline {
             let frames = frames
             if frames.count >= count { return frames }
-            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(2))
+            FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(2))
         }
         return nil
     }
@@ -40,7 +40,7 @@ final class RememberingSurface: RenderSurface {
 @Suite("Applications can change frames before they are shown")
 struct FrameNotificationTests {
     private func renderer(_ surface: RememberingSurface) throws -> StreamRenderer {
-        let renderer = try StreamRenderer(options: RendererOptions(synchronization: .immediate))
+        let renderer = try StreamRenderer(options: StreamRendererOptions(synchronization: .immediate))
         renderer.surface = surface
         return renderer
     }
@@ -59,11 +59,11 @@ struct FrameNotificationTests {
         defer { renderer.stop() }
         let seen = Mutex<PixelBuffer?>(nil)
         renderer.setFrameReadyCallback { notification in seen.withLock { $0 = try? notification.read(format) } }
-        let picture = try Colours.plain(Colours.green)
-        renderer.push(picture)
+        let frame = try Colours.plain(Colours.green)
+        renderer.push(frame)
         let shown = try #require(surface.frames(1))
-        #expect(shown[0] === picture)
-        #expect(seen.withLock { $0?.dimensions } == picture.dimensions)
+        #expect(shown[0] === frame)
+        #expect(seen.withLock { $0?.dimensions } == frame.dimensions)
     }
 
     @Test("a frame that is read in a format and written back is the same frame", arguments: PixelBuffer.Format.allCases)
@@ -75,14 +75,14 @@ struct FrameNotificationTests {
             guard let pixels = try? notification.read(format) else { return notification.drop() }
             do { try notification.write(pixels) } catch { notification.drop() }
         }
-        let picture = try Colours.quarters()
-        renderer.push(picture)
+        let frame = try Colours.quarters()
+        renderer.push(frame)
         let shown = try #require(surface.frames(1))[0]
-        #expect(shown !== picture)
-        #expect(shown.dimensions == picture.dimensions && shown.timestamp == picture.timestamp)
+        #expect(shown !== frame)
+        #expect(shown.dimensions == frame.dimensions && shown.timestamp == frame.timestamp)
         for (x, y) in [(10, 10), (300, 10), (10, 170), (300, 170)] {
-            let offset = y * picture.strideY + x
-            #expect(abs(Int(shown.planeY[offset]) - Int(picture.planeY[offset])) <= 3)
+            let offset = y * frame.strideY + x
+            #expect(abs(Int(shown.planeY[offset]) - Int(frame.planeY[offset])) <= 3)
         }
     }
 
@@ -91,7 +91,7 @@ struct FrameNotificationTests {
         let surface = RememberingSurface()
         let sizes = Mutex<[Dimensions]>([])
         let renderer = try StreamRenderer(
-            options: RendererOptions(synchronization: .immediate),
+            options: StreamRendererOptions(synchronization: .immediate),
             callbacks: RendererCallbacks(onDimensions: { size in sizes.withLock { $0.append(size) } }))
         defer { renderer.stop() }
         renderer.surface = surface
@@ -118,7 +118,7 @@ struct FrameNotificationTests {
             if isFirst { notification.drop() }
         }
         renderer.push(try Colours.plain(Colours.green))
-        while count.withLock({ $0 }) == 0 { Pacer.sleep(until: MonotonicClock.now() + .milliseconds(1)) }
+        while count.withLock({ $0 }) == 0 { FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(1)) }
         renderer.push(try Colours.plain(Colours.blue))
         let shown = try #require(surface.frames(1))
         #expect(Colours.areNear(try colour(shown[0]), Colours.blue))

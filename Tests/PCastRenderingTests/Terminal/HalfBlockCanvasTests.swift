@@ -23,7 +23,7 @@ struct HalfBlockCanvasTests {
 
     @Test("each half of a cell has its own color")
     func halves() throws {
-        let stripes = try Colours.picture(Dimensions(width: 640, height: 360)) { _, y in
+        let stripes = try Colours.frame(Dimensions(width: 640, height: 360)) { _, y in
             y / 15 % 2 == 0 ? Colours.white : Colours.blue
         }
         var canvas = HalfBlockCanvas(grid)
@@ -41,7 +41,7 @@ struct HalfBlockCanvasTests {
         screen.take(canvas.draw(before, FrameArrangement(aspectRatioMode: .fill)))
         #expect(screen.writtenCells == 480)
         #expect(canvas.draw(before, FrameArrangement(aspectRatioMode: .fill)).isEmpty)
-        let corner = try Colours.picture(before.dimensions) { x, y in x < 64 && y < 60 ? Colours.red : Colours.blue }
+        let corner = try Colours.frame(before.dimensions) { x, y in x < 64 && y < 60 ? Colours.red : Colours.blue }
         let bytes = canvas.draw(corner, FrameArrangement(aspectRatioMode: .fill))
         screen.take(bytes)
         #expect((482...600).contains(screen.writtenCells), "\(screen.writtenCells) cells")
@@ -55,11 +55,11 @@ struct HalfBlockCanvasTests {
         var screen = TerminalScreen(columns: 40, rows: 12)
         var last: VideoFrame?
         for step in 0..<12 {
-            let picture = try Colours.picture(Dimensions(width: 160, height: 90)) { x, y in
+            let frame = try Colours.frame(Dimensions(width: 160, height: 90)) { x, y in
                 (x / 20 + y / 15 + step * Int(seed)) % 3 == 0 ? Colours.green : Colours.red
             }
-            screen.take(canvas.draw(picture, letterbox))
-            last = picture
+            screen.take(canvas.draw(frame, letterbox))
+            last = frame
         }
         var other = TerminalScreen(columns: 40, rows: 12)
         var anew = HalfBlockCanvas(grid)

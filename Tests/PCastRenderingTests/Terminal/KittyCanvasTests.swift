@@ -16,7 +16,7 @@ struct KittyCanvasTests {
 
     @Test("tiles cover the terminal, each at its position and in its colors")
     func tiles() throws {
-        var canvas = KittyCanvas(grid, mostPixels: 1_000_000)
+        var canvas = KittyCanvas(grid, maximumPixels: 1_000_000)
         var screen = TerminalScreen(columns: 80, rows: 24)
         screen.take(canvas.draw(try Colours.quarters(), fill))
         #expect(screen.unknown.isEmpty)
@@ -32,12 +32,12 @@ struct KittyCanvasTests {
 
     @Test("only changed tiles are sent, under their previous numbers")
     func changes() throws {
-        var canvas = KittyCanvas(grid, mostPixels: 1_000_000)
+        var canvas = KittyCanvas(grid, maximumPixels: 1_000_000)
         var screen = TerminalScreen(columns: 80, rows: 24)
         screen.take(canvas.draw(try Colours.plain(Colours.blue), fill))
         let (before, numbers) = (screen.images, Set(screen.images.keys))
         #expect(canvas.draw(try Colours.plain(Colours.blue), fill).isEmpty)
-        let corner = try Colours.picture(Dimensions(width: 320, height: 180)) { x, y in
+        let corner = try Colours.frame(Dimensions(width: 320, height: 180)) { x, y in
             x < 40 && y < 20 ? Colours.red : Colours.blue
         }
         screen.take(canvas.draw(corner, fill))
@@ -47,7 +47,7 @@ struct KittyCanvasTests {
 
     @Test("a frame has no more pixels than the connection can carry")
     func bound() throws {
-        var canvas = KittyCanvas(grid, mostPixels: 50_000)
+        var canvas = KittyCanvas(grid, maximumPixels: 50_000)
         var screen = TerminalScreen(columns: 80, rows: 24)
         screen.take(canvas.draw(try Colours.quarters(), fill))
         #expect(screen.images.values.reduce(0) { $0 + $1.width * $1.height } <= 50_000)
@@ -56,7 +56,7 @@ struct KittyCanvasTests {
 
     @Test("closing the screen removes all images")
     func removesImagesAtEnd() throws {
-        var canvas = KittyCanvas(grid, mostPixels: 100_000)
+        var canvas = KittyCanvas(grid, maximumPixels: 100_000)
         var screen = TerminalScreen(columns: 80, rows: 24)
         screen.take(canvas.draw(try Colours.quarters(), fill))
         screen.take(KittyCanvas.removal)

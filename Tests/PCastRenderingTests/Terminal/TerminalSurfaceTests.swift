@@ -28,7 +28,7 @@ struct TerminalSurfaceTests {
         surface.show(try Colours.quarters())
         #expect(
             terminal.waits {
-                Colours.areNear($0.cell(2, 2).upper, Colours.red) && surface.statistics.picturesShown == 1
+                Colours.areNear($0.cell(2, 2).upper, Colours.red) && surface.statistics.framesShown == 1
             })
         #expect(terminal.screen.isAlternate && terminal.screen.isCursorHidden && !terminal.isCooked)
         #expect(terminal.screen.mouseModes == [1_000, 1_006])
@@ -45,7 +45,7 @@ struct TerminalSurfaceTests {
         defer { terminal.close() }
         let surface = try surface(terminal)
         surface.show(try Colours.quarters())
-        #expect(terminal.waits { $0.images.count > 1 && surface.statistics.picturesShown == 1 })
+        #expect(terminal.waits { $0.images.count > 1 && surface.statistics.framesShown == 1 })
         #expect(surface.drawing == .kitty)
         surface.close()
         #expect(terminal.waits { $0.images.isEmpty && !$0.isAlternate })
@@ -91,16 +91,16 @@ struct TerminalSurfaceTests {
         let terminal = try TestTerminal(columns: 300, rows: 100, answer: nil, isReading: false)
         defer { terminal.close() }
         let surface = try surface(terminal, timeout: .milliseconds(1))
-        let pictures = [try Colours.plain(Colours.red), try Colours.quarters(), try Colours.plain(Colours.white)]
+        let frames = [try Colours.plain(Colours.red), try Colours.quarters(), try Colours.plain(Colours.white)]
         let deadline = MonotonicClock.now() + .seconds(30)
         var count = 0
-        while surface.statistics.picturesLeftOut < 50, MonotonicClock.now() < deadline {
-            surface.show(pictures[count % 3])
+        while surface.statistics.framesLeftOut < 50, MonotonicClock.now() < deadline {
+            surface.show(frames[count % 3])
             count += 1
-            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(1))
+            FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(1))
         }
-        #expect(surface.statistics.picturesLeftOut >= 50)
-        #expect(surface.statistics.picturesShown <= 2)
+        #expect(surface.statistics.framesLeftOut >= 50)
+        #expect(surface.statistics.framesShown <= 2)
         surface.close()
         terminal.read()
         #expect(terminal.isCooked)
@@ -111,13 +111,13 @@ struct TerminalSurfaceTests {
         let terminal = try TestTerminal(answer: Self.plain)
         defer { terminal.close() }
         let surface = try surface(terminal, bytesPerSecond: 20_000)
-        let pictures = [try Colours.plain(Colours.red), try Colours.quarters()]
+        let frames = [try Colours.plain(Colours.red), try Colours.quarters()]
         let start = MonotonicClock.now()
         var count = 0
-        while surface.statistics.picturesShown < 4 {
-            surface.show(pictures[count % 2])
+        while surface.statistics.framesShown < 4 {
+            surface.show(frames[count % 2])
             count += 1
-            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(2))
+            FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(2))
         }
         let span = MonotonicClock.now() - start
         surface.close()

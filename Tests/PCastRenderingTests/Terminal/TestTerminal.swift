@@ -76,7 +76,7 @@ final class TestTerminal: Sendable {
         let deadline = MonotonicClock.now() + .seconds(30)
         while MonotonicClock.now() < deadline {
             if holds(screen) { return true }
-            Pacer.sleep(until: MonotonicClock.now() + .milliseconds(5))
+            FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(5))
         }
         return false
     }
@@ -87,7 +87,7 @@ final class TestTerminal: Sendable {
             let (isReading, isClosed) = state.withLock { ($0.isReading, $0.isClosed) }
             if isClosed { return }
             guard isReading, DescriptorReadiness.wait(for: master, within: .milliseconds(5)) == .ready else {
-                if !isReading { Pacer.sleep(until: MonotonicClock.now() + .milliseconds(5)) }
+                if !isReading { FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(5)) }
                 continue
             }
             let count = Foundation.read(master, &buffer, buffer.count)

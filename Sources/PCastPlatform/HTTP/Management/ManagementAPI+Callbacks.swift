@@ -7,7 +7,7 @@ import PCastWeb
 /// The requests for an application's callbacks, which receive notifications. Each callback has a name. A path without a
 /// name means `default`.
 extension ManagementAPI {
-    private struct CallbackAsked: Decodable {
+    private struct CallbackRequest: Decodable {
         struct Address: Decodable {
             let `protocol`: String?
             let host: String
@@ -56,7 +56,7 @@ extension ManagementAPI {
     func setCallback(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         try request.checkOwner()
         let name = try Self.name(request)
-        let asked = try request.decoded(CallbackAsked.self)
+        let asked = try request.decoded(CallbackRequest.self)
         var secret: SigningSecret?
         if let text = asked.signingSecret {
             guard let given = SigningSecret(text) else {
@@ -98,7 +98,7 @@ extension ManagementAPI {
     }
 
     private static func method(
-        _ address: CallbackAsked.Address
+        _ address: CallbackRequest.Address
     ) throws(ApplicationFailure) -> CallbackRecord.Method {
         guard let method = CallbackRecord.Method(rawValue: address.method ?? "POST") else {
             throw .badRequest("“method” is invalid: send POST or PUT, because a notification has a body.")
@@ -110,7 +110,7 @@ extension ManagementAPI {
     /// resolved for a notification.
     ///
     /// - Throws: ``ApplicationFailure``.
-    private func uri(_ address: CallbackAsked.Address) throws(ApplicationFailure) -> String {
+    private func uri(_ address: CallbackRequest.Address) throws(ApplicationFailure) -> String {
         let scheme = address.protocol ?? "http"
         let port = address.port ?? (scheme == "https" ? 443 : 80)
         let path = address.path ?? "/"

@@ -40,7 +40,7 @@ extension ManagementAPI {
     ) -> String? {
         guard let host = request.head.authority, let read = try? WebAddress("http://\(host)") else { return nil }
         let name = read.host.contains(":") ? "[\(read.host)]" : read.host
-        let isSecure = relay?.isSecure(port: context.localPort) ?? false
+        let isSecure = turnCredentials?.isSecure(port: context.localPort) ?? false
         let isWritten = host.hasSuffix(":\(read.port)")
         return "\(scheme)\(isSecure ? "s" : "")://\(name)\(isWritten ? ":\(read.port)" : "")\(path)"
     }

@@ -40,7 +40,7 @@ extension ManagementAPI {
         let notifications: [NotificationDescription]
     }
 
-    private struct SentAgain: Encodable {
+    private struct Redelivery: Encodable {
         let status = "ok"
         let deliveries: Int
     }
@@ -63,14 +63,14 @@ extension ManagementAPI {
     /// Schedules failed deliveries for a retry: those of one notification, or all.
     ///
     /// - Throws: ``ApplicationFailure``.
-    func sendAgain(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+    func redeliver(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         try request.checkOwner()
         let id = request.has("notification") ? try request.part("notification") : nil
         let count = try await ask { () throws(RecordsError) in
-            try await kept.records.sendAgain(id, of: request.application, at: MonotonicClock.wallTime())
+            try await kept.records.redeliver(id, of: request.application, at: MonotonicClock.wallTime())
         }
         if id != nil, count == 0 { throw .notFound }
         kept.webhooks.wake()
-        return ApplicationAnswer.json(SentAgain(deliveries: count))
+        return ApplicationAnswer.json(Redelivery(deliveries: count))
     }
 }

@@ -7,7 +7,7 @@ import PCastIO
 
 /// The requests for reports about publishing and viewing, as tables.
 extension ManagementAPI {
-    private struct Asked: Decodable {
+    private struct ReportRequest: Decodable {
         /// The period in RFC 3339 format. It begins with the oldest data and ends now by default.
         let start: String?
         let end: String?
@@ -38,15 +38,15 @@ extension ManagementAPI {
         }
     }
 
-    private struct PublishingAsked: Decodable { let publishingReport: Asked }
+    private struct PublishingReportRequest: Decodable { let publishingReport: ReportRequest }
 
-    private struct ViewingAsked: Decodable { let viewingReport: Asked }
+    private struct ViewingReportRequest: Decodable { let viewingReport: ReportRequest }
 
     /// The number of rows that are read and sent at a time.
     private static let rows = 1_000
 
     func reportPublishing(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
-        let asked = try request.decoded(PublishingAsked.self).publishingReport
+        let asked = try request.decoded(PublishingReportRequest.self).publishingReport
         let (from, to) = try asked.times()
         let wanted = asked.wanted
         let selection = Records.StreamSelection(request.application, from: from, to: to)
@@ -59,7 +59,7 @@ extension ManagementAPI {
     }
 
     func reportViewing(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
-        let asked = try request.decoded(ViewingAsked.self).viewingReport
+        let asked = try request.decoded(ViewingReportRequest.self).viewingReport
         guard asked.kind == nil || asked.kind == "RealTime" else {
             throw .badRequest("“kind” is invalid: send “RealTime”, the only supported kind.")
         }
@@ -95,11 +95,11 @@ extension ManagementAPI {
             status: .ok, headers: [.contentType: "text/csv; charset=utf-8", .cacheControl: "no-store"],
             body: ResponseBody { writer in
                 try await writer.write(ByteBuffer(string: beginning))
-                var place = first.next
-                while let after = place {
+                var cursor = first.next
+                while let after = cursor {
                     let part = try await next(after)
                     try await writer.write(ByteBuffer(string: part.rows))
-                    place = part.next
+                    cursor = part.next
                 }
                 try await writer.finish(nil)
             })

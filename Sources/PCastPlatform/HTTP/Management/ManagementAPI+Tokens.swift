@@ -11,7 +11,7 @@ extension ManagementAPI {
     private static let longestLifetime: Int64 = 31 * 86_400
     private static let capabilityLimit = 64
 
-    private struct AuthenticationAsked: Decodable {
+    private struct AuthenticationTokenRequest: Decodable {
         let capabilities: [String]?
         /// The lifetime in seconds.
         let expiresIn: Int64?
@@ -23,12 +23,12 @@ extension ManagementAPI {
     }
 
     func issueAuthenticationToken(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
-        let asked = try request.decoded(AuthenticationAsked.self)
+        let asked = try request.decoded(AuthenticationTokenRequest.self)
         let token = try make(request, asked.capabilities, asked.expiresIn) { $0.forAuthenticationOnly() }
         return ApplicationAnswer.json(AuthenticationToken(authenticationToken: token))
     }
 
-    private struct StreamAsked: Decodable {
+    private struct StreamTokenRequest: Decodable {
         let sessionId: String?
         let originStreamId: String?
         let alternateOriginStreamIds: [String]?
@@ -47,7 +47,7 @@ extension ManagementAPI {
     ///
     /// - Throws: ``ApplicationFailure``.
     func issueStreamToken(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
-        let asked = try request.decoded(StreamAsked.self)
+        let asked = try request.decoded(StreamTokenRequest.self)
         let named = (asked.originStreamId.map { [$0] } ?? []) + (asked.alternateOriginStreamIds ?? [])
         let origin = named.isEmpty ? nil : try await playing(named.map { StreamID($0) }, of: request.application)
         let token = try make(request, asked.capabilities, asked.expiresIn) { builder in

@@ -12,9 +12,9 @@ struct ManagementAPI: Sendable {
     let credentials: CredentialCheck
     let directory: StreamDirectory
     let kept: PlatformRecords
-    let histories: StreamHistories
+    let histories: StreamHistoryStore
     let dashboard: DashboardAccess
-    let relay: TURNCredentialProvider?
+    let turnCredentials: TURNCredentialProvider?
     let logger: Logger
 
     typealias Handler = @Sendable (ApplicationRequest) async throws(ApplicationFailure) -> Response
@@ -29,8 +29,8 @@ struct ManagementAPI: Sendable {
         add(group, "application/:application/callback", [.get: callbacks, .put: setCallback, .delete: removeCallback])
         add(group, "application/:application/callback/:name", [.put: setCallback, .delete: removeCallback])
         add(group, "application/:application/notifications", [.get: notifications])
-        add(group, "application/:application/notifications/redelivery", [.post: sendAgain])
-        add(group, "application/:application/notifications/:notification/redelivery", [.post: sendAgain])
+        add(group, "application/:application/notifications/redelivery", [.post: redeliver])
+        add(group, "application/:application/notifications/:notification/redelivery", [.post: redeliver])
         add(group, "reporting/publishing", [.put: reportPublishing])
         add(group, "reporting/viewing", [.put: reportViewing])
         addOpenRoutes(to: group)

@@ -76,8 +76,8 @@ public final class FileContent: PlaybackContent {
             let sample: PresentationSample?
             let duration = reader.duration
             do throws(SeekableFailure) { sample = try reader.next() } catch { throw playbackError(error) }
-            let tellsTime = learn(of: sample)
-            if tellsTime || reader.duration != duration {
+            let changesTimeline = learn(of: sample)
+            if changesTimeline || reader.duration != duration {
                 refresh()
                 isStale.store(true, ordering: .relaxed)
             }
@@ -138,8 +138,8 @@ extension ContentTrack.Kind {
     /// The medium of the reader.
     var medium: PresentationMedium {
         switch self {
-        case .video: .picture
-        case .audio: .sound
+        case .video: .video
+        case .audio: .audio
         case .subtitles: .text
         }
     }
@@ -147,8 +147,8 @@ extension ContentTrack.Kind {
     /// Creates the kind of a medium; nil for metadata.
     init?(_ medium: PresentationMedium) {
         switch medium {
-        case .picture: self = .video
-        case .sound: self = .audio
+        case .video: self = .video
+        case .audio: self = .audio
         case .text: self = .subtitles
         case .metadata: return nil
         }

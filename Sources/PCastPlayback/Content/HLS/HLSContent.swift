@@ -46,8 +46,8 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     private let wait = ReaderWait()
     private let known = Mutex<Known?>(nil)
     private var session: HLSReading?
-    private var told: ContentOverview?
-    private var toldVersion = -1
+    private var reportedOverview: ContentOverview?
+    private var reportedVersion = -1
 
     /// Creates content that is not open. `address` has the scheme http or https.
     public init(_ address: String, configuration: Configuration = Configuration()) {
@@ -101,7 +101,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         self.session = session
         let start = try session.open()
         publish(session)
-        told = overview
+        reportedOverview = overview
         return start
     }
 
@@ -116,28 +116,28 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
 
     /// Returns the next item; nil at the end. Throws a ``PlaybackError`` if the presentation fails.
     public func read() throws(PlaybackError) -> ContentItem? {
-        try heedInterruption()
+        try checkInterruption()
         guard let session else { return nil }
-        if let overview = news(session) { return .overview(overview) }
+        if let overview = changedOverview(session) { return .overview(overview) }
         return try session.next()
     }
 
     /// Returns the properties if they changed since they were delivered; nil otherwise.
-    private func news(_ session: HLSReading) -> ContentOverview? {
+    private func changedOverview(_ session: HLSReading) -> ContentOverview? {
         let version = session.loader.version &+ session.anchors.version
-        guard version != toldVersion else { return nil }
-        toldVersion = version
+        guard version != reportedVersion else { return nil }
+        reportedVersion = version
         publish(session)
         let overview = overview
-        guard overview != told else { return nil }
-        told = overview
+        guard overview != reportedOverview else { return nil }
+        reportedOverview = overview
         return overview
     }
 
     /// Seeks to a position, clamped to the seekable range. Throws ``PlaybackError/notSeekable`` before the content is
     /// open.
     public func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan {
-        try heedInterruption()
+        try checkInterruption()
         guard let session, let range = overview?.seekableRange else { throw .notSeekable }
         return session.seek(to: min(max(position, range.lowerBound), range.upperBound))
     }
@@ -145,7 +145,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     /// Selects a track of a kind, or none if `track` is nil. Throws ``PlaybackError/noTrack(_:)`` if there is no such
     /// track.
     public func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) throws(PlaybackError) {
-        try heedInterruption()
+        try checkInterruption()
         guard let session else { throw .noTrack(track?.rawValue ?? "") }
         var index: Int?
         if let track {
@@ -155,11 +155,11 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         }
         try session.select(index, of: kind)
         publish(session)
-        toldVersion = -1
+        reportedVersion = -1
     }
 
     /// Throws `interrupted` if there was an interruption.
-    private func heedInterruption() throws(PlaybackError) { if wait.takeInterruption() { throw .interrupted } }
+    private func checkInterruption() throws(PlaybackError) { if wait.takeInterruption() { throw .interrupted } }
 
     /// Interrupts the current call or the next one.
     public func interrupt() { wait.interrupt() }
@@ -171,24 +171,24 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     }
 
     /// Loads the playlist at the address, and returns it with the address from which it came.
-    private func loadPlaylist() throws(PlaybackError) -> (PCastHLS.Playlist, base: String) {
-        let answer = LoadAnswer()
+    private func loadPlaylist() throws(PlaybackError) -> (HLSPlaylist, base: String) {
+        let answer = LoadResult()
         let (fetcher, uri, wait) = (fetcher, uri, wait)
         let task = Task {
-            let result: Result<(PCastHLS.Playlist, base: String), LoadFailure>
+            let result: Result<(HLSPlaylist, base: String), LoadFailure>
             do throws(LoadFailure) {
                 let (bytes, base) = try await fetcher.get(uri, limit: Int64(PlaylistLimits.textSize))
                 do throws(PlaylistError) {
-                    result = .success((try PCastHLS.Playlist(bytes, from: base), base))
+                    result = .success((try HLSPlaylist(bytes, from: base), base))
                 } catch { result = .failure(LoadFailure(failure: .unreadable(error), reason: "\(error)")) }
             } catch { result = .failure(error) }
-            answer.settle(result)
+            answer.resolve(result)
             wait.raise()
         }
         // The total time is limited too, because a server may send single bytes for ever.
         let alarm = Task { [timeout = configuration.timeout] in
             guard (try? await Task.sleep(for: timeout * 3)) != nil else { return }
-            answer.settle(.failure(LoadFailure(failure: .timeout, reason: "its end is never reached")))
+            answer.resolve(.failure(LoadFailure(failure: .timeout, reason: "its end is never reached")))
             task.cancel()
             wait.raise()
         }
@@ -203,11 +203,11 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
 }
 
 /// The result of a task for the thread that waits for it.
-private final class LoadAnswer: Sendable {
-    let result = Mutex<Result<(PCastHLS.Playlist, base: String), LoadFailure>?>(nil)
+private final class LoadResult: Sendable {
+    let result = Mutex<Result<(HLSPlaylist, base: String), LoadFailure>?>(nil)
 
     /// Stores the result. Only the first counts.
-    func settle(_ result: Result<(PCastHLS.Playlist, base: String), LoadFailure>) {
+    func resolve(_ result: Result<(HLSPlaylist, base: String), LoadFailure>) {
         self.result.withLock { $0 = $0 ?? result }
     }
 }

@@ -6,11 +6,11 @@ struct HLSPresentation: Sendable {
     /// The variants of the video.
     var variants: RenditionVariants
     /// The audio renditions, with their own playlists or within the segments of the variants.
-    var sounds: [Rendition] = []
+    var audioRenditions: [Rendition] = []
     var subtitles: [Rendition] = []
     /// The alternative addresses of each audio rendition in descending order of preference. They are its own, those of
     /// the same rendition in other groups, and those of the other renditions of its group.
-    var soundAddresses: [[[String]]] = []
+    var audioAddresses: [[[String]]] = []
     /// The preferred start position; nil for none.
     var start: StartPoint?
     /// The steering server; nil if there is only one pathway.
@@ -52,8 +52,9 @@ struct HLSPresentation: Sendable {
         variants = RenditionVariants(uris: uris, variables: playlist.variables, choice: choice)
         variants.pathways = mirrors.map { $0.map { $0.pathwayID ?? PathwaySteering.unnamed } }
         let pathways = variants.pathways.flatMap(\.self)
-        if let told = playlist.contentSteering, Set(pathways).count > 1 {
-            steering = Steering(server: resolved(told.serverURI), initial: told.pathwayID, pathways: pathways)
+        if let contentSteering = playlist.contentSteering, Set(pathways).count > 1 {
+            steering = Steering(
+                server: resolved(contentSteering.serverURI), initial: contentSteering.pathwayID, pathways: pathways)
         }
         let first = ladder.rungs[0].variant
         func renditions(_ kind: Rendition.Kind, _ group: String?) -> [Rendition] {
@@ -63,24 +64,25 @@ struct HLSPresentation: Sendable {
                 return rendition
             }
         }
-        sounds = renditions(.audio, first.audio)
+        audioRenditions = renditions(.audio, first.audio)
         let everywhere = ladder.rungs.flatMap { $0.mirrors.compactMap(\.audio) }.reduce(into: [String]()) {
             groups, group in
             if !groups.contains(group) { groups.append(group) }
         }.flatMap { renditions(.audio, $0) }
-        soundAddresses = sounds.map { sound in
-            let same = everywhere.filter { $0.name == sound.name && $0.language == sound.language }
-            let own = ([sound] + same).compactMap(\.uri).reduce(into: [String]()) { uris, uri in
+        audioAddresses = audioRenditions.map { audio in
+            let same = everywhere.filter { $0.name == audio.name && $0.language == audio.language }
+            let own = ([audio] + same).compactMap(\.uri).reduce(into: [String]()) { uris, uri in
                 if !uris.contains(uri) { uris.append(uri) }
             }
-            return [own] + sounds.compactMap(\.uri).filter { !own.contains($0) }.map { [$0] }
+            return [own] + audioRenditions.compactMap(\.uri).filter { !own.contains($0) }.map { [$0] }
         }
         subtitles = renditions(.subtitles, first.subtitles).filter { $0.uri != nil }
         start = playlist.start
     }
 
     /// The index of the audio rendition to play by default; nil if there is none.
-    var usualSound: Int? {
-        sounds.firstIndex { $0.isDefault } ?? sounds.firstIndex { $0.isAutoselect } ?? sounds.indices.first
+    var defaultAudio: Int? {
+        audioRenditions.firstIndex { $0.isDefault } ?? audioRenditions.firstIndex { $0.isAutoselect }
+            ?? audioRenditions.indices.first
     }
 }

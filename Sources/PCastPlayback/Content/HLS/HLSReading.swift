@@ -10,7 +10,7 @@ final class HLSReading {
     private let fetcher: HLSFetcher
     private let wait: ReaderWait
     private let main: RenditionReader
-    private var sound: RenditionReader?
+    private var audio: RenditionReader?
     private var subtitles: SubtitleReader?
     private var clocks = MediaClocks()
     private let decoder = PresentationDecoder()
@@ -24,13 +24,13 @@ final class HLSReading {
     private var failure: PlaybackError?
     /// The position of the last delivered item.
     private(set) var position = TimeSpan.zero
-    private var soundEnd = TimeSpan.zero
+    private var audioEnd = TimeSpan.zero
     /// The position of the last delivered frame since the last seek; nil for none.
     private var shown: TimeSpan?
     /// The recent metadata of tags and messages, because a segment may be read again.
-    private var told: [TimedMetadata] = []
-    private static let toldLimit = 256
-    private var toldRanges: Set<String> = []
+    private var deliveredMetadata: [TimedMetadata] = []
+    private static let rememberedLimit = 256
+    private var reportedRanges: Set<String> = []
     private var rangesVersion = -1
     private var ranges: [TimedMetadata] = []
 
@@ -42,7 +42,7 @@ final class HLSReading {
     var loader: RenditionLoader { main.loader }
 
     /// The loaders of all renditions.
-    var loaders: [RenditionLoader] { [main.loader] + [sound?.loader, subtitles?.loader].compactMap(\.self) }
+    var loaders: [RenditionLoader] { [main.loader] + [audio?.loader, subtitles?.loader].compactMap(\.self) }
 
     /// Creates a reader, which begins to load.
     init(
@@ -53,7 +53,7 @@ final class HLSReading {
         let loader = RenditionLoader(
             presentation.variants, fetcher: fetcher, bounds: .media, usesParts: true, wait: wait, first: first,
             steering: presentation.steering)
-        main = RenditionReader(loader, wanted: [.picture, .sound, .metadata], wait: wait)
+        main = RenditionReader(loader, wanted: [.video, .audio, .metadata], wait: wait)
     }
 
     /// Ends all transfers.
@@ -65,7 +65,7 @@ final class HLSReading {
         let timeline = try waitForTimeline()
         let usesParts = timeline.playlist.partTargetDuration != nil
         var start = timeline.startPosition(usingParts: usesParts, default: presentation.start)
-        if let usual = presentation.usualSound { try choose(sound: usual, at: start, of: timeline) }
+        if let typical = presentation.defaultAudio { try choose(audio: typical, at: start, of: timeline) }
         _ = seek(to: start)
         _ = try main.head(&clocks, name)
         // While the first part was loaded, the live edge advanced, and playback must begin at the new default distance.
@@ -77,8 +77,8 @@ final class HLSReading {
                 _ = try main.head(&clocks, name)
             }
         }
-        selected[.video] = main.media.contains(.picture) ? 0 : nil
-        if presentation.sounds.isEmpty, main.media.contains(.sound) { selected[.audio] = 0 }
+        selected[.video] = main.media.contains(.video) ? 0 : nil
+        if presentation.audioRenditions.isEmpty, main.media.contains(.audio) { selected[.audio] = 0 }
         return start
     }
 
@@ -101,12 +101,12 @@ final class HLSReading {
     /// The tracks of the presentation.
     var tracks: [ContentTrack] {
         var tracks: [ContentTrack] = []
-        if main.media.contains(.picture) { tracks.append(ContentTrack(id: Self.id(.video, 0), kind: .video)) }
-        if presentation.sounds.isEmpty, main.media.contains(.sound) {
+        if main.media.contains(.video) { tracks.append(ContentTrack(id: Self.id(.video, 0), kind: .video)) }
+        if presentation.audioRenditions.isEmpty, main.media.contains(.audio) {
             tracks.append(ContentTrack(id: Self.id(.audio, 0), kind: .audio))
         }
         for (kind, renditions) in [
-            (ContentTrack.Kind.audio, presentation.sounds), (.subtitles, presentation.subtitles),
+            (ContentTrack.Kind.audio, presentation.audioRenditions), (.subtitles, presentation.subtitles),
         ] {
             for (index, rendition) in renditions.enumerated() {
                 tracks.append(
@@ -129,8 +129,8 @@ final class HLSReading {
         switch kind {
         case .video:
             selected[.video] = index
-            if index == nil { main.drop(.picture) } else { main.take(up: .picture) }
-        case .audio: try choose(sound: index, at: max(soundEnd, position), of: timeline)
+            if index == nil { main.drop(.video) } else { main.take(up: .video) }
+        case .audio: try choose(audio: index, at: max(audioEnd, position), of: timeline)
         case .subtitles:
             subtitles?.loader.stop()
             subtitles = nil
@@ -142,22 +142,22 @@ final class HLSReading {
     }
 
     /// Selects an audio rendition, which begins at a position.
-    private func choose(sound index: Int?, at position: TimeSpan, of timeline: PlaylistTimeline) throws(PlaybackError) {
-        sound?.loader.stop()
-        sound = nil
+    private func choose(audio index: Int?, at position: TimeSpan, of timeline: PlaylistTimeline) throws(PlaybackError) {
+        audio?.loader.stop()
+        audio = nil
         selected[.audio] = index
-        waiting = waiting[given...].filter { if case .sound = $0 { false } else { true } }
+        waiting = waiting[given...].filter { if case .audio = $0 { false } else { true } }
         given = 0
-        decoder.forget(.sound)
-        guard let index else { return main.drop(.sound) }
-        guard !presentation.sounds.isEmpty, presentation.sounds[index].uri != nil else {
-            return main.take(up: .sound)
+        decoder.discard(.audio)
+        guard let index else { return main.drop(.audio) }
+        guard !presentation.audioRenditions.isEmpty, presentation.audioRenditions[index].uri != nil else {
+            return main.take(up: .audio)
         }
-        main.drop(.sound)
+        main.drop(.audio)
         let reader = RenditionReader(
-            loader(of: presentation.soundAddresses[index], .sound, timeline), wanted: [.sound], wait: wait)
+            loader(of: presentation.audioAddresses[index], .audio, timeline), wanted: [.audio], wait: wait)
         reader.seek(to: position)
-        sound = reader
+        audio = reader
     }
 
     /// Returns a loader for a rendition with alternative addresses, in descending order of preference.
@@ -173,11 +173,11 @@ final class HLSReading {
     func seek(to position: TimeSpan) -> TimeSpan {
         waiting.removeAll()
         (given, isDrained, failure) = (0, false, nil)
-        (self.position, soundEnd, shown) = (position, position, nil)
-        told.removeAll()
-        toldRanges.removeAll()
+        (self.position, audioEnd, shown) = (position, position, nil)
+        deliveredMetadata.removeAll()
+        reportedRanges.removeAll()
         main.seek(to: position)
-        sound?.seek(to: position)
+        audio?.seek(to: position)
         subtitles?.seek(to: position)
         decoder.begin(at: position)
         return position
@@ -205,15 +205,15 @@ final class HLSReading {
         let item = waiting[given]
         given += 1
         switch item {
-        case .picture(_, let time, let duration):
+        case .frame(_, let time, let duration):
             hasGivenAny = true
             (position, shown) = (time, time)
             main.loader.read(to: time + (duration ?? .zero))
-        case .sound(let sound, let time):
+        case .audio(let audio, let time):
             hasGivenAny = true
-            soundEnd = time + sound.length
+            audioEnd = time + audio.length
             if selected[.video] == nil { position = time }
-            (self.sound ?? main).loader.read(to: selected[.video] == nil ? soundEnd : max(position, .zero))
+            (self.audio ?? main).loader.read(to: selected[.video] == nil ? audioEnd : max(position, .zero))
         case .subtitle, .metadata, .overview: break
         }
         return item
@@ -221,22 +221,22 @@ final class HLSReading {
 
     /// Decodes the next packet in decoding order.
     private func readOn() throws(PlaybackError) {
-        let pictures = try main.head(&clocks, name)
-        if let back = main.takeReturn() { return try goBack(back) }
-        let sounds: RenditionReader.Head
-        if let sound { sounds = try sound.head(&clocks, name) } else { sounds = .end }
+        let frames = try main.head(&clocks, name)
+        if let back = main.takeReturn() { return try restartFromVariant(back) }
+        let audioFrames: RenditionReader.Head
+        if let audio { audioFrames = try audio.head(&clocks, name) } else { audioFrames = .end }
         let (reader, time, medium): (RenditionReader, TimeSpan, PresentationMedium)
-        switch (pictures, sounds) {
+        switch (frames, audioFrames) {
         case (.end, .end):
             isDrained = true
             do throws(CodecError) { append(try decoder.drain()) } catch { throw .notPlayable(name, reason: "\(error)") }
             return
         case (.packet(let time1, let medium1), .end): (reader, time, medium) = (main, time1, medium1)
-        case (.end, .packet(let time2, let medium2)): (reader, time, medium) = (sound!, time2, medium2)
+        case (.end, .packet(let time2, let medium2)): (reader, time, medium) = (audio!, time2, medium2)
         case (.packet(let time1, let medium1), .packet(let time2, let medium2)):
-            (reader, time, medium) = time1 <= time2 ? (main, time1, medium1) : (sound!, time2, medium2)
+            (reader, time, medium) = time1 <= time2 ? (main, time1, medium1) : (audio!, time2, medium2)
         }
-        tell(of: reader, to: time)
+        notify(of: reader, to: time)
         guard let packet = reader.take(medium) else { return }
         do throws(CodecError) { append(try decoder.decode(packet)) } catch {
             throw .notPlayable(name, reason: "\(error)")
@@ -245,10 +245,10 @@ final class HLSReading {
 
     /// Restarts with a segment of another variant, which replaces one that was partly read. All items that were
     /// delivered are skipped.
-    private func goBack(_ back: RenditionReader.Return) throws(PlaybackError) {
+    private func restartFromVariant(_ back: RenditionReader.Return) throws(PlaybackError) {
         do throws(CodecError) {
             append(
-                try decoder.begin(behind: shown, before: back.firstPicture, sound: sound == nil ? soundEnd : nil))
+                try decoder.begin(behind: shown, before: back.firstFrame, audio: audio == nil ? audioEnd : nil))
         } catch { throw .notPlayable(name, reason: "\(error)") }
     }
 
@@ -265,16 +265,16 @@ final class HLSReading {
 
     /// Adds metadata that was not delivered before.
     private func append(_ metadata: [TimedMetadata]) {
-        for metadata in metadata where !told.contains(metadata) {
-            told.append(metadata)
-            if told.count > Self.toldLimit { told.removeFirst() }
+        for metadata in metadata where !deliveredMetadata.contains(metadata) {
+            deliveredMetadata.append(metadata)
+            if deliveredMetadata.count > Self.rememberedLimit { deliveredMetadata.removeFirst() }
             waiting.append(.metadata(metadata))
             anchors.learn(from: metadata)
         }
     }
 
     /// Adds event messages, subtitles and date ranges up to a time.
-    private func tell(of reader: RenditionReader, to time: TimeSpan) {
+    private func notify(of reader: RenditionReader, to time: TimeSpan) {
         append(reader.takeMessages())
         if let subtitles { waiting += subtitles.read(to: time, clocks) }
         let version = main.loader.version
@@ -286,7 +286,7 @@ final class HLSReading {
             }
         }
         for range in ranges where range.position <= time && range.position >= position - .seconds(1 as Int64) {
-            if toldRanges.insert(range.identifier ?? "").inserted { waiting.append(.metadata(range)) }
+            if reportedRanges.insert(range.identifier ?? "").inserted { waiting.append(.metadata(range)) }
         }
     }
 }

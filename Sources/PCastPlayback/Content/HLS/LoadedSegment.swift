@@ -9,9 +9,9 @@ final class LoadedSegment: Sendable {
     /// The index of its variant; nil for a rendition without variants.
     let rung: Int?
     /// The position of its beginning: from the playlist, and corrected when its media or earlier media are read.
-    var start: TimeSpan { place.withLock { $0.start } }
+    var start: TimeSpan { position.withLock { $0.start } }
     /// The duration from the playlist, and corrected when the next segment is read.
-    var duration: TimeSpan { place.withLock { $0.duration } }
+    var duration: TimeSpan { position.withLock { $0.duration } }
     /// The clock of its timestamps.
     let clock: SegmentClock
     let initialization: [UInt8]
@@ -23,31 +23,31 @@ final class LoadedSegment: Sendable {
     private let left = Atomic(false)
 
     /// The position of the segment.
-    private struct Place {
+    private struct SegmentPosition {
         var start: TimeSpan
         var duration: TimeSpan
         /// The position minus the timestamp; nil before its media are read.
         var offset: TimeSpan?
     }
 
-    private let place: Mutex<Place>
+    private let position: Mutex<SegmentPosition>
     /// Whether its position in the playlist was corrected by media that were read.
     let isMeasured: Bool
 
     /// The position of its end.
-    var end: TimeSpan { place.withLock { $0.start + $0.duration } }
+    var end: TimeSpan { position.withLock { $0.start + $0.duration } }
 
     /// The position minus the timestamp, from the first time it was read; nil before.
     var offset: TimeSpan? {
-        get { place.withLock { $0.offset } }
-        set { place.withLock { $0.offset = newValue } }
+        get { position.withLock { $0.offset } }
+        set { position.withLock { $0.offset = newValue } }
     }
 
     /// Moves the segment by a distance.
-    func move(by distance: TimeSpan) { place.withLock { $0.start += distance } }
+    func move(by distance: TimeSpan) { position.withLock { $0.start += distance } }
 
     /// Sets the position of its end, at which the next one begins.
-    func setEnd(_ end: TimeSpan) { place.withLock { $0.duration = max(end - $0.start, .zero) } }
+    func setEnd(_ end: TimeSpan) { position.withLock { $0.duration = max(end - $0.start, .zero) } }
 
     /// Marks the segment as replaced.
     func leave() { left.store(true, ordering: .releasing) }
@@ -58,7 +58,7 @@ final class LoadedSegment: Sendable {
         bytes: SegmentBytes, isMeasured: Bool = false
     ) {
         (self.number, self.rung, self.isMeasured) = (number, rung, isMeasured)
-        place = Mutex(Place(start: start, duration: duration))
+        position = Mutex(SegmentPosition(start: start, duration: duration))
         (self.clock, self.initialization, self.bytes) = (clock, initialization, bytes)
     }
 }

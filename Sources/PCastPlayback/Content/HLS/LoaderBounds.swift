@@ -13,7 +13,7 @@ struct LoaderBounds: Sendable {
     static let media = LoaderBounds(
         ahead: .seconds(30 as Int64), behind: .seconds(10 as Int64), bytes: 48 << 20)
     /// The limits for an audio rendition.
-    static let sound = LoaderBounds(
+    static let audio = LoaderBounds(
         ahead: .seconds(30 as Int64), behind: .seconds(10 as Int64), bytes: 8 << 20)
     /// The limits for subtitles.
     static let text = LoaderBounds(

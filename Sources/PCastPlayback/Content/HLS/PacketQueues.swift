@@ -6,7 +6,7 @@ internal import PCastCore
 struct PacketQueues {
     private var queues: [PresentationMedium: [CodedPacket]] = [:]
     /// The number of packets of this segment that were taken or skipped.
-    private var taken: [PresentationMedium: Int] = [:]
+    private var consumed: [PresentationMedium: Int] = [:]
     /// The number of packets to skip.
     private var skipping: [PresentationMedium: Int] = [:]
 
@@ -16,14 +16,14 @@ struct PacketQueues {
     /// Begins another segment.
     mutating func removeAll() {
         queues.removeAll()
-        taken.removeAll()
+        consumed.removeAll()
         skipping.removeAll()
     }
 
     /// Begins the same segment again.
-    mutating func beginAgain() {
+    mutating func restartSegment() {
         queues.removeAll()
-        skipping = taken
+        skipping = consumed
     }
 
     /// Adds a packet, unless it was taken before.
@@ -49,7 +49,7 @@ struct PacketQueues {
     /// Returns and removes the first packet of a medium; nil if there is none.
     mutating func take(_ medium: PresentationMedium) -> CodedPacket? {
         guard has(medium) else { return nil }
-        taken[medium, default: 0] += 1
+        consumed[medium, default: 0] += 1
         return queues[medium]?.removeFirst()
     }
 
@@ -58,18 +58,18 @@ struct PacketQueues {
 
     /// Skips the packets that are not needed to display the media from a position on.
     mutating func passOver(to target: TimeSpan) {
-        if let pictures = queues[.picture],
-            let key = pictures.lastIndex(where: {
+        if let frames = queues[.video],
+            let key = frames.lastIndex(where: {
                 $0.isKeyFrame && ($0.presentationTime ?? .zero) <= target + .milliseconds(1)
             })
         {
-            queues[.picture]?.removeFirst(key)
-            taken[.picture, default: 0] += key
+            queues[.video]?.removeFirst(key)
+            consumed[.video, default: 0] += key
         }
-        if let sounds = queues[.sound] {
-            let early = sounds.prefix { ($0.presentationTime ?? target) < target - Self.lead }.count
-            queues[.sound]?.removeFirst(early)
-            taken[.sound, default: 0] += early
+        if let audioFrames = queues[.audio] {
+            let early = audioFrames.prefix { ($0.presentationTime ?? target) < target - Self.lead }.count
+            queues[.audio]?.removeFirst(early)
+            consumed[.audio, default: 0] += early
         }
     }
 }

@@ -220,9 +220,9 @@ final class PlaylistFollower: Sendable {
             // The schedule determines the actual timeout.
             let (bytes, base) = try await fetcher.get(
                 uri, limit: Int64(PlaylistLimits.textSize), timeout: .seconds(120))
-            let playlist: PCastHLS.Playlist
+            let playlist: HLSPlaylist
             do throws(PlaylistError) {
-                playlist = try PCastHLS.Playlist(bytes, from: base, importing: variables, updating: timeline?.playlist)
+                playlist = try HLSPlaylist(bytes, from: base, importing: variables, updating: timeline?.playlist)
             } catch { throw LoadFailure(failure: .unreadable(error), reason: "\(error)", uri: uri) }
             guard case .media(let media) = playlist else {
                 throw LoadFailure(

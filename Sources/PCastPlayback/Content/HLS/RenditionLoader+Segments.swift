@@ -6,7 +6,7 @@ internal import Synchronization
 /// The progress of a segment that is loaded.
 extension RenditionLoader: SegmentLoad.Owner {
     /// The time without data of a segment after which another address may replace it.
-    private static let longestSilence = TimeSpan.seconds(2 as Int64)
+    private static let maximumSilence = TimeSpan.seconds(2 as Int64)
     /// The duration of the loaded media below which it does.
     private static let shortBuffer = TimeSpan.seconds(4 as Int64)
 
@@ -15,13 +15,13 @@ extension RenditionLoader: SegmentLoad.Owner {
 
     /// Adds a segment that begins to load. Returns false if a seek has made it unnecessary.
     func take(_ segment: LoadedSegment, of generation: Int) -> Bool {
-        let isTaken = state.withLock { state in
+        let hasSubscribers = state.withLock { state in
             guard state.generation == generation else { return false }
             state.segments.append(segment)
             return true
         }
         wait.raise()
-        return isTaken
+        return hasSubscribers
     }
 
     /// Records the throughput of a transfer.
@@ -63,7 +63,7 @@ extension RenditionLoader: SegmentLoad.Owner {
 
     /// Handles a transfer of which nothing arrives: if little media is left to be played, another address replaces it.
     func weigh(_ segment: LoadedSegment?, silentFor silence: TimeSpan, of generation: Int) {
-        guard silence >= Self.longestSilence, segment?.isLeft != true else { return }
+        guard silence >= Self.maximumSilence, segment?.isLeft != true else { return }
         let (isShort, uri, fetching) = state.withLock { state in
             let end = segment?.start ?? state.segments.last?.end ?? state.reached
             let isShort = end - state.reached < Self.shortBuffer && state.generation == generation

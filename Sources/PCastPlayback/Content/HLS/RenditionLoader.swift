@@ -19,7 +19,7 @@ final class RenditionLoader: Sendable {
         /// The position of the reader.
         var reached = TimeSpan.zero
         /// Whether no segment was loaded since the last seek.
-        var isLanding = true
+        var isAfterSeek = true
         var isAtEnd = false
         var failure: LoadFailure?
         var rung = 0
@@ -58,7 +58,7 @@ final class RenditionLoader: Sendable {
     /// The maximum difference of the positions of equal segments in two variants.
     static let tolerance = TimeSpan.milliseconds(250)
     /// The difference between media and playlist from which on the timeline is corrected.
-    private static let placeTolerance = TimeSpan.milliseconds(100)
+    private static let positionTolerance = TimeSpan.milliseconds(100)
 
     /// Creates a loader, which begins to load the playlist. `first` is the playlist of the lowest variant if it was
     /// loaded already. `aligned` is the timeline on which this one is placed. `steering` is the content steering; nil
@@ -202,7 +202,7 @@ final class RenditionLoader: Sendable {
             }
             state.generation += 1
             state.segments.removeAll()
-            (state.position, state.number, state.isAtEnd, state.isLanding) = (position, nil, false, true)
+            (state.position, state.number, state.isAtEnd, state.isAfterSeek) = (position, nil, false, true)
             return (nil, state.fetching)
         }
         fetching?.cancel()
@@ -211,11 +211,11 @@ final class RenditionLoader: Sendable {
     }
 
     /// Moves a segment to the position of its media, with all later segments.
-    func place(_ segment: LoadedSegment, at start: TimeSpan) {
+    func reposition(_ segment: LoadedSegment, at start: TimeSpan) {
         let isMoved = state.withLock { state in
             let before = segment.start
             let distance = start - before
-            guard distance.magnitude > Self.placeTolerance,
+            guard distance.magnitude > Self.positionTolerance,
                 let index = state.segments.firstIndex(where: { $0 === segment })
             else { return false }
             for later in state.segments[index...] { later.move(by: distance) }
@@ -232,7 +232,7 @@ final class RenditionLoader: Sendable {
     func end(_ segment: LoadedSegment, at position: TimeSpan) {
         guard let follower, let timeline = follower.timeline, !timeline.playlist.isLive,
             let last = timeline.segments.last,
-            last.number == segment.number, (last.end - position).magnitude > Self.placeTolerance
+            last.number == segment.number, (last.end - position).magnitude > Self.positionTolerance
         else { return }
         segment.setEnd(position)
         follower.end(at: position)
@@ -285,7 +285,7 @@ final class RenditionLoader: Sendable {
             guard state.leaving == nil, let timeline = current.timeline else { return nil }
             guard
                 let next = NextSegment(
-                    state.number, at: position, in: timeline, usingParts: usesParts, isLanding: state.isLanding)
+                    state.number, at: position, in: timeline, usingParts: usesParts, isAfterSeek: state.isAfterSeek)
             else {
                 if !timeline.playlist.isLive {
                     state.isAtEnd = true
@@ -313,7 +313,7 @@ final class RenditionLoader: Sendable {
                 // The segment may have been moved meanwhile.
                 let segment = state.segments.last { $0.number == load.next.placed.number }
                 (state.position, state.number) = (segment?.end ?? load.next.placed.end, load.next.placed.number + 1)
-                (state.isLanding, state.leftPathways) = (false, 0)
+                (state.isAfterSeek, state.leftPathways) = (false, 0)
             case .failed(let failure): state.failure = failure
             case .leftOff: break
             }

@@ -17,8 +17,8 @@ final class RenditionReader {
     private var target: TimeSpan?
     private(set) var isAtEnd = false
     /// The position of the segment's first frame in decoding order; nil before it is read.
-    private var firstPicture: TimeSpan?
-    private var goneBack: Return?
+    private var firstFrame: TimeSpan?
+    private var pendingRestart: Return?
     /// The media in the segments so far that can be decoded.
     private(set) var media: Set<PresentationMedium> = []
     /// The event messages of segments.
@@ -32,8 +32,8 @@ final class RenditionReader {
     private var landings = 0
 
     /// The maximum number of attempts to find a position with an imprecise playlist.
-    private static let landingLimit = 4
-    private static let landingTolerance = TimeSpan.milliseconds(500)
+    private static let seekAttemptLimit = 4
+    private static let seekTolerance = TimeSpan.milliseconds(500)
 
     /// The number of consecutive segments without decodable media after which playback fails.
     private static let brokenLimit = 3
@@ -56,13 +56,13 @@ final class RenditionReader {
         leave()
         last = nil
         segment = loader.seek(to: position)
-        (target, isAtEnd, brokenSegments, goneBack, landings) = (position, false, 0, nil, 0)
+        (target, isAtEnd, brokenSegments, pendingRestart, landings) = (position, false, 0, nil, 0)
         messages.removeAll()
     }
 
     /// Discards the state of the current segment.
     private func leave() {
-        (packets, hasPackets, firstPicture, progress) = (nil, false, nil, MediaProgress())
+        (packets, hasPackets, firstFrame, progress) = (nil, false, nil, MediaProgress())
         queues.removeAll()
     }
 
@@ -107,14 +107,14 @@ final class RenditionReader {
     /// A restart with a segment that was partly read: a segment of another variant replaced it.
     struct Return {
         /// The position of the first frame that was read; nil for none.
-        var firstPicture: TimeSpan?
+        var firstFrame: TimeSpan?
     }
 
     /// Returns whether reading has restarted since the last call. Packets that were delivered before are delivered
     /// again.
     func takeReturn() -> Return? {
-        defer { goneBack = nil }
-        return goneBack
+        defer { pendingRestart = nil }
+        return pendingRestart
     }
 
     /// Returns and removes the event messages.
@@ -130,7 +130,7 @@ final class RenditionReader {
             _ = wait.takeInterruption()
             throw .interrupted
         }
-        if last?.isLeft == true { goneBack = Return(firstPicture: firstPicture) }
+        if last?.isLeft == true { pendingRestart = Return(firstFrame: firstFrame) }
         leave()
         switch next {
         case .segment(let next): segment = next
@@ -147,20 +147,20 @@ final class RenditionReader {
         let packets = self.packets ?? SegmentPackets(segment, wait, behind: end(before: segment))
         self.packets = packets
         let isWhole = segment.bytes.isComplete
-        let wasPlaced = packets.beginning != nil
+        let wasPositioned = packets.beginning != nil
         repeat {
             for packet in packets.read(&clocks) {
                 hasPackets = true
                 progress.add(packet)
-                if packet.medium == .picture { firstPicture = firstPicture ?? packet.presentationTime }
+                if packet.medium == .video { firstFrame = firstFrame ?? packet.presentationTime }
                 if wanted.contains(packet.medium) { queues.append(packet) }
             }
             // During a seek, packets before the key frame of the target need not be decoded.
         } while target != nil && isWhole && !packets.isAtEnd
         if isNew { media.formUnion(packets.media) }
-        if !wasPlaced, let beginning = packets.beginning {
-            loader.place(segment, at: beginning)
-            if landsAgain(behind: beginning) { return }
+        if !wasPositioned, let beginning = packets.beginning {
+            loader.reposition(segment, at: beginning)
+            if repeatsSeek(behind: beginning) { return }
         }
         if wait.isInterrupted { try interrupt() }
         if packets.isAtEnd { try finish(packets, name) }
@@ -178,9 +178,9 @@ final class RenditionReader {
 
     /// Repeats a seek if the segment begins after the target. The timeline has been corrected by its media, so the next
     /// attempt is more precise.
-    private func landsAgain(behind beginning: TimeSpan) -> Bool {
-        guard let target, beginning > target + Self.landingTolerance, landings < Self.landingLimit,
-            let start = loader.timeline?.start, start < beginning - Self.landingTolerance
+    private func repeatsSeek(behind beginning: TimeSpan) -> Bool {
+        guard let target, beginning > target + Self.seekTolerance, landings < Self.seekAttemptLimit,
+            let start = loader.timeline?.start, start < beginning - Self.seekTolerance
         else { return false }
         landings += 1
         leave()
@@ -205,15 +205,15 @@ final class RenditionReader {
     private func interrupt() throws(PlaybackError) {
         _ = wait.takeInterruption()
         packets = nil
-        queues.beginAgain()
+        queues.restartSegment()
         throw .interrupted
     }
 }
 
 /// The progress in the media of a segment.
 private struct MediaProgress {
-    private var pictures = Track()
-    private var sounds = Track()
+    private var frames = Track()
+    private var audioFrames = Track()
 
     private struct Track {
         var end: TimeSpan?
@@ -234,15 +234,15 @@ private struct MediaProgress {
 
     mutating func add(_ packet: CodedPacket) {
         switch packet.medium {
-        case .picture: pictures.add(packet)
-        case .sound: sounds.add(packet)
+        case .video: frames.add(packet)
+        case .audio: audioFrames.add(packet)
         case .text, .metadata: break
         }
     }
 
     /// The end of the media, by the video if there is any; nil before the first packet.
     var end: MediaEnd? {
-        let track = pictures.end == nil ? sounds : pictures
+        let track = frames.end == nil ? audioFrames : frames
         return track.end.map { MediaEnd(position: $0, interval: track.longest) }
     }
 }

@@ -52,20 +52,20 @@ final class SegmentBytes: Sendable {
 
     /// Copies bytes and advances the place. Returns the number of bytes; nil if none are available yet, and 0 at the
     /// end.
-    fileprivate func copy(_ place: inout (chunk: Int, offset: Int), into target: UnsafeMutableRawBufferPointer) -> Int?
+    fileprivate func copy(_ cursor: inout (chunk: Int, offset: Int), into target: UnsafeMutableRawBufferPointer) -> Int?
     {
         state.withLock { state in
-            while place.chunk < state.chunks.count, place.offset >= state.chunks[place.chunk].count {
-                place = (place.chunk + 1, 0)
+            while cursor.chunk < state.chunks.count, cursor.offset >= state.chunks[cursor.chunk].count {
+                cursor = (cursor.chunk + 1, 0)
             }
-            guard place.chunk < state.chunks.count else { return state.isComplete ? 0 : nil }
-            let offset = place.offset
-            let count = state.chunks[place.chunk].withUnsafeBytes { bytes in
+            guard cursor.chunk < state.chunks.count else { return state.isComplete ? 0 : nil }
+            let offset = cursor.offset
+            let count = state.chunks[cursor.chunk].withUnsafeBytes { bytes in
                 let count = min(target.count, bytes.count - offset)
                 target.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + count)]))
                 return count
             }
-            place.offset += count
+            cursor.offset += count
             return count
         }
     }
@@ -76,7 +76,7 @@ final class SegmentCursor: MediaBytes, @unchecked Sendable {  // read by one thr
     private var head: ArraySlice<UInt8>
     private let segment: SegmentBytes
     private let wait: ReaderWait
-    private var place = (chunk: 0, offset: 0)
+    private var cursor = (chunk: 0, offset: 0)
     /// The number of bytes that remain to be skipped.
     private var rest: Int
     /// Whether all bytes were read.
@@ -97,11 +97,11 @@ final class SegmentCursor: MediaBytes, @unchecked Sendable {  // read by one thr
         }
         while rest > 0 {
             let unwanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(rest, buffer.count)])
-            guard let count = wait.wait(for: { segment.copy(&place, into: unwanted) }) else { return nil }
+            guard let count = wait.wait(for: { segment.copy(&cursor, into: unwanted) }) else { return nil }
             guard count > 0 else { break }
             rest -= count
         }
-        let count = wait.wait { segment.copy(&place, into: buffer) }
+        let count = wait.wait { segment.copy(&cursor, into: buffer) }
         if count == 0 { isAtEnd = true }
         return count
     }

@@ -80,7 +80,7 @@ struct SegmentFetch {
         _ measure: @escaping Measure
     ) async throws(LoadFailure) {
         let range = segment.byteRange
-        let tally = Tally(decryption: decryption)
+        let tally = TransferCounter(decryption: decryption)
         let began = MonotonicClock.now()
         // The bytes before the first part are loaded again, and the reader skips them.
         if firstPart > 0, parts > 0 { (parts, received) = (0, 0) }
@@ -128,7 +128,7 @@ struct SegmentFetch {
     }
 
     /// The bytes of a transfer, for one task at a time.
-    private final class Tally: @unchecked Sendable {
+    private final class TransferCounter: @unchecked Sendable {
         private let decryption: SegmentDecryption?
         private(set) var count: Int64 = 0
 

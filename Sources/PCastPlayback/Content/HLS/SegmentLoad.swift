@@ -128,7 +128,7 @@ struct SegmentLoad {
                     hints.follow(playlist.preloadHints.first { $0.kind == .part }, base: current.base)
                 }
             }
-            let watch = SlownessWatch { owner.weigh(loaded, $0) }
+            let watch = TransferRateMonitor { owner.weigh(loaded, $0) }
             let progress = try await fetch.next(
                 into: loaded.bytes, hints: hints,
                 arrived: {
@@ -163,8 +163,8 @@ struct SegmentArrival {
 }
 
 /// Measures the progress of a transfer at intervals.
-private final class SlownessWatch: Sendable {
-    private struct Mark {
+private final class TransferRateMonitor: Sendable {
+    private struct Checkpoint {
         var received: Int64
         var time: Instant
     }
@@ -172,7 +172,7 @@ private final class SlownessWatch: Sendable {
     private struct State {
         var received: Int64 = 0
         /// The recent measurements in order.
-        var marks: [Mark]
+        var marks: [Checkpoint]
     }
 
     private let began: Instant
@@ -188,7 +188,7 @@ private final class SlownessWatch: Sendable {
     init(_ weigh: @escaping @Sendable (SegmentArrival) -> Void) {
         self.weigh = weigh
         began = MonotonicClock.now()
-        state = Mutex(State(marks: [Mark(received: 0, time: began)]))
+        state = Mutex(State(marks: [Checkpoint(received: 0, time: began)]))
     }
 
     /// Records bytes that arrived, with the total size if it is known.
@@ -199,7 +199,7 @@ private final class SlownessWatch: Sendable {
             guard let first = state.marks.first, let last = state.marks.last, now - last.time >= Self.interval else {
                 return nil
             }
-            state.marks.append(Mark(received: state.received, time: now))
+            state.marks.append(Checkpoint(received: state.received, time: now))
             if state.marks.count > Self.recentCount { state.marks.removeFirst() }
             return SegmentArrival(
                 received: state.received, length: length, elapsed: now - began,

@@ -50,7 +50,7 @@ final class SegmentPackets {
         guard !wait.isInterrupted, !segment.isLeft, let first = unplaced.first else {
             return []
         }
-        return settled(by: first, &clocks)
+        return positioned(by: first, &clocks)
     }
 
     /// Whether the last packet is incomplete, because the segment was replaced.
@@ -105,12 +105,12 @@ final class SegmentPackets {
     private func placed(_ packet: CodedPacket, _ clocks: inout MediaClocks) -> [CodedPacket] {
         if let offset { return [moved(packet, by: offset)] }
         unplaced.append(packet)
-        let isFirst = packet.medium == .picture || packet.medium == .sound && !media.contains(.picture)
-        return isFirst ? settled(by: packet, &clocks) : []
+        let isFirst = packet.medium == .video || packet.medium == .audio && !media.contains(.video)
+        return isFirst ? positioned(by: packet, &clocks) : []
     }
 
     /// Determines the position of the segment by its first frame.
-    private func settled(by packet: CodedPacket, _ clocks: inout MediaClocks) -> [CodedPacket] {
+    private func positioned(by packet: CodedPacket, _ clocks: inout MediaClocks) -> [CodedPacket] {
         let first = packet.presentationTime ?? packet.decodingTime ?? .zero
         let found: TimeSpan
         switch container {

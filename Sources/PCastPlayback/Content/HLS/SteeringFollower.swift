@@ -105,7 +105,7 @@ extension SteeringManifest {
         else { return nil }
         let seconds = text.timeToLive.map { min(max($0, 0), 86_400) }
         self.init(
-            timeToLive: seconds.map { TimeSpan(seconds: $0) } ?? Self.usualTimeToLive, reloadURI: text.reloadURI,
+            timeToLive: seconds.map { TimeSpan(seconds: $0) } ?? Self.defaultTimeToLive, reloadURI: text.reloadURI,
             priority: text.priority)
     }
 }

@@ -6,7 +6,7 @@ internal import PCastHLS
 final class SubtitleReader {
     let loader: RenditionLoader
     private var segment: LoadedSegment?
-    private var isTaken = false
+    private var hasSubscribers = false
     private var cues: [(text: String, range: ClosedRange<TimeSpan>)] = []
     private var seen: Set<WebVTTSegment.Cue> = []
 
@@ -19,7 +19,7 @@ final class SubtitleReader {
     /// Seeks to a position.
     func seek(to position: TimeSpan) {
         segment = loader.seek(to: position)
-        isTaken = false
+        hasSubscribers = false
         cues.removeAll()
         seen.removeAll()
     }
@@ -29,7 +29,7 @@ final class SubtitleReader {
     func read(to position: TimeSpan, _ clocks: MediaClocks) -> [ContentItem] {
         while let next = nextSegment(upTo: position) {
             guard let offset = clocks.offset(of: next) else { break }
-            isTaken = true
+            hasSubscribers = true
             take(next, offset)
         }
         let due = cues.prefix { $0.range.lowerBound <= position }
@@ -40,9 +40,9 @@ final class SubtitleReader {
 
     /// Returns the next segment that begins up to a position; nil if it is not loaded.
     private func nextSegment(upTo position: TimeSpan) -> LoadedSegment? {
-        if segment == nil || isTaken {
+        if segment == nil || hasSubscribers {
             guard case .segment(let next)? = loader.next(after: segment) else { return nil }
-            (segment, isTaken) = (next, false)
+            (segment, hasSubscribers) = (next, false)
         }
         guard let segment, segment.bytes.isComplete, segment.start <= position + .seconds(1 as Int64) else {
             return nil

@@ -20,7 +20,7 @@ public struct H264Depacketizer: Sendable {
     /// Whether nothing of the frame was lost or dropped.
     private var isIntact = true
     /// Whether the frame contains a slice.
-    private var hasPicture = false
+    private var hasSlice = false
     /// Whether the frame contains an IDR slice.
     private var hasIDR = false
     /// Whether the frame contains a sequence parameter set.
@@ -86,7 +86,7 @@ public struct H264Depacketizer: Sendable {
         let hasSets = hasSequenceParameterSet && hasPictureParameterSet
         let isKeyFrame = hasIDR && (hasSets || parameterSets.isComplete)
         if isKeyFrame, !hasSets { insertParameterSets(into: &bytes) }
-        return DepacketizedFrame(isKeyFrame: isKeyFrame, hasPicture: hasPicture)
+        return DepacketizedFrame(isKeyFrame: isKeyFrame, hasSlice: hasSlice)
     }
 
     /// Inserts the parameter sets after an access unit delimiter, before all other units (ITU-T H.264, section
@@ -107,7 +107,7 @@ public struct H264Depacketizer: Sendable {
     private mutating func reset() {
         fragmentation = .none
         isIntact = true
-        hasPicture = false
+        hasSlice = false
         hasIDR = false
         hasSequenceParameterSet = false
         hasPictureParameterSet = false
@@ -142,7 +142,7 @@ public struct H264Depacketizer: Sendable {
 
     /// Records the type of a NAL unit.
     private mutating func note(_ type: UInt8) {
-        hasPicture = hasPicture || H264NALUnit.isPicture(type)
+        hasSlice = hasSlice || H264NALUnit.isImage(type)
         hasIDR = hasIDR || type == H264NALUnit.idrSlice
         hasSequenceParameterSet = hasSequenceParameterSet || type == H264NALUnit.sequenceParameterSet
         if type == H264NALUnit.pictureParameterSet { hasPictureParameterSet = hasSequenceParameterSet }

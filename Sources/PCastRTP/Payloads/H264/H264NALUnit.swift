@@ -1,6 +1,6 @@
 /// Constants of H.264's NAL units (ITU-T H.264, table 7-1) and of their RTP payloads (RFC 6184, table 1).
 enum H264NALUnit {
-    /// The type of a slice of a picture other than an IDR picture.
+    /// The type of a slice of a frame other than an IDR picture.
     static let nonIDRSlice: UInt8 = 1
     /// The type of a slice of an IDR picture.
     static let idrSlice: UInt8 = 5
@@ -33,11 +33,11 @@ enum H264NALUnit {
     static func isSingle(_ type: UInt8) -> Bool { type >= 1 && type <= 23 }
 
     /// Returns whether a unit contains a slice or a data partition.
-    static func isPicture(_ type: UInt8) -> Bool { type >= 1 && type <= 5 }
+    static func isImage(_ type: UInt8) -> Bool { type >= 1 && type <= 5 }
 
     /// Returns whether a unit precedes the slices of a frame: supplemental enhancement information, parameter sets,
     /// delimiters.
-    static func precedesPicture(_ type: UInt8) -> Bool { (6...9).contains(type) || type == 13 || type == 15 }
+    static func precedesSlice(_ type: UInt8) -> Bool { (6...9).contains(type) || type == 13 || type == 15 }
 
     /// Returns whether a unit is a sequence or picture parameter set.
     static func isParameterSet(_ type: UInt8) -> Bool { type == sequenceParameterSet || type == pictureParameterSet }

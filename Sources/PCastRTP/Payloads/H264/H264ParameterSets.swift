@@ -78,10 +78,10 @@ public struct H264ParameterSets: Sendable {
                     isSequence: set.isSequence, id: set.id, sequenceID: set.sequenceID, bytes: Self.copy(unit),
                     order: order, dimensions: H264SequenceParameterSet(unit)?.dimensions))
         }
-        while entries.count > Self.maximumCount || totalSize > Self.maximumTotalSize { forgetOldest() }
+        while entries.count > Self.maximumCount || totalSize > Self.maximumTotalSize { removeOldest() }
     }
 
-    private mutating func forgetOldest() {
+    private mutating func removeOldest() {
         guard let oldest = entries.indices.min(by: { entries[$0].order < entries[$1].order }) else { return }
         totalSize -= entries[oldest].bytes.count
         entries.remove(at: oldest)

@@ -28,6 +28,6 @@ public struct OpusDepacketizer: Sendable {
             isIntact = false
             isEmpty = true
         }
-        return isIntact ? DepacketizedFrame(isKeyFrame: true, hasPicture: true) : nil
+        return isIntact ? DepacketizedFrame(isKeyFrame: true, hasSlice: true) : nil
     }
 }

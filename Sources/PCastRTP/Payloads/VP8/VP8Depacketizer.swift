@@ -34,6 +34,6 @@ public struct VP8Depacketizer: Sendable {
     public mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
         defer { (isIntact, isKeyFrame, isEmpty) = (true, false, true) }
         guard isIntact, !isEmpty else { return nil }
-        return DepacketizedFrame(isKeyFrame: isKeyFrame, hasPicture: true)
+        return DepacketizedFrame(isKeyFrame: isKeyFrame, hasSlice: true)
     }
 }

@@ -23,8 +23,8 @@ public struct VP8Packetizer {
             maximumPayloadSize >= PayloadPacketizer.smallestMaximumPayloadSize, "the payload limit is too small")
         bytes = frame
         self.pictureID = pictureID
-        let room = maximumPayloadSize - (pictureID == nil ? 1 : 4)
-        fragmentSize = frame.isEmpty ? 0 : FragmentPlan(total: frame.count, maximumSize: room).size
+        let maximumSize = maximumPayloadSize - (pictureID == nil ? 1 : 4)
+        fragmentSize = frame.isEmpty ? 0 : FragmentPlan(total: frame.count, maximumSize: maximumSize).size
     }
 
     /// Writes the next payload at the beginning of a buffer of at least the maximum payload size. Returns nil after the

@@ -30,15 +30,15 @@ public struct VP8PictureOffset: Hashable, Sendable {
     }
 
     /// Copies a payload with changed numbers; its size does not change. A payload that is not VP8 is copied unchanged.
-    public func copy(_ payload: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) {
-        room.copyMemory(from: payload)
-        guard !isZero, room.count >= VP8PayloadDescriptor.maximumSize,
+    public func copy(_ payload: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) {
+        buffer.copyMemory(from: payload)
+        guard !isZero, buffer.count >= VP8PayloadDescriptor.maximumSize,
             let descriptor = VP8PayloadDescriptor.parse(Span(_unsafeBytes: payload))
         else { return }
         // If a descriptor has flags without fields, the written one would be shorter, and the VP8 data would have to
         // move.
         let changed = applied(to: descriptor)
         guard changed.writtenSize == descriptor.size else { return }
-        _ = changed.write(into: room)
+        _ = changed.write(into: buffer)
     }
 }

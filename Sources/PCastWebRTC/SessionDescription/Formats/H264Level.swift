@@ -52,12 +52,12 @@ public struct H264Level: Hashable, Comparable, Sendable {
 
     /// Returns the lowest of these levels that allows a resolution and frame rate (in frames per second); nil if none
     /// does.
-    public static func lowest(for dimensions: Dimensions, picturesPerSecond: Int) -> H264Level? {
+    public static func lowest(for dimensions: Dimensions, framesPerSecond: Int) -> H264Level? {
         guard (1...16_384).contains(dimensions.width), (1...16_384).contains(dimensions.height) else { return nil }
-        guard (1...1_000).contains(picturesPerSecond) else { return nil }
+        guard (1...1_000).contains(framesPerSecond) else { return nil }
         let macroblocks = ((dimensions.width + 15) / 16) * ((dimensions.height + 15) / 16)
         let bound = bounds.first {
-            macroblocks <= $0.macroblocks && macroblocks * picturesPerSecond <= $0.macroblocksPerSecond
+            macroblocks <= $0.macroblocks && macroblocks * framesPerSecond <= $0.macroblocksPerSecond
         }
         return bound?.level
     }

@@ -45,7 +45,7 @@ public struct Answer: Sendable {
             }
             // A section that is inactive anyway is no problem, and does not count.
             guard SectionAnswer.direction(of: media, intent) != .inactive else { continue }
-            if let reason = Self.obstacle(to: media, at: index, of: offer, bundle, isFirst: accepted.isEmpty) {
+            if let reason = Self.problem(to: media, at: index, of: offer, bundle, isFirst: accepted.isEmpty) {
                 refuse(reason)
                 continue
             }
@@ -74,7 +74,7 @@ public struct Answer: Sendable {
 
     /// Returns the reason why a section cannot use the single transport, which is that of the BUNDLE group or of the
     /// first accepted section; nil if it can.
-    private static func obstacle(
+    private static func problem(
         to media: MediaDescription, at index: Int, of offer: SessionDescription, _ bundle: BundleGroup, isFirst: Bool
     ) -> SectionProblem.Reason? {
         guard media.hasKnownTransport else { return .transportProtocol(String(media.transportProtocol.prefix(32))) }

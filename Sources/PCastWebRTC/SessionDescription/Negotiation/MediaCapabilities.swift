@@ -34,8 +34,8 @@ public struct MediaCapabilities: Sendable {
 
     /// Returns the rank of a format, the lowest is preferred; nil if it is not supported.
     func rank(_ format: PayloadFormat) -> Int? {
-        guard let place = codecs.firstIndex(of: format.codec) else { return nil }
-        guard let h264 = format.h264, !h264.isConstrainedBaselineInFragments else { return place }
+        guard let position = codecs.firstIndex(of: format.codec) else { return nil }
+        guard let h264 = format.h264, !h264.isConstrainedBaselineInFragments else { return position }
         return codecs.count + (h264.packetizationMode == 1 ? 0 : 1)
     }
 

@@ -22,7 +22,7 @@ extension Offer {
             let negotiated = NegotiatedMedia(
                 offered: offered, answered: answered, at: index, of: type, allowsMixedExtensions: allowsMixed)
             if let negotiated { media.append(negotiated) }
-            if let reason = Self.obstacle(offered, answered, negotiated, answer) {
+            if let reason = Self.problem(offered, answered, negotiated, answer) {
                 problems.append(SectionProblem(answered, at: index, reason))
             }
         }
@@ -34,7 +34,7 @@ extension Offer {
     }
 
     /// Returns the reason why a section that the answer accepts cannot carry media; nil if it can.
-    private static func obstacle(
+    private static func problem(
         _ offered: MediaDescription, _ answered: MediaDescription, _ negotiated: NegotiatedMedia?,
         _ answer: SessionDescription
     ) -> SectionProblem.Reason? {
@@ -91,9 +91,9 @@ extension NegotiatedMedia {
 
     /// Returns the RIDs of the offered layers that the answer accepts (RFC 8853, section 5.3.2).
     private static func layers(_ offered: MediaDescription, _ answered: MediaDescription) -> [String] {
-        let taken = answered.simulcast?.receive.flatMap { $0.map(\.rid) } ?? []
+        let acceptedLayers = answered.simulcast?.receive.flatMap { $0.map(\.rid) } ?? []
         return offered.rids.map(\.id).filter { id in
-            taken.contains(id) && answered.rids.contains { $0.id == id && $0.direction == .receive }
+            acceptedLayers.contains(id) && answered.rids.contains { $0.id == id && $0.direction == .receive }
         }
     }
 

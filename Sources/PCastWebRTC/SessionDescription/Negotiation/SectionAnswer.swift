@@ -20,8 +20,8 @@ struct SectionAnswer {
         capabilities: MediaCapabilities, intent: AnswerOptions
     ) {
         let direction = Self.direction(of: offer, intent)
-        let carried = direction.sends ? intent.format : nil
-        guard let offered = capabilities.preferred(of: offer.payloadFormats, carrying: carried) else { return nil }
+        let sourceFormat = direction.sends ? intent.format : nil
+        guard let offered = capabilities.preferred(of: offer.payloadFormats, carrying: sourceFormat) else { return nil }
 
         var extensions = ExtensionNegotiation(
             offered: offer.extensions, wanted: capabilities.headerExtensions, mid: offer.mid, direction: direction,
@@ -34,7 +34,7 @@ struct SectionAnswer {
 
         var format = offered
         format.feedback = feedback
-        format.answerParameters(capabilities: capabilities, carried: carried, direction: direction)
+        format.answerParameters(capabilities: capabilities, sourceFormat: sourceFormat, direction: direction)
 
         media = MediaDescription(kind: offer.kind, transportProtocol: offer.transportProtocol)
         media.mid = offer.mid
@@ -76,11 +76,11 @@ struct SectionAnswer {
 extension PayloadFormat {
     /// Replaces the parameters of the offer by those of the answer.
     fileprivate mutating func answerParameters(
-        capabilities: MediaCapabilities, carried: SourceFormat?, direction: MediaDirection
+        capabilities: MediaCapabilities, sourceFormat: SourceFormat?, direction: MediaDirection
     ) {
         switch codec {
         case .h264:
-            h264 = h264?.answered(level: carried?.h264?.level ?? capabilities.h264Level)
+            h264 = h264?.answered(level: sourceFormat?.h264?.level ?? capabilities.h264Level)
             parameters = h264?.parameters ?? [:]
         case .vp8:
             parameters = [:]

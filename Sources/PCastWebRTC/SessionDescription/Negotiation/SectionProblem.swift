@@ -64,7 +64,7 @@ public struct SectionProblem: Hashable, Sendable {
     /// The maximum length of a peer's name that is repeated in messages.
     private static let longestName = 64
     /// The maximum number of a peer's codecs that are repeated in messages.
-    static let mostNames = 8
+    static let maximumNames = 8
 
     /// The message for a person: the section and the reason.
     public var description: String {
@@ -99,7 +99,7 @@ extension SectionProblem.Reason {
 
     /// Returns a list of names, or another text if there are none.
     private static func list(_ names: [String], none: String) -> String {
-        names.isEmpty ? none : names.prefix(SectionProblem.mostNames).joined(separator: ", ")
+        names.isEmpty ? none : names.prefix(SectionProblem.maximumNames).joined(separator: ", ")
     }
 }
 

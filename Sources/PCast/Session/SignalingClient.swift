@@ -1,0 +1,365 @@
+import Logging
+import PCastCore
+import PCastIO
+import PCastSignaling
+import PCastWeb
+import Synchronization
+
+/// Drives a `SessionMachine` over WebSockets, and returns its results to the callers.
+final class SignalingClient: Sendable {
+    /// A function that receives the result of a request.
+    typealias Completion = @Sendable (Result<SignalingResponse, PCastError>) -> Void
+
+    private struct State {
+        var machine: SessionMachine
+        /// The number of the run of `start`. Connections of earlier runs may still be closing.
+        var epoch = 0
+        var task: Task<Void, Never>?
+        var frames: AsyncStream<SignalingFrame>.Continuation?
+        var lastTicket: SessionMachine.Ticket = 0
+        var answers: [SessionMachine.Ticket: Completion] = [:]
+        var started: (@Sendable (Result<SessionID, PCastError>) -> Void)?
+        /// The listener of this run's events. A listener to all runs would receive the beginning of the next run as one
+        /// of this run.
+        var notifier: AsyncStream<PCastEvent>.Continuation?
+        /// The streams of this session. The application bounds their number.
+        var listeners: [StreamID: any StreamListener] = [:]
+        /// The streams that have ended and whose end is still being reported. `stop` waits for them too.
+        var ending: [StreamID: any StreamListener] = [:]
+        /// The platform of the session, which is resumed only there.
+        var address: PlatformAddress?
+        /// The listeners of setups in progress. They receive the stream's notifications from the response on.
+        var expected: [SessionMachine.Ticket: any StreamListener] = [:]
+    }
+
+    let identity: ClientIdentity
+    let events = EventBroadcaster<PCastEvent>()
+    let logger: Logger
+    private let state: Mutex<State>
+
+    init(identity: ClientIdentity, logger: Logger) {
+        self.identity = identity
+        self.logger = logger
+        state = Mutex(State(machine: SessionMachine(identity: identity)))
+    }
+
+    /// The ID of the session; nil without a session.
+    var sessionID: SessionID? { state.withLock { $0.machine.sessionID } }
+
+    /// The round-trip time to the platform; nil before the first measurement.
+    var roundTripTime: TimeSpan? { state.withLock { $0.machine.roundTripTime } }
+
+    // MARK: Starting and stopping
+
+    /// Begins a session at once. Later requests are sent together with the authentication.
+    ///
+    /// - Parameters:
+    ///   - address: The platform.
+    ///   - token: The authentication token.
+    ///   - previous: An earlier session to resume; nil for the one that needs a new token, if there is one.
+    ///   - teller: A stream that receives the events until the next start finishes it.
+    ///   - started: A function that is called once with the result of the first authentication.
+    /// - Returns: The reason why nothing began, in which case neither `started` nor `notifier` is used; nil on success.
+    func start(
+        at address: PlatformAddress, token: String, resuming previous: SessionID? = nil,
+        notifier notifier: AsyncStream<PCastEvent>.Continuation? = nil,
+        started: @escaping @Sendable (Result<SessionID, PCastError>) -> Void
+    ) -> PCastError? {
+        update { state in
+            switch state.machine.phase {
+            case .idle: break
+            case .shutDown: return .shutDown
+            case .starting, .online, .offline:
+                return PCastError(.conflict, .usage, "this PCast is already started")
+            }
+            let former = state.address == address ? previous ?? state.machine.resumable : previous
+            self.retire(&state)
+            state.address = address
+            state.machine.start(token: token, resuming: former)
+            state.started = started
+            state.notifier = notifier
+            let epoch = state.epoch
+            state.task = Task { await self.run(epoch: epoch, address: address) }
+            return nil
+        }
+    }
+
+    /// Replaces the machine of an earlier run, whose connection is closing.
+    private func retire(_ state: inout State) {
+        var generator = SystemRandomNumberGenerator()
+        _ = state.machine.disconnected(.stopped, at: MonotonicClock.now(), using: &generator)
+        state.task?.cancel()
+        state.frames?.finish()
+        state.frames = nil
+        state.notifier?.finish()
+        state.notifier = nil
+        state.epoch += 1
+        for answer in Array(state.answers.values) { Task { answer(.failure(.stopped)) } }
+        state.answers = [:]
+        state.expected = [:]
+        state.machine = SessionMachine(identity: identity)
+    }
+
+    /// Ends the session without waiting, because nothing retains it any more.
+    func abandon() {
+        for listener in state.withLock({ Array($0.listeners.values) }) { listener.sessionStopped() }
+        update { state in
+            // Queued frames are still sent over an open connection. An attempt to connect is cancelled.
+            if state.frames == nil { state.task?.cancel() }
+            state.machine.stop(forGood: true)
+            state.listeners = [:]
+        }
+        finishEvents()
+    }
+
+    /// Ends the session's streams, sends `Bye`, and returns when the connection is closed. May be called in any state.
+    func stop(forGood: Bool) async {
+        let (listeners, ending, isOnline) = state.withLock {
+            (Array($0.listeners.values), Array($0.ending.values), $0.machine.phase == .online)
+        }
+        for listener in listeners { listener.sessionStopped() }
+        for listener in listeners + ending { await listener.isOver() }
+        if isOnline { await sayGoodbye() }
+        let (task, late) = update { state in
+            state.machine.stop(forGood: forGood)
+            defer { state.listeners = [:] }
+            return (state.task, Array(state.listeners.values))
+        }
+        // These streams were set up meanwhile. The others have ended and were notified.
+        for listener in late { listener.sessionStopped() }
+        task?.cancel()
+        await task?.value
+        if forGood { finishEvents() }
+    }
+
+    /// Ends the streams of events.
+    private func finishEvents() {
+        events.finish()
+        state.withLock { $0.notifier?.finish() }
+    }
+
+    /// Sends `Bye` and waits for the response, but at most one second, because a person may have pressed Ctrl-C.
+    private func sayGoodbye() async {
+        var message = PCastBye()
+        message.sessionID = sessionID?.description ?? ""
+        message.reason = "ended"
+        let limit = Task { [weak self] in
+            try await Task.sleep(for: .seconds(1))
+            self?.update { $0.frames?.finish() }
+        }
+        _ = await perform(.bye(message))
+        limit.cancel()
+    }
+
+    // MARK: Requests
+
+    /// Sends a request, whose result `answer` receives. `listener` receives the notifications of the stream that the
+    /// request sets up.
+    func request(
+        _ request: SignalingRequest, listener: (any StreamListener)? = nil, answer: @escaping Completion = { _ in }
+    ) {
+        update { state in
+            state.lastTicket += 1
+            state.answers[state.lastTicket] = answer
+            if let listener { state.expected[state.lastTicket] = listener }
+            state.machine.request(request, ticket: state.lastTicket, at: MonotonicClock.now())
+        }
+    }
+
+    /// Sends a request and returns its result. `listener` receives the notifications of the stream that the request
+    /// sets up.
+    func perform(
+        _ request: SignalingRequest, listener: (any StreamListener)? = nil
+    ) async -> Result<SignalingResponse, PCastError> {
+        await withCheckedContinuation { continuation in
+            self.request(request, listener: listener) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// The listeners of the streams that were set up or are being set up.
+    var streams: [any StreamListener] {
+        state.withLock { Array($0.listeners.values) + Array($0.expected.values) }
+    }
+
+    /// Ends the notifications of a stream. `stop` still waits for the stream's end.
+    func discard(_ stream: StreamID) {
+        let listener = state.withLock { state in
+            let listener = state.listeners.removeValue(forKey: stream)
+            state.ending[stream] = listener
+            return listener
+        }
+        guard let listener else { return }
+        Task {
+            await listener.isOver()
+            _ = state.withLock { $0.ending.removeValue(forKey: stream) }
+        }
+    }
+
+    // MARK: State machine
+
+    /// Changes the machine and performs its outputs: frames are queued in order under the lock, and other actions
+    /// follow after it.
+    @discardableResult
+    private func update<Value: Sendable>(_ change: (inout State) -> Value) -> Value {
+        let (value, effects) = state.withLock { state in
+            let value = change(&state)
+            var effects: [@Sendable () -> Void] = []
+            while let output = state.machine.poll() { self.follow(output, &state, &effects) }
+            return (value, effects)
+        }
+        for effect in effects { effect() }
+        return value
+    }
+
+    /// Performs an output under the lock, or adds an action to `effects`.
+    private func follow(
+        _ output: SessionMachine.Output, _ state: inout State, _ effects: inout [@Sendable () -> Void]
+    ) {
+        switch output {
+        case .send(let frame): state.frames?.yield(frame)
+        case .closeConnection:
+            state.frames?.finish()
+            state.frames = nil
+        case .event(let event):
+            logger.info("session event", metadata: ["event": "\(event)"])
+            events.send(event)
+            state.notifier?.yield(event)
+        case .started(let result):
+            let started = state.started
+            state.started = nil
+            effects.append { started?(result) }
+        case .answered(let ticket, let result):
+            if let listener = state.expected.removeValue(forKey: ticket), case .success(let response) = result,
+                let stream = response.createdStream
+            {
+                state.listeners[stream] = listener
+            }
+            if let answer = state.answers.removeValue(forKey: ticket) { effects.append { answer(result) } }
+        case .interrupted:
+            for listener in state.listeners.values { effects.append { listener.streamInterrupted() } }
+        case .over:
+            for listener in state.listeners.values {
+                effects.append { listener.streamEnded(reason: StreamEndedReason.failed.rawValue) }
+            }
+            state.listeners = [:]
+        case .platformEvent(let event):
+            if let effect = notify(event, state) { effects.append(effect) }
+        }
+    }
+
+    /// Returns the action that forwards a notification to its stream; nil if there is none.
+    private func notify(_ event: SignalingEvent, _ state: borrowing State) -> (@Sendable () -> Void)? {
+        switch event {
+        case .streamEnded(let message):
+            guard let listener = state.listeners[StreamID(message.streamID)] else { return nil }
+            return { listener.streamEnded(reason: message.reason) }
+        case .streamIdle(let message):
+            guard let listener = state.listeners[StreamID(message.streamID)] else { return nil }
+            return { listener.streamInterrupted() }
+        case .streamDataQuality(let message):
+            guard let listener = state.listeners[StreamID(message.streamID)] else { return nil }
+            return { listener.dataQualityChanged(DataQuality(message)) }
+        case .streamCaptions(let message):
+            guard let listener = state.listeners[StreamID(message.streamID)],
+                let timestamp = WallTime(wire: message.timestamp)
+            else { return nil }
+            let cues = message.cues.prefix(CaptionGate.capacity).compactMap { CaptionCue($0) }
+                .filter { $0.problem == nil }
+            return { listener.captionsArrived(cues, timestamp: timestamp) }
+        case .connectionDisconnected: return nil
+        }
+    }
+
+    // MARK: Connections
+
+    /// Connects, and reconnects after each loss, until the session has ended.
+    private func run(epoch: Int, address: PlatformAddress) async {
+        while true {
+            let (reason, isRefused) = await connect(to: address, epoch: epoch)
+            guard let pause = disconnected(reason, isRefused: isRefused, epoch: epoch) else { return }
+            logger.info(
+                "disconnected from the platform", metadata: ["reason": "\(reason)", "retry": "\(pause)"])
+            do { try await Task.sleep(for: pause.duration) } catch { return }
+        }
+    }
+
+    /// Processes the end of a connection. Returns the delay before the next attempt; nil if there is none.
+    private func disconnected(_ reason: PCastError, isRefused: Bool, epoch: Int) -> TimeSpan? {
+        update { state in
+            guard state.epoch == epoch else { return nil }
+            state.frames = nil
+            var generator = SystemRandomNumberGenerator()
+            return state.machine.disconnected(
+                reason, isRefused: isRefused, at: MonotonicClock.now(), using: &generator)
+        }
+    }
+
+    /// Connects and communicates until the connection ends. Returns the reason, and whether the connection was refused
+    /// because nothing listens.
+    private func connect(to address: PlatformAddress, epoch: Int) async -> (PCastError, isRefused: Bool) {
+        do {
+            try await WebSocketClient().connect(to: address.webSocket) { connection in
+                guard let frames = self.opened(epoch: epoch) else { return }
+                try await self.exchangeFrames(over: connection, sending: frames, epoch: epoch)
+            }
+            return (PCastError(.failed, .connection, "the platform closed the connection: retry once"), false)
+        } catch let error as WebError {
+            return (PCastError(.failed, .connection, "\(error)"), error.isRefusedConnection)
+        } catch {
+            let words = "the connection to \(address.uri) was lost (\(error)): retry once"
+            return (PCastError(.failed, .connection, words), false)
+        }
+    }
+
+    /// Begins to use an open connection. Returns the frames to send; nil for an earlier run.
+    private func opened(epoch: Int) -> AsyncStream<SignalingFrame>? {
+        let (frames, continuation) = AsyncStream.makeStream(of: SignalingFrame.self)
+        return update { state in
+            guard state.epoch == epoch else { return nil }
+            state.frames = continuation
+            state.machine.connected(at: MonotonicClock.now())
+            return frames
+        }
+    }
+
+    /// Receives and sends frames until one side closes the connection. Throws an error if the connection fails.
+    private func exchangeFrames(
+        over connection: WebSocketConnection, sending frames: AsyncStream<SignalingFrame>, epoch: Int
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await connection.forEachMessage { message in
+                    self.received(SignalingFrame(message), epoch: epoch)
+                }
+            }
+            group.addTask {
+                for await frame in frames { try await connection.send(WebSocketMessage(frame)) }
+                await connection.close()
+            }
+            group.addTask { try await self.keepTime(epoch: epoch) }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Processes a received frame, unless it is of an earlier run.
+    private func received(_ frame: SignalingFrame, epoch: Int) {
+        update { state in
+            if state.epoch == epoch { state.machine.received(frame, at: MonotonicClock.now()) }
+        }
+    }
+
+    /// Advances the machine at its deadline, and at least once per second, because a request may make the deadline
+    /// earlier. Throws an error when it is cancelled.
+    private func keepTime(epoch: Int) async throws {
+        while true {
+            let now = MonotonicClock.now()
+            let deadline = state.withLock { $0.machine.deadline } ?? now + .seconds(1)
+            let pause = max(.milliseconds(1), min(deadline - now, .seconds(1)))
+            try await Task.sleep(for: pause.duration)
+            update { state in
+                if state.epoch == epoch { state.machine.advance(to: MonotonicClock.now()) }
+            }
+        }
+    }
+}

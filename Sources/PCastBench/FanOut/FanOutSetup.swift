@@ -1,0 +1,89 @@
+import Foundation
+import PCastCore
+import PCastEdgeAuth
+import PCastIO
+import PCastJSON
+import PCastWeb
+import PCastWebRTC
+
+/// A platform process on its own CPU, while the load runs on the other. Its per-address limits are raised, because all
+/// clients come from this machine.
+final class FanOutSetup: Sendable {
+    /// The CPU of the platform, and the CPU of everything else.
+    static let relayProcessor = 0
+    static let loadProcessor = 1
+    /// The first addresses of viewers and publishers. Each peer has its own address.
+    static let viewersBegin: UInt32 = 0x7F01_0001
+    static let publishersBegin: UInt32 = 0x7F02_0001
+
+    let platform: PCastProcess
+    let server: TransportAddress
+    let uri: String
+    private let secret: String
+    private static let application = "bench"
+
+    private init(platform: PCastProcess, server: TransportAddress, uri: String, secret: String) {
+        self.platform = platform
+        self.server = server
+        self.uri = uri
+        self.secret = secret
+    }
+
+    /// Starts a platform. `options` are additional options of `pcast serve`. With `isPinned`, platform and load each
+    /// run on one CPU; otherwise the kernel chooses. `processor` is a CPU for the platform alone if it is not pinned.
+    static func start(
+        _ options: [String] = [], isPinned: Bool = true, processor: Int? = nil
+    ) async throws -> FanOutSetup {
+        try Descriptors.allowMany()
+        if isPinned { try Processor.keepThisProgram(on: loadProcessor) }
+        let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
+        let limits = [
+            "sessions-per-address=50000", "streams-per-address=10000", "viewers=50000", "viewers-per-address=50000",
+            "viewers-per-application=50000", "connections=50000", "connections-per-address=50000",
+            "connections-per-second=50000", "requests-per-second=50000", "joins-per-second=50000",
+        ]
+        let platform = try PCastProcess(
+            ["serve", "--listen", "127.0.0.1:0", "--rtc-port", "0"] + limits.flatMap { ["--limit", $0] } + options,
+            environment: ["PCAST_SERVE_APPLICATION": "\(application):\(secret)"],
+            behind: isPinned ? Processor.prefix(relayProcessor) : processor.map { Processor.prefix($0) } ?? [])
+        do {
+            guard case .string(let uri)? = try await platform.next("listening")["uri"],
+                let port = uri.split(separator: ":").last.flatMap({ UInt16($0) })
+            else { throw BenchFailure("the platform did not report its address") }
+            return FanOutSetup(
+                platform: platform, server: TransportAddress(ip: .loopbackV4, port: port), uri: uri, secret: secret)
+        } catch {
+            platform.stop()
+            throw error
+        }
+    }
+
+    private var builder: EdgeTokenBuilder {
+        EdgeTokenBuilder().withApplicationId(Self.application).withSecret(secret)
+            .expiresIn(.seconds(86_400), from: MonotonicClock.wallTime())
+    }
+
+    func publishingToken() throws -> String { try builder.forPublishingOnly().build() }
+    func authenticationToken() throws -> String { try builder.forAuthenticationOnly().build() }
+
+    func viewingToken(_ stream: StreamID) throws -> String {
+        try builder.forOriginStream(stream.description).forStreamingOnly().build()
+    }
+
+    /// The CPU time of the platform's process.
+    var processorTime: TimeSpan { Processor.time(of: platform.processID) }
+
+    /// Returns the number of media packets that it has sent to viewers. Throws `BenchFailure`.
+    func packetsForwarded() async throws -> Int {
+        let name = "pcast_packets_forwarded_total "
+        let answer = try await HTTPRequests.send("GET", uri + "/metrics")
+        let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
+        guard let line = lines.first(where: { $0.hasPrefix(name) }), let count = Double(line.dropFirst(name.count))
+        else { throw BenchFailure("/metrics does not have \(name)") }
+        return Int(count)
+    }
+
+    var residentMemory: Double { Processor.residentMemory(of: platform.processID) ?? 0 }
+
+    func stop() { platform.stop() }
+}

@@ -1,0 +1,185 @@
+import PCastCore
+import PCastRTP
+import PCastWebRTC
+
+/// A viewer that decrypts and inspects packets and sends all the feedback of a full viewer, but decodes nothing; one
+/// thread can run hundreds.
+final class LightViewer: LightPeer {
+    private var transport: SecureTransport
+    private var receiver: MediaReceiver
+    /// A copy of the receiver's SSRC, because reading it from `receiver` for each packet took a third of the load's CPU
+    /// time.
+    private var videoSSRC: UInt32?
+    private var (videoClock, audioClock): (CaptureClock?, CaptureClock?) = (nil, nil)
+    private let clock: WallClockReference
+    private let wantsAudio: Bool
+    /// One of this number of packets is decrypted; of the others, only the RTP header is read, which SRTP does not
+    /// encrypt.
+    private let decryptsEach: Int
+    private var untilDecrypted = 0
+    /// Records the sizes of the first packets; nil unless they are to be recorded.
+    var tap: PacketTap?
+    /// The time at which the viewer began to join, and the arrival of the last packet of the first frame, which is a
+    /// key frame.
+    let asked: Instant
+    private(set) var firstFrame: Instant?
+    private(set) var delays = DelayHistogram()
+    private(set) var video = PacketChecker(.video, rate: .video)
+    private(set) var audio = PacketChecker(.audio, rate: .opus)
+    /// The reason for which the session has ended; nil while it has not.
+    private(set) var end: String?
+
+    /// Creates a viewer from its own offer and the platform's answer. `address` is the address of its socket; with a
+    /// `decryptsEach` of 8, one of 8 packets is decrypted. Throws `SDPError` if the answer does not match the offer.
+    convenience init(
+        _ own: LightViewerOffer, answer: SessionDescription, address: TransportAddress, clock: WallClockReference,
+        decryptsEach: Int = 1, asked: Instant? = nil, at now: Instant
+    ) throws(SDPError) {
+        try self.init(
+            own.identity, session: try own.offer.accept(answer), wantsAudio: own.wantsAudio, address: address,
+            clock: clock, decryptsEach: decryptsEach, asked: asked, at: now)
+    }
+
+    /// Creates a viewer of a negotiated session, whichever side made the offer. Throws `SDPError` if the remote
+    /// description has no ICE credentials.
+    init(
+        _ identity: LightIdentity, session: NegotiatedSession, wantsAudio: Bool, address: TransportAddress,
+        clock: WallClockReference, decryptsEach: Int, asked: Instant?, at now: Instant
+    ) throws(SDPError) {
+        var generator = SystemRandomNumberGenerator()
+        transport = try identity.transport(to: session, from: address, using: &generator, at: now)
+        receiver = MediaReceiver(
+            session.media, reporterSSRC: generator.next() | 1, cname: "light", measuresRoundTrip: true)
+        self.clock = clock
+        self.decryptsEach = decryptsEach
+        self.asked = asked ?? now
+        self.wantsAudio = wantsAudio
+    }
+
+    /// Whether video, and audio if requested, has arrived.
+    var isWatching: Bool { end == nil && video.frames > 0 && (audio.frames > 0 || !wantsAudio) }
+
+    /// The negotiated SRTP profile; nil before the DTLS handshake has finished.
+    var profile: SRTPProfile? { transport.profile }
+
+    /// Datagrams rejected since `beginCounting()`, because they were not authentic or were replayed. A late response to
+    /// a connectivity check also counts.
+    var rejected: Int { transport.rejectedPackets - rejectedBefore }
+    private var rejectedBefore = 0
+
+    /// Packets that the viewer has requested by NACK.
+    var requested: Int { Int((receiver.video?.missing.requested ?? 0) + (receiver.audio?.missing.requested ?? 0)) }
+
+    func beginCounting() {
+        video.begin()
+        audio.begin()
+        rejectedBefore = transport.rejectedPackets
+        delays = DelayHistogram()
+    }
+
+    func close(at now: Instant) { transport.close(at: now) }
+
+    // MARK: Packets
+
+    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+        if let tap, DatagramKind(Span(_unsafeBytes: UnsafeRawBufferPointer(datagram))) == .rtp {
+            tap.take(UnsafeRawBufferPointer(datagram), of: videoSSRC)
+        }
+        if mayPassOver(datagram) {
+            untilDecrypted -= 1
+            let length = datagram.count - Self.tagSize
+            return receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), isClear: false, at: now)
+        }
+        switch transport.handle(datagram, from: path, at: now) {
+        case .nothing: break
+        case .rtp(let length):
+            untilDecrypted = decryptsEach - 1
+            receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), isClear: true, at: now)
+        case .rtcp(let length): receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
+        }
+        follow(at: now)
+    }
+
+    /// The tag size of AEAD_AES_128_GCM, which the platform prefers (RFC 7714).
+    private static let tagSize = 16
+
+    /// Whether a datagram is a video packet outside the sample. Padding and retransmitted packets cannot be evaluated
+    /// without decryption.
+    private func mayPassOver(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
+        guard untilDecrypted > 0, datagram.count > 40, datagram[0] & 0xE0 == 0x80,
+            !RTPHeader.isRTCP(secondByte: datagram[1]), let ssrc = videoSSRC
+        else { return false }
+        return datagram.loadUnaligned(fromByteOffset: 8, as: UInt32.self).bigEndian == ssrc
+    }
+
+    private func receiveMedia(_ datagram: UnsafeRawBufferPointer, isClear: Bool, at now: Instant) {
+        guard let packet = receiver.receive(datagram, at: now) else { return }
+        if videoSSRC == nil { videoSSRC = receiver.video?.ssrc }
+        if decryptsEach == 1 { transport.expectMedia() }
+        if packet.type == .video {
+            if packet.marker, firstFrame == nil { firstFrame = now }
+            if isClear { lookInto(packet, of: datagram, at: now) }
+        }
+        let captured =
+            packet.forwarded.absoluteCaptureTime.map { WallTime(ntpTimestamp: $0.ntpTimestamp) }
+            ?? (packet.type == .video ? videoClock : audioClock)?.wallTime(of: packet.timestamp)
+        let arrival = clock.wallTime(at: now)
+        if packet.type == .video {
+            video.received(packet, captureTime: captured, arrival: arrival)
+        } else {
+            audio.received(packet, captureTime: captured, arrival: arrival)
+        }
+    }
+
+    /// Evaluates the parts of a video packet that are encrypted: the time of sending and the start of a key frame.
+    private func lookInto(_ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, at now: Instant) {
+        if let sent = LightPublisher.sendTime(of: datagram, packet.payload) { delays.add(now - sent) }
+        let payload = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[packet.payload]))
+        if KeyFrameDetector.inspect(codec: packet.codec, payload: payload).isKeyFrame {
+            receiver.keyFrameArrived(sequence: packet.sequence, at: now)
+        }
+    }
+
+    private func receiveControl(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
+        let bytes = Span<UInt8>(_unsafeBytes: datagram)
+        let wallTime = clock.wallTime(at: now)
+        var reader = RTCPReader()
+        while let control = reader.next(in: bytes) { receiver.receive(control, in: bytes, wallTime: wallTime, at: now) }
+        (videoClock, audioClock) = (receiver.video?.captureClock, receiver.audio?.captureClock)
+    }
+
+    private func follow(at now: Instant) {
+        while let event = transport.pollEvent() {
+            switch event {
+            case .connected:
+                if let roundTrip = transport.roundTrip { receiver.setRoundTrip(roundTrip) }
+                while let early = transport.takeEarlyPacket() { handleEarly(early.bytes, from: early.path, at: now) }
+            // Light viewers use UDP only.
+            case .openConnection(let address): transport.connectionFailed(to: address)
+            case .closed, .failed: end = "\(event)"
+            case .pathChanged, .away, .back, .closeConnection: break
+            }
+        }
+    }
+
+    private func handleEarly(_ bytes: [UInt8], from path: NetworkPath, at now: Instant) {
+        var bytes = bytes
+        bytes.withUnsafeMutableBytes { handle($0, from: path, at: now) }
+    }
+
+    // MARK: Time and output
+
+    func advance(to now: Instant) {
+        transport.advance(to: now)
+        follow(at: now)
+    }
+
+    var deadline: Instant? {
+        transport.canSend ? Instant.earlier(transport.deadline, receiver.deadline) : transport.deadline
+    }
+
+    func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        if transport.poll(into: &batch, at: now) { return true }
+        return receiver.poll(through: &transport, into: &batch, wallTime: clock.wallTime(at: now), at: now)
+    }
+}

@@ -1,0 +1,80 @@
+import PCastCore
+import PCastIO
+import PCastWeb
+import PCastWebRTC
+
+/// Light viewers of one stream on one thread, each with its own socket; they join by WHEP.
+final class LightViewers: Sendable {
+    private let loop: EventLoop<LightViewerGroup>
+    private let clock = MonotonicClock.reference()
+    private let certificate: DTLSCertificate
+
+    /// Creates the event loop for `count` viewers at one IP address with consecutive ports. Throws an error if a
+    /// certificate or a socket cannot be created.
+    init(_ count: Int, from ip: IPAddress, firstPort: UInt16) throws {
+        certificate = try DTLSCertificate.generate(at: clock.wallTime)
+        loop = try EventLoop(
+            name: "light", listen: (0..<count).map { TransportAddress(ip: ip, port: firstPort + UInt16($0)) },
+            tcpListen: false, makeMachine: { _ in LightViewerGroup() }, afterIteration: { _, _ in })
+    }
+
+    /// Lets all viewers join a stream by WHEP, one after the other. `uri` is the base URI of the platform. Throws
+    /// `BenchFailure` if a request is refused, `WebError` if it fails, or `SDPError` for an answer that does not match.
+    func join(_ stream: StreamID, at uri: String, token: String) async throws {
+        for address in loop.boundAddresses {
+            var generator = SystemRandomNumberGenerator()
+            let own = LightViewerOffer(certificate: certificate, using: &generator)
+            let answer = try await HTTPRequests.send(
+                "POST", "\(uri)/whep/\(stream)",
+                headers: [("Authorization", "Bearer \(token)"), ("Content-Type", "application/sdp")],
+                body: Array(own.offer.description.text.utf8))
+            let text = String(decoding: answer.body, as: UTF8.self)
+            guard answer.status == 201 else { throw BenchFailure("WHEP answered \(answer.status): \(text)") }
+            let description = try SessionDescription(parsing: text)
+            let refusal = try await loop.call { [clock] viewersLoad, now -> SDPError? in
+                do throws(SDPError) {
+                    let viewer = try LightViewer(own, answer: description, address: address, clock: clock, at: now)
+                    viewersLoad.add(viewer, at: address)
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            if let refusal { throw refusal }
+        }
+    }
+
+    /// Waits until all viewers receive video and audio. Throws `BenchFailure` if they do not in time.
+    func watching(within timeout: TimeSpan) async throws {
+        let limit = MonotonicClock.now() + timeout
+        while true {
+            let figures = try await figures()
+            if figures.watching == loop.boundAddresses.count { return }
+            guard MonotonicClock.now() < limit else {
+                throw BenchFailure(
+                    "only \(figures.watching) of \(loop.boundAddresses.count) light viewers receive media")
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// Resets the statistics of all viewers.
+    func begin() async throws {
+        try await loop.call { viewersLoad, _ in
+            for viewer in viewersLoad.peers { viewer.beginCounting() }
+        }
+    }
+
+    /// Returns the statistics since `begin()`, including the datagrams that the viewers' own sockets dropped.
+    func figures() async throws -> LightViewingMetrics {
+        var figures = try await loop.call { viewersLoad, _ in LightViewingMetrics(viewersLoad.peers) }
+        figures.ownDrops = try await loop.statistics().kernelDrops
+        return figures
+    }
+
+    /// Closes the sessions of all viewers and stops the event loop.
+    func leave() {
+        try? loop.submit { viewersLoad, now in viewersLoad.close(at: now) }
+        loop.stop()
+    }
+}

@@ -1,0 +1,65 @@
+import PCastCore
+
+/// The combined statistics of light viewers.
+struct LightViewingMetrics: Sendable {
+    /// The number of viewers that have received video and audio since counting began and whose sessions have not ended.
+    private(set) var watching = 0
+    private(set) var packets = 0
+    /// The sums of the statistics of `PacketChecker`.
+    private(set) var missing = 0
+    private(set) var reordered = 0
+    private(set) var repeated = 0
+    private(set) var backwards = 0
+    /// Packets requested by NACK since the viewers joined.
+    private(set) var requested = 0
+    /// The complete frames of the viewer with the fewest, and of the viewer with the most.
+    private(set) var fewestFrames: Int?
+    private(set) var maximumFrames = 0
+    private(set) var longestVideoStep = TimeSpan.zero
+    private(set) var longestAudioStep = TimeSpan.zero
+    /// The latencies of video frames.
+    private(set) var lags = LagHistogram()
+    /// Datagrams that were not authentic.
+    private(set) var rejected = 0
+    /// The delays of packets from the publisher's sending to arrival.
+    private(set) var delays = DelayHistogram()
+    /// Datagrams that the kernel dropped because the viewers' thread did not read in time.
+    var ownDrops = 0
+
+    init(_ viewers: [LightViewer]) {
+        for viewer in viewers {
+            watching += viewer.isWatching ? 1 : 0
+            requested += viewer.requested
+            rejected += viewer.rejected
+            delays.add(viewer.delays)
+            for recorder in [viewer.video, viewer.audio] {
+                packets += recorder.packets
+                missing += recorder.missing
+                reordered += recorder.reordered
+                repeated += recorder.repeated
+                backwards += recorder.backwards
+            }
+            fewestFrames = min(fewestFrames ?? .max, viewer.video.frames)
+            maximumFrames = max(maximumFrames, viewer.video.frames)
+            longestVideoStep = max(longestVideoStep, viewer.video.longestStep)
+            longestAudioStep = max(longestAudioStep, viewer.audio.longestStep)
+            lags.add(viewer.video.lags)
+        }
+    }
+
+    /// The keys of `named`.
+    static var names: [String] { LightViewingMetrics([]).named.map(\.key) }
+
+    /// The statistics as named values for a report.
+    var named: [(key: String, value: Double?)] {
+        [
+            ("lightViewers", Double(watching)), ("lightPackets", Double(packets)), ("lightMissing", Double(missing)),
+            ("lightReordered", Double(reordered)), ("lightRepeated", Double(repeated)),
+            ("lightRequested", Double(requested)), ("lightBackwards", Double(backwards)),
+            ("lightFewestFrames", fewestFrames.map(Double.init)), ("lightMostFrames", Double(maximumFrames)),
+            ("lightVideoStep", longestVideoStep.milliseconds), ("lightAudioStep", longestAudioStep.milliseconds),
+            ("lightLagP50", lags.percentile(0.5)), ("lightLagP99", lags.percentile(0.99)),
+            ("lightOwnDrops", Double(ownDrops)),
+        ]
+    }
+}

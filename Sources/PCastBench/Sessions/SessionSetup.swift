@@ -1,0 +1,106 @@
+import Foundation
+import PCastCore
+import PCastEdgeAuth
+import PCastIO
+import PCastJSON
+
+/// A platform that stores its data in a directory, and a publisher of small video frames, each in its own process.
+struct SessionSetup: Sendable {
+    let port: UInt16
+    private let uri: String
+    private let directory: String
+    private let stream: String
+    private let secret: String
+    private let platform: PCastProcess
+    private let publisher: PCastProcess
+
+    private static let application = "bench"
+    /// The time to wait for the platform to return memory; it does so after many clients have left and again half a
+    /// minute later.
+    private static let memoryReturnDelay = Duration.seconds(40)
+
+    /// Starts a platform that ends the session of an absent client after `absence` seconds, and a publisher. Throws
+    /// `BenchFailure` if one of them does not start.
+    static func start(absence: Int) async throws -> SessionSetup {
+        let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-bench-\(UUID())").path
+        let platform = try PCastProcess(
+            [
+                "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--data", directory, "--session-timeout",
+                "\(absence)s",
+            ], environment: ["PCAST_SERVE_APPLICATION": "\(application):\(secret)"])
+        do {
+            guard case .string(let uri)? = try await platform.next("listening")["uri"],
+                let port = uri.split(separator: ":").last.flatMap({ UInt16($0) })
+            else { throw BenchFailure("the platform did not report its address") }
+            let token = try builder(secret).forPublishingOnly().build()
+            let publisher = try PCastProcess(
+                [
+                    "publish", "--uri", uri, "--video", "synthetic", "--size", "160x90", "--fps", "2", "--audio",
+                    "null",
+                ], environment: ["PCAST_PUBLISH_TOKEN": token])
+            do {
+                guard case .string(let stream)? = try await publisher.next("publishing")["streamId"] else {
+                    throw BenchFailure("the publisher did not report its stream")
+                }
+                return SessionSetup(
+                    port: port, uri: uri, directory: directory, stream: stream, secret: secret, platform: platform,
+                    publisher: publisher)
+            } catch {
+                publisher.stop()
+                throw error
+            }
+        } catch {
+            platform.stop()
+            throw error
+        }
+    }
+
+    private static func builder(_ secret: String) -> EdgeTokenBuilder {
+        EdgeTokenBuilder().withApplicationId(application).withSecret(secret)
+            .expiresIn(.seconds(86_400), from: MonotonicClock.wallTime())
+    }
+
+    func authenticationToken() throws -> String { try Self.builder(secret).forAuthenticationOnly().build() }
+
+    func viewingToken() throws -> String {
+        try Self.builder(secret).forOriginStream(stream).forStreamingOnly().build()
+    }
+
+    func holdings() async throws -> PlatformResources {
+        try await PlatformResources.look(at: uri, process: platform.processID)
+    }
+
+    /// Returns the resources in use when only the publisher is connected, or after at most a minute.
+    func settled() async throws -> PlatformResources {
+        let timeout = ContinuousClock.now + .seconds(60)
+        var last = try await holdings()
+        while ContinuousClock.now < timeout, (last.sessions ?? 2) > 1 || (last.viewers ?? 1) > 0 {
+            try await Task.sleep(for: .milliseconds(250))
+            last = try await holdings()
+        }
+        // Time for closing connections to be released.
+        try await Task.sleep(for: .seconds(5))
+        return try await holdings()
+    }
+
+    /// Returns the same after memory has fallen to at most `limit` bytes more than `before`, or after the time allowed
+    /// for that.
+    func settled(comparedWith before: PlatformResources, by limit: Double) async throws -> PlatformResources {
+        var last = try await settled()
+        let timeout = ContinuousClock.now + Self.memoryReturnDelay
+        while ContinuousClock.now < timeout, let memory = last.memory, let least = before.memory,
+            memory - least > limit
+        {
+            try await Task.sleep(for: .seconds(1))
+            last = try await holdings()
+        }
+        return last
+    }
+
+    func stop() {
+        publisher.stop()
+        platform.stop()
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+}

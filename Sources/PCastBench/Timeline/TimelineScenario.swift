@@ -1,0 +1,148 @@
+import PCastCore
+import PCastIO
+import PCastJSON
+import PCastNetworkEmulation
+import PCastPlayback
+import PCastTimeline
+import Synchronization
+
+/// A live game with viewers at different positions and a producer of events that are late, early and corrected. The
+/// frames shown verify when viewers are informed.
+struct TimelineScenario {
+    private static let league = "BENCH"
+    private static let game = "programme"
+    /// The length in seconds of the presentation when it is joined, to which viewers can seek back.
+    static let head = 140
+    private static let viewerPositions = [
+        TimelineViewer.ViewerPosition(name: "at the edge", behind: 0...20, seeks: false),
+        TimelineViewer.ViewerPosition(name: "at the edge, seeking", behind: 0...25, seeks: true),
+        TimelineViewer.ViewerPosition(name: "30 s behind, seeking", behind: 15...45, seeks: true),
+        TimelineViewer.ViewerPosition(name: "2 min behind, seeking", behind: 95...130, seeks: true),
+        TimelineViewer.ViewerPosition(name: "all events at once, seeking", behind: 0...130, seeks: true, spoiler: true),
+    ]
+
+    private let setup: TimelineSetup
+    private let film: StampedVideo
+    private let count: Int
+    private let seconds: Int
+    private let seed: UInt64
+
+    /// Creates a measurement. The film must be longer than the sum of ``head`` and `seconds` by some seconds.
+    init(_ setup: TimelineSetup, film: StampedVideo, count: Int, seconds: Int, seed: UInt64) {
+        (self.setup, self.film, self.count, self.seconds, self.seed) = (setup, film, count, seconds, seed)
+    }
+
+    /// Returns the results of each viewer by name. Throws `BenchFailure` if a part does not start.
+    func run() async throws -> [(name: String, figures: TimelineViewer.Figures)] {
+        let origin = try await TestHLSOrigin.open(film, head: .seconds(Int64(Self.head)), window: film.segmentCount)
+        let game = try TimelineGame(league: Self.league, game: Self.game)
+        var info = JSONObject()
+        info["venue_name"] = "Arena"
+        try await setup.notify("PUT", "\(game)", info)
+        var feed = Feed(setup, game, seed: seed)
+        try await feed.sendPastEvents(count, of: Self.head, origin)
+        let viewers = Self.viewerPositions.enumerated().map { index, viewerPosition in
+            TimelineViewer(viewerPosition, of: origin, following: game, on: setup, seed: seed &+ UInt64(index) + 1)
+        }
+        for viewer in viewers { try await viewer.begin() }
+        let (count, seconds) = (count, seconds)
+        let telling = Task { [feed] in
+            var feed = feed
+            try await feed.notify(count, within: seconds)
+        }
+        let seeks = try await Self.all(viewers) { try await $0.watch(seconds) }
+        try await telling.value
+        let log = try await wholeLog(game)
+        var all: [(name: String, figures: TimelineViewer.Figures)] = []
+        for (viewer, seeks) in zip(viewers, seeks) {
+            all.append((viewer.viewerPosition.name, try await viewer.evaluate(by: log, seeks: seeks)))
+        }
+        for viewer in viewers { await viewer.end() }
+        await origin.close()
+        return all
+    }
+
+    /// Runs the closure for all viewers concurrently and returns the values in the viewers' order.
+    private static func all<Value: Sendable>(
+        _ viewers: [TimelineViewer], _ body: @escaping @Sendable (TimelineViewer) async throws -> Value
+    ) async throws -> [Value] {
+        try await withThrowingTaskGroup(of: (Int, Value).self) { group in
+            for (index, viewer) in viewers.enumerated() { group.addTask { (index, try await body(viewer)) } }
+            var values: [Int: Value] = [:]
+            for try await (index, value) in group { values[index] = value }
+            return viewers.indices.compactMap { values[$0] }
+        }
+    }
+
+    /// Returns the complete log of the platform.
+    private func wholeLog(_ game: TimelineGame) async throws -> TimelineLog {
+        let log = Mutex((log: TimelineLog(), goal: SequenceNumber?.none))
+        struct VideoCompleted: Error {}
+        do {
+            try await TimelinePlatform(uri: setup.uri).follow(game, since: .none, of: nil) { message in
+                try log.withLock { state in
+                    if case .begin(_, let newest, _) = message { state.goal = newest }
+                    if case .changes(let revisions) = message {
+                        for revision in revisions { try state.log.append(revision) }
+                    }
+                    if let goal = state.goal, state.log.newest >= goal { throw VideoCompleted() }
+                }
+            }
+        } catch is VideoCompleted {}
+        return log.withLock { $0.log }
+    }
+}
+
+/// Adds, changes and removes events, some of them late and some before they happen.
+private struct Feed: Sendable {
+    private let setup: TimelineSetup
+    private let game: TimelineGame
+    private var generator: SeededGenerator
+    private var ids: [String] = []
+    private var last = 0
+
+    init(_ setup: TimelineSetup, _ game: TimelineGame, seed: UInt64) {
+        (self.setup, self.game, generator) = (setup, game, SeededGenerator(seed: seed))
+    }
+
+    /// Sends events that were recorded during the given length of the presentation.
+    mutating func sendPastEvents(_ count: Int, of seconds: Int, _ origin: TestHLSOrigin) async throws {
+        for index in 0..<count {
+            let viewerPosition = TimeSpan(seconds: Double(seconds) * Double(index) / Double(count))
+            try await notify(at: origin.wallTime(of: viewerPosition), isPast: true)
+        }
+    }
+
+    /// Sends events at regular intervals from now on.
+    mutating func notify(_ count: Int, within seconds: Int) async throws {
+        let begun = MonotonicClock.now()
+        for index in 0..<count {
+            let due = begun + TimeSpan(seconds: Double(seconds) * Double(index) / Double(count))
+            let rest = due - MonotonicClock.now()
+            if rest > .zero { try await Task.sleep(for: rest.duration) }
+            try await notify(at: MonotonicClock.wallTime(), isPast: false)
+        }
+    }
+
+    private mutating func notify(at moment: WallTime, isPast: Bool) async throws {
+        let when = isPast ? "?recordedAt=\(Timestamp.text(moment))" : ""
+        last += 1
+        let draw = generator.next(below: 10)
+        if draw < 2, let id = ids.randomElement(using: &generator) {
+            ids.removeAll { $0 == id }
+            return try await setup.notify("DELETE", "\(game)/events/\(id)\(when)", nil)
+        }
+        if draw < 5, let id = ids.randomElement(using: &generator) {
+            var change = JSONObject()
+            change["description"] = .string("change \(last)")
+            return try await setup.notify("PATCH", "\(game)/events/\(id)\(when)", change)
+        }
+        ids.append("e\(last)")
+        var event = GameEvent()
+        event.type = GameEventKind.known[generator.next(below: GameEventKind.known.count)]
+        // From 3 s early to 3 s late.
+        let offset = TimeSpan.milliseconds(Int64(generator.next(below: 6_000)) - 3_000)
+        event.timestamp = Timestamp.text(moment + offset)
+        try await setup.notify("POST", "\(game)/events/e\(last)\(when)", event.object)
+    }
+}

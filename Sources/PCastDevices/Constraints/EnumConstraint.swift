@@ -1,0 +1,73 @@
+/// The constraints of a capability that is one of several values.
+struct EnumConstraint: Sendable {
+    let aim: CapabilityConstraint
+
+    init(_ aim: CapabilityConstraint) { self.aim = aim }
+
+    /// Returns the best value and its fitness. `possible` are the values that the device supports, starting with the
+    /// default. `instead` is the alternative to report for an unsatisfied required constraint; nil if the device lacks
+    /// the capability. `lack` is the reason to report for a value that is not possible.
+    func evaluate(_ possible: [DeviceConstraint.Value], instead: DeviceConstraint.Value?, lack: String) -> (
+        value: DeviceConstraint.Value?, fit: CapabilityFit
+    ) {
+        var best: (value: DeviceConstraint.Value, score: FitnessScore)?
+        for value in possible {
+            let score = self.score(of: value)
+            if let best, best.score <= score { continue }
+            best = (value, score)
+        }
+        let value = best?.value
+        var fit = CapabilityFit(capability: aim.capability)
+        fit.unmetDemands = aim.demands.filter { !isMet($0, by: value) }.map { demand in
+            let nearest = possible.contains(demand.value) ? value : instead
+            return CapabilityFit.UnsatisfiedConstraint(
+                capability: aim.capability, constraint: demand, missed: missed(demand), nearest: nearest?.description)
+        }
+        guard !aim.ideals.isEmpty else { return (value, fit) }
+        let unsatisfied = aim.ideals.filter { !isMet($0, by: value) }
+        fit.distance = Double(unsatisfied.count) * FitnessDistance.other
+        if let ideal = unsatisfied.first { fit.unmet = reason(ideal, value: value, possible: possible, lack: lack) }
+        return (value, fit)
+    }
+
+    private func score(of value: DeviceConstraint.Value) -> FitnessScore {
+        var score = FitnessScore()
+        for demand in aim.demands where !isMet(demand, by: value) {
+            score.unmetDemands += 1
+            score.missed += missed(demand)
+        }
+        score.distance = Double(aim.ideals.count { !isMet($0, by: value) })
+        return score
+    }
+
+    /// Returns whether a value satisfies a constraint. A minimum or maximum is never satisfied.
+    private func isMet(_ constraint: DeviceConstraint, by value: DeviceConstraint.Value?) -> Bool {
+        if constraint.value.asksNothing { return true }
+        return value == constraint.value && constraint.kind != .min && constraint.kind != .max
+    }
+
+    /// Returns the distance of an unsatisfied constraint. It is larger for an identifier, so that any other constraint
+    /// is relaxed first.
+    private func missed(_ demand: DeviceConstraint) -> Double {
+        aim.capability == .deviceID ? 2 * FitnessDistance.other : FitnessDistance.other
+    }
+
+    private func reason(
+        _ ideal: DeviceConstraint, value: DeviceConstraint.Value?, possible: [DeviceConstraint.Value], lack: String
+    ) -> String {
+        guard let value, possible.contains(ideal.value) else { return lack }
+        return "\(value) instead of \(ideal.value)"
+    }
+}
+
+extension DeviceConstraint.Value {
+    /// Whether any value satisfies the constraint: `automatic` leaves the choice to the device.
+    var asksNothing: Bool {
+        switch self {
+        case .facingMode(.automatic), .flashMode(.automatic), .location(.automatic), .polarPattern(.automatic),
+            .echoCancellation(.automatic), .rotationMode(.automatic), .autoFocusMode(.automatic):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import PCastCore
+import PCastSignaling
+import PCastWebRTC
+
+/// An error of a request: the message for the client and the details for the log.
+struct APIError: Error, Sendable {
+    enum Kind: Sendable {
+        case badRequest
+        case tooLarge
+        case unauthorized
+        case noStreamPlaying
+        case gone
+        case unsupported
+        case capacity
+        case rateLimited
+        case conflict
+        case failed
+        case notReady
+    }
+
+    let kind: Kind
+    /// The message for the client. It says what to do next, and contains nothing of a token.
+    let message: String
+    /// The details for the log.
+    let detail: String
+    /// The time after which a retry is useful; nil if unknown.
+    let retryAfter: TimeSpan?
+    /// The media sections of the client's session description that cannot be accepted.
+    let sections: [SectionProblem]
+
+    init(
+        _ kind: Kind, _ message: String, detail: String? = nil, retryAfter: TimeSpan? = nil,
+        sections: [SectionProblem] = []
+    ) {
+        self.kind = kind
+        self.sections = sections
+        self.message = message
+        self.detail = detail ?? message
+        self.retryAfter = retryAfter
+    }
+
+    /// Returns the error for a session description of which nothing, or not all that was requested, can be accepted.
+    static func unacceptable(_ sections: [SectionProblem]) -> APIError {
+        let text = sections.prefix(maximumReportedSections).map(\.description).joined(separator: " ")
+        return APIError(.unsupported, text, sections: Array(sections.prefix(maximumReportedSections)))
+    }
+
+    /// The maximum number of media sections in the message.
+    private static let maximumReportedSections = 8
+
+    static let noToken = APIError(.unauthorized, "A token is required: send it as “Authorization: Bearer …”.")
+
+    static func token(_ detail: String) -> APIError {
+        APIError(.unauthorized, "The token is not valid for this request: get a new one.", detail: detail)
+    }
+
+    static let ended = APIError(.gone, "The session does not exist or has ended.")
+
+    static let noStream = APIError(.noStreamPlaying, "The stream does not exist or is not live.")
+
+    /// The status of the signaling protocol.
+    var status: RequestStatus {
+        switch kind {
+        case .badRequest, .tooLarge: .badRequest
+        case .unauthorized: .unauthorized
+        case .noStreamPlaying: .noStreamPlaying
+        case .gone: .gone
+        case .unsupported: .badRequest
+        case .capacity: .capacity
+        case .rateLimited: .rateLimited
+        case .conflict: .conflict
+        case .failed: .failed
+        case .notReady: .notReady
+        }
+    }
+
+    /// The status text of the signaling protocol, which is more specific than the status.
+    var wire: String { kind == .unsupported ? "unsupported-features" : status.wire }
+}

@@ -1,0 +1,144 @@
+import PCastCore
+import PCastRTP
+import PCastSFU
+
+/// The options of a stream according to the token's capabilities and the client's own options.
+///
+/// The names are those of Phenix capabilities. An unknown or meaningless one is not ignored silently: `ignored`
+/// contains it for the log and the client.
+struct StreamCapabilities: Sendable {
+    enum Purpose: Sendable {
+        case publish
+        case view
+    }
+
+    /// The options with which the SFU adds the peer.
+    private(set) var terms = PeerOptions()
+    /// The capabilities without effect, as they are in the token.
+    private(set) var ignored: [String] = []
+
+    /// The default playout delay of `playout-buffer` without a value.
+    static let defaultBuffer = TimeSpan.milliseconds(500)
+
+    /// The maximum of time limits.
+    private static let longestLimit = TimeSpan.seconds(24 * 3600 as Int64)
+
+    /// Capabilities that request the default behavior, or that other components handle.
+    private static let plain: Set = [
+        "real-time", "multi-bitrate-contribution", "publish-uri", "egress",
+    ]
+
+    /// Delivery methods that this platform does not support.
+    private static let otherDeliveries: Set = ["streaming", "on-demand", "rtmp"]
+
+    /// Parses the capabilities of a token and the options of a client, which are `no-audio` and `no-video`.
+    ///
+    /// - Throws: ``APIError`` with the kind `badRequest` if no media remains, or `unsupported` if a required capability
+    ///   is not supported.
+    init(_ names: [String], options: [String] = [], for purpose: Purpose) throws(APIError) {
+        var codecs = CodecChoice()
+        for name in names {
+            let (head, value) = Self.divide(name)
+            switch head {
+            case "audio-only" where value == nil: terms.media.remove(.video)
+            case "video-only" where value == nil: terms.media.remove(.audio)
+            case "prefer-h264", "prefer-vp8", "prefer-vp9":
+                if !codecs.note(Self.codec(head), value: value) { ignored.append(name) }
+            case "playout-buffer":
+                terms.playout = buffer(value, name) ?? terms.playout
+            case "setup-deadline": terms.setupLimit = limit(value, name) ?? terms.setupLimit
+            case "abandon-deadline": terms.abandonLimit = limit(value, name) ?? terms.abandonLimit
+            case _ where value == nil && Self.plain.contains(head): break
+            default: ignored.append(name)
+            }
+        }
+        if purpose == .view { try requireRealTime(names) }
+        if options.contains("no-video") { terms.media.remove(.video) }
+        if options.contains("no-audio") { terms.media.remove(.audio) }
+        guard !terms.media.isEmpty else {
+            throw APIError(.badRequest, "The request excludes both audio and video: include at least one.")
+        }
+        terms.insistsOnCodecs = codecs.isForced
+        terms.preferring = codecs.isForced ? codecs.forced : codecs.preferred
+        if codecs.isForced, codecs.forced.isEmpty, terms.media.contains(.video) {
+            throw APIError(.unsupported, "The codec that the token requires is not supported: use H.264 or VP8.")
+        }
+    }
+
+    /// Checks that the token does not require other delivery methods.
+    ///
+    /// - Throws: ``APIError`` with the kind `unsupported`.
+    private func requireRealTime(_ names: [String]) throws(APIError) {
+        guard !names.contains("real-time"), let other = names.first(where: { Self.otherDeliveries.contains($0) }) else {
+            return
+        }
+        throw APIError(
+            .unsupported, "The token's capability “\(other)” is not supported: use a token for real-time streams.")
+    }
+
+    private static func divide(_ name: String) -> (head: String, value: String?) {
+        guard let mark = name.firstIndex(of: "=") else { return (name, nil) }
+        return (String(name[..<mark]), String(name[name.index(after: mark)...]))
+    }
+
+    // MARK: Codecs
+
+    /// Returns the codec of a capability; nil if it is not supported.
+    private static func codec(_ name: String) -> Codec? {
+        switch name {
+        case "prefer-h264": .h264
+        case "prefer-vp8": .vp8
+        default: nil
+        }
+    }
+
+    private struct CodecChoice {
+        var preferred: [Codec] = []
+        var forced: [Codec] = []
+        /// Whether a codec is required, which may be an unsupported one.
+        var isForced = false
+
+        /// Records a capability. Returns false if it has no effect.
+        mutating func note(_ codec: Codec?, value: String?) -> Bool {
+            guard value == nil || value == "force" else { return false }
+            if value != nil { isForced = true }
+            guard let codec else { return false }
+            if value == nil { preferred.append(codec) } else { forced.append(codec) }
+            return true
+        }
+    }
+
+    // MARK: Times
+
+    private mutating func buffer(_ value: String?, _ name: String) -> TimeSpan? {
+        guard let value else { return Self.defaultBuffer }
+        if let span = TimeSpan(iso8601: value), span <= PlayoutDelay.longest { return span }
+        ignored.append(name)
+        return nil
+    }
+
+    private mutating func limit(_ value: String?, _ name: String) -> TimeSpan? {
+        if let span = value.flatMap({ TimeSpan(iso8601: $0) }), span > .zero, span <= Self.longestLimit { return span }
+        ignored.append(name)
+        return nil
+    }
+
+    // MARK: Report of ignored capabilities
+
+    /// The maximum number and length of reported capabilities, because a token may contain very many.
+    private static let maximumReportedCount = 16
+    private static let maximumReportedLength = 64
+
+    /// The ignored capabilities for a header field: visible ASCII without commas, quotes and semicolons. Other
+    /// characters become question marks.
+    var reportedNames: [String] {
+        ignored.prefix(Self.maximumReportedCount).map { name in
+            String(
+                name.unicodeScalars.prefix(Self.maximumReportedLength).map { scalar in
+                    let isPlain =
+                        (0x21...0x7E).contains(scalar.value) && scalar != "," && scalar != "\"" && scalar != ";"
+                    return isPlain ? Character(scalar) : "?"
+                })
+        }
+    }
+}

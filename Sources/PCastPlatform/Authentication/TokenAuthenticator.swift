@@ -1,0 +1,138 @@
+import PCastCore
+import PCastEdgeAuth
+import PCastIO
+
+/// The authentication of tokens, which is the same at all endpoints: it finds the application, verifies the signature,
+/// and enforces all restrictions.
+struct TokenAuthenticator: Sendable {
+    /// The applications whose tokens are valid.
+    private struct Applications: Sendable {
+        let secrets: [String: String]
+        let owner: ApplicationID
+
+        init(_ applications: [PlatformConfiguration.Application]) {
+            secrets = Dictionary(
+                applications.map { ($0.id.description, $0.secret) }, uniquingKeysWith: { _, last in last })
+            owner = applications.first?.id ?? ApplicationID("local")
+        }
+    }
+
+    private let applications: Setting<Applications>
+    private var secrets: [String: String] { applications.value.secrets }
+    /// Whether clients on this host need no token.
+    let allowsAnonymousLoopback: Bool
+    /// The tokens of the ingest and egress jobs that the platform started.
+    let workers = JobCredentials()
+
+    init(_ applications: [PlatformConfiguration.Application], allowsAnonymousLoopback: Bool) {
+        self.applications = Setting(Applications(applications))
+        self.allowsAnonymousLoopback = allowsAnonymousLoopback
+    }
+
+    /// Replaces the applications. Clients that were accepted before stay.
+    func change(_ applications: [PlatformConfiguration.Application]) {
+        self.applications.value = Applications(applications)
+    }
+
+    /// The applications whose tokens are valid.
+    var applicationIDs: [ApplicationID] { secrets.keys.map { ApplicationID($0) } }
+
+    /// Returns a token of an application with the given restrictions; nil if the application does not exist.
+    func token(
+        of application: ApplicationID, _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder
+    ) -> String? {
+        guard let secret = secrets[application.description] else { return nil }
+        let builder = EdgeTokenBuilder().withApplicationId(application.description).withSecret(secret)
+        return try? restrict(builder).build()
+    }
+
+    /// Verifies the signature of a token. `authorize` enforces its restrictions.
+    ///
+    /// - Throws: ``APIError`` with the kind `unauthorized`.
+    func identify(_ encoded: String?, clientContext: ClientContext) throws(APIError) -> Principal {
+        guard let encoded, !encoded.isEmpty else {
+            guard allowsAnonymousLoopback, clientContext.isOnThisMachine else { throw .noToken }
+            return Principal(application: applications.value.owner, token: nil)
+        }
+        if let principal = workers.principal(encoded) { return principal }
+        guard let application = DigestTokens.applicationID(of: encoded) else { throw .token("bad-token") }
+        // An unknown application takes the same time as a wrong secret, so that a client cannot find out valid names.
+        let secrets = secrets
+        let secret = secrets[application] ?? "\u{0}"
+        let verification = DigestTokens.verifyAndDecode(secret: secret, encoded: encoded)
+        guard secrets[application] != nil else { throw .token("unknown application") }
+        guard let token = verification.token else { throw .token(verification.code.rawValue) }
+        return Principal(
+            application: ApplicationID(application), token: token, fingerprint: DigestTokens.fingerprint(of: encoded))
+    }
+
+    /// Enforces all restrictions of a token for one purpose. The token must have all of `capabilities`.
+    ///
+    /// - Throws: ``APIError`` with the kind `unauthorized`.
+    func authorize(
+        _ principal: Principal, for purpose: TokenRequest.Purpose, clientContext: ClientContext,
+        capabilities: [String] = []
+    ) throws(APIError) {
+        // The client that requested the job was authorized. The job may only do what was requested.
+        if let job = principal.job { return try authorize(job, for: purpose) }
+        guard let token = principal.token else { return }
+        let request = TokenRequest(
+            purpose, sessionID: clientContext.sessionID?.description, remoteAddress: clientContext.address,
+            capabilities: capabilities)
+        do {
+            try TokenAuthorization(token).authorize(request, at: MonotonicClock.wallTime())
+        } catch {
+            throw .token("\(error)")
+        }
+    }
+
+    private func authorize(_ job: IngestJobRunner, for purpose: TokenRequest.Purpose) throws(APIError) {
+        switch (job.purpose, purpose) {
+        case (.publish, .publish), (_, .authenticate): return
+        case (.egress(let origin), .subscribe(let asked, _)) where origin.description == asked: return
+        default: throw .token("a worker's credential is valid for its own stream only")
+        }
+    }
+
+    /// Checks whether a session may be opened with a token. Returns whether the session may only be used for the
+    /// token's own streams.
+    ///
+    /// A token for publishing or subscribing also opens a session, so that a program needs only one token. Such a
+    /// session permits the same as the token permits in the request of a stream.
+    ///
+    /// - Throws: ``APIError`` with the kind `unauthorized`.
+    func admit(_ principal: Principal, clientContext: ClientContext) throws(APIError) -> Bool {
+        if principal.job != nil { return true }
+        switch principal.token?.kind {
+        case .publishing:
+            try authorize(principal, for: .publish, clientContext: clientContext)
+            return true
+        case .streaming:
+            let purpose = TokenRequest.Purpose.subscribe(
+                originStreamID: principal.token?.originStreamID ?? "",
+                tags: principal.token?.requiredTag.map { [$0] } ?? [])
+            try authorize(principal, for: purpose, clientContext: clientContext)
+            return true
+        case .authentication, nil:
+            try authorize(principal, for: .authenticate, clientContext: clientContext)
+            return false
+        }
+    }
+
+    /// Returns whether an application exists.
+    func hasApplication(_ id: String) -> Bool { secrets[id] != nil }
+
+    /// Checks the credentials of an application (HTTP Basic) in constant time.
+    func isApplication(_ id: String, secret: String) -> Bool {
+        let secrets = secrets
+        let expected = Array((secrets[id] ?? "\u{0}").utf8)
+        let given = Array(secret.utf8)
+        var difference = expected.count ^ given.count
+        for index in expected.indices { difference |= Int(expected[index] ^ given[index % max(given.count, 1), or: 0]) }
+        return difference == 0 && secrets[id] != nil
+    }
+}
+
+extension [UInt8] {
+    fileprivate subscript(index: Int, or fallback: UInt8) -> UInt8 { indices.contains(index) ? self[index] : fallback }
+}

@@ -1,0 +1,227 @@
+import Logging
+import PCastCore
+import PCastIO
+import Synchronization
+
+/// The quotas, rate limits and proxy settings that all endpoints check before they serve any client. It
+/// also rejects clients while the platform is stopping.
+final class RequestLimiter: Sendable {
+    private struct State {
+        var limits: PlatformLimits
+        var proxies: [IPNetwork]
+        var forwardedHeader: ForwardedHeader
+        var isDraining = false
+        var usage: [QuotaReservation.Kind: UsageCounter] = [:]
+        var connections = TokenBuckets<AddressBlock>()
+        var requests = TokenBuckets<AddressBlock>()
+        var joins = TokenBuckets<AddressBlock>()
+        var metrics = TokenBuckets<AddressBlock>()
+        var counts = Counts()
+        /// The time from which the warning about an unknown proxy may be logged again.
+        var nextNote = Instant(nanoseconds: .min)
+    }
+
+    /// The number of rejected requests by limit.
+    struct Counts: Sendable {
+        private(set) var refused: [PlatformLimits.Name: Int] = [:]
+
+        mutating func add(_ limit: PlatformLimits.Name) { refused[limit, default: 0] += 1 }
+
+        func count(_ limits: PlatformLimits.Name...) -> Int { limits.reduce(0) { $0 + (refused[$1] ?? 0) } }
+    }
+
+    private let state: Mutex<State>
+
+    init(
+        limits: PlatformLimits = PlatformLimits(), trustedProxies: [IPNetwork] = [],
+        forwardedHeader: ForwardedHeader = .forwardedFor
+    ) {
+        state = Mutex(State(limits: limits, proxies: trustedProxies, forwardedHeader: forwardedHeader))
+    }
+
+    var counts: Counts { state.withLock { $0.counts } }
+
+    var limits: PlatformLimits { state.withLock { $0.limits } }
+
+    /// Changes the limits for later requests. Existing clients stay, even if they exceed the new limits.
+    func change(limits: PlatformLimits, trustedProxies: [IPNetwork], forwardedHeader: ForwardedHeader) {
+        state.withLock { state in
+            state.limits = limits
+            state.proxies = trustedProxies
+            state.forwardedHeader = forwardedHeader
+        }
+    }
+
+    // MARK: Stopping
+
+    /// Whether the platform is stopping. Clients are notified, and new ones are rejected.
+    var isDraining: Bool { state.withLock { $0.isDraining } }
+
+    func drain() { state.withLock { $0.isDraining = true } }
+
+    // MARK: Addresses
+
+    /// Returns the origin of a request: the peer, or the client that a trusted proxy reports. `values` returns the
+    /// values of the header fields with a name.
+    func caller(_ peer: IPAddress?, fields values: (String) -> [String]) -> RequestOrigin {
+        let (proxies, field) = state.withLock { ($0.proxies, $0.forwardedHeader) }
+        let isForwarded = RequestOrigin.forwardingFields.contains { !values($0).isEmpty }
+        guard isForwarded else { return RequestOrigin(address: peer) }
+        let hops = ForwardedAddress(field, values(field.rawValue))
+        let isNamed = peer.map { peer in proxies.contains { $0.contains(peer) } } ?? false
+        // An address that a proxy on another host reports as loopback is not this host.
+        let isNotified = isNamed && hops.hasLast && peer?.isLoopback == true
+        return RequestOrigin(address: hops.address(of: peer, trusting: proxies), isHidden: !isNotified)
+    }
+
+    func address(of peer: IPAddress?, fields values: (String) -> [String]) -> IPAddress? {
+        caller(peer, fields: values).address
+    }
+
+    /// Warns the operator, at most once per minute, about requests of a proxy that is not configured as trusted.
+    func noteHidden(_ caller: RequestOrigin, _ logger: Logger) {
+        let now = MonotonicClock.now()
+        let isNew: Bool = state.withLock { state in
+            guard caller.address?.isLoopback == true, now >= state.nextNote else { return false }
+            state.nextNote = now + .seconds(60)
+            return true
+        }
+        guard isNew else { return }
+        logger.warning(
+            """
+            requests from this host are forwarded by a proxy that does not name the client: they require a token like \
+            remote requests; set --trusted-proxy and --forwarded-header
+            """,
+            metadata: ["address": "\(caller.address.map(\.description) ?? "unknown")"])
+    }
+
+    /// Returns whether the client's own connection uses TLS according to a trusted proxy. `values` returns the values
+    /// of the header fields with a name.
+    func isSecure(through peer: IPAddress?, fields values: (String) -> [String]) -> Bool {
+        isTrustedProxy(peer) && ForwardedAddress.isSecure(state.withLock { $0.forwardedHeader }, values)
+    }
+
+    func isTrustedProxy(_ address: IPAddress?) -> Bool {
+        guard let address else { return false }
+        return state.withLock { $0.proxies.contains { $0.contains(address) } }
+    }
+
+    // MARK: Rates
+
+    /// Counts an HTTP request or a signaling request.
+    ///
+    /// - Throws: ``APIError`` if the rate limit is exceeded.
+    func takeRequest(from address: IPAddress?, at now: Instant) throws(APIError) {
+        try take(\.requests, .requestsPerSecond, AddressBlock(address), at: now)
+    }
+
+    /// Counts the creation of a session, stream or viewing.
+    ///
+    /// - Throws: ``APIError`` if the rate limit is exceeded.
+    func takeJoin(from address: IPAddress?, at now: Instant) throws(APIError) {
+        try take(\.joins, .joinsPerSecond, AddressBlock(address), at: now)
+    }
+
+    /// The maximum number of requests for metrics per second and address.
+    private static let metricsPerSecond: Int64 = 100
+
+    func takeMetrics(from address: IPAddress?, at now: Instant) throws(APIError) {
+        let wait = state.withLock { state in
+            state.metrics.take(AddressBlock(address), perSecond: Self.metricsPerSecond, at: now)
+        }
+        if let wait { throw .rateLimited(retryAfter: wait) }
+    }
+
+    private func take(
+        _ buckets: any WritableKeyPath<State, TokenBuckets<AddressBlock>> & Sendable, _ limit: PlatformLimits.Name,
+        _ block: AddressBlock, at now: Instant
+    ) throws(APIError) {
+        let wait = state.withLock { state in
+            let wait = state[keyPath: buckets].take(block, perSecond: state.limits[limit], at: now)
+            if wait != nil { state.counts.add(limit) }
+            return wait
+        }
+        if let wait { throw .rateLimited(retryAfter: wait) }
+    }
+
+    // MARK: Quotas
+
+    /// Reserves a place for a client of this kind. `block` is nil if the client does not count towards the limit of an
+    /// address.
+    ///
+    /// - Throws: ``APIError`` with the kind `capacity`.
+    func enter(_ kind: QuotaReservation.Kind, _ application: ApplicationID?, _ block: AddressBlock?) throws(APIError) {
+        let refusal: APIError? = state.withLock { state in
+            if state.isDraining { return .draining }
+            let bounds = Self.bounds(of: kind, in: state.limits)
+            do throws(UsageCounter.Exceeded) {
+                try state.usage[kind, default: UsageCounter()].enter(application, block, within: bounds)
+                return nil
+            } catch {
+                if let limit = kind.limit(error) { state.counts.add(limit) }
+                return .full(kind, error)
+            }
+        }
+        if let refusal { throw refusal }
+    }
+
+    func release(_ reservation: QuotaReservation) {
+        state.withLock { $0.usage[reservation.kind]?.leave(reservation.application, reservation.block) }
+    }
+
+    /// Counts a publisher that was rejected because no bit rate was available.
+    func noteNoBitrate(_ limit: PlatformLimits.Name) { state.withLock { $0.counts.add(limit) } }
+
+    /// Returns the number of reserved places of a kind.
+    func count(of kind: QuotaReservation.Kind) -> Int { state.withLock { Int($0.usage[kind]?.count ?? 0) } }
+
+    private static func bounds(of kind: QuotaReservation.Kind, in limits: PlatformLimits) -> UsageCounter.Bounds {
+        switch kind {
+        case .session:
+            .init(
+                all: limits[.sessions], application: limits[.sessionsPerApplication],
+                address: limits[.sessionsPerAddress])
+        case .stream:
+            .init(
+                all: limits[.streams], application: limits[.streamsPerApplication],
+                address: limits[.streamsPerAddress])
+        case .viewer:
+            .init(
+                all: limits[.viewers], application: limits[.viewersPerApplication],
+                address: limits[.viewersPerAddress])
+        case .connection:
+            .init(all: limits[.connections], application: .max, address: limits[.connectionsPerAddress])
+        case .preview: .init(all: .max, application: .max, address: .max)
+        }
+    }
+
+    // MARK: Connections
+
+    /// Returns whether a connection is accepted, before any byte is read.
+    ///
+    /// A trusted proxy carries the connections of many clients, so only the limit of all connections applies to it.
+    func admitConnection(from address: IPAddress?, at now: Instant) -> Bool {
+        state.withLock { state in
+            let block = AddressBlock(address)
+            var bounds = Self.bounds(of: .connection, in: state.limits)
+            let isProxy = address.map { address in state.proxies.contains { $0.contains(address) } } ?? false
+            if isProxy {
+                bounds.address = .max
+            } else if state.connections.take(block, perSecond: state.limits[.connectionsPerSecond], at: now) != nil {
+                state.counts.add(.connectionsPerSecond)
+                return false
+            }
+            do throws(UsageCounter.Exceeded) {
+                try state.usage[.connection, default: UsageCounter()].enter(nil, block, within: bounds)
+                return true
+            } catch {
+                if let limit = QuotaReservation.Kind.connection.limit(error) { state.counts.add(limit) }
+                return false
+            }
+        }
+    }
+
+    func connectionClosed(from address: IPAddress?) {
+        state.withLock { $0.usage[.connection]?.leave(nil, AddressBlock(address)) }
+    }
+}

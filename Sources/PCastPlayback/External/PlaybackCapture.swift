@@ -1,0 +1,125 @@
+public import PCast
+internal import PCastCodecs
+internal import PCastCore
+internal import PCastIO
+internal import PCastRendering
+internal import Synchronization
+
+/// A media stream of all that a player plays: its displayed frames and its audio, across all items. It is made before
+/// the player, whose pipelines send to it (`PipelineFactory.media`).
+///
+/// For a subscribed stream of a platform, the outlet has only the video. To publish its audio too, publish that stream
+/// itself.
+public final class PlaybackCapture: Sendable {
+    private struct State {
+        /// The last frame without a graphic, its surface and its time; nil before the first.
+        var last: (frame: VideoFrame, surface: (any RenderSurface)?, moment: Instant)?
+        /// The graphic over all frames; nil for none.
+        var graphic: Graphic?
+        /// The end of the audio that was sent; nil before the first.
+        var audioEnd: Instant?
+    }
+
+    private let media: ApplicationMedia
+    private let began = MonotonicClock.now()
+    private let state = Mutex(State())
+    /// Whether another device plays the content, so the local surface is black. The lock is held while a frame is
+    /// displayed, so no frame follows the black one.
+    private let isAway = Mutex(false)
+    private let pool = VideoFramePool(capacity: 1)
+    private let blender = Mutex(GraphicBlender())
+    /// The time after which a frame counts as a still picture, which is displayed again with a new graphic.
+    private static let still = TimeSpan.milliseconds(100)
+
+    /// Creates an outlet. `frameRate` is the expected maximum frame rate in frames per second, which encoders use.
+    public init(frameRate: Double = 30) { media = ApplicationMedia(frameRate: frameRate, channels: 2) }
+
+    /// The media stream to publish. It continues from item to item, and ends with the outlet.
+    public var mediaStream: MediaStream { media.mediaStream }
+
+    // MARK: Media
+
+    /// Displays and sends a frame.
+    func show(_ videoFrame: VideoFrame, on surface: (any RenderSurface)?) {
+        let now = MonotonicClock.now()
+        let graphic = state.withLock { state in
+            state.last = (videoFrame, surface, now)
+            return state.graphic
+        }
+        let videoFrame = blended(videoFrame, graphic)
+        media.push(
+            videoFrame.retimed(
+                captureTime: MonotonicClock.wallTime(),
+                timestamp: MediaTime(ticks: ClockRate.video.ticks(in: now - began), rate: .video)))
+        isAway.withLock { isAway in
+            if !isAway { surface?.show(videoFrame) }
+        }
+    }
+
+    /// Sets the graphic over all frames from now on, and over a still picture; nil for none.
+    func setGraphic(_ graphic: Graphic?) {
+        let now = MonotonicClock.now()
+        let lastShown = state.withLock { state in
+            state.graphic = graphic
+            return state.last.flatMap { now - $0.moment > Self.still ? $0 : nil }
+        }
+        if let lastShown { show(lastShown.frame, on: lastShown.surface) }
+    }
+
+    /// Returns a frame with a graphic, or the frame itself if there is no memory.
+    private func blended(_ videoFrame: VideoFrame, _ graphic: Graphic?) -> VideoFrame {
+        guard let graphic else { return videoFrame }
+        return blender.withLock { blender in (try? blender.blend(graphic, over: videoFrame)) ?? videoFrame }
+    }
+
+    /// Sends audio that is due at a time.
+    func play(_ audio: AudioFrame, at due: Instant) {
+        // Audio that was sent before a seek cannot be withdrawn, so later audio must begin after it.
+        let overlap = state.withLock { state in
+            let overlap = state.audioEnd.map { $0 - due } ?? .zero
+            // Smaller overlaps are rounding errors of the times.
+            guard overlap > .milliseconds(2) else {
+                state.audioEnd = due + audio.length
+                return TimeSpan.zero
+            }
+            return overlap
+        }
+        guard overlap < audio.length, media.hasSubscribers else { return }
+        var rest = overlap > .zero ? audio.dropping(overlap) : audio
+        let start = due + overlap
+        if overlap > .zero { state.withLock { $0.audioEnd = start + rest.length } }
+        rest.timestamp = MediaTime(ticks: ClockRate.opus.ticks(in: start - began), rate: .opus)
+        rest.captureTime = MonotonicClock.wallTime() + (start - MonotonicClock.now())
+        media.push(rest)
+    }
+
+    // MARK: External playback
+
+    /// Displays black while another device plays the content, and then the content again.
+    func setAway(_ isAway: Bool) {
+        self.isAway.withLock { isAwayNow in
+            guard isAwayNow != isAway else { return }
+            isAwayNow = isAway
+            // The state is read after the change. A frame that arrives meanwhile waits for the lock.
+            let (last, graphic) = state.withLock { ($0.last, $0.graphic) }
+            guard let last, let surface = last.surface else { return }
+            surface.show(isAway ? black(like: last.frame) : blended(last.frame, graphic))
+        }
+    }
+
+    /// Returns a black frame with the size of another.
+    private func black(like videoFrame: VideoFrame) -> VideoFrame {
+        let frame = pool.frame(
+            dimensions: videoFrame.dimensions, captureTime: nil, timestamp: videoFrame.timestamp,
+            color: videoFrame.color)
+        let (width, height) = (frame.dimensions.width, frame.dimensions.height)
+        // Limited range has black at luma 16 and chroma 128 (ITU-R BT.601-7, section 2.5.3).
+        for row in 0..<height { (frame.planeY + row * frame.strideY).update(repeating: 16, count: width) }
+        for plane in [frame.planeU, frame.planeV] {
+            for row in 0..<(height + 1) / 2 {
+                (plane + row * frame.strideUV).update(repeating: 128, count: (width + 1) / 2)
+            }
+        }
+        return frame
+    }
+}

@@ -1,0 +1,69 @@
+public import PCast
+internal import Synchronization
+
+/// External playback that publishes the content of a session as a stream of a platform, for another device to view.
+/// Local playback is silent and black meanwhile, and still controls the content. A subscribed stream of a platform is
+/// published as it is.
+///
+///     let outlet = PlaybackCapture()
+///     let player = Player(.media(shownOn: screen, by: outlet))
+///     …
+///     try await player.startExternalPlayback(StreamExternalPlayback(of: outlet, through: pcast, token: token) { publisher in
+///         try await television.watch(publisher.streamID)
+///     })
+public final class StreamExternalPlayback: ExternalPlayback {
+    private let capture: PlaybackCapture
+    private let pcast: PCast
+    private let token: String
+    private let options: PublishOptions
+    private let invite: @Sendable (Publisher) async throws -> Void
+    private let publisher = Mutex<Publisher?>(nil)
+
+    /// Creates external playback through a platform. `capture` is the player's. `pcast` has been started by the caller,
+    /// who keeps its ownership. `token` is an EdgeAuth token for publishing. `invite` makes the device view the stream
+    /// and returns when it does; its errors are thrown by ``Player/startExternalPlayback(_:)``.
+    public init(
+        of capture: PlaybackCapture, through pcast: PCast, token: String, options: PublishOptions = PublishOptions(),
+        invite: @escaping @Sendable (Publisher) async throws -> Void = { _ in }
+    ) {
+        (self.capture, self.pcast, self.token, self.options) = (capture, pcast, token, options)
+        self.invite = invite
+    }
+
+    /// The ID of the published stream; nil while there is none.
+    public var streamID: StreamID? { publisher.withLock { $0 }?.streamID }
+
+    /// Whether the published stream has ended, or none was published.
+    public var hasEnded: Bool { publisher.withLock { $0 }?.hasEnded ?? true }
+
+    /// Publishes the content and invites the device. Throws the error of the platform or of the invitation.
+    public func start(_ session: PlaybackSession) async throws {
+        let publisher = try await pcast.publish(
+            streamToken: token, mediaStream: session.subscribedStream ?? capture.mediaStream, options: options)
+        do {
+            try await invite(publisher)
+        } catch {
+            publisher.stop()
+            throw error
+        }
+        self.publisher.withLock { $0 = publisher }
+        capture.setAway(true)
+        // If the platform ends the stream, local playback resumes.
+        publisher.setPublisherEndedCallback {
+            [weak self, weak session] (_: Publisher, _: StreamEndedReason, _: String) in
+            guard let self, let player = session?.player else { return }
+            Task { await player.stopExternalPlayback(by: self) }
+        }
+    }
+
+    /// Stops publishing, and resumes local playback.
+    public func stop(_ session: PlaybackSession) async {
+        let publisher = publisher.withLock { publisher in
+            defer { publisher = nil }
+            return publisher
+        }
+        capture.setAway(false)
+        publisher?.stop()
+        _ = await publisher?.ended
+    }
+}

@@ -1,0 +1,111 @@
+import PCastCore
+
+/// Restores the distance of low-latency playback from the live edge after a stall. It plays at a slightly higher rate,
+/// or seeks if the distance is too great. It does nothing after a seek back or a pause.
+///
+/// The known edge advances in steps, with each update of the playlist. Therefore the least distance over an interval
+/// counts.
+struct LiveEdgeCatchUp {
+    /// An action.
+    enum Step: Equatable {
+        /// Continue without a change.
+        case goOn
+        /// Play at a rate.
+        case play(rate: Double)
+        /// Seek to the default distance from the edge.
+        case jump
+    }
+
+    /// The higher rate, which is hardly noticeable because the pitch does not change.
+    static let rate = 1.1
+    /// The interval over which the least distance is measured.
+    private static let interval = TimeSpan.seconds(2)
+
+    /// Whether playback is near the edge and the distance is controlled.
+    private(set) var isActive = false
+    /// Whether playback is at the higher rate.
+    private(set) var isFaster = false
+    /// The least distance in the current interval; nil at its beginning.
+    private var least: TimeSpan?
+    private var intervalEnd: Instant?
+    /// The additional distance that is accepted, because playback nearer to the edge has stalled.
+    private var slack = TimeSpan.zero
+
+    /// Begins at the start of playback. `lag` is the current distance behind the default position, and `holdBack` is
+    /// the default distance from the edge.
+    mutating func begin(behind lag: TimeSpan, holdBack: TimeSpan) {
+        isActive = lag <= holdBack * 2
+        (isFaster, slack) = (false, .zero)
+        look()
+    }
+
+    /// Returns to the normal rate, for example because of a stall. A stall at the higher rate increases the accepted
+    /// distance.
+    mutating func interrupt(holdBack: TimeSpan) {
+        if isFaster { slack = min(slack + holdBack / 2, holdBack * 4) }
+        isFaster = false
+        look()
+    }
+
+    /// Begins a new interval.
+    private mutating func look() { (least, intervalEnd) = (nil, nil) }
+
+    /// Returns the action for the current distance while the position advances.
+    mutating func step(behind lag: TimeSpan, holdBack: TimeSpan, at now: Instant) -> Step {
+        guard isActive else { return .goOn }
+        let lag = lag - slack
+        if isFaster {
+            guard lag <= holdBack / 16 else { return .goOn }
+            isFaster = false
+            look()
+            return .play(rate: 1)
+        }
+        least = min(least ?? lag, lag)
+        guard let end = intervalEnd else {
+            intervalEnd = now + Self.interval
+            return .goOn
+        }
+        guard now >= end, let least else { return .goOn }
+        look()
+        if least > holdBack * 2 { return .jump }
+        guard least > holdBack / 3 else { return .goOn }
+        isFaster = true
+        return .play(rate: Self.rate)
+    }
+}
+
+extension MediaPresentation {
+    /// Returns the distance behind the default position, and the default distance from the edge; nil for content that
+    /// is not live with low latency.
+    private func edge(at now: Instant) -> (lag: TimeSpan, holdBack: TimeSpan)? {
+        guard let overview, overview.isLowLatency, let holdBack = overview.liveEdge, let range = clock.seekableRange
+        else { return nil }
+        return (range.upperBound - clock.position(at: now), holdBack)
+    }
+
+    /// Begins to control the distance, at the start of playback.
+    mutating func beginCatchUp(at now: Instant) {
+        endCatchUp(at: now)
+        if let edge = edge(at: now) { edgeCatchUp.begin(behind: edge.lag, holdBack: edge.holdBack) }
+    }
+
+    /// Returns to the normal rate, at a stall or a seek.
+    mutating func endCatchUp(at now: Instant) {
+        guard let holdBack = overview?.liveEdge else { return }
+        if edgeCatchUp.isFaster { play(at: 1, now) }
+        edgeCatchUp.interrupt(holdBack: holdBack)
+    }
+
+    /// Carries out the action for the current distance.
+    mutating func catchUpWithEdge(at now: Instant) {
+        guard clock.isMoving, clock.playbackRate == 1 || edgeCatchUp.isFaster, let edge = edge(at: now) else { return }
+        switch edgeCatchUp.step(behind: edge.lag, holdBack: edge.holdBack, at: now) {
+        case .goOn: break
+        case .play(let rate): play(at: rate, now)
+        case .jump:
+            guard let range = clock.seekableRange else { return }
+            outputs.append(.interruptReader)
+            evict(to: range.upperBound, at: now)
+        }
+    }
+}

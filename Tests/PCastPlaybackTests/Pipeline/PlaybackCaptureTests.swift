@@ -1,0 +1,83 @@
+import PCastCodecs
+import PCastCore
+import PCastIO
+import PCastRendering
+import Synchronization
+import Testing
+
+@testable import PCastPlayback
+
+@Suite("An outlet that plays elsewhere")
+struct PlaybackOutletTests {
+    /// Keeps the frames that it shows, and may be delayed by a frame.
+    private final class Screen: RenderSurface {
+        let shown = Mutex<[VideoFrame]>([])
+        private let whileShowing: @Sendable (VideoFrame) -> Void
+
+        init(whileShowing: @escaping @Sendable (VideoFrame) -> Void = { _ in }) { self.whileShowing = whileShowing }
+
+        func show(_ frame: VideoFrame) {
+            whileShowing(frame)
+            shown.withLock { $0.append(frame) }
+        }
+
+        var arrangement: FrameArrangement {
+            get { FrameArrangement() }
+            set {}
+        }
+
+        var statistics: SurfaceStatistics { SurfaceStatistics() }
+
+        var events: AsyncStream<SurfaceEvent> { AsyncStream { $0.finish() } }
+
+        /// The luma of the last frame.
+        var last: UInt8? { shown.withLock { $0.last }.map { $0.planeY[0] } }
+    }
+
+    private static func frame(_ luma: UInt8) -> VideoFrame {
+        let frame = VideoFramePool().frame(
+            dimensions: Dimensions(width: 32, height: 16), captureTime: nil,
+            timestamp: MediaTime(ticks: 0, rate: .video))
+        for index in frame.memory.indices { frame.memory[index] = luma }
+        return frame
+    }
+
+    @Test("a cleared screen stays clear, because a frame that is being shown is completed before")
+    func inFlight() throws {
+        let capture = PlaybackCapture()
+        let isCleared = WakeSignal()
+        let workers = Mutex<[WorkerThread]>([])
+        let isFirst = Atomic(true)
+        let screen = Screen { frame in
+            // The first frame is being shown when another thread clears the screen.
+            guard frame.planeY[0] == 100, isFirst.exchange(false, ordering: .relaxed) else { return }
+            let worker = try? WorkerThread(name: "clear") {
+                capture.setAway(true)
+                isCleared.raise()
+            }
+            if let worker { workers.withLock { $0.append(worker) } }
+            // The other thread succeeds at once, or only after this frame was shown.
+            isCleared.wait(until: MonotonicClock.now() + .milliseconds(300))
+        }
+        capture.show(Self.frame(100), on: screen)
+        for worker in workers.withLock({ $0 }) { worker.join() }
+        #expect(screen.last == 16)
+        capture.show(Self.frame(120), on: screen)
+        #expect(screen.last == 16, "later frames are not shown")
+        capture.setAway(false)
+        #expect(screen.last == 120, "it is shown again when the other output has ended")
+    }
+
+    @Test("a graphic over a still frame is not shown on a cleared screen")
+    func graphic() throws {
+        let (capture, screen) = (PlaybackCapture(), Screen())
+        capture.show(Self.frame(90), on: screen)
+        capture.setAway(true)
+        #expect(screen.last == 16)
+        let count = screen.shown.withLock { $0.count }
+        capture.setAway(true)
+        #expect(screen.shown.withLock { $0.count } == count)
+        capture.setAway(false)
+        #expect(screen.last == 90)
+    }
+}

@@ -1,5 +1,5 @@
 /// An HLS playlist: a multivariant playlist or a media playlist (RFC 8216, section 4).
-public enum HLSPlaylist: Hashable, Sendable {
+package enum HLSPlaylist: Hashable, Sendable {
     /// A list of variant streams and renditions (RFC 8216, section 4.3.4).
     case multivariant(MultivariantPlaylist)
     /// A list of media segments (RFC 8216, section 4.3.3).
@@ -13,7 +13,7 @@ public enum HLSPlaylist: Hashable, Sendable {
     ///   - variables: The variables of the multivariant playlist that refers to this one (`EXT-X-DEFINE:IMPORT`).
     ///   - earlier: The last version of the media playlist, to which a delta update is applied; nil if there is none.
     /// - Throws: ``PlaylistError`` if the bytes are not a playlist or exceed one of the ``PlaylistLimits``.
-    public init(
+    package init(
         _ bytes: [UInt8], from uri: String = "", importing variables: [PlaylistVariable] = [],
         updating earlier: MediaPlaylist? = nil
     ) throws(PlaylistError) {
@@ -41,7 +41,7 @@ public enum HLSPlaylist: Hashable, Sendable {
     }
 
     /// The playlist as text, with its lines ended by a line feed.
-    public var text: String {
+    package var text: String {
         switch self {
         case .multivariant(let playlist): playlist.text
         case .media(let playlist): playlist.text

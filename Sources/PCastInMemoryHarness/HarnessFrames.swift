@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 internal import PCastNetworkEmulation
 
 /// Encoded frames with the sizes of a 720p30 publisher: 2.5 Mbit/s of video and 48 kbit/s of audio. The frames are
 /// valid for RTP payload formats, but not for decoders.
-public struct HarnessFrames {
+package struct HarnessFrames {
     private static let framesPerSecond: Int64 = 30
     private static let sequenceParameterSet: [UInt8] = [
         0x67, 0x42, 0xC0, 0x1F, 0xD9, 0x00, 0x50, 0x05, 0xBB, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00, 0x10, 0x00, 0x00,
@@ -19,7 +19,7 @@ public struct HarnessFrames {
     private let beginning: Instant
 
     /// Creates frames of which the first video and audio frames are due at `beginning`.
-    public init(at beginning: Instant) {
+    package init(at beginning: Instant) {
         var random = SeededGenerator(seed: 7)
         // No byte is zero, so that no start code occurs.
         func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 1...255, using: &random) } }
@@ -32,7 +32,7 @@ public struct HarnessFrames {
     }
 
     /// Returns the next video frame; nil if it is not due yet. The first one is always a key frame.
-    public mutating func nextVideo(isKeyFrame: Bool, at now: Instant) -> EncodedFrame? {
+    package mutating func nextVideo(isKeyFrame: Bool, at now: Instant) -> EncodedFrame? {
         let time = MediaTime(ticks: frames * 90_000 / Self.framesPerSecond, rate: .video)
         guard beginning + time.span <= now else { return nil }
         let isKeyFrame = isKeyFrame || frames == 0
@@ -43,7 +43,7 @@ public struct HarnessFrames {
     }
 
     /// Returns the next audio frame of 20 ms; nil if it is not due yet.
-    public mutating func nextAudio(at now: Instant) -> EncodedFrame? {
+    package mutating func nextAudio(at now: Instant) -> EncodedFrame? {
         let time = MediaTime(ticks: audioFrames * 960, rate: .opus)
         guard beginning + time.span <= now else { return nil }
         audioFrames += 1

@@ -1,18 +1,18 @@
-public import PCastCore
-public import PCastWebRTC
+package import PCastCore
+package import PCastWebRTC
 
 /// A client of the SFU in the same memory.
-public final class HarnessPeer {
+package final class HarnessPeer {
     /// The connection to the SFU.
-    public var connection: PeerConnection
+    package var connection: PeerConnection
     /// The local address of the peer.
-    public let address: TransportAddress
+    package let address: TransportAddress
     /// Whether the connection is established.
-    public private(set) var isConnected = false
+    package private(set) var isConnected = false
     /// Whether the SFU requested a key frame. The caller resets it.
-    public var wantsKeyFrame = false
+    package var wantsKeyFrame = false
     /// The event that ended the connection; nil before.
-    public private(set) var end: PeerConnection.Event?
+    package private(set) var end: PeerConnection.Event?
 
     init(_ connection: consuming PeerConnection, address: TransportAddress) {
         self.connection = connection
@@ -20,7 +20,7 @@ public final class HarnessPeer {
     }
 
     /// Processes all pending events of the connection.
-    public func followEvents() {
+    package func followEvents() {
         while let event = connection.pollEvent() {
             switch event {
             case .connected: isConnected = true

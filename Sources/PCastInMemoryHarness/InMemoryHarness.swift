@@ -1,17 +1,17 @@
-public import PCastCore
+package import PCastCore
 internal import PCastNetworkEmulation
-public import PCastSFU
-public import PCastWebRTC
+package import PCastSFU
+package import PCastWebRTC
 
 /// An SFU and its peers in the memory of one thread with virtual time. Connectivity checks, DTLS handshakes and SRTP
 /// keys are real. Only sockets are missing: the caller transfers the datagrams.
-public struct InMemoryHarness: Sendable {
+package struct InMemoryHarness: Sendable {
     /// The duration of a step of the virtual time.
-    public static let step = TimeSpan.milliseconds(1)
+    package static let step = TimeSpan.milliseconds(1)
     /// The virtual time at the beginning.
-    public static let beginning = Instant(nanoseconds: 1_000_000_000_000)
+    package static let beginning = Instant(nanoseconds: 1_000_000_000_000)
     /// The address of the SFU.
-    public static let relayAddress = TransportAddress(ip: IPAddress(v4: 0x0A00_0001), port: 8189)
+    package static let relayAddress = TransportAddress(ip: IPAddress(v4: 0x0A00_0001), port: 8189)
 
     private let certificate: DTLSCertificate
     private let clock: WallClockReference
@@ -19,14 +19,14 @@ public struct InMemoryHarness: Sendable {
     /// Creates a harness with one certificate for all peers.
     ///
     /// - Throws: An error if the certificate cannot be generated.
-    public init() throws {
+    package init() throws {
         let wallTime = WallTime(millisecondsSinceEpoch: 1_800_000_000_000)
         clock = WallClockReference(instant: Self.beginning, wallTime: wallTime)
         certificate = try DTLSCertificate.generate(at: wallTime)
     }
 
     /// Returns a new SFU with a fixed random seed.
-    public func sfu() -> SFU {
+    package func sfu() -> SFU {
         SFU(
             configuration: SFUConfiguration(
                 certificate: certificate, advertised: [Self.relayAddress], offersTCP: false, clock: clock),
@@ -34,7 +34,7 @@ public struct InMemoryHarness: Sendable {
     }
 
     /// Returns a new peer whose address is derived from its number, from 0 to 65,535.
-    public func peer(_ number: Int, _ purpose: PeerConnection.Purpose) -> HarnessPeer {
+    package func peer(_ number: Int, _ purpose: PeerConnection.Purpose) -> HarnessPeer {
         var generator = SeededGenerator(seed: UInt64(number))
         let address = TransportAddress(ip: IPAddress(v4: 0x0A01_0000 + UInt32(number)), port: 5_000)
         let configuration = PeerConnection.Configuration(
@@ -43,5 +43,5 @@ public struct InMemoryHarness: Sendable {
     }
 
     /// Returns the number of the peer that has an address.
-    public static func number(of address: TransportAddress) -> Int { Int((address.ip.v4 ?? 0) & 0xFFFF) }
+    package static func number(of address: TransportAddress) -> Int { Int((address.ip.v4 ?? 0) & 0xFFFF) }
 }

@@ -1,10 +1,10 @@
-public import PCastCore
+package import PCastCore
 
 /// A network address translator (NAT) that maps each inner address to an outer one.
 ///
 /// A rebinding removes all mappings and then creates others. Packets to the former outer addresses do not arrive any
 /// more.
-public struct AddressTranslation: Sendable {
+package struct AddressTranslation: Sendable {
     private let outside: IPAddress
     private var nextPort: UInt16
     private var outward: [TransportAddress: TransportAddress] = [:]
@@ -12,13 +12,13 @@ public struct AddressTranslation: Sendable {
 
     /// Creates a translator whose outer addresses have the IP address `outside`, and ports that count up from
     /// `firstPort`.
-    public init(outside: IPAddress, firstPort: UInt16 = 40_000) {
+    package init(outside: IPAddress, firstPort: UInt16 = 40_000) {
         self.outside = outside
         nextPort = firstPort
     }
 
     /// Returns the outer address of an inner one. Creates the mapping if there is none.
-    public mutating func translate(_ inner: TransportAddress) -> TransportAddress {
+    package mutating func translate(_ inner: TransportAddress) -> TransportAddress {
         if let outer = outward[inner] { return outer }
         let outer = TransportAddress(ip: outside, port: nextPort)
         nextPort = nextPort == .max ? 1_024 : nextPort + 1
@@ -28,10 +28,10 @@ public struct AddressTranslation: Sendable {
     }
 
     /// Returns the inner address of an outer one; nil if no mapping exists any more.
-    public func inner(of outer: TransportAddress) -> TransportAddress? { inward[outer] }
+    package func inner(of outer: TransportAddress) -> TransportAddress? { inward[outer] }
 
     /// Removes all mappings.
-    public mutating func rebind() {
+    package mutating func rebind() {
         outward.removeAll()
         inward.removeAll()
     }

@@ -1,32 +1,32 @@
-public import PCastCore
+package import PCastCore
 
 /// The conditions of one direction of a link, applied to each packet in this order: size, queue, rate, loss,
 /// duplication, delay.
-public struct LinkConditions: Hashable, Sendable {
+package struct LinkConditions: Hashable, Sendable {
     /// The delay between the end of the queue and arrival.
-    public var delay: TimeSpan
+    package var delay: TimeSpan
     /// The maximum of the random delay that is added, which is evenly distributed.
-    public var jitter: TimeSpan
+    package var jitter: TimeSpan
     /// Whether the jitter may reorder packets. Otherwise a late packet delays those after it.
-    public var reorders: Bool
+    package var reorders: Bool
     /// The model of packet loss.
-    public var loss: Loss
+    package var loss: Loss
     /// The rate of packets that arrive twice, from 0 to 1.
-    public var duplication: Double
+    package var duplication: Double
     /// The bit rate of the link; nil for a link without a queue.
-    public var rate: Bitrate?
+    package var rate: Bitrate?
     /// The limit of the queue.
-    public var queue: QueueLimit
+    package var queue: QueueLimit
     /// The periodic stall of the link; nil if there is none.
-    public var stall: Stall?
+    package var stall: Stall?
     /// Whether sent packets are dropped. Packets that are queued or in flight still arrive.
-    public var isDown: Bool
+    package var isDown: Bool
     /// The maximum size of a packet in bytes including its IP header. Larger ones are dropped without a message. Nil
     /// for no limit.
-    public var maximumPacketSize: Int?
+    package var maximumPacketSize: Int?
 
     /// Creates conditions. The default values describe a perfect link.
-    public init(
+    package init(
         delay: TimeSpan = .zero, jitter: TimeSpan = .zero, reorders: Bool = true, loss: Loss = .none,
         duplication: Double = 0, rate: Bitrate? = nil, queue: QueueLimit = .span(.milliseconds(200)),
         stall: Stall? = nil, isDown: Bool = false, maximumPacketSize: Int? = nil
@@ -44,5 +44,5 @@ public struct LinkConditions: Hashable, Sendable {
     }
 
     /// A link without loss, delay and limits.
-    public static let perfect = LinkConditions()
+    package static let perfect = LinkConditions()
 }

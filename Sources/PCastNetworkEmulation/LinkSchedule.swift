@@ -1,26 +1,26 @@
-public import PCastCore
+package import PCastCore
 
 /// The conditions of a link over time, such as 4, then 0.8, then 4 Mbit/s.
-public struct LinkSchedule: Hashable, Sendable {
+package struct LinkSchedule: Hashable, Sendable {
     /// A change of the conditions.
-    public struct Change: Hashable, Sendable {
+    package struct Change: Hashable, Sendable {
         /// The time since the creation of the link.
-        public let age: TimeSpan
+        package let age: TimeSpan
         /// The conditions from that time.
-        public let conditions: LinkConditions
+        package let conditions: LinkConditions
     }
 
     /// The conditions at the beginning.
-    public let initial: LinkConditions
+    package let initial: LinkConditions
     /// The changes in the order of time.
-    public private(set) var changes: [Change] = []
+    package private(set) var changes: [Change] = []
 
     /// Creates a schedule without changes.
-    public init(_ initial: LinkConditions) { self.initial = initial }
+    package init(_ initial: LinkConditions) { self.initial = initial }
 
     /// Returns this schedule with one more change, which modifies the conditions that are valid just before. Traps if
     /// `age` is before the last change.
-    public func changed(at age: TimeSpan, _ change: (inout LinkConditions) -> Void) -> LinkSchedule {
+    package func changed(at age: TimeSpan, _ change: (inout LinkConditions) -> Void) -> LinkSchedule {
         precondition(age >= changes.last?.age ?? .zero)
         var conditions = changes.last?.conditions ?? initial
         change(&conditions)

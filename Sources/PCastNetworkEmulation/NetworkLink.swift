@@ -1,10 +1,10 @@
-public import PCastCore
+package import PCastCore
 
 /// One direction of a network link as a value. Sent packets arrive according to the link's conditions.
 ///
 /// The result is deterministic: the same packets at the same instants with the same random seed have the same result.
 /// Several senders of one link share its queue.
-public struct NetworkLink<Packet> {
+package struct NetworkLink<Packet> {
     fileprivate struct Entry {
         let packet: Packet
         let size: Int
@@ -16,7 +16,7 @@ public struct NetworkLink<Packet> {
     private static var maximumPackets: Int { 16_384 }
 
     /// The current conditions. Setting them ends the schedule.
-    public var conditions: LinkConditions {
+    package var conditions: LinkConditions {
         get { current }
         set {
             current = newValue
@@ -25,7 +25,7 @@ public struct NetworkLink<Packet> {
     }
 
     /// The counters of the link.
-    public private(set) var statistics = LinkStatistics()
+    package private(set) var statistics = LinkStatistics()
 
     private var current: LinkConditions
     private var changes: ArraySlice<LinkSchedule.Change>
@@ -48,7 +48,7 @@ public struct NetworkLink<Packet> {
     private var longestWait = TimeSpan.zero
 
     /// Creates a link whose conditions follow a schedule that begins now.
-    public init(_ schedule: LinkSchedule, seed: UInt64, at now: Instant) {
+    package init(_ schedule: LinkSchedule, seed: UInt64, at now: Instant) {
         current = schedule.initial
         changes = schedule.changes[...]
         beginning = now
@@ -59,15 +59,15 @@ public struct NetworkLink<Packet> {
     }
 
     /// Creates a link with constant conditions.
-    public init(_ conditions: LinkConditions, seed: UInt64, at now: Instant) {
+    package init(_ conditions: LinkConditions, seed: UInt64, at now: Instant) {
         self.init(LinkSchedule(conditions), seed: seed, at: now)
     }
 
     /// The number of bytes in the queue.
-    public var backlog: Int { queuedBytes }
+    package var backlog: Int { queuedBytes }
 
     /// Returns the longest queuing delay of a packet since the last call, and resets it.
-    public mutating func takeLongestWait() -> TimeSpan {
+    package mutating func takeLongestWait() -> TimeSpan {
         defer { longestWait = .zero }
         return longestWait
     }
@@ -76,7 +76,7 @@ public struct NetworkLink<Packet> {
 
     /// Returns whether the queue accepts a packet of this size in bytes. A reliable sender waits until it does, like
     /// TCP.
-    public func hasSpace(for size: Int) -> Bool {
+    package func hasSpace(for size: Int) -> Bool {
         guard queue.count - first < Self.maximumPackets, line.count < Self.maximumPackets else { return false }
         // A queue accepts at least one packet of any size.
         guard queuedBytes > 0, let limit = current.queue.bytes(at: current.rate) else { return true }
@@ -87,7 +87,7 @@ public struct NetworkLink<Packet> {
     ///
     /// Reliable packets are segments of a connection that the link does not emulate itself. They are never lost,
     /// duplicated, reordered or rejected, and wait while the link is down.
-    public mutating func send(_ packet: Packet, size: Int, isReliable: Bool = false, at now: Instant) {
+    package mutating func send(_ packet: Packet, size: Int, isReliable: Bool = false, at now: Instant) {
         advance(to: now)
         statistics.sent += 1
         statistics.largestPacket = max(statistics.largestPacket, size)
@@ -105,7 +105,7 @@ public struct NetworkLink<Packet> {
     // MARK: Receiving
 
     /// Returns the next packet that has arrived; nil if there is none.
-    public mutating func receive(at now: Instant) -> Packet? {
+    package mutating func receive(at now: Instant) -> Packet? {
         advance(to: now)
         guard let (packet, size) = line.pop(until: now) else { return nil }
         statistics.delivered += 1
@@ -114,7 +114,7 @@ public struct NetworkLink<Packet> {
     }
 
     /// The time at which `receive` must be called next; nil if no packet is queued or in flight.
-    public var deadline: Instant? {
+    package var deadline: Instant? {
         let next = Instant.earlier(line.next, departure ?? nextStart)
         guard first < queue.count else { return next }
         return Instant.earlier(next, changes.first.map { beginning + $0.age })

@@ -1,7 +1,7 @@
-public import PCastCore
+package import PCastCore
 
 /// The limit of a link's queue. Packets that exceed it are dropped (drop-tail).
-public enum QueueLimit: Hashable, Sendable {
+package enum QueueLimit: Hashable, Sendable {
     case bytes(Int)
     /// The number of bytes that the link carries in this time.
     case span(TimeSpan)

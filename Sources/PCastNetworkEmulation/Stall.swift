@@ -1,13 +1,13 @@
-public import PCastCore
+package import PCastCore
 
 /// A periodic stall: no packet leaves the link during the last `span` of each `period`. The packets queue and then
 /// leave at once, as on a radio channel that other stations occupy.
-public struct Stall: Hashable, Sendable {
+package struct Stall: Hashable, Sendable {
     /// The duration of a stall, and the time from the end of one stall to the end of the next.
-    public let span, period: TimeSpan
+    package let span, period: TimeSpan
 
     /// Creates a stall. Traps if `span` is negative or not less than `period`.
-    public init(_ span: TimeSpan, each period: TimeSpan) {
+    package init(_ span: TimeSpan, each period: TimeSpan) {
         precondition(span >= .zero && span < period)
         self.span = span
         self.period = period

@@ -1,13 +1,13 @@
-public import Logging
+package import Logging
 
 /// A log handler that escapes control characters, such as `\n` or `\u{1B}`, before it forwards a line to another
 /// handler. Text from peers can then neither begin a new line nor control a terminal. Long text is truncated to 2,048
 /// characters.
-public struct EscapingLogHandler: LogHandler {
+package struct EscapingLogHandler: LogHandler {
     private var base: any LogHandler
 
     /// Creates a handler that escapes control characters and forwards records to another handler.
-    public init(_ base: any LogHandler) {
+    package init(_ base: any LogHandler) {
         self.base = base
         metadata = base.metadata
         // Handlers without providers complain when one is set.
@@ -15,25 +15,25 @@ public struct EscapingLogHandler: LogHandler {
     }
 
     /// Returns a logger with the same label and output that escapes control characters.
-    public static func logger(_ logger: Logger) -> Logger {
+    package static func logger(_ logger: Logger) -> Logger {
         if logger.handler is EscapingLogHandler { return logger }
         return Logger(label: logger.label) { _ in EscapingLogHandler(logger.handler) }
     }
 
     /// The level of the underlying handler.
-    public var logLevel: Logger.Level {
+    package var logLevel: Logger.Level {
         get { base.logLevel }
         set { base.logLevel = newValue }
     }
 
     /// The metadata of the underlying handler.
-    public var metadata: Logger.Metadata {
+    package var metadata: Logger.Metadata {
         get { base.metadata }
         set { base.metadata = newValue.mapValues { Self.escaped($0) } }
     }
 
     /// The metadata provider of the underlying handler.
-    public var metadataProvider: Logger.MetadataProvider? {
+    package var metadataProvider: Logger.MetadataProvider? {
         get { base.metadataProvider }
         set {
             base.metadataProvider = newValue.map { provider in
@@ -43,13 +43,13 @@ public struct EscapingLogHandler: LogHandler {
     }
 
     /// A value of the underlying handler's metadata; nil if there is none.
-    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { base[metadataKey: key] }
         set { base[metadataKey: key] = newValue.map { Self.escaped($0) } }
     }
 
     /// Escapes the message and the metadata of an event, and forwards it.
-    public func log(event: LogEvent) {
+    package func log(event: LogEvent) {
         var event = event
         event.message = Logger.Message(stringLiteral: Self.escaped("\(event.message)"))
         event.metadata = event.metadata?.mapValues { Self.escaped($0) }

@@ -4,7 +4,7 @@ import Synchronization
 /// The cookies of a client (RFC 6265), which end with it.
 ///
 /// At most 128 cookies of at most 4 KiB are stored. A new one replaces the oldest.
-public final class HTTPCookies: Sendable {
+package final class HTTPCookies: Sendable {
     private struct Cookie {
         var name: String
         var value: String
@@ -22,7 +22,7 @@ public final class HTTPCookies: Sendable {
     private static let sizeLimit = 4_096
 
     /// Creates an empty store.
-    public init() {}
+    package init() {}
 
     /// Stores the cookies of the `Set-Cookie` fields in a response from an address.
     func take(_ fields: [String], from address: WebAddress) {

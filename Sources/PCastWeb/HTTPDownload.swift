@@ -7,23 +7,23 @@ import PCastCore
 import Synchronization
 
 /// A streaming download of a large HTTP response.
-public struct HTTPDownload: Sendable {
+package struct HTTPDownload: Sendable {
     /// The status and fields of a response.
-    public struct Head: Hashable, Sendable {
+    package struct Head: Hashable, Sendable {
         /// The status code (RFC 9110, section 15).
-        public var status: Int
+        package var status: Int
         /// The URI of the response after redirections.
-        public var uri: String
+        package var uri: String
         /// The length of the content in bytes; nil if the server does not report it.
-        public var length: Int64?
+        package var length: Int64?
         /// The delay of `Retry-After` in seconds; nil if absent or a date (RFC 9110, section 10.2.3).
-        public var retryAfter: Int?
+        package var retryAfter: Int?
         /// The media type of `Content-Type` in lower case without parameters; nil if absent.
-        public var contentType: String?
+        package var contentType: String?
     }
 
     /// The reason why a download failed.
-    public enum Failure: Error, Hashable, Sendable {
+    package enum Failure: Error, Hashable, Sendable {
         case invalidURI
         /// The server does not respond, or the connection broke.
         case unreachable(reason: String)
@@ -64,7 +64,7 @@ public struct HTTPDownload: Sendable {
     ///     wanted.
     /// - Returns: The head of the final response.
     /// - Throws: ``Failure``.
-    public static func get(
+    package static func get(
         _ uri: String, range: (offset: Int64, length: Int64?)? = nil, limit: Int64, timeout: Duration,
         cookies: HTTPCookies? = nil, take: @escaping @Sendable (Head, [UInt8]) async -> Bool
     ) async throws(Failure) -> Head {

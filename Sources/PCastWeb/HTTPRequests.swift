@@ -4,28 +4,28 @@ import NIOHTTP1
 import NIOSSL
 
 /// The response of an HTTP server.
-public struct HTTPResult: Sendable {
+package struct HTTPResult: Sendable {
     /// The status code (RFC 9110, section 15).
-    public let status: Int
+    package let status: Int
 
     /// The content; empty if it was not read.
-    public let body: [UInt8]
+    package let body: [UInt8]
 
     /// The delay of `Retry-After` in seconds; nil if absent or a date (RFC 9110, section 10.2.3).
-    public let retryAfter: Int?
+    package let retryAfter: Int?
 }
 
 /// Functions that send single HTTP requests.
-public enum HTTPRequests {
+package enum HTTPRequests {
     /// The maximum size of a response's content in bytes.
-    public static let maximumAnswerSize = 4 * 1024 * 1024
+    package static let maximumAnswerSize = 4 * 1024 * 1024
 
     /// Sends a request to an IP address that was resolved and checked before, so that a changed name cannot redirect it
     /// to another address. Neither redirections nor proxies are used, and the content of the response is not read.
     /// `address` is an IP address (IPv6 without brackets), and `limit` covers the whole exchange.
     ///
     /// - Throws: ``WebError``, or `CancellationError`.
-    public static func send(
+    package static func send(
         _ method: String, _ uri: String, at address: String, headers: [(name: String, value: String)], body: [UInt8],
         within limit: Duration
     ) async throws -> HTTPResult {
@@ -60,7 +60,7 @@ public enum HTTPRequests {
     /// Sends a request and returns the response with its content. The timeout is 15 seconds.
     ///
     /// - Throws: ``WebError``, or `CancellationError`.
-    public static func send(
+    package static func send(
         _ method: String, _ uri: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil
     ) async throws -> HTTPResult {
         try await send(method, uri, headers, body, by: client, timeout: .seconds(15), readsBody: true)

@@ -1,13 +1,13 @@
-public import NIOCore
+package import NIOCore
 import NIOWebSocket
 
 /// A text that a server sends on many WebSockets. It is encoded once as a frame whose bytes all connections share, so
 /// that each transmission needs only one system call.
-public struct SharedText: Sendable {
+package struct SharedText: Sendable {
     let frame: ByteBuffer
 
     /// Creates a text from UTF-8.
-    public init(_ bytes: [UInt8]) {
+    package init(_ bytes: [UInt8]) {
         // A final text frame without a mask (RFC 6455, section 5.2).
         var frame = ByteBuffer()
         frame.reserveCapacity(minimumWritableBytes: bytes.count + 10)
@@ -26,17 +26,17 @@ public struct SharedText: Sendable {
     }
 
     /// The size of the frame in bytes.
-    public var byteCount: Int { frame.readableBytes }
+    package var byteCount: Int { frame.readableBytes }
 }
 
 extension WebSocketConnection {
     /// The event loop of the connection. A caller that posts to many connections should do so on their loops.
-    public var eventLoop: any EventLoop { channel.eventLoop }
+    package var eventLoop: any EventLoop { channel.eventLoop }
 
     /// Sends a text after those that were posted before. Only servers may use it, because the frame is not masked.
     /// `completion` is called on the connection's event loop with true when the kernel has accepted all bytes, or with
     /// false if the connection is broken.
-    public func post(_ text: SharedText, completion: @escaping @Sendable (Bool) -> Void) {
+    package func post(_ text: SharedText, completion: @escaping @Sendable (Bool) -> Void) {
         let loop = channel.eventLoop
         guard loop.inEventLoop else { return loop.execute { post(text, completion: completion) } }
         // The text is encoded already, so it is inserted after the frame encoder.
@@ -51,13 +51,13 @@ extension WebSocketConnection {
     }
 
     /// Sends a ping without waiting for its transmission. The client responds with a pong.
-    public func postPing() {
+    package func postPing() {
         channel.writeAndFlush(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer()), promise: nil)
     }
 
     /// Sends a close frame after the posted texts and closes the connection. Only servers may use it. `status` is the
     /// one of ``close(status:reason:)``.
-    public func postClose(status: UInt16) {
+    package func postClose(status: UInt16) {
         let frame = WebSocketFrame(fin: true, opcode: .connectionClose, data: ByteBuffer(integer: status))
         let channel = channel
         channel.writeAndFlush(frame).whenComplete { _ in channel.close(promise: nil) }

@@ -1,18 +1,18 @@
 /// The components of an `http`, `https`, `ws` or `wss` URI (RFC 3986, section 3).
-public struct WebAddress: Sendable, Hashable {
+package struct WebAddress: Sendable, Hashable {
     /// Whether the scheme uses TLS.
-    public var isSecure: Bool
+    package var isSecure: Bool
     /// The name or IP address, IPv6 without brackets.
-    public var host: String
+    package var host: String
     /// The port; 80 or 443 if the URI has none.
-    public var port: Int
+    package var port: Int
     /// The path with the query, beginning with `/`, without the fragment.
-    public var path: String
+    package var path: String
 
     /// Parses a URI.
     ///
     /// - Throws: ``WebError/invalidURI(_:)``.
-    public init(_ uri: String) throws(WebError) {
+    package init(_ uri: String) throws(WebError) {
         // Control characters and spaces are refused, because they could end the line of a header field.
         guard uri.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }), let separator = uri.firstRange(of: "://") else {
             throw .invalidURI(uri)
@@ -74,5 +74,5 @@ public struct WebAddress: Sendable, Hashable {
     var authority: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 
     /// The scheme, host and port without a path, such as `http://127.0.0.1:8080`.
-    public var origin: String { "\(isSecure ? "https" : "http")://\(authority)" }
+    package var origin: String { "\(isSecure ? "https" : "http")://\(authority)" }
 }

@@ -1,5 +1,5 @@
 /// An error between a web client and a server. Its text says what to do.
-public enum WebError: Error, Sendable, CustomStringConvertible {
+package enum WebError: Error, Sendable, CustomStringConvertible {
     /// The URI is invalid or its scheme is not supported.
     case invalidURI(String)
 
@@ -22,7 +22,7 @@ public enum WebError: Error, Sendable, CustomStringConvertible {
     case certificate(String)
 
     /// Whether the host responded that no program listens on the port.
-    public var isRefusedConnection: Bool {
+    package var isRefusedConnection: Bool {
         if case .unreachable(_, Self.refused) = self { true } else { false }
     }
 
@@ -37,7 +37,7 @@ public enum WebError: Error, Sendable, CustomStringConvertible {
     }
 
     /// The error and its remedy in English.
-    public var description: String {
+    package var description: String {
         switch self {
         case .invalidURI(let uri):
             "“\(uri)” is not a platform URI: write http://HOST:PORT or https://HOST"

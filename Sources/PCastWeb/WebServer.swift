@@ -1,37 +1,37 @@
 import Glibc
-public import Hummingbird
+package import Hummingbird
 import HummingbirdCore
-public import Logging
+package import Logging
 import NIOCore
 import NIOPosix
 import NIOSSL
 import ServiceLifecycle
 
 /// A web server with HTTP routes and one path that opens WebSockets.
-public struct WebServer: Sendable {
+package struct WebServer: Sendable {
     /// The address to listen on.
-    public struct Binding: Sendable {
+    package struct Binding: Sendable {
         /// The host name or IP address.
-        public var host: String
+        package var host: String
         /// The port; 0 selects a free one.
-        public var port: Int
+        package var port: Int
 
         /// Creates an address.
-        public init(host: String, port: Int) {
+        package init(host: String, port: Int) {
             self.host = host
             self.port = port
         }
     }
 
     /// The TLS certificate, and the server of connections inside TLS that carry another protocol than HTTP.
-    public struct Security: Sendable {
+    package struct Security: Sendable {
         /// The certificate of the server.
-        public var certificate: TLSCertificate
+        package var certificate: TLSCertificate
         /// The server of other protocols; nil for none.
-        public var tunnels: TunnelServer?
+        package var tunnels: TunnelServer?
 
         /// Creates a configuration for TLS.
-        public init(_ certificate: TLSCertificate, tunnels: TunnelServer? = nil) {
+        package init(_ certificate: TLSCertificate, tunnels: TunnelServer? = nil) {
             self.certificate = certificate
             self.tunnels = tunnels
         }
@@ -52,7 +52,7 @@ public struct WebServer: Sendable {
     /// such as `/ws`, opens WebSockets, and so do other paths for which `opensWebSocket` returns true;
     /// ``WebSocketConnection/Request/uri`` contains the actual path. `webSocket` runs for the duration of a connection,
     /// which is closed when it returns.
-    public init(
+    package init(
         binding: Binding, security: Security? = nil, gate: (any ConnectionFilter)? = nil,
         router: Router<WebRequestContext>, webSocketPath: String,
         opensWebSocket: @escaping @Sendable (String) -> Bool = { _ in false }, logger: Logger,
@@ -75,7 +75,7 @@ public struct WebServer: Sendable {
     /// `onListening` is called once with the port.
     ///
     /// - Throws: ``WebError/addressInUse(host:port:)``, or an error of the socket.
-    public func run(onListening: @escaping @Sendable (Int) async -> Void) async throws {
+    package func run(onListening: @escaping @Sendable (Int) async -> Void) async throws {
         let service = security.map { secure($0, onListening) } ?? plain(onListening)
         var configuration = ServiceGroupConfiguration(
             services: [service], gracefulShutdownSignals: [], logger: logger)

@@ -4,44 +4,44 @@ import Logging
 import NIOCore
 
 /// A small web site with documents and WebSockets below one path, for programs that need no router.
-public struct WebSite: Sendable {
+package struct WebSite: Sendable {
     /// A request for a document.
-    public struct Request: Sendable {
+    package struct Request: Sendable {
         /// The HTTP method.
-        public let method: String
+        package let method: String
         /// The path as received, beginning with `/`.
-        public let path: String
+        package let path: String
         /// The `Host` field as received; nil if absent.
-        public let host: String?
+        package let host: String?
         /// The origin of the page that sends the request (`Origin` field); nil if absent.
-        public let origin: String?
+        package let origin: String?
         /// The `Authorization` field; nil if absent.
-        public let authorization: String?
+        package let authorization: String?
         /// The content of at most ``bodyLimit`` bytes; nil if it is larger.
-        public let body: [UInt8]?
+        package let body: [UInt8]?
 
         /// The maximum size of the content in bytes.
-        public static let bodyLimit = 16 * 1_024
+        package static let bodyLimit = 16 * 1_024
     }
 
     /// A response.
-    public struct SiteResponse: Sendable {
+    package struct SiteResponse: Sendable {
         /// The HTTP status.
-        public var status: Int
+        package var status: Int
         /// The media type of the content; nil if there is none.
-        public var type: String?
+        package var type: String?
         /// The additional header fields.
-        public var headers: [String: String]
+        package var headers: [String: String]
         /// The content.
-        public var body: [UInt8]
+        package var body: [UInt8]
 
         /// Creates a response.
-        public init(_ status: Int = 200, type: String? = nil, headers: [String: String] = [:], body: [UInt8] = []) {
+        package init(_ status: Int = 200, type: String? = nil, headers: [String: String] = [:], body: [UInt8] = []) {
             (self.status, self.type, self.headers, self.body) = (status, type, headers, body)
         }
 
         /// Returns a response with plain text.
-        public static func text(_ status: Int, _ text: String) -> SiteResponse {
+        package static func text(_ status: Int, _ text: String) -> SiteResponse {
             SiteResponse(status, type: "text/plain; charset=utf-8", body: Array(text.utf8))
         }
     }
@@ -53,7 +53,7 @@ public struct WebSite: Sendable {
     /// If `webSocketPath` ends in `/`, WebSockets may be opened at all paths below it. `label` is the label of the log.
     /// `answer` responds to all requests for documents. `webSocket` runs for the duration of a connection, which is
     /// closed when it returns.
-    public init(
+    package init(
         binding: WebServer.Binding, webSocketPath: String, label: String,
         answer: @escaping @Sendable (Request) async -> SiteResponse,
         webSocket: @escaping @Sendable (WebSocketConnection) async throws -> Void
@@ -69,7 +69,7 @@ public struct WebSite: Sendable {
     /// Serves until the task is cancelled. `onListening` is called once with the port.
     ///
     /// - Throws: ``WebError/addressInUse(host:port:)``, or an error of the socket.
-    public func run(onListening: @escaping @Sendable (Int) async -> Void) async throws {
+    package func run(onListening: @escaping @Sendable (Int) async -> Void) async throws {
         try await server.run(onListening: onListening)
     }
 }

@@ -5,9 +5,9 @@ import NIOSSL
 import NIOWebSocket
 
 /// A client that opens WebSockets.
-public struct WebSocketClient: Sendable {
+package struct WebSocketClient: Sendable {
     /// Creates a client.
-    public init() {}
+    package init() {}
 
     /// Opens a WebSocket, runs `body` with it, and closes it when `body` returns or throws.
     ///
@@ -15,7 +15,7 @@ public struct WebSocketClient: Sendable {
     /// token that must not occur in a URI.
     ///
     /// - Throws: ``WebError``, `CancellationError`, or an error of `body`.
-    public func connect(
+    package func connect(
         to uri: String, headers: [(name: String, value: String)] = [],
         _ body: @Sendable (WebSocketConnection) async throws -> Void
     ) async throws {

@@ -1,4 +1,4 @@
-public import NIOCore
+package import NIOCore
 import NIOWebSocket
 import ServiceLifecycle
 import Synchronization
@@ -7,14 +7,14 @@ import Synchronization
 ///
 /// Pings are answered automatically, and fragments are reassembled. A message of more than ``messageSizeLimit`` bytes
 /// closes the connection with status 1009 (RFC 6455, section 7.4.1).
-public struct WebSocketConnection: Sendable {
+package struct WebSocketConnection: Sendable {
     /// Pings and pongs that are not admitted, until the connection is closed.
-    public static let maximumExcess = 1_024
+    package static let maximumExcess = 1_024
     /// RFC 6455, section 7.4.1.
     private static let policyViolation: UInt16 = 1_008
 
     /// The maximum size of a received message in bytes.
-    public static let messageSizeLimit = 256 * 1024
+    package static let messageSizeLimit = 256 * 1024
 
     typealias Wrapped = NIOAsyncChannel<WebSocketFrame, WebSocketFrame>
 
@@ -34,23 +34,23 @@ public struct WebSocketConnection: Sendable {
     }
 
     /// The HTTP request that opened the WebSocket.
-    public struct Request: Sendable {
+    package struct Request: Sendable {
         /// The `Host` field as received; nil if absent.
-        public let host: String?
+        package let host: String?
         /// The origin of the page that opened the WebSocket; nil if the client is not a browser (RFC 6455, section
         /// 10.2).
-        public let origin: String?
+        package let origin: String?
         /// The path with the query as received.
-        public let uri: String
+        package let uri: String
         /// Returns the values of the header fields with a name, in order.
-        public let fields: @Sendable (String) -> [String]
+        package let fields: @Sendable (String) -> [String]
     }
 
     /// The request that opened the WebSocket; nil on the client's side.
-    public let request: Request?
+    package let request: Request?
 
     /// The address of the peer; nil if the connection is closed.
-    public var remoteAddress: SocketAddress? { channel.remoteAddress }
+    package var remoteAddress: SocketAddress? { channel.remoteAddress }
 
     /// Runs `body` with the connection, and closes it when `body` returns or throws.
     static func run(
@@ -71,7 +71,7 @@ public struct WebSocketConnection: Sendable {
     /// when the server stops, and must close the connection. If it is nil, the connection is closed with status 1001.
     ///
     /// - Throws: An error of `body` or of the connection.
-    public func forEachMessage(
+    package func forEachMessage(
         _ body: @Sendable (WebSocketMessage) async throws -> Void,
         admitsControl: (@Sendable () async -> Bool)? = nil, onActivity: @Sendable () async -> Void = {},
         onServerEnding: (@Sendable () async -> Void)? = nil
@@ -121,7 +121,7 @@ public struct WebSocketConnection: Sendable {
     /// sender.
     ///
     /// - Throws: An error if the connection is broken.
-    public func send(_ message: WebSocketMessage) async throws {
+    package func send(_ message: WebSocketMessage) async throws {
         switch message {
         case .text(let text): try await outbound.write(frame(.text, ByteBuffer(string: text)))
         case .binary(let bytes): try await outbound.write(frame(.binary, ByteBuffer(bytes: bytes)))
@@ -131,11 +131,11 @@ public struct WebSocketConnection: Sendable {
     /// Sends a ping.
     ///
     /// - Throws: An error if the connection is broken.
-    public func ping() async throws { try await outbound.write(frame(.ping, ByteBuffer())) }
+    package func ping() async throws { try await outbound.write(frame(.ping, ByteBuffer())) }
 
     /// Sends a close frame; the peer then closes the connection. `status` is 1000 for normal closure or 1001 if this
     /// endpoint stops (RFC 6455, section 7.4.1). `reason` has at most 123 bytes.
-    public func close(status: UInt16 = 1_000, reason: String = "") async {
+    package func close(status: UInt16 = 1_000, reason: String = "") async {
         guard closing.begin() else { return }
         var data = ByteBuffer(integer: status)
         data.writeString(reason)
@@ -143,7 +143,7 @@ public struct WebSocketConnection: Sendable {
     }
 
     /// Closes the connection without a close frame, and drops pending messages.
-    public func cut() { channel.close(promise: nil) }
+    package func cut() { channel.close(promise: nil) }
 
     private func frame(_ opcode: WebSocketOpcode, _ data: ByteBuffer) -> WebSocketFrame {
         WebSocketFrame(fin: true, opcode: opcode, maskKey: masksFrames ? .random() : nil, data: data)

@@ -1,5 +1,5 @@
 /// A complete WebSocket message, reassembled from its fragments (RFC 6455, section 5.6).
-public enum WebSocketMessage: Sendable, Hashable {
+package enum WebSocketMessage: Sendable, Hashable {
     case text(String)
     case binary([UInt8])
 }

@@ -1,11 +1,11 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 
 /// An AAC-LC encoder (libavcodec), 48 kHz stereo, for outputs that do not carry Opus: RTMP, and most receivers of
 /// MPEG-TS.
 ///
 /// It accepts audio in pieces of any length. Only one thread may use it at a time.
-public final class AACEncoder {
+package final class AACEncoder {
     private let context: AVCodecContextHolder
     private let frame = AVFrameHolder()
     private let packet = AVPacketHolder()
@@ -16,13 +16,13 @@ public final class AACEncoder {
     private static let channels = 2
 
     /// The AudioSpecificConfig (ISO/IEC 14496-3) that containers store before the first packet.
-    public var configuration: [UInt8] {
+    package var configuration: [UInt8] {
         let codec = context.pointer.pointee
         return Array(UnsafeRawBufferPointer(start: codec.extradata, count: Int(max(0, codec.extradata_size))))
     }
 
     /// Opens the encoder. Throws `CodecError` if FFmpeg has no AAC encoder or cannot open it.
-    public init(bitrate: Bitrate = .kilobits(128)) throws(CodecError) {
+    package init(bitrate: Bitrate = .kilobits(128)) throws(CodecError) {
         guard let codec = avcodec_find_encoder(AV_CODEC_ID_AAC) else { throw .missing("an encoder of AAC") }
         context = AVCodecContextHolder(codec)
         context.pointer.pointee.sample_rate = Int32(AudioFrame.sampleRate)
@@ -40,7 +40,7 @@ public final class AACEncoder {
 
     /// Encodes stereo audio and returns the packets that it completes. Each packet has the number of its first sample
     /// since the start, which may be negative for the first packets (encoder delay). Throws `CodecError.failed`.
-    public func encode(_ audio: AudioFrame) throws(CodecError) -> [(bytes: [UInt8], sample: Int64)] {
+    package func encode(_ audio: AudioFrame) throws(CodecError) -> [(bytes: [UInt8], sample: Int64)] {
         waiting += audio.samples
         var packets: [(bytes: [UInt8], sample: Int64)] = []
         while waiting.count >= size * Self.channels {

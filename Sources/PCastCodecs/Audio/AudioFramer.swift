@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 
 /// Divides audio into packets of 20 ms and converts it to the required number of channels.
-public struct AudioFramer {
+package struct AudioFramer {
     /// The number of samples per channel in a packet.
-    public static let packetSamples = 960
+    package static let packetSamples = 960
 
     private let channels: Int
     private var samples: [Int16] = []
@@ -16,10 +16,10 @@ public struct AudioFramer {
     private static let tolerance: Int64 = 48 * 5
 
     /// Creates a framer for 1 or 2 channels.
-    public init(channels: Int) { self.channels = channels }
+    package init(channels: Int) { self.channels = channels }
 
     /// Adds audio at 48 kHz and returns the packets that it completes.
-    public mutating func append(_ frame: AudioFrame) -> [AudioFrame] {
+    package mutating func append(_ frame: AudioFrame) -> [AudioFrame] {
         let waiting = Int64(samples.count / channels)
         if let timestamp, abs(timestamp.ticks + waiting - frame.timestamp.ticks) > Self.tolerance { samples = [] }
         if samples.isEmpty {

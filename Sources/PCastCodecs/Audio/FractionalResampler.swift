@@ -6,7 +6,7 @@ import Glibc
 /// Each output sample is a sum of 64 input samples, weighted by a windowed sinc. At 48 kHz, the response up to 20 kHz
 /// is flat within 0.1 dB, and aliases are 80 dB down. libswresample, which the decoders use, hides its position and
 /// changes its rate in steps.
-public struct FractionalResampler {
+package struct FractionalResampler {
     /// The number of input samples on either side of the position that one read uses, for a step of at most one.
     private static let reach = 32
 
@@ -20,10 +20,10 @@ public struct FractionalResampler {
     private static let cutoff = 22.0 / 24
 
     /// The number of interleaved channels.
-    public let channels: Int
+    package let channels: Int
 
     /// The number of input samples on either side of the position that one read uses.
-    public let reach: Int
+    package let reach: Int
 
     /// The filter weights: `phases + 1` rows of `2 * reach`. The last row is the first one, shifted by one sample.
     private let weights: [Float]
@@ -40,7 +40,7 @@ public struct FractionalResampler {
     ///   - channels: The number of interleaved channels; at least 1.
     ///   - step: The approximate number of input samples per output sample, greater than 0 and at most 16. Above 1, the
     ///     input is filtered against aliasing.
-    public init(channels: Int, step: Double) {
+    package init(channels: Int, step: Double) {
         precondition(channels > 0 && step > 0 && step <= 16)
         self.channels = channels
         let scale = max(1, step)
@@ -52,19 +52,19 @@ public struct FractionalResampler {
     }
 
     /// The position of the next sample that is appended. The first sample has position 0.
-    public var end: Int64 { start + Int64(lines[0].count) }
+    package var end: Int64 { start + Int64(lines[0].count) }
 
     /// The last position that can be read.
-    public var lastPosition: Double { Double(end - Int64(reach) - 1) }
+    package var lastPosition: Double { Double(end - Int64(reach) - 1) }
 
     /// Discards the input. The next sample has position 0 again.
-    public mutating func restart() {
+    package mutating func restart() {
         start = -Int64(reach)
         for channel in 0..<channels { lines[channel] = Array(repeating: 0, count: reach) }
     }
 
     /// Appends interleaved samples.
-    public mutating func append(_ samples: UnsafeBufferPointer<Float>) {
+    package mutating func append(_ samples: UnsafeBufferPointer<Float>) {
         precondition(samples.count.isMultiple(of: channels))
         for channel in 0..<channels {
             for index in stride(from: channel, to: samples.count, by: channels) {
@@ -75,7 +75,7 @@ public struct FractionalResampler {
 
     /// Reads interleaved samples, the first at `position` and each next one `step` further. All positions must be at most
     /// `lastPosition` and must not be discarded by `discard(before:)`.
-    public func read(from position: Double, step: Double, into target: UnsafeMutableBufferPointer<Float>) {
+    package func read(from position: Double, step: Double, into target: UnsafeMutableBufferPointer<Float>) {
         precondition(target.count.isMultiple(of: channels))
         let count = target.count / channels
         let final = position + step * Double(max(0, count - 1))
@@ -93,7 +93,7 @@ public struct FractionalResampler {
     }
 
     /// Discards the input that no read at `position` or later uses.
-    public mutating func discard(before position: Double) {
+    package mutating func discard(before position: Double) {
         let needed = min(Int64(position.rounded(.down)) - Int64(reach), end)
         guard needed > start else { return }
         for channel in 0..<channels { lines[channel].removeFirst(Int(needed - start)) }

@@ -1,12 +1,12 @@
 /// A test for in-band forward error correction (low bit-rate redundancy, LBRR) in Opus packets (RFC 6716, section
 /// 4.2.4).
-public enum OpusCorrection {
+package enum OpusCorrection {
     /// The configurations with a SILK layer: 0 to 11 are SILK-only, 12 to 15 are hybrid (RFC 6716, table 2).
     private static let voiceConfigurations = 0..<16 as Range<UInt8>
 
     /// Returns whether the packet contains a redundant copy of the previous one. Returns false for packets with more
     /// than one frame.
-    public static func containsRedundancy(by packet: [UInt8]) -> Bool {
+    package static func containsRedundancy(by packet: [UInt8]) -> Bool {
         guard packet.count > 1, packet[0] & 0x03 == 0, voiceConfigurations.contains(packet[0] >> 3) else {
             return false
         }

@@ -1,11 +1,11 @@
 import COpus
-public import PCastCore
+package import PCastCore
 
 /// An Opus decoder. It calls libopus directly, because libavcodec's wrapper offers neither concealment nor error
 /// correction.
 ///
 /// Only one thread may use it at a time.
-public final class OpusDecoder {
+package final class OpusDecoder {
     private let decoder: OpaquePointer
     private let channels: Int
 
@@ -19,7 +19,7 @@ public final class OpusDecoder {
     ///
     /// - Parameter channels: The number of output channels, 1 or 2. It does not depend on the packets.
     /// - Throws: `CodecError.unsupported` for another number.
-    public init(channels: Int) throws(CodecError) {
+    package init(channels: Int) throws(CodecError) {
         var error: Int32 = 0
         guard let decoder = opus_decoder_create(Int32(AudioFrame.sampleRate), Int32(channels), &error),
             error == OPUS_OK
@@ -31,7 +31,7 @@ public final class OpusDecoder {
     deinit { opus_decoder_destroy(decoder) }
 
     /// Decodes one packet. Throws `CodecError.damaged` if the packet is empty or invalid.
-    public func decode(_ frame: EncodedFrame) throws(CodecError) -> AudioFrame {
+    package func decode(_ frame: EncodedFrame) throws(CodecError) -> AudioFrame {
         guard !frame.bytes.isEmpty else { throw .damaged("an empty audio packet") }
         let samples = try run(frame.bytes, samples: Self.maximumSamples, isCorrection: false)
         return AudioFrame(
@@ -41,7 +41,7 @@ public final class OpusDecoder {
     /// Conceals lost audio of the given duration before `next`. The last 20 ms come from the error correction in
     /// `next`, if it contains any; the rest is extrapolated. At most the last second is concealed. Throws
     /// `CodecError.damaged`.
-    public func conceal(_ span: TimeSpan, before next: EncodedFrame) throws(CodecError) -> [AudioFrame] {
+    package func conceal(_ span: TimeSpan, before next: EncodedFrame) throws(CodecError) -> [AudioFrame] {
         let total = Int(ClockRate.opus.ticks(in: min(span, .seconds(1))))
         var steps = max(0, (total + Self.step / 2) / Self.step)
         var frames: [AudioFrame] = []

@@ -1,10 +1,10 @@
 import COpus
-public import PCastCore
+package import PCastCore
 
 /// An Opus encoder (libopus): 48 kHz, packets of 20 ms, with forward error correction for the expected packet loss.
 ///
 /// It accepts audio in pieces of any length. Only one thread may use it at a time.
-public final class OpusEncoder {
+package final class OpusEncoder {
     private let encoder: OpaquePointer
     private let channels: Int
     private var framer: AudioFramer
@@ -18,7 +18,7 @@ public final class OpusEncoder {
     ///   - channels: The number of channels, 1 or 2.
     ///   - bitrate: The target bitrate.
     /// - Throws: `CodecError.unsupported` if libopus refuses the settings.
-    public init(channels: Int, bitrate: Bitrate) throws(CodecError) {
+    package init(channels: Int, bitrate: Bitrate) throws(CodecError) {
         var error: Int32 = 0
         guard
             let encoder = opus_encoder_create(
@@ -37,18 +37,18 @@ public final class OpusEncoder {
     deinit { opus_encoder_destroy(encoder) }
 
     /// Sets the target bitrate, also between packets.
-    public func setBitrate(_ bitrate: Bitrate) {
+    package func setBitrate(_ bitrate: Bitrate) {
         _ = copus_encoder_set(encoder, OPUS_SET_BITRATE_REQUEST, Int32(clamping: bitrate.bitsPerSecond))
     }
 
     /// Sets the packet loss that the forward error correction protects against, in percent. Values are clamped to
     /// 0...100; 0 disables the correction.
-    public func setExpectedLoss(percent: Int) {
+    package func setExpectedLoss(percent: Int) {
         _ = copus_encoder_set(encoder, OPUS_SET_PACKET_LOSS_PERC_REQUEST, Int32(min(max(percent, 0), 100)))
     }
 
     /// Encodes audio and returns the packets that it completes. Throws `CodecError.failed`.
-    public func encode(_ frame: AudioFrame) throws(CodecError) -> [EncodedFrame] {
+    package func encode(_ frame: AudioFrame) throws(CodecError) -> [EncodedFrame] {
         var packets: [EncodedFrame] = []
         for piece in framer.append(frame) { packets.append(try encodePacket(piece)) }
         return packets

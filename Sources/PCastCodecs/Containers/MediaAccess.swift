@@ -6,21 +6,21 @@ import Synchronization
 ///
 /// It applies to the whole process, because libraries open further connections internally. Set it before anything is
 /// opened.
-public struct MediaAccess: Hashable, Sendable {
+package struct MediaAccess: Hashable, Sendable {
     /// The schemes of addresses that may be opened by name or by reference.
-    public var schemes: [String]
+    package var schemes: [String]
     /// libavformat's names of the allowed protocols; all others are refused. The list includes the protocols below a
     /// scheme, such as `tcp`, which may not be named directly.
-    public var protocols: [String]
+    package var protocols: [String]
     /// libavformat's names of the allowed formats. The format is detected from the content.
-    public var formats: [String]
+    package var formats: [String]
     /// libavformat's options for protocols and formats.
-    public var options: [String: String]
+    package var options: [String: String]
     /// The timeout for opening. It is separate because a listener waits for a peer.
-    public var openTimeout: Duration
+    package var openTimeout: Duration
 
     /// Creates a restriction, which ``restrict(to:)`` puts into force.
-    public init(
+    package init(
         schemes: [String], protocols: [String], formats: [String], options: [String: String] = [:],
         openTimeout: Duration = .seconds(10)
     ) {
@@ -47,10 +47,10 @@ public struct MediaAccess: Hashable, Sendable {
     private static let shared = Mutex<MediaAccess?>(nil)
 
     /// Restricts the process: from now on nothing else is opened.
-    public static func restrict(to access: MediaAccess) { shared.withLock { $0 = access } }
+    package static func restrict(to access: MediaAccess) { shared.withLock { $0 = access } }
 
     /// Whether this process opens only the permitted media.
-    public static var isRestricted: Bool { current != nil }
+    package static var isRestricted: Bool { current != nil }
 
     /// The restriction in force; nil if everything may be opened.
     static var current: MediaAccess? { shared.withLock { $0 } }

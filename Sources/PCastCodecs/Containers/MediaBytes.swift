@@ -1,7 +1,7 @@
 import CFFmpeg
 
 /// A sequential source of a container's bytes. Reading may block.
-public protocol MediaBytes: AnyObject, Sendable {
+package protocol MediaBytes: AnyObject, Sendable {
     /// Reads at least one byte into the buffer and returns the number of bytes. Returns 0 at the end, and nil if the
     /// source failed before the end.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?

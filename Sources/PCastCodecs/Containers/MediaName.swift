@@ -1,5 +1,5 @@
 /// Conversions of paths and addresses for libavformat and for error messages.
-public enum MediaName {
+package enum MediaName {
     /// libavformat's schemes that are written without `//`.
     private static let schemes = ["file", "data", "pipe", "fd", "concat", "crypto", "subfile", "async", "cache"]
 
@@ -41,7 +41,7 @@ public enum MediaName {
     }
 
     /// Returns the address without user name, password, query and fragment, so that it may be shown.
-    public static func withoutSecrets(_ uri: String) -> String {
+    package static func withoutSecrets(_ uri: String) -> String {
         guard let scheme = uri.range(of: "://") else { return uri }
         var rest = uri[scheme.upperBound...]
         if let query = rest.firstIndex(where: { $0 == "?" || $0 == "#" }) { rest = rest[..<query] }

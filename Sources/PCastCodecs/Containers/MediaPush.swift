@@ -1,12 +1,12 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 
 /// Sends H.264 and AAC to an address in real time: FLV over RTMP, MPEG-TS over SRT, or RTP over RTSP.
 ///
 /// It connects with the first key frame. Only one thread may use it at a time, except for `cancel`.
-public final class MediaPush: @unchecked Sendable {  // owned by one thread at a time; `cancel` sets an atomic
+package final class MediaPush: @unchecked Sendable {  // owned by one thread at a time; `cancel` sets an atomic
     /// A unit of a track.
-    public enum MediaUnit: Sendable {
+    package enum MediaUnit: Sendable {
         /// H.264 in Annex B.
         case frame(EncodedFrame)
         case audio([UInt8])
@@ -36,7 +36,7 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
     ///   - hasVideo: Whether there is a video track.
     ///   - audio: The AudioSpecificConfig of the AAC; nil without audio.
     /// - Throws: `CodecError.missing` if FFmpeg lacks the format.
-    public init(uri: String, name: String, format: String, hasVideo: Bool, audio: [UInt8]?) throws(CodecError) {
+    package init(uri: String, name: String, format: String, hasVideo: Bool, audio: [UInt8]?) throws(CodecError) {
         AVLog.quiet()
         (self.uri, self.name, formatName) = (uri, name, format)
         guard avformat_alloc_output_context2(&self.format, nil, format, uri) >= 0, let context = self.format else {
@@ -55,10 +55,10 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
     deinit { close() }
 
     /// Ends blocking calls, now and later. It can be called from any thread.
-    public func cancel() { deadline.cancel() }
+    package func cancel() { deadline.cancel() }
 
     /// Whether the connection is open and the header was sent.
-    public var isOpen: Bool { hasHeader }
+    package var isOpen: Bool { hasHeader }
 
     private func addStream(
         _ type: AVMediaType, _ codec: AVCodecID, _ header: [UInt8]
@@ -85,7 +85,7 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
     ///   - moment: The presentation time since the start.
     /// - Throws: `CodecError.cannotOpen` if the address cannot be reached, `CodecError.damaged` if the connection
     ///   broke.
-    public func push(_ piece: MediaUnit, at moment: TimeSpan) throws(CodecError) {
+    package func push(_ piece: MediaUnit, at moment: TimeSpan) throws(CodecError) {
         if !hasHeader {
             if frames != nil {
                 guard case .frame(let frame) = piece, frame.isKeyFrame, try describe(frame) else { return }
@@ -154,7 +154,7 @@ public final class MediaPush: @unchecked Sendable {  // owned by one thread at a
     }
 
     /// Completes and closes the connection. Nothing can be sent afterwards.
-    public func finish() {
+    package func finish() {
         if hasHeader {
             deadline.begin()
             av_write_trailer(format)

@@ -1,19 +1,19 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 
 /// Reads a file or an address that libavformat can open. It decodes the media, or returns the video as encoded frames.
 ///
 /// Frames and audio come in the order of the container, each track in presentation order, with times since the start.
 /// The times of frames always increase. Only one thread may use it at a time, except for `cancel`.
-public final class MediaReader: @unchecked Sendable {  // owned by one thread at a time; `cancel` sets an atomic
+package final class MediaReader: @unchecked Sendable {  // owned by one thread at a time; `cancel` sets an atomic
     /// Decoded media.
-    public enum Item: Sendable {
+    package enum Item: Sendable {
         case video(VideoFrame)
         case audio(AudioFrame)
     }
 
     /// The media of a reader that may return encoded frames.
-    public enum Sample: Sendable {
+    package enum Sample: Sendable {
         case frame(VideoFrame)
         /// H.264 in Annex B, without B-frames. The first is a key frame, and every key frame contains parameter sets.
         case coded(EncodedFrame)
@@ -49,21 +49,21 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     private var droppedBefore = 0
 
     /// The presented size in even numbers, from the header; nil without video.
-    public private(set) var dimensions: Dimensions?
+    package private(set) var dimensions: Dimensions?
     /// The average frame rate; nil if it is unknown.
-    public private(set) var frameRate: Double?
+    package private(set) var frameRate: Double?
     /// The number of channels of the decoded audio; nil without audio.
-    public private(set) var channels: Int?
+    package private(set) var channels: Int?
     /// The duration; nil if it is infinite or unknown.
-    public private(set) var duration: TimeSpan?
+    package private(set) var duration: TimeSpan?
     /// The H.264 profile from the header; nil for another codec, or if it is unknown.
-    public private(set) var profile: H264ProfileIDC?
+    package private(set) var profile: H264ProfileIDC?
     /// The reason why video is decoded although pass-through was requested; nil while it is passed through, or if it
     /// was not requested. It can change while reading: from the next key frame on, video is decoded.
-    public private(set) var transcodeReason: TranscodeReason?
+    package private(set) var transcodeReason: TranscodeReason?
 
     /// The number of encoded frames that were held back: damaged ones, and those that refer to them.
-    public var droppedCount: Int { droppedBefore + (coded?.video.droppedCount ?? 0) }
+    package var droppedCount: Int { droppedBefore + (coded?.video.droppedCount ?? 0) }
 
     /// Opens a file or an address.
     ///
@@ -75,7 +75,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     ///     then.
     /// - Throws: `CodecError.cannotOpen`, or `CodecError.noTrack` if there is neither video nor audio that can be
     ///   decoded.
-    public init(
+    package init(
         uri: String, name: String? = nil, select selection: Set<MediaType> = [.video, .audio],
         passesThrough: Bool = false
     ) throws(CodecError) {
@@ -91,7 +91,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
     }
 
     /// Ends blocking calls, now and later. It can be called from any thread.
-    public func cancel() { deadline.cancel() }
+    package func cancel() { deadline.cancel() }
 
     private func open() throws(CodecError) {
         (video, audio, coded, input) = (nil, nil, nil, nil)
@@ -143,7 +143,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     /// Starts again at the beginning. It opens the source again, because seeking is inexact in some formats, such as
     /// MPEG-TS. Throws `CodecError.cannotOpen` if an address cannot be read again.
-    public func rewind() throws(CodecError) {
+    package func rewind() throws(CodecError) {
         droppedBefore = droppedCount
         waiting.removeAll()
         isDraining = false
@@ -156,7 +156,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     /// Returns the next decoded frame or audio; nil at the end. Throws `CodecError.damaged` if the source broke off.
     /// The reader must not pass video through.
-    public func next() throws(CodecError) -> Item? {
+    package func next() throws(CodecError) -> Item? {
         switch try nextSample() {
         case nil: return nil
         case .frame(let videoFrame): return .video(videoFrame)
@@ -167,7 +167,7 @@ public final class MediaReader: @unchecked Sendable {  // owned by one thread at
 
     /// Returns the next encoded or decoded frame, or audio; nil at the end. Throws `CodecError.damaged` if the source
     /// broke off.
-    public func nextSample() throws(CodecError) -> Sample? {
+    package func nextSample() throws(CodecError) -> Sample? {
         while waiting.isEmpty {
             if isDraining { return nil }
             try readPacket()

@@ -1,11 +1,11 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 
 /// Writes encoded frames to a `.mp4`, `.mkv` or `.webm` file without re-encoding. The file extension selects the
 /// format.
 ///
 /// The file is complete after `finish`. Only one thread may use it at a time.
-public final class MediaWriter: @unchecked Sendable {  // owned by one thread at a time
+package final class MediaWriter: @unchecked Sendable {  // owned by one thread at a time
     private struct Track {
         let codec: Codec
         let index: Int32
@@ -20,7 +20,7 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
     private var isFinished = false
 
     /// The file extensions that can be written.
-    public static let endings = [".mp4", ".mkv", ".webm"]
+    package static let endings = [".mp4", ".mkv", ".webm"]
 
     private static let timeBase = AVRational(num: 1, den: 1_000_000)
 
@@ -31,7 +31,7 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
     ///   - name: The file name whose extension selects the format; nil to use the path.
     ///   - codecs: The codecs of the tracks, at most one for each media type.
     /// - Throws: `CodecError.unsupported` for a format that cannot contain them, `CodecError.cannotWrite`.
-    public init(path: String, named name: String? = nil, tracks codecs: [Codec]) throws(CodecError) {
+    package init(path: String, named name: String? = nil, tracks codecs: [Codec]) throws(CodecError) {
         AVLog.quiet()
         let name = name ?? path
         self.path = name
@@ -96,7 +96,7 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
     ///   - frame: The encoded frame. It is ignored if no track has its codec.
     ///   - moment: The presentation time since the start of the recording.
     /// - Throws: `CodecError.cannotWrite`, or `CodecError.unsupported` if the format cannot contain the tracks.
-    public func write(_ frame: EncodedFrame, at moment: TimeSpan) throws(CodecError) {
+    package func write(_ frame: EncodedFrame, at moment: TimeSpan) throws(CodecError) {
         guard !isFinished, let index = tracks.firstIndex(where: { $0.codec == frame.codec }) else { return }
         if !hasHeader {
             let hasVideo = tracks.contains { $0.codec.mediaType == .video }
@@ -154,7 +154,7 @@ public final class MediaWriter: @unchecked Sendable {  // owned by one thread at
 
     /// Completes the file. Nothing can be written afterwards. Throws `CodecError.noTrack` if nothing was written, or
     /// `CodecError.cannotWrite`.
-    public func finish() throws(CodecError) {
+    package func finish() throws(CodecError) {
         guard !isFinished else { return }
         isFinished = true
         defer { close() }

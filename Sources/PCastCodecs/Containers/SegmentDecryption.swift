@@ -1,7 +1,7 @@
 import CFFmpeg
 
 /// Decrypts a segment incrementally: AES-128 in CBC mode with PKCS #7 padding (RFC 8216, section 4.3.2.4).
-public final class SegmentDecryption: @unchecked Sendable {  // owned by one thread at a time
+package final class SegmentDecryption: @unchecked Sendable {  // owned by one thread at a time
     private let cipher: OpaquePointer
     private var vector: [UInt8]
     /// The bytes that do not fill a block, or the last block, whose padding must be removed.
@@ -10,7 +10,7 @@ public final class SegmentDecryption: @unchecked Sendable {  // owned by one thr
     private static let block = 16
 
     /// Creates a decryption. The key and the initialization vector must have 16 bytes each.
-    public init(key: [UInt8], vector: [UInt8]) {
+    package init(key: [UInt8], vector: [UInt8]) {
         precondition(
             key.count == Self.block && vector.count == Self.block,
             "AES-128 needs a key and an initialization vector of 16 bytes")
@@ -23,7 +23,7 @@ public final class SegmentDecryption: @unchecked Sendable {  // owned by one thr
     deinit { av_free(UnsafeMutableRawPointer(cipher)) }
 
     /// Adds encrypted bytes and returns the bytes that can be decrypted so far.
-    public func update(_ bytes: [UInt8]) -> [UInt8] {
+    package func update(_ bytes: [UInt8]) -> [UInt8] {
         rest += bytes
         let count = max(0, (rest.count - 1) / Self.block)
         return decipher(count)
@@ -39,7 +39,7 @@ public final class SegmentDecryption: @unchecked Sendable {  // owned by one thr
 
     /// Returns the last bytes without the padding. Returns nil if the length is not a multiple of the block size or the
     /// padding is invalid.
-    public func finish() -> [UInt8]? {
+    package func finish() -> [UInt8]? {
         guard rest.count == Self.block else { return nil }
         let plain = decipher(1)
         let padding = Int(plain[Self.block - 1])

@@ -1,8 +1,8 @@
 import CVPX
-public import PCastCore
+package import PCastCore
 
 /// A VP8 encoder. It calls libvpx directly, because libavcodec's wrapper ignores bitrate changes while encoding.
-public final class VP8Encoder: VideoEncoder {
+package final class VP8Encoder: VideoEncoder {
     /// The state of libvpx. It is freed once, even if the encoder's `init` throws.
     private final class Context {
         let pointer = UnsafeMutablePointer<vpx_codec_ctx_t>.allocate(capacity: 1)
@@ -16,7 +16,7 @@ public final class VP8Encoder: VideoEncoder {
     }
 
     /// The name of the encoder, `libvpx`.
-    public let name = VP8Encoder.encoderName
+    package let name = VP8Encoder.encoderName
     static let encoderName = "libvpx"
 
     private let holder = Context()
@@ -38,7 +38,7 @@ public final class VP8Encoder: VideoEncoder {
     ///   - frameRate: The frames per second, for the rate control; 1...1,000.
     ///   - bitrate: The target bitrate.
     /// - Throws: `CodecError.unsupported` if libvpx does not accept the settings.
-    public init(dimensions: Dimensions, frameRate: Double, bitrate: Bitrate) throws(CodecError) {
+    package init(dimensions: Dimensions, frameRate: Double, bitrate: Bitrate) throws(CodecError) {
         guard (1...1_000).contains(frameRate) else { throw .unsupported("\(frameRate) frames per second") }
         guard (1...16_383).contains(dimensions.width), (1...16_383).contains(dimensions.height) else {
             throw .unsupported("VP8 video of \(dimensions)")
@@ -81,7 +81,7 @@ public final class VP8Encoder: VideoEncoder {
     }
 
     /// Changes the bitrate while encoding. Throws `CodecError.failed` if libvpx refuses it.
-    public func setBitrate(_ bitrate: Bitrate) throws(CodecError) {
+    package func setBitrate(_ bitrate: Bitrate) throws(CodecError) {
         configuration.rc_target_bitrate = Self.kilobits(bitrate)
         guard vpx_codec_enc_config_set(context, &configuration) == VPX_CODEC_OK else {
             throw .failed("changing the bit rate", reason: reason)
@@ -92,7 +92,7 @@ public final class VP8Encoder: VideoEncoder {
 
     /// Encodes a frame. The result is empty if the rate control dropped it. Throws `CodecError.unsupported` for a frame
     /// of another size, or `CodecError.failed`.
-    public func encode(_ frame: VideoFrame, forceKeyFrame: Bool) throws(CodecError) -> [EncodedFrame] {
+    package func encode(_ frame: VideoFrame, forceKeyFrame: Bool) throws(CodecError) -> [EncodedFrame] {
         guard frame.dimensions == dimensions else {
             throw .unsupported("the encoder was opened for \(dimensions), not \(frame.dimensions)")
         }

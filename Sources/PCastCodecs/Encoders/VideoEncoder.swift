@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 
 /// A video encoder without look-ahead: no frame waits for a later one.
 ///
 /// Only one thread may use it at a time.
-public protocol VideoEncoder: AnyObject {
+package protocol VideoEncoder: AnyObject {
     /// FFmpeg's name of the encoder: `libx264`, `libvpx`, `h264_nvenc`, `h264_vaapi` or `h264_v4l2m2m`.
     var name: String { get }
 

@@ -1,15 +1,15 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 import Synchronization
 
 /// The video encoders of this machine.
-public enum VideoEncoders {
+package enum VideoEncoders {
     /// The result of each hardware encoder's test: the reason why it does not work, or nil. Each encoder is tested
     /// once, on first use.
     private static let findings = Mutex<[String: String?]>([:])
 
     /// Returns all known encoders, including those that do not work. The first call tests the hardware encoders.
-    public static func available() -> [VideoEncoderInfo] {
+    package static func available() -> [VideoEncoderInfo] {
         var infos = [
             VideoEncoderInfo(name: X264Encoder.encoderName, codec: .h264, isHardware: false, reason: softwareReason),
             VideoEncoderInfo(name: VP8Encoder.encoderName, codec: .vp8, isHardware: false, reason: nil),
@@ -22,7 +22,7 @@ public enum VideoEncoders {
 
     /// Returns the names by which a codec's encoders can be selected, whether they work on this machine or not. It
     /// tests none.
-    public static func names(of codec: Codec) -> [String] {
+    package static func names(of codec: Codec) -> [String] {
         switch codec {
         case .h264: [X264Encoder.encoderName] + HardwareEncoderModel.all.map(\.name)
         case .vp8: [VP8Encoder.encoderName]
@@ -48,7 +48,7 @@ public enum VideoEncoders {
     ///   - color: The color description of the frames. VP8 supports only BT.601, to which frames are converted.
     /// - Returns: The open encoder.
     /// - Throws: `CodecError.unsupported` if the encoder is unavailable or no encoder accepts the settings.
-    public static func open(
+    package static func open(
         _ choice: VideoEncoderChoice = .automatic, codec: Codec, dimensions: Dimensions, frameRate: Double,
         bitrate: Bitrate, color: VideoColor = .bt601
     ) throws(CodecError) -> any VideoEncoder {

@@ -1,13 +1,13 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 
 /// An H.264 encoder (libx264): constrained baseline profile, no delay, no B-frames, key frames on request, each with
 /// parameter sets.
 ///
 /// The rate-control buffer is set when it opens, because libx264 ignores later bitrate changes without one.
-public final class X264Encoder: VideoEncoder {
+package final class X264Encoder: VideoEncoder {
     /// The name of the encoder, `libx264`.
-    public let name = X264Encoder.encoderName
+    package let name = X264Encoder.encoderName
     static let encoderName = "libx264"
 
     private let encoder: AVVideoEncoder
@@ -24,7 +24,7 @@ public final class X264Encoder: VideoEncoder {
     ///   - bitrate: The target bitrate.
     ///   - color: The color description of the frames, which is written to the VUI.
     /// - Throws: `CodecError.unsupported` for an odd size, `CodecError.missing` without libx264.
-    public init(
+    package init(
         dimensions: Dimensions, frameRate: Double, bitrate: Bitrate, color: VideoColor = .bt601
     ) throws(CodecError) {
         guard let codec = avcodec_find_encoder_by_name(Self.encoderName) else { throw .missing(Self.encoderName) }
@@ -42,10 +42,10 @@ public final class X264Encoder: VideoEncoder {
     }
 
     /// Changes the bitrate while encoding.
-    public func setBitrate(_ bitrate: Bitrate) throws(CodecError) { encoder.setBitrate(bitrate) }
+    package func setBitrate(_ bitrate: Bitrate) throws(CodecError) { encoder.setBitrate(bitrate) }
 
     /// Encodes a frame. Throws `CodecError.unsupported` for a frame of another size, or `CodecError.failed`.
-    public func encode(_ frame: VideoFrame, forceKeyFrame: Bool) throws(CodecError) -> [EncodedFrame] {
+    package func encode(_ frame: VideoFrame, forceKeyFrame: Bool) throws(CodecError) -> [EncodedFrame] {
         guard frame.dimensions == dimensions else {
             throw .unsupported("the encoder was opened for \(dimensions), not \(frame.dimensions)")
         }

@@ -1,15 +1,15 @@
 import CYUV
-public import PCastCore
+package import PCastCore
 
 /// Scales frames down by a whole factor with averaging (libyuv). Only one thread may use it at a time.
-public final class FrameDownscaler {
+package final class FrameDownscaler {
     private let pool = VideoFramePool()
 
     /// Creates a reducer.
-    public init() {}
+    package init() {}
 
     /// Returns the size of a frame that is scaled down by a factor of at least 1. Both sides are even because of 4:2:0.
-    public static func dimensions(of dimensions: Dimensions, reducedBy factor: Int) -> Dimensions {
+    package static func dimensions(of dimensions: Dimensions, reducedBy factor: Int) -> Dimensions {
         precondition(factor > 0, "the reduction factor must be positive")
         guard factor > 1 else { return dimensions }
         let side = { (length: Int) in max(length / factor & ~1, 2) }
@@ -17,7 +17,7 @@ public final class FrameDownscaler {
     }
 
     /// Returns the frame scaled down; the same frame for a factor of 1.
-    public func reduce(_ frame: VideoFrame, by factor: Int) -> VideoFrame {
+    package func reduce(_ frame: VideoFrame, by factor: Int) -> VideoFrame {
         let dimensions = Self.dimensions(of: frame.dimensions, reducedBy: factor)
         guard dimensions != frame.dimensions else { return frame }
         let target = pool.frame(

@@ -1,15 +1,15 @@
 import CYUV
-public import PCastCore
+package import PCastCore
 
 /// Draws frames to a BGRX canvas (libyuv): crops, scales, mirrors and rotates. Only one thread may use it at a time.
 ///
 /// A part that is neither scaled nor rotated is converted directly from the frame to the canvas.
-public final class FramePainter {
+package final class FramePainter {
     private let pool: VideoFramePool
     private let rotator: FrameRotator
 
     /// Creates a painter.
-    public init() {
+    package init() {
         pool = VideoFramePool(capacity: 2)
         rotator = FrameRotator(pool: pool)
     }
@@ -24,7 +24,7 @@ public final class FramePainter {
     ///   - target: The rectangle within the canvas.
     ///   - canvas: The first pixel of the canvas.
     ///   - stride: The number of bytes per row of the canvas.
-    public func paint(
+    package func paint(
         _ frame: VideoFrame, part: FrameRectangle, mirrored mirroring: FrameMirroring = [],
         turned turn: FrameRotation = .none, at target: FrameRectangle, of canvas: UnsafeMutablePointer<UInt8>,
         stride: Int

@@ -1,15 +1,15 @@
 import CYUV
-public import PCastCore
+package import PCastCore
 
 /// Rotates frames by multiples of 90° and mirrors them in one pass (libyuv). Only one thread may use it at a time.
-public final class FrameRotator {
+package final class FrameRotator {
     private let pool: VideoFramePool
 
     /// Creates a rotator that takes its memory from a pool; nil for a pool of its own.
-    public init(pool: VideoFramePool? = nil) { self.pool = pool ?? VideoFramePool() }
+    package init(pool: VideoFramePool? = nil) { self.pool = pool ?? VideoFramePool() }
 
     /// Returns the frame, mirrored first and then rotated; the same frame if there is nothing to do.
-    public func turn(
+    package func turn(
         _ frame: VideoFrame, by turn: FrameRotation, mirrored mirroring: FrameMirroring = []
     ) -> VideoFrame {
         // A horizontal flip equals a vertical flip and a rotation by 180°.

@@ -1,16 +1,16 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 
 /// Scales frames (libswscale). Only one thread may use it at a time.
-public final class FrameScaler {
+package final class FrameScaler {
     private let core = Core()
 
     /// Creates a scaler.
-    public init() {}
+    package init() {}
 
     /// Returns the frame at another size with even sides; the same frame if it already has that size. Throws
     /// `CodecError.unsupported` if libswscale refuses the size.
-    public func scale(_ frame: VideoFrame, to dimensions: Dimensions) throws(CodecError) -> VideoFrame {
+    package func scale(_ frame: VideoFrame, to dimensions: Dimensions) throws(CodecError) -> VideoFrame {
         try core.scale(frame, to: dimensions)
     }
 

@@ -1,16 +1,16 @@
 import CFFmpeg
 import CYUV
-public import PCastCore
+package import PCastCore
 
 /// An image with transparency that is drawn over frames: RGBA, 8 bits each, premultiplied by alpha as browsers produce
 /// it.
-public final class Graphic: @unchecked Sendable {  // the pixels are written only before `init` returns
+package final class Graphic: @unchecked Sendable {  // the pixels are written only before `init` returns
     /// The size of the image.
-    public let dimensions: Dimensions
+    package let dimensions: Dimensions
     /// The pixels in rows of `4 * dimensions.width` bytes.
     let pixels: UnsafeMutablePointer<UInt8>
     /// Whether it is fully transparent.
-    public let isEmpty: Bool
+    package let isEmpty: Bool
 
     /// The largest image that is decoded.
     private static let most = Dimensions(width: 4_096, height: 4_096)
@@ -20,7 +20,7 @@ public final class Graphic: @unchecked Sendable {  // the pixels are written onl
     /// Decodes a PNG file with premultiplied colors, such as those of Chromium's screencast. Throws
     /// `CodecError.damaged` for an invalid file, `CodecError.unsupported` for more than 4,096 pixels in width or
     /// height, or `CodecError.missing`.
-    public init(premultipliedPNG bytes: [UInt8]) throws(CodecError) {
+    package init(premultipliedPNG bytes: [UInt8]) throws(CodecError) {
         let frame = try Self.decode(bytes)
         let (width, height) = (Int(frame.pointer.pointee.width), Int(frame.pointer.pointee.height))
         dimensions = Dimensions(width: width, height: height)

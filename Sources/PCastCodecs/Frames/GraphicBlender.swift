@@ -1,20 +1,20 @@
 import CFFmpeg
 import CYUV
-public import PCastCore
+package import PCastCore
 
 /// Draws graphics over frames (libyuv). Only one thread may use it at a time.
 ///
 /// It converts a graphic to the size and color of the frames once and reuses the result.
-public final class GraphicBlender {
+package final class GraphicBlender {
     private let pool = VideoFramePool()
     private var layer: GraphicLayer?
 
     /// Creates a blender.
-    public init() {}
+    package init() {}
 
     /// Returns the frame with the graphic stretched over all of it; the same frame if the graphic is fully transparent.
     /// Throws `CodecError.failed` if memory is exhausted.
-    public func blend(_ graphic: Graphic, over frame: VideoFrame) throws(CodecError) -> VideoFrame {
+    package func blend(_ graphic: Graphic, over frame: VideoFrame) throws(CodecError) -> VideoFrame {
         if graphic.isEmpty { return frame }
         let layer: GraphicLayer
         if let kept = self.layer, kept.graphic === graphic, kept.dimensions == frame.dimensions,

@@ -1,19 +1,19 @@
-public import PCastCore
+package import PCastCore
 
 /// Converts frames between the BT.601 and BT.709 matrices, for codecs that support only one. Only one thread may use it
 /// at a time.
-public final class MatrixConverter {
+package final class MatrixConverter {
     private let pool = VideoFramePool()
 
     /// The number of fractional bits in fixed-point factors.
     private static let precision: Int32 = 14
 
     /// Creates a converter.
-    public init() {}
+    package init() {}
 
     /// Returns the frame with this matrix; the same frame if it already has it. Luma and chroma of one matrix are
     /// linear combinations of those of the other, so no RGB values are computed.
-    public func convert(_ frame: VideoFrame, to matrix: MatrixCoefficients) -> VideoFrame {
+    package func convert(_ frame: VideoFrame, to matrix: MatrixCoefficients) -> VideoFrame {
         guard frame.matrix != matrix else { return frame }
         let target = pool.frame(
             dimensions: frame.dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,

@@ -1,17 +1,17 @@
 import CYUV
-public import PCastCore
+package import PCastCore
 
 /// Draws frames smaller on black (squeeze-back), which leaves space for graphics beside them. Only one thread may use
 /// it at a time.
-public final class SqueezeBackScaler {
+package final class SqueezeBackScaler {
     private let pool = VideoFramePool()
 
     /// Creates a squeezer.
-    public init() {}
+    package init() {}
 
     /// Returns a black frame of the same size that shows the whole frame in `target`. The rectangle is clipped and
     /// rounded down to even numbers because of 4:2:0. If it is empty, the result is black.
-    public func draw(_ frame: VideoFrame, into target: FrameRectangle) -> VideoFrame {
+    package func draw(_ frame: VideoFrame, into target: FrameRectangle) -> VideoFrame {
         let canvas = pool.frame(
             dimensions: frame.dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,
             color: frame.color)

@@ -1,18 +1,18 @@
 import CFFmpeg
 import Glibc
-public import PCastCore
+package import PCastCore
 
 /// Encodes frames as PNG or JPEG files.
-public enum StillImage {
+package enum StillImage {
     /// A file format.
-    public enum Format: Sendable {
+    package enum Format: Sendable {
         case png
         case jpeg
     }
 
     /// Writes a frame to a file. The extension selects the format: `.png`, `.jpg` or `.jpeg`. Throws
     /// `CodecError.unsupported` for another extension, or `CodecError.cannotWrite`.
-    public static func write(_ frame: VideoFrame, to path: String) throws(CodecError) {
+    package static func write(_ frame: VideoFrame, to path: String) throws(CodecError) {
         let ending = path.split(separator: ".").last.map { $0.lowercased() } ?? ""
         let format: Format
         switch ending {
@@ -29,7 +29,7 @@ public enum StillImage {
     }
 
     /// Returns a frame as the bytes of a file. Throws `CodecError.failed`.
-    public static func encode(_ frame: VideoFrame, as format: Format) throws(CodecError) -> [UInt8] {
+    package static func encode(_ frame: VideoFrame, as format: Format) throws(CodecError) -> [UInt8] {
         let id = format == .png ? AV_CODEC_ID_PNG : AV_CODEC_ID_MJPEG
         guard let codec = avcodec_find_encoder(id) else { throw .missing("an encoder of still images") }
         let pixels = format == .png ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUVJ420P

@@ -1,28 +1,28 @@
 /// The properties of an H.264 access unit in Annex B, from the headers of its NAL units.
-public struct H264AccessUnit: Hashable, Sendable {
+package struct H264AccessUnit: Hashable, Sendable {
     /// Whether it contains an IDR slice. A decoder with the parameter sets can start here.
-    public private(set) var isKeyFrame = false
+    package private(set) var isKeyFrame = false
     /// Whether it contains a sequence parameter set.
-    public private(set) var hasSequenceParameterSet = false
+    package private(set) var hasSequenceParameterSet = false
     /// Whether it contains a picture parameter set.
-    public private(set) var hasPictureParameterSet = false
+    package private(set) var hasPictureParameterSet = false
     /// Whether it contains slices, and not only parameter sets or other information.
-    public private(set) var hasSlice = false
+    package private(set) var hasSlice = false
     /// Whether it contains a slice that may be predicted from a later frame (`slice_type` 1 or 6).
-    public private(set) var hasBidirectionalSlices = false
+    package private(set) var hasBidirectionalSlices = false
     /// Whether it contains NAL units of unspecified types, which have another meaning in RTP payloads (RFC 6184, table
     /// 1).
-    public private(set) var hasUnspecifiedUnits = false
+    package private(set) var hasUnspecifiedUnits = false
     /// Whether it is invalid: a forbidden bit is set, a header is truncated, or the first slice of the frame is
     /// missing.
-    public private(set) var isDamaged = false
+    package private(set) var isDamaged = false
     /// Whether it must be presented rotated or mirrored (display orientation SEI; ITU-T H.264, section D.1.27).
-    public private(set) var isRotated = false
+    package private(set) var isRotated = false
     /// The profile of the first sequence parameter set; nil without one.
-    public private(set) var profile: H264ProfileIDC?
+    package private(set) var profile: H264ProfileIDC?
 
     /// Parses the NAL unit headers of an access unit.
-    public init(_ bytes: UnsafeRawBufferPointer) {
+    package init(_ bytes: UnsafeRawBufferPointer) {
         var reader = H264UnitReader(bytes)
         var isEmpty = true
         while let unit = reader.next() {
@@ -33,7 +33,7 @@ public struct H264AccessUnit: Hashable, Sendable {
     }
 
     /// Parses the NAL unit headers of an access unit.
-    public init(_ bytes: [UInt8]) { self = bytes.withUnsafeBytes(Self.init) }
+    package init(_ bytes: [UInt8]) { self = bytes.withUnsafeBytes(Self.init) }
 
     private mutating func take(_ unit: UnsafeRawBufferPointer) {
         guard unit[0] & 0x80 == 0 else {

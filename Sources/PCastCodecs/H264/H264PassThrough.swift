@@ -1,27 +1,27 @@
-public import PCastCore
+package import PCastCore
 
 /// Converts encoded frames of a camera or a file to the form in which they are sent. The result starts with an IDR
 /// frame, and every key frame contains parameter sets. A color description is added where viewers would show wrong
 /// colors. Frames that refer to missing frames are dropped.
-public struct H264PassThrough: Sendable {
+package struct H264PassThrough: Sendable {
     private var parameterSets: H264ParameterSetCache
     private var needsKeyFrame = true
     private var order = FrameOrder()
 
     /// The number of frames that were dropped: damaged ones, and those that refer to them. Frames before the first key
     /// frame do not count.
-    public private(set) var droppedCount = 0
+    package private(set) var droppedCount = 0
     private var hasBegun = false
 
     /// The profile of the stream; nil before the first sequence parameter set.
-    public var profile: H264ProfileIDC? { parameterSets.profile }
+    package var profile: H264ProfileIDC? { parameterSets.profile }
 
     /// Creates a filter.
     ///
     /// - Parameters:
     ///   - parameterSets: The parameter sets from a header, in Annex B; may be empty.
     ///   - color: The color description of the container or the device, for streams without one.
-    public init(parameterSets: [UInt8] = [], color: VideoColor? = nil) {
+    package init(parameterSets: [UInt8] = [], color: VideoColor? = nil) {
         self.parameterSets = H264ParameterSetCache(declared: color)
         remember(parameterSets)
     }
@@ -36,7 +36,7 @@ public struct H264PassThrough: Sendable {
     /// - Returns: The frame to send; nil if it is dropped.
     /// - Throws: `TranscodeReason` if the stream cannot be sent like this. Decode it instead, starting with this
     ///   frame.
-    public mutating func pass(
+    package mutating func pass(
         _ accessUnit: [UInt8], isDamaged: Bool = false, timestamp: MediaTime, captureTime: WallTime?
     ) throws(TranscodeReason) -> EncodedFrame? {
         let unit = H264AccessUnit(accessUnit)

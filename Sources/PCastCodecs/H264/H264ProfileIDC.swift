@@ -1,21 +1,21 @@
 /// An H.264 profile as in a sequence parameter set (ITU-T H.264, annex A).
-public struct H264ProfileIDC: Hashable, Sendable, CustomStringConvertible {
+package struct H264ProfileIDC: Hashable, Sendable, CustomStringConvertible {
     /// The value of `profile_idc`.
-    public let number: UInt8
+    package let number: UInt8
     /// The six constraint flags, with `constraint_set0_flag` as the highest bit, and two reserved bits.
-    public let constraints: UInt8
+    package let constraints: UInt8
 
     /// Creates a profile from `profile_idc` and the byte of constraint flags.
-    public init(number: UInt8, constraints: UInt8) {
+    package init(number: UInt8, constraints: UInt8) {
         self.number = number
         self.constraints = constraints
     }
 
     /// Whether WebRTC receivers decode it: 4:2:0 with 8 bits, without data partitioning.
-    public var isWidelyDecodable: Bool { [66, 77, 100].contains(number) }
+    package var isWidelyDecodable: Bool { [66, 77, 100].contains(number) }
 
     /// The name of the profile, such as `constrained baseline`.
-    public var description: String {
+    package var description: String {
         switch number {
         case 66: constraints & 0x40 != 0 ? "constrained baseline" : "baseline"
         case 77: "main"

@@ -1,5 +1,5 @@
 /// The reason why encoded frames cannot be sent as they are and must be decoded and encoded again.
-public enum TranscodeReason: Error, Hashable, Sendable, CustomStringConvertible {
+package enum TranscodeReason: Error, Hashable, Sendable, CustomStringConvertible {
     /// Another codec, with its name.
     case codec(String)
     /// Frames refer to later ones or come out of presentation order (B-frames). WebRTC receivers present frames in the
@@ -15,7 +15,7 @@ public enum TranscodeReason: Error, Hashable, Sendable, CustomStringConvertible 
     case anamorphic
 
     /// The description for display.
-    public var description: String {
+    package var description: String {
         switch self {
         case .codec(let name): "the video is encoded as \(name), not as H.264"
         case .hasReordering: "the video has B-frames: disable them at the source to avoid encoding again"

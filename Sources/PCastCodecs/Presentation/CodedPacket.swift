@@ -1,28 +1,28 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 
 /// An encoded frame, audio packet, text or metadata, with its format.
-public struct CodedPacket: @unchecked Sendable {  // immutable
+package struct CodedPacket: @unchecked Sendable {  // immutable
     let holder: AVPacketHolder
     let format: CodedFormat
     /// The index of the stream.
     let track: Int32
 
     /// The kind of media.
-    public var medium: PresentationMedium { format.medium }
+    package var medium: PresentationMedium { format.medium }
 
     /// The decoding time; nil if it is unknown.
-    public let decodingTime: TimeSpan?
+    package let decodingTime: TimeSpan?
     /// The presentation time; nil if it is unknown.
-    public let presentationTime: TimeSpan?
+    package let presentationTime: TimeSpan?
     /// Whether decoding can start with it.
-    public var isKeyFrame: Bool { holder.pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
+    package var isKeyFrame: Bool { holder.pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
     /// The duration; nil if it is unknown.
-    public var duration: TimeSpan? {
+    package var duration: TimeSpan? {
         holder.pointer.pointee.duration > 0 ? .microseconds(holder.pointer.pointee.duration) : nil
     }
     /// The number of bytes.
-    public var size: Int { Int(holder.pointer.pointee.size) }
+    package var size: Int { Int(holder.pointer.pointee.size) }
 
     /// Takes the content out of `packet`, whose times are in `CodedFormat.timeBase`.
     init(taking packet: UnsafeMutablePointer<AVPacket>, _ format: CodedFormat) {
@@ -45,7 +45,7 @@ public struct CodedPacket: @unchecked Sendable {  // immutable
     ///   - wrap: The duration after which the packet's clock wraps around: each time is unwrapped to the value nearest
     ///     to `expected`. Nil for a clock that does not wrap.
     /// - Returns: The shifted packet.
-    public func moved(by offset: TimeSpan, near expected: TimeSpan, wrap: TimeSpan?) -> CodedPacket {
+    package func moved(by offset: TimeSpan, near expected: TimeSpan, wrap: TimeSpan?) -> CodedPacket {
         let copy = AVPacketHolder()
         av_packet_ref(copy.pointer, holder.pointer)
         copy.pointer.move(by: offset.nanoseconds / 1_000)

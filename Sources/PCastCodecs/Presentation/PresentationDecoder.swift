@@ -1,9 +1,9 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 
 /// Decodes one track of each medium of a presentation from any sequence of files and segments. A change of format
 /// replaces the decoder; an equal format continues. Only one thread may use it at a time.
-public final class PresentationDecoder: @unchecked Sendable {  // owned by one thread at a time
+package final class PresentationDecoder: @unchecked Sendable {  // owned by one thread at a time
     private var frames: FrameDecoding?
     private var audioFrames: AudioDecoding?
     private var texts: TextDecoding?
@@ -14,14 +14,14 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
     private var shown: TimeSpan?
 
     /// Creates a decoder that returns nothing before a position.
-    public init(from beginning: TimeSpan = .zero) {
+    package init(from beginning: TimeSpan = .zero) {
         AVLog.quiet()
         (self.beginning, audioBeginning) = (beginning, beginning)
     }
 
     /// Continues at another position. It discards all content, and returns nothing before the position. The audio
     /// starts at `audio` if that is not nil.
-    public func begin(at position: TimeSpan, audio: TimeSpan? = nil) {
+    package func begin(at position: TimeSpan, audio: TimeSpan? = nil) {
         (beginning, audioBeginning, shown) = (position, audio ?? position, nil)
         frames?.begin(at: position)
         audioFrames?.begin(at: audioBeginning)
@@ -37,7 +37,7 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
     ///   - audio: The end of the audio that was returned; nil if audio is not repeated.
     /// - Returns: The frames in the decoder that are not repeated.
     /// - Throws: `CodecError` if a frame cannot be converted.
-    public func begin(
+    package func begin(
         behind frame: TimeSpan?, before first: TimeSpan?, audio: TimeSpan?
     ) throws(CodecError) -> [PresentationSample] {
         var samples: [PresentationSample] = []
@@ -53,7 +53,7 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
     }
 
     /// Continues with the following packets, but returns nothing before the position.
-    public func skip(to position: TimeSpan) {
+    package func skip(to position: TimeSpan) {
         (beginning, audioBeginning, shown) = (position, position, nil)
         frames?.skip(to: position)
         audioFrames?.skip(to: position)
@@ -61,7 +61,7 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
     }
 
     /// Discards the decoder of a medium before packets of another track come.
-    public func discard(_ medium: PresentationMedium) {
+    package func discard(_ medium: PresentationMedium) {
         switch medium {
         case .video: frames = nil
         case .audio: audioFrames = nil
@@ -72,7 +72,7 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
 
     /// Decodes a packet and returns its samples in presentation order. Damaged packets give no samples. Throws
     /// `CodecError` if no decoder can be opened or a frame cannot be converted.
-    public func decode(_ packet: CodedPacket) throws(CodecError) -> [PresentationSample] {
+    package func decode(_ packet: CodedPacket) throws(CodecError) -> [PresentationSample] {
         var samples: [PresentationSample] = []
         try decode(packet.holder.pointer, packet.format, into: &samples)
         return samples
@@ -112,7 +112,7 @@ public final class PresentationDecoder: @unchecked Sendable {  // owned by one t
     }
 
     /// Returns the remaining samples at the end. Throws `CodecError` if a frame cannot be converted.
-    public func drain() throws(CodecError) -> [PresentationSample] {
+    package func drain() throws(CodecError) -> [PresentationSample] {
         var samples: [PresentationSample] = []
         try frames?.decode(nil, into: &samples)
         try frames?.giveHeld(&samples)

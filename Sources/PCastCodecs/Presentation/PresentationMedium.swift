@@ -1,7 +1,7 @@
 import CFFmpeg
 
 /// The kind of media in a track.
-public enum PresentationMedium: Hashable, Sendable, CaseIterable {
+package enum PresentationMedium: Hashable, Sendable, CaseIterable {
     case video
     case audio
     case text

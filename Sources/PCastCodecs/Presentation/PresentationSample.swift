@@ -1,7 +1,7 @@
-public import PCastCore
+package import PCastCore
 
 /// A decoded unit of a presentation with its position.
-public enum PresentationSample: Sendable {
+package enum PresentationSample: Sendable {
     /// A frame, with its duration if it is known.
     case frame(VideoFrame, at: TimeSpan, duration: TimeSpan?)
     /// Audio at 48 kHz with two channels.

@@ -1,17 +1,17 @@
 import CFFmpeg
 
 /// A track of a file that can be decoded and selected.
-public struct PresentationTrack: Hashable, Sendable, Identifiable {
+package struct PresentationTrack: Hashable, Sendable, Identifiable {
     /// The index of its stream in the file.
-    public let id: Int32
+    package let id: Int32
     /// The kind of media.
-    public let medium: PresentationMedium
+    package let medium: PresentationMedium
     /// The title from the file; may be empty.
-    public let name: String
+    package let name: String
     /// The language from the file (ISO 639); nil if it is unknown.
-    public let language: String?
+    package let language: String?
     /// Whether the file marks it as the default.
-    public let isDefault: Bool
+    package let isDefault: Bool
 
     /// Returns nil for a stream that cannot be decoded, for a cover image and for bitmap subtitles.
     init?(_ stream: UnsafeMutablePointer<AVStream>) {

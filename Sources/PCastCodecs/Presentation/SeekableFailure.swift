@@ -1,7 +1,7 @@
 import CFFmpeg
 
 /// The reason why a file or an address cannot be read.
-public enum SeekableFailure: Error, Hashable, Sendable {
+package enum SeekableFailure: Error, Hashable, Sendable {
     /// There is no answer, or none before the timeout.
     case unreachable(reason: String)
     /// The server answered with an HTTP status, or with one of its class (e.g., 400 for 4xx).

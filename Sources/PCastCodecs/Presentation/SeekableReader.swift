@@ -1,11 +1,11 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 
 /// Reads a file or an address for playback, with exact seeking and changes of track while reading.
 ///
 /// Positions start at the beginning of the media. It decodes on demand and reads nothing ahead. Only one thread may use
 /// it at a time, except for ``interrupt()``.
-public final class SeekableReader: @unchecked Sendable {  // owned by one thread at a time; `interrupt` sets an atomic
+package final class SeekableReader: @unchecked Sendable {  // owned by one thread at a time; `interrupt` sets an atomic
     private let uri: String
     private let formats: [String]
     private let deadline: ReadingDeadline
@@ -26,15 +26,15 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     private static let earlyLimit = 256
 
     /// The tracks that can be selected; empty before `open`.
-    public private(set) var tracks: [PresentationTrack] = []
+    package private(set) var tracks: [PresentationTrack] = []
     /// The selected track of each medium.
-    public private(set) var selected: [PresentationMedium: Int32] = [:]
+    package private(set) var selected: [PresentationMedium: Int32] = [:]
     /// The duration; nil if it is unknown. An estimated duration is corrected at the end.
-    public private(set) var duration: TimeSpan?
+    package private(set) var duration: TimeSpan?
     /// Whether ``seek(to:)`` works. It requires a duration.
-    public private(set) var isSeekable = false
+    package private(set) var isSeekable = false
     /// The creation time from the file; nil if it is missing.
-    public private(set) var creationTime: WallTime?
+    package private(set) var creationTime: WallTime?
     /// Whether the duration was estimated from the size and the bitrate.
     private var isEstimated = false
 
@@ -44,7 +44,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     ///   - uri: A path or an address, such as `file:film.mp4` or `https://…`.
     ///   - formats: libavformat's names of the allowed formats; empty for any.
     ///   - timeout: The maximum time without new data.
-    public init(uri: String, formats: [String] = [], timeout: Duration = .seconds(10)) {
+    package init(uri: String, formats: [String] = [], timeout: Duration = .seconds(10)) {
         AVLog.quiet()
         (self.uri, self.formats) = (uri, formats)
         deadline = ReadingDeadline(timeout: timeout)
@@ -52,17 +52,17 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
 
     /// Ends the current or the next blocking call with ``SeekableFailure/interrupted``. Later calls continue. It can be
     /// called from any thread.
-    public func interrupt() { deadline.interrupt() }
+    package func interrupt() { deadline.interrupt() }
 
     /// Closes the file. Nothing can be read afterwards.
-    public func close() {
+    package func close() {
         (source, isAtEnd, isBroken) = (nil, true, false)
         discard()
     }
 
     /// Opens the file and finds its tracks. It selects one video and one audio track, and no text. Throws
     /// `SeekableFailure` if the file cannot be opened or contains neither.
-    public func open() throws(SeekableFailure) {
+    package func open() throws(SeekableFailure) {
         try checkInterruption()
         let input: MediaInput
         do throws(MediaInputFailure) {
@@ -91,7 +91,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     }
 
     /// Selects another track from here on; nil selects none. Returns false if there is no such track.
-    public func select(_ track: Int32?, of medium: PresentationMedium) -> Bool {
+    package func select(_ track: Int32?, of medium: PresentationMedium) -> Bool {
         if let track, !tracks.contains(where: { $0.id == track && $0.medium == medium }) {
             return false
         }
@@ -110,7 +110,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
 
     /// Returns the next sample; nil at the end. Throws `SeekableFailure` if reading was interrupted, the source broke
     /// off, or nothing can be decoded.
-    public func next() throws(SeekableFailure) -> PresentationSample? {
+    package func next() throws(SeekableFailure) -> PresentationSample? {
         try checkInterruption()
         if isBroken { try seekBack() }
         while given == waiting.count {
@@ -184,7 +184,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
     /// Seeks to a position. The next sample lies at or after it; at the end of the media, it is the last frame. Returns
     /// the position within the duration, or the unchanged position if the source is not seekable. Throws
     /// `SeekableFailure` if the seek was interrupted or the source broke off.
-    public func seek(to position: TimeSpan) throws(SeekableFailure) -> TimeSpan {
+    package func seek(to position: TimeSpan) throws(SeekableFailure) -> TimeSpan {
         try checkInterruption()
         guard isSeekable, let duration, let source else { return videoEnd }
         let position = min(max(position, .zero), duration)
@@ -209,7 +209,7 @@ public final class SeekableReader: @unchecked Sendable {  // owned by one thread
 
 extension PresentationSample {
     /// The kind of media.
-    public var medium: PresentationMedium {
+    package var medium: PresentationMedium {
         switch self {
         case .video: .video
         case .audio: .audio
@@ -219,7 +219,7 @@ extension PresentationSample {
     }
 
     /// The position at which it starts.
-    public var start: TimeSpan {
+    package var start: TimeSpan {
         switch self {
         case .frame(_, let position, _), .audio(_, let position), .metadata(_, let position): position
         case .text(_, let range): range.lowerBound
@@ -227,7 +227,7 @@ extension PresentationSample {
     }
 
     /// The position at which it ends, as far as it is known.
-    public var end: TimeSpan {
+    package var end: TimeSpan {
         switch self {
         case .frame(_, let position, let duration): position + (duration ?? .zero)
         case .audio(let audio, let position): position + audio.length

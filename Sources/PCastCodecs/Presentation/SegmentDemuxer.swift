@@ -1,12 +1,12 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 
 /// Demultiplexes a segment of a known format. Only one thread may use it at a time.
 ///
 /// Times are those of the container's clock, without an adjustment.
-public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread at a time
+package final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread at a time
     /// A container format, with libavformat's name.
-    public enum Container: String, Hashable, Sendable {
+    package enum Container: String, Hashable, Sendable {
         case mpegTS = "mpegts"
         /// Fragmented MP4 after its initialization segment.
         case fragmentedMP4 = "mp4"
@@ -16,13 +16,13 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
         case enhancedAC3 = "eac3"
 
         /// The period after which the container's clock wraps around; nil for never.
-        public var wrap: TimeSpan? {
+        package var wrap: TimeSpan? {
             // 33 bits at 90 kHz (ISO/IEC 13818-1, section 2.4.3.7).
             self == .mpegTS ? .microseconds((1 << 33) * 100 / 9) : nil
         }
 
         /// Detects the format from the first bytes of a segment after an ID3 tag. Returns nil for other formats.
-        public init?(sniffing bytes: [UInt8]) {
+        package init?(sniffing bytes: [UInt8]) {
             guard bytes.count >= 8 else { return nil }
             if bytes[0] == 0x47, bytes.count <= 188 || bytes[188] == 0x47 {
                 self = .mpegTS
@@ -43,7 +43,7 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
 
         /// Returns the first offset at which MPEG-TS or ADTS starts: three consecutive packets of 188 bytes, or two
         /// consecutive ADTS frames. Returns nil if there is none.
-        public static func find(in bytes: [UInt8]) -> (container: Container, offset: Int)? {
+        package static func find(in bytes: [UInt8]) -> (container: Container, offset: Int)? {
             var offset = 0
             while offset + 8 <= bytes.count {
                 defer { offset += 1 }
@@ -72,7 +72,7 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
     private var codings: [Int32: CodedFormat] = [:]
 
     /// Reads the container's header. Throws `CodecError.damaged` if it is invalid.
-    public init(_ bytes: any MediaBytes, container: Container) throws(CodecError) {
+    package init(_ bytes: any MediaBytes, container: Container) throws(CodecError) {
         AVLog.quiet()
         // The byte source has its own timeout, so this one is a day.
         deadline = ReadingDeadline(timeout: .seconds(86_400))
@@ -84,13 +84,13 @@ public final class SegmentDemuxer: @unchecked Sendable {  // owned by one thread
     }
 
     /// The media that can be decoded, as far as the segment was read.
-    public var media: Set<PresentationMedium> {
+    package var media: Set<PresentationMedium> {
         Set(input.streams.compactMap { PresentationTrack($0)?.medium })
     }
 
     /// Returns the next packet of the first decodable track of each medium; nil at the end. Throws `CodecError.damaged`
     /// if the segment broke off.
-    public func read() throws(CodecError) -> CodedPacket? {
+    package func read() throws(CodecError) -> CodedPacket? {
         while true {
             let isThere: Bool
             do throws(MediaInputFailure) { isThere = try input.read() } catch {

@@ -1,5 +1,5 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 
 /// A video decoder of libavcodec with one thread and without delay. It returns no damaged frames: a viewer accepts a
 /// short freeze more easily than broken images.
@@ -84,23 +84,23 @@ final class AVVideoDecoder {
 }
 
 /// A decoder of H.264 in Annex B.
-public final class H264Decoder: VideoDecoder {
+package final class H264Decoder: VideoDecoder {
     private let decoder: AVVideoDecoder
 
     /// Opens the decoder. Throws `CodecError.missing` if FFmpeg has none.
-    public init() throws(CodecError) { decoder = try AVVideoDecoder(AV_CODEC_ID_H264, name: "H.264") }
+    package init() throws(CodecError) { decoder = try AVVideoDecoder(AV_CODEC_ID_H264, name: "H.264") }
 
     /// Decodes a frame. Throws `CodecError.damaged`, also for every frame before the next key frame.
-    public func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] { try decoder.decode(frame) }
+    package func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] { try decoder.decode(frame) }
 }
 
 /// A decoder of VP8.
-public final class VP8Decoder: VideoDecoder {
+package final class VP8Decoder: VideoDecoder {
     private let decoder: AVVideoDecoder
 
     /// Opens the decoder. Throws `CodecError.missing` if FFmpeg has none.
-    public init() throws(CodecError) { decoder = try AVVideoDecoder(AV_CODEC_ID_VP8, name: "VP8") }
+    package init() throws(CodecError) { decoder = try AVVideoDecoder(AV_CODEC_ID_VP8, name: "VP8") }
 
     /// Decodes a frame. Throws `CodecError.damaged`, also for every frame before the next key frame.
-    public func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] { try decoder.decode(frame) }
+    package func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] { try decoder.decode(frame) }
 }

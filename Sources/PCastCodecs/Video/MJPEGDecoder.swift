@@ -1,11 +1,11 @@
 import CFFmpeg
-public import PCastCore
+package import PCastCore
 
 /// Decodes the JPEG images of cameras on one thread. Only one thread may use it at a time.
 ///
 /// Images without Huffman tables, which most cameras send, are decoded with the tables of the standard (ITU-T T.81,
 /// annex K). JPEG has full range; the frames have limited range like every `VideoFrame`.
-public final class MJPEGDecoder {
+package final class MJPEGDecoder {
     private let codec: UnsafePointer<AVCodec>
     private var context: AVCodecContextHolder
     private let packet = AVPacketHolder()
@@ -18,7 +18,7 @@ public final class MJPEGDecoder {
     ///
     /// - Parameter pool: The pool for the frames' memory; nil for a pool of its own.
     /// - Throws: `CodecError.missing` if FFmpeg has no JPEG decoder.
-    public init(pool: VideoFramePool? = nil) throws(CodecError) {
+    package init(pool: VideoFramePool? = nil) throws(CodecError) {
         guard let codec = avcodec_find_decoder(AV_CODEC_ID_MJPEG) else { throw .missing("a decoder of JPEG") }
         self.codec = codec
         context = try Self.open(codec)
@@ -42,7 +42,7 @@ public final class MJPEGDecoder {
     /// - Returns: The frame.
     /// - Throws: `CodecError.damaged` for an image that is truncated or invalid. The next image is decoded
     ///   independently.
-    public func decode(
+    package func decode(
         _ bytes: UnsafeRawBufferPointer, captureTime: WallTime?, timestamp: MediaTime
     ) throws(CodecError) -> VideoFrame {
         let bytes = try Self.whole(bytes)

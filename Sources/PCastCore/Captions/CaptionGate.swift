@@ -2,35 +2,35 @@
 /// capture time.
 ///
 /// At most ``capacity`` cues are kept. If there are more, the earliest are removed.
-public struct CaptionGate: Hashable, Sendable {
+package struct CaptionGate: Hashable, Sendable {
     /// The maximum number of cues.
-    public static let capacity = 64
+    package static let capacity = 64
 
     /// The cues, ordered by capture time and then by arrival.
-    public private(set) var cues: [CaptionCue] = []
+    package private(set) var cues: [CaptionCue] = []
 
     /// Creates a gate without cues.
-    public init() {}
+    package init() {}
 
     /// Adds a cue. A cue that is already known is not added again.
-    public mutating func add(_ cue: CaptionCue) {
+    package mutating func add(_ cue: CaptionCue) {
         guard !cues.contains(cue) else { return }
         cues.insert(cue, at: cues.firstIndex { $0.captureTime > cue.captureTime } ?? cues.endIndex)
         if cues.count > Self.capacity { cues.removeFirst() }
     }
 
     /// Returns the texts for a frame that was captured at a time, one below the other; nil if there are none.
-    public func text(at time: WallTime) -> String? {
+    package func text(at time: WallTime) -> String? {
         guard !cues.isEmpty else { return nil }
         let shown = cues.filter { $0.captureTime <= time && time < $0.end }
         return shown.isEmpty ? nil : shown.map(\.text).joined(separator: "\n")
     }
 
     /// Returns the next time after `time` at which the text may change; nil if there is none.
-    public func change(after time: WallTime) -> WallTime? {
+    package func change(after time: WallTime) -> WallTime? {
         cues.flatMap { [$0.captureTime, $0.end] }.filter { $0 > time }.min()
     }
 
     /// Removes the cues that ended before a time.
-    public mutating func removeAll(endedBefore time: WallTime) { cues.removeAll { $0.end < time } }
+    package mutating func removeAll(endedBefore time: WallTime) { cues.removeAll { $0.end < time } }
 }

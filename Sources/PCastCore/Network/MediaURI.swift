@@ -1,27 +1,27 @@
 /// The URI of external media, from which a stream is pulled or to which it is pushed (RFC 3986, section 3).
 ///
 /// Parsing is strict: the parts are joined again for the library that opens the URI, so both see the same host.
-public struct MediaURI: Hashable, Sendable {
+package struct MediaURI: Hashable, Sendable {
     /// The supported URI schemes.
-    public enum Scheme: String, Hashable, Sendable, CaseIterable {
+    package enum Scheme: String, Hashable, Sendable, CaseIterable {
         case http, https, rtsp, srt, rtmp, rtmps, file
     }
 
     /// The scheme.
-    public let scheme: Scheme
+    package let scheme: Scheme
     /// The user name and password before the host, still percent-encoded; nil if absent.
-    public let userInfo: String?
+    package let userInfo: String?
     /// A name or an address, IPv6 without brackets; empty for a file.
-    public let host: String
+    package let host: String
     /// The port; the default of the scheme if absent, and 0 for a file.
-    public let port: UInt16
+    package let port: UInt16
     /// The path and query that follow the authority.
-    public let path: String
+    package let path: String
 
     private static let longest = 4_096
 
     /// Parses a URI; nil if it is not supported, is longer than 4,096 bytes, or is ambiguous.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         guard text.utf8.count <= Self.longest, text.utf8.allSatisfy(Self.isPlain),
             let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://"),
             let scheme = Scheme(rawValue: text[..<colon].lowercased())
@@ -71,19 +71,19 @@ public struct MediaURI: Hashable, Sendable {
     }
 
     /// Returns the URI with the host replaced by a resolved address, so that the name is not resolved a second time.
-    public func text(at address: TransportAddress) -> String {
+    package func text(at address: TransportAddress) -> String {
         "\(scheme.rawValue)://\(userInfo.map { $0 + "@" } ?? "")\(address)\(path)"
     }
 
     /// Returns all values of a parameter of the query.
-    public func query(_ name: String) -> [String] {
+    package func query(_ name: String) -> [String] {
         guard let mark = path.firstIndex(of: "?") else { return [] }
         return path[mark...].dropFirst().split(separator: "&").filter { $0.hasPrefix(name + "=") }
             .map { String($0.dropFirst(name.count + 1)) }
     }
 
     /// Whether the remote peer connects to this URI instead of the reverse, as for `srt://0.0.0.0:PORT?mode=listener`.
-    public var isListener: Bool { scheme == .srt && query("mode") == ["listener"] }
+    package var isListener: Bool { scheme == .srt && query("mode") == ["listener"] }
 }
 
 extension MediaURI.Scheme {
@@ -101,7 +101,7 @@ extension MediaURI.Scheme {
 
 extension MediaURI: CustomStringConvertible {
     /// The URI without parts that may be secret: user information, query and, for RTMP, the stream key.
-    public var description: String {
+    package var description: String {
         var shown = path.prefix { $0 != "?" }
         if scheme == .rtmp || scheme == .rtmps {
             shown = shown.dropFirst().prefix { $0 != "/" }

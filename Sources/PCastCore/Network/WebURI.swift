@@ -1,11 +1,11 @@
 /// Functions that normalize `http`, `https` and `data` URIs.
-public enum WebURI {
+package enum WebURI {
     /// Returns the URI with all characters percent-encoded that may not occur in it, as browsers do (URL Standard,
     /// section 4.4): spaces, non-ASCII characters, brackets and others. Existing percent-encoding does not change.
     ///
     /// Surrounding white space, line breaks and the fragment are removed. A URI of another scheme than `http` and
     /// `https` is returned as it is.
-    public static func escaped(_ text: String) -> String {
+    package static func escaped(_ text: String) -> String {
         let plain = String(
             decoding: text.utf8.filter { $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
         let trimmed = plain.drop { $0.utf8.allSatisfy { $0 <= 0x20 } }
@@ -65,7 +65,7 @@ public enum WebURI {
     }
 
     /// Returns the media type and the bytes of a `data:` URI (RFC 2397); nil for another URI or invalid base64.
-    public static func data(_ text: String) -> (type: String, bytes: [UInt8])? {
+    package static func data(_ text: String) -> (type: String, bytes: [UInt8])? {
         guard text.prefix(5).lowercased() == "data:", let comma = text.utf8.firstIndex(of: UInt8(ascii: ",")) else {
             return nil
         }

@@ -3,7 +3,7 @@
 /// A running correlation with 1 kHz over one period (1 ms) rises from zero to the level of the tone while the window
 /// moves over the beginning. It is at half the level when the beginning is in the middle of the window. The level is
 /// known 20 ms later. Then the tone is checked for purity, because music must not be detected.
-public struct ClapperDetector: Sendable {
+package struct ClapperDetector: Sendable {
     private static let period = AudioFrame.sampleRate / ClapperSchedule.frequency
     private static let judgement = 20 * period
     private static let pause = 50 * period
@@ -28,7 +28,7 @@ public struct ClapperDetector: Sendable {
     private var quietSamples = 0
 
     /// Creates a detector that has received no audio.
-    public init() {
+    package init() {
         cosine = (0..<Self.period).map { Self.cosine(turn: Double($0) / Double(Self.period)) }
         sine = (0..<Self.period).map { Self.cosine(turn: Double($0) / Double(Self.period) - 0.25) }
         window = Array(repeating: 0, count: Self.period)
@@ -39,7 +39,7 @@ public struct ClapperDetector: Sendable {
     /// Processes the next frame of a continuous track. Returns the beginning of a tone relative to the first sample of
     /// the frame; nil if none was detected. It is negative if the tone began in an earlier frame, because detection
     /// takes 20 ms.
-    public mutating func listen(to frame: AudioFrame) -> TimeSpan? {
+    package mutating func listen(to frame: AudioFrame) -> TimeSpan? {
         var onset: TimeSpan?
         let scale = 1 / (32_768 * Double(frame.channels))
         for index in 0..<frame.sampleCount {

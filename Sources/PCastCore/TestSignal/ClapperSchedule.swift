@@ -1,16 +1,16 @@
 /// The schedule of the tone and disc of the test signal: the first 100 ms of each UTC second.
-public enum ClapperSchedule {
+package enum ClapperSchedule {
     /// The duration of the tone and the disc.
-    public static let length = TimeSpan.milliseconds(100)
+    package static let length = TimeSpan.milliseconds(100)
 
     /// The frequency of the tone in hertz.
-    public static let frequency = 1_000
+    package static let frequency = 1_000
 
     /// Returns whether the tone and the disc are present at a time.
-    public static func isClapping(at time: WallTime) -> Bool { time - second(of: time) < length }
+    package static func isClapping(at time: WallTime) -> Bool { time - second(of: time) < length }
 
     /// Returns the beginning of the UTC second that contains a time.
-    public static func second(of time: WallTime) -> WallTime {
+    package static func second(of time: WallTime) -> WallTime {
         let billion: Int64 = 1_000_000_000
         let rest = (time.nanosecondsSinceEpoch % billion + billion) % billion
         return time - .nanoseconds(rest)

@@ -1,7 +1,7 @@
 /// The CRC-8 of the test frame's time strip: polynomial 0x07, initial value 0, no reflection and no inversion.
-public enum CyclicRedundancyCheck8 {
+package enum CyclicRedundancyCheck8 {
     /// Returns the checksum of the bytes.
-    public static func checksum(_ bytes: some Sequence<UInt8>) -> UInt8 {
+    package static func checksum(_ bytes: some Sequence<UInt8>) -> UInt8 {
         var register: UInt8 = 0
         for byte in bytes {
             register ^= byte

@@ -1,8 +1,8 @@
 /// The time strip of the test frame: 64 cells across the top, white for 1 and black for 0. They carry a
 /// ``TestPatternStamp`` through any encoder and scaler.
-public enum TestPatternStrip {
+package enum TestPatternStrip {
     /// The number of cells.
-    public static let cellCount = 64
+    package static let cellCount = 64
 
     /// The luma of a cell in limited range.
     private static let white: UInt8 = 235
@@ -12,15 +12,15 @@ public enum TestPatternStrip {
     private static let minimumContrast = 60
 
     /// Returns the number of rows of the strip in a frame that is drawn with this height.
-    public static func rowCount(frameHeight: Int) -> Int { max(16, frameHeight / 18) }
+    package static func rowCount(frameHeight: Int) -> Int { max(16, frameHeight / 18) }
 
     /// Returns the columns of a cell.
-    public static func columns(ofCell cell: Int, frameWidth: Int) -> Range<Int> {
+    package static func columns(ofCell cell: Int, frameWidth: Int) -> Range<Int> {
         cell * frameWidth / cellCount..<(cell + 1) * frameWidth / cellCount
     }
 
     /// Draws the strip into the top rows of an I420 frame.
-    public static func draw(_ stamp: TestPatternStamp, into frame: VideoFrame) {
+    package static func draw(_ stamp: TestPatternStamp, into frame: VideoFrame) {
         let dimensions = frame.dimensions
         let rows = min(rowCount(frameHeight: dimensions.height), dimensions.height)
         let bits = stamp.bits
@@ -39,7 +39,7 @@ public enum TestPatternStrip {
     }
 
     /// Reads the strip of a frame of any size; nil if there is none or it is damaged.
-    public static func read(_ frame: VideoFrame) -> TestPatternStamp? {
+    package static func read(_ frame: VideoFrame) -> TestPatternStamp? {
         let dimensions = frame.dimensions
         guard dimensions.width >= cellCount, dimensions.height >= 18 else { return nil }
         let cells = (0..<cellCount).map { brightness(ofCell: $0, in: frame) }

@@ -1,7 +1,7 @@
 /// Text forms of times in UTC with milliseconds (RFC 3339, a profile of ISO 8601).
-public enum Timestamp {
+package enum Timestamp {
     /// Returns the text of a time, such as `2026-11-21T18:30:00.125Z`.
-    public static func text(_ time: WallTime) -> String {
+    package static func text(_ time: WallTime) -> String {
         let milliseconds = time.millisecondsSinceEpoch
         let seconds = milliseconds.flooringDivision(by: 1_000)
         let days = seconds.flooringDivision(by: 86_400)
@@ -14,7 +14,7 @@ public enum Timestamp {
 
     /// Parses a time with an optional fraction of a second, in UTC or with an offset; nil for other text. A time
     /// outside the range of `WallTime` becomes its first or last one.
-    public static func parse(_ text: String) -> WallTime? {
+    package static func parse(_ text: String) -> WallTime? {
         var rest = Substring(text).utf8
         guard let year = number(&rest, 4), take(&rest, "-"), let month = number(&rest, 2), take(&rest, "-"),
             let day = number(&rest, 2), take(&rest, "Tt "), let hour = number(&rest, 2), take(&rest, ":"),

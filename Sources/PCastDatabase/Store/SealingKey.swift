@@ -4,11 +4,11 @@ import PCastCore
 
 /// The key that encrypts secrets in the database (AES-256-GCM), so that a copy of the database alone, such as a backup,
 /// does not reveal them. A hash is not sufficient, because tokens are verified with the secret itself.
-public struct SealingKey: Sendable {
+package struct SealingKey: Sendable {
     private let key: SymmetricKey
 
     /// Creates a key from 32 bytes; nil for another size.
-    public init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
         key = SymmetricKey(data: bytes)
     }
@@ -16,7 +16,7 @@ public struct SealingKey: Sendable {
     private init() { key = SymmetricKey(size: .bits256) }
 
     /// Returns a random key.
-    public static func random() -> SealingKey { SealingKey() }
+    package static func random() -> SealingKey { SealingKey() }
 
     /// Encrypts a secret. `context` names its owner: the result cannot be decrypted for another context.
     func seal(_ secret: [UInt8], for context: String) -> [UInt8] {
@@ -40,7 +40,7 @@ public struct SealingKey: Sendable {
     /// could not decrypt them.
     ///
     /// - Throws: ``RecordsError``.
-    public static func load(_ path: String, mayMake: Bool) throws(RecordsError) -> SealingKey {
+    package static func load(_ path: String, mayMake: Bool) throws(RecordsError) -> SealingKey {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             guard errno == ENOENT else { throw .inaccessible(path: path, reason: String(cString: strerror(errno))) }

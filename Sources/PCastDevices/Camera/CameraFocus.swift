@@ -2,7 +2,7 @@ import CV4L2
 import PCastCore
 
 /// The current state of a camera's focus.
-public enum FocusState: Hashable, Sendable {
+package enum FocusState: Hashable, Sendable {
     /// The focus is continuous, or as the camera decides.
     case free
     /// The focus is searching for a distance that it will keep.

@@ -1,5 +1,5 @@
-public import PCastCodecs
-public import PCastCore
+package import PCastCodecs
+package import PCastCore
 import PCastIO
 import Synchronization
 
@@ -8,7 +8,7 @@ import Synchronization
 /// Opening it reserves the camera and sets its format; `start` starts streaming. The size and the rate that the driver
 /// reports are adopted. Its frames are checked: truncated or damaged frames are counted and dropped, and impossible
 /// timestamps are replaced.
-public final class CameraSource: VideoSource {
+package final class CameraSource: VideoSource {
     private enum Phase {
         case opened
         case running(WorkerThread)
@@ -16,15 +16,15 @@ public final class CameraSource: VideoSource {
     }
 
     /// The identifier from `Cameras.enumerate`.
-    public let id: String
+    package let id: String
     /// The name for display.
-    public let name: String
+    package let name: String
     /// The effective configuration: encoding, size and rate from the driver, and the requested modes.
-    public let configuration: VideoConfiguration
+    package let configuration: VideoConfiguration
     /// The clockwise quarter turns that make frames upright. Frames are delivered as captured.
-    public let mountRotation: Int
+    package let mountRotation: Int
     /// The reason for each capability that was unsatisfied when the camera was opened.
-    public let unmet: [DeviceCapability: String]
+    package let unmet: [DeviceCapability: String]
 
     private let path: String
     private let record: CameraRecord
@@ -46,7 +46,7 @@ public final class CameraSource: VideoSource {
     ///     Frames are darker then.
     /// - Throws: `DeviceError`: `.notFound`, `.busy` if another program uses it, `.forbidden` with the group to join,
     ///   or `.faulty`.
-    public init(
+    package init(
         id: String? = nil, configuration: VideoConfiguration = VideoConfiguration(), passesThrough: Bool = false,
         locksFrameRate: Bool = false
     ) throws(DeviceError) {
@@ -74,23 +74,23 @@ public final class CameraSource: VideoSource {
     deinit { stop() }
 
     /// The size of the frames as delivered.
-    public var dimensions: Dimensions { record.current.dimensions }
+    package var dimensions: Dimensions { record.current.dimensions }
     /// The frame rate that the driver reports, in frames per second.
-    public var nominalFrameRate: Double { configuration.frameRate.perSecond }
+    package var nominalFrameRate: Double { configuration.frameRate.perSecond }
 
     /// The statistics of the camera.
-    public var statistics: CameraStatistics { record.current.statistics }
+    package var statistics: CameraStatistics { record.current.statistics }
 
     /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
     /// through, or if it was not requested.
-    public var transcodeReason: TranscodeReason? { record.current.transcodeReason }
+    package var transcodeReason: TranscodeReason? { record.current.transcodeReason }
 
     /// The current state of the focus.
-    public var focusState: FocusState { controls.focusState }
+    package var focusState: FocusState { controls.focusState }
 
     /// Starts streaming. `deliver` receives frames and `ended` the end of the source, both on the camera's thread.
     /// Throws `DeviceError` if the camera does not start. It has no effect after the first call.
-    public func start(
+    package func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         try phase.withLock { phase throws(DeviceError) in
@@ -116,7 +116,7 @@ public final class CameraSource: VideoSource {
     }
 
     /// Stops streaming and releases the camera. It may be called repeatedly.
-    public func stop() {
+    package func stop() {
         let before = phase.withLock { phase in
             defer { phase = .over }
             return phase
@@ -133,18 +133,18 @@ public final class CameraSource: VideoSource {
     /// Requests a key frame from a camera that encodes. Returns false if the camera does not support that; it sends key
     /// frames periodically then.
     @discardableResult
-    public func requestKeyFrame() -> Bool { controls.requestKeyFrame() }
+    package func requestKeyFrame() -> Bool { controls.requestKeyFrame() }
 
     /// Changes flash and focus while streaming. For another size, rate or encoding, the camera must be opened again.
     /// The focus target is a position in the camera's own frames before rotation. Returns the reason for each
     /// capability that is unsatisfied. A focus search continues after it returns; see `focusState`.
-    public func apply(_ configuration: VideoConfiguration) -> [DeviceCapability: String] {
+    package func apply(_ configuration: VideoConfiguration) -> [DeviceCapability: String] {
         controls.apply(configuration, areDecoded: areDecoded)
     }
 
     /// Moves the focus manually. `nearness` is from 0 for the farthest to 1 for the nearest distance. Returns the
     /// reason if that is not possible, e.g., if the focus is locked; nil otherwise.
-    public func moveFocus(to nearness: Double) -> String? { controls.moveFocus(to: min(max(nearness, 0), 1)) }
+    package func moveFocus(to nearness: Double) -> String? { controls.moveFocus(to: min(max(nearness, 0), 1)) }
 }
 
 /// A stream that is released once.

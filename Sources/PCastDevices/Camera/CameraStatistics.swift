@@ -1,17 +1,17 @@
 /// The statistics of a camera since it was started.
-public struct CameraStatistics: Hashable, Sendable {
+package struct CameraStatistics: Hashable, Sendable {
     /// The number of delivered frames.
-    public var captured = 0
+    package var captured = 0
     /// The number of dropped frames: by the driver, which skips their sequence numbers if it has no free buffer, or
     /// because newer frames were already available.
-    public var dropped = 0
+    package var dropped = 0
     /// The number of damaged frames: marked by the driver, truncated, undecodable, or of a different size.
-    public var damaged = 0
+    package var damaged = 0
     /// The number of frames whose driver timestamp was impossible and was replaced.
-    public var retimed = 0
+    package var retimed = 0
     /// The number of restarts of streaming because no frames arrived.
-    public var restarted = 0
+    package var restarted = 0
 
     /// Creates statistics with zeros.
-    public init() {}
+    package init() {}
 }

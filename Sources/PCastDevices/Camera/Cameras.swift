@@ -1,13 +1,13 @@
 import PCastCore
 
 /// The V4L2 cameras of this machine.
-public enum Cameras {
+package enum Cameras {
     /// Returns every camera with its capabilities, in order of preference: hardware before virtual devices. It does not
     /// disturb a program that uses a camera. Metadata nodes, outputs and converters are excluded, and so are nodes that
     /// may not be opened (`closedNodes`). An identifier is the name under `/dev/v4l/by-id` for USB cameras with a
     /// serial number, otherwise the name under `/dev/v4l/by-path`. It is computed from sysfs and does not require udev.
     /// Cameras that would have the same name get one from V4L2's bus information.
-    public static func enumerate() -> [SourceDevice] {
+    package static func enumerate() -> [SourceDevice] {
         CameraNode.survey().cameras.compactMap { camera in
             // The camera may have been unplugged.
             guard let node = try? VideoNode(path: camera.path, access: .driver) else { return nil }
@@ -17,11 +17,11 @@ public enum Cameras {
 
     /// Returns the identifier of the camera with another name: a link under `/dev/v4l`, or a node such as
     /// `/dev/video0`. Returns nil if there is none.
-    public static func identifier(of name: String) -> String? { try? CameraNode.survey().camera(name).id }
+    package static func identifier(of name: String) -> String? { try? CameraNode.survey().camera(name).id }
 
     /// Returns the errors of nodes that look like cameras and cannot be opened: `.forbidden` with the group to join, or
     /// `.busy`.
-    public static func closedNodes() -> [DeviceError] {
+    package static func closedNodes() -> [DeviceError] {
         CameraNode.survey().closed.map { $0.error.deviceError($0.path, path: $0.path) }
     }
 

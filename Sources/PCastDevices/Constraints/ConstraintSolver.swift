@@ -21,7 +21,7 @@
 /// Frame rates that differ by 1 % or less are equal for all constraints: a camera with 30000/1001 satisfies 29.97 and
 /// 30. As in the specification, constraints that do not apply to a media type (the flash of a microphone) are ignored.
 /// Frames are not scaled: only the device's own sizes count.
-public enum ConstraintSolver {
+package enum ConstraintSolver {
     /// Chooses a video source.
     ///
     /// - Parameters:
@@ -31,7 +31,7 @@ public enum ConstraintSolver {
     ///     only if the camera offers nothing else.
     /// - Returns: The selection; nil without a video device.
     /// - Throws: `ConstraintFailure` if no device satisfies a required constraint.
-    public static func selectVideo(
+    package static func selectVideo(
         from devices: [SourceDevice], constraints: DeviceConstraints = [:], prefersCoded: Bool = false
     ) throws(ConstraintFailure) -> VideoSelection? {
         let aims = DeviceConstraintSet(constraints)
@@ -54,7 +54,7 @@ public enum ConstraintSolver {
     ///   - constraints: The constraints.
     /// - Returns: The selection; nil without an audio device.
     /// - Throws: `ConstraintFailure` if no device satisfies a required constraint.
-    public static func selectAudio(
+    package static func selectAudio(
         from devices: [SourceDevice], constraints: DeviceConstraints = [:]
     ) throws(ConstraintFailure) -> AudioSelection? {
         let aims = DeviceConstraintSet(constraints)

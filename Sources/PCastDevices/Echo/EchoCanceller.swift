@@ -1,5 +1,5 @@
-public import PCastCore
-public import PCastIO
+package import PCastCore
+package import PCastIO
 import Synchronization
 
 /// Removes the audio that this process plays from a microphone's signal, frame by frame and without delay.
@@ -11,7 +11,7 @@ import Synchronization
 /// Limits: the filter covers 120 ms; longer reverberation and distortion by the speakers are only suppressed. The first
 /// half second of audio passes unchanged until the delay is known. If the path changes (e.g., the microphone moves), it
 /// is learned again within one or two seconds. Audio of other processes is unknown here and is not removed.
-public final class EchoCanceller: Sendable {
+package final class EchoCanceller: Sendable {
     private struct State: ~Copyable {
         let remover: EchoCancellationProcessor
         var mode: AudioEchoCancellationMode
@@ -19,7 +19,7 @@ public final class EchoCanceller: Sendable {
     }
 
     /// The number of channels, 1 or 2.
-    public let channels: Int
+    package let channels: Int
 
     private let played: PlayedAudio
     private let state: Mutex<State>
@@ -30,7 +30,7 @@ public final class EchoCanceller: Sendable {
     ///   - channels: The number of channels of the microphone, 1 or 2. Two channels cost twice as much.
     ///   - mode: The echo cancellation mode.
     ///   - played: The reference signal; by default all audio of this process.
-    public init(channels: Int, mode: AudioEchoCancellationMode = .automatic, played: PlayedAudio = .shared) {
+    package init(channels: Int, mode: AudioEchoCancellationMode = .automatic, played: PlayedAudio = .shared) {
         precondition(channels == 1 || channels == 2)
         self.channels = channels
         self.played = played
@@ -38,13 +38,13 @@ public final class EchoCanceller: Sendable {
     }
 
     /// The echo cancellation mode. It can be changed at any time and from any thread.
-    public var mode: AudioEchoCancellationMode {
+    package var mode: AudioEchoCancellationMode {
         get { state.withLock { $0.mode } }
         set { state.withLock { $0.mode = newValue } }
     }
 
     /// The current status.
-    public var status: EchoCancellerStatus {
+    package var status: EchoCancellerStatus {
         state.withLock {
             EchoCancellerStatus(isActive: $0.isActive, delay: $0.remover.delay, clockDrift: $0.remover.drift)
         }
@@ -57,7 +57,7 @@ public final class EchoCanceller: Sendable {
     ///   - instant: The capture time of its first sample. Jitter below 5 ms does not matter, and frames may be missing.
     /// - Returns: A frame with the same times and length. It is the same frame if the mode is `off`, or `automatic` and
     ///   nothing is played. Changes between both are crossfaded within a frame.
-    public func process(_ frame: AudioFrame, capturedAt instant: Instant) -> AudioFrame {
+    package func process(_ frame: AudioFrame, capturedAt instant: Instant) -> AudioFrame {
         precondition(frame.channels == channels && frame.sampleCount.isMultiple(of: EchoBlock.sampleCount))
         return state.withLock { state in
             let isWanted =

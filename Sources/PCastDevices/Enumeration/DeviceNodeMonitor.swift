@@ -8,7 +8,7 @@ import PCastIO
 ///
 /// It does not report the devices: the callback enumerates them. It is called after a quiet period, because a node
 /// appears before udev has set its permissions, and a device's nodes appear one after the other.
-public final class DeviceNodeMonitor: Sendable {
+package final class DeviceNodeMonitor: Sendable {
     /// The time without events after which the callback is called.
     private static let rest = TimeSpan.milliseconds(150)
     /// The longest time from the first event to the callback.
@@ -23,7 +23,7 @@ public final class DeviceNodeMonitor: Sendable {
     ///   - folder: The folder of the nodes.
     ///   - changed: A callback for changes, on the watch's own thread. It is not called at the start.
     /// - Throws: `DeviceError.faulty` if inotify is unavailable, or `.noThread`.
-    public init(folder: String = "/dev", changed: @escaping @Sendable () -> Void) throws(DeviceError) {
+    package init(folder: String = "/dev", changed: @escaping @Sendable () -> Void) throws(DeviceError) {
         do {
             let wake = try WakeDescriptor()
             let events = try DeviceNodeEvents(folder: folder)
@@ -40,7 +40,7 @@ public final class DeviceNodeMonitor: Sendable {
 
     /// Returns a stream with a value each time that devices may have changed. It ends when its reader cancels it.
     /// Throws `DeviceError`.
-    public static func changes() throws(DeviceError) -> AsyncStream<Void> {
+    package static func changes() throws(DeviceError) -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let watch = try DeviceNodeMonitor { continuation.yield() }
         continuation.onTermination = { _ in watch.stop() }
@@ -48,7 +48,7 @@ public final class DeviceNodeMonitor: Sendable {
     }
 
     /// Stops the watch and waits until a running callback has returned, except when the callback calls it.
-    public func stop() {
+    package func stop() {
         wake.signal()
         thread.join()
     }

@@ -1,11 +1,11 @@
-public import PCastCore
+package import PCastCore
 import Synchronization
 
 extension SourceDevices {
     /// Returns a stream of the devices that are connected and disconnected from now on, until its reader cancels it. A
     /// device is reported when it can be opened. Throws `DeviceError` if devices cannot be watched, or
     /// `.misconfigured`.
-    public static func changes(_ mediaType: MediaType) throws(DeviceError) -> AsyncStream<SourceDeviceChange> {
+    package static func changes(_ mediaType: MediaType) throws(DeviceError) -> AsyncStream<SourceDeviceChange> {
         let known = Mutex(try enumerate(mediaType))
         let (stream, continuation) = AsyncStream<SourceDeviceChange>.makeStream(bufferingPolicy: .bufferingNewest(256))
         let watch = try DeviceNodeMonitor {

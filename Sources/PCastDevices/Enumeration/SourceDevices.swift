@@ -1,10 +1,10 @@
-public import PCastCore
+package import PCastCore
 
 /// Lists source devices, selects one for a request, and opens it.
-public enum SourceDevices {
+package enum SourceDevices {
     /// Returns every source of a media type with its capabilities, in order of preference: hardware, the system's
     /// output, computed sources. Throws `DeviceError.misconfigured` if the device rules cannot be read.
-    public static func list(_ mediaType: MediaType) throws(DeviceError) -> [SourceDevice] {
+    package static func list(_ mediaType: MediaType) throws(DeviceError) -> [SourceDevice] {
         let found =
             mediaType == .video
             ? cameras() + Screens.enumerate() : Microphones.enumerate() + SystemAudioOutputs.enumerate()
@@ -29,7 +29,7 @@ public enum SourceDevices {
 
     /// Returns the descriptions of every source of a media type, in order of preference. Throws
     /// `DeviceError.misconfigured` if the device rules cannot be read.
-    public static func enumerate(_ mediaType: MediaType) throws(DeviceError) -> [SourceDeviceInfo] {
+    package static func enumerate(_ mediaType: MediaType) throws(DeviceError) -> [SourceDeviceInfo] {
         try list(mediaType).map(\.info)
     }
 
@@ -37,7 +37,7 @@ public enum SourceDevices {
 
     /// Returns the best video source for a request. Throws `DeviceError.notFound`, or `.unmet` if no device satisfies a
     /// required constraint.
-    public static func select(_ request: VideoRequest) throws(DeviceError) -> VideoSelection {
+    package static func select(_ request: VideoRequest) throws(DeviceError) -> VideoSelection {
         let candidates = try candidates(request.source, .video, named: request.constraints)
         do throws(ConstraintFailure) {
             let selection = try ConstraintSolver.selectVideo(
@@ -51,7 +51,7 @@ public enum SourceDevices {
 
     /// Returns the best audio source for a request. Throws `DeviceError.notFound`, or `.unmet` if no device satisfies a
     /// required constraint.
-    public static func select(_ request: AudioRequest) throws(DeviceError) -> AudioSelection {
+    package static func select(_ request: AudioRequest) throws(DeviceError) -> AudioSelection {
         let candidates = try candidates(request.source, .audio, named: request.constraints)
         do throws(ConstraintFailure) {
             let selection = try ConstraintSolver.selectAudio(from: candidates, constraints: request.constraints)

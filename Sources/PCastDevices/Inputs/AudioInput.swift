@@ -1,11 +1,11 @@
-public import PCastCore
+package import PCastCore
 import PCastIO
 
 /// The audio of a stream, independent of its device. The device is selected by constraints and can be replaced while
 /// the stream runs. The audio is silent while the device is disconnected, and its echo is cancelled.
-public final class AudioInput: AudioSource {
+package final class AudioInput: AudioSource {
     /// The time for which a disconnected microphone is awaited before the track fails.
-    public static let timeout = VideoInput.timeout
+    package static let timeout = VideoInput.timeout
 
     private struct Current: Sendable {
         var request: AudioRequest
@@ -20,13 +20,13 @@ public final class AudioInput: AudioSource {
 
     /// Opens the best device for a request. Throws `DeviceError`: `.notFound`, `.unmet` if no device satisfies a
     /// required constraint, `.busy`, `.forbidden` or `.faulty`.
-    public convenience init(_ request: AudioRequest) throws(DeviceError) {
+    package convenience init(_ request: AudioRequest) throws(DeviceError) {
         let selection = try SourceDevices.select(request)
         self.init(try SourceDevices.open(selection), selection, request)
     }
 
     /// Creates an input from an open source, such as the audio of a file.
-    public convenience init(opened source: any AudioSource, request: AudioRequest) {
+    package convenience init(opened source: any AudioSource, request: AudioRequest) {
         self.init(source, nil, request)
     }
 
@@ -53,25 +53,25 @@ public final class AudioInput: AudioSource {
     // MARK: State
 
     /// The request.
-    public var request: AudioRequest { current.withLock { $0.request } }
+    package var request: AudioRequest { current.withLock { $0.request } }
 
     /// The selected device, its configuration and the reasons; nil for a file or an address.
-    public var selection: AudioSelection? { current.withLock { $0.selection } }
+    package var selection: AudioSelection? { current.withLock { $0.selection } }
 
     /// The reason for each capability whose ideal value is unsatisfied, for display.
-    public var unmet: [DeviceCapability: String] { selection?.unmet ?? [:] }
+    package var unmet: [DeviceCapability: String] { selection?.unmet ?? [:] }
 
     /// The number of channels.
-    public var channels: Int { current.withLock { $0.source.channels } }
+    package var channels: Int { current.withLock { $0.source.channels } }
 
     /// Whether the device is open. It is not while the input is paused or the device is disconnected.
-    public var isOpen: Bool { slot.isOpen }
+    package var isOpen: Bool { slot.isOpen }
 
     // MARK: Running
 
     /// Starts the source. `deliver` receives audio and `ended` the end of the source. Throws `DeviceError` if it does
     /// not start.
-    public func start(
+    package func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let (current, audio) = (current, audio)
@@ -88,21 +88,21 @@ public final class AudioInput: AudioSource {
     }
 
     /// Stops the source and releases the device.
-    public func stop() { slot.stop() }
+    package func stop() { slot.stop() }
 
     /// Pauses the input and releases the device until `resume`. A file or an address continues.
-    public func rest() {
+    package func rest() {
         if selection != nil { slot.rest() }
     }
 
     /// Opens the device again, with silence until that succeeds.
-    public func resume() { slot.resume() }
+    package func resume() { slot.resume() }
 
     // MARK: Changes
 
     /// Changes the request while the stream runs; see ``VideoInput/apply(_:)``. Throws the errors of `init`, and
     /// `DeviceError.unusable` for a file or an address.
-    public func apply(_ request: AudioRequest) throws(DeviceError) {
+    package func apply(_ request: AudioRequest) throws(DeviceError) {
         guard let former = selection else {
             throw .unusable("\(current.withLock { $0.request.source })", reason: "a file or a URI cannot be changed")
         }

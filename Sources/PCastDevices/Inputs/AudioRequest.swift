@@ -1,12 +1,12 @@
 /// A request for an audio source.
-public struct AudioRequest: Hashable, Sendable {
+package struct AudioRequest: Hashable, Sendable {
     /// The source. If it is ambiguous, the best device is selected.
-    public var source: SourceSpecification
+    package var source: SourceSpecification
     /// The constraints.
-    public var constraints: DeviceConstraints
+    package var constraints: DeviceConstraints
 
     /// Creates a request.
-    public init(_ source: SourceSpecification = .microphone(id: nil), constraints: DeviceConstraints = [:]) {
+    package init(_ source: SourceSpecification = .microphone(id: nil), constraints: DeviceConstraints = [:]) {
         self.source = source
         self.constraints = constraints
     }

@@ -1,16 +1,16 @@
 import PCastCore
 
 /// The video and audio inputs of a publisher, opened together.
-public struct SourceInputs: Sendable {
+package struct SourceInputs: Sendable {
     /// The video input; nil without video.
-    public var video: VideoInput?
+    package var video: VideoInput?
     /// The audio input; nil without audio.
-    public var audio: AudioInput?
+    package var audio: AudioInput?
 
     /// Opens the requested inputs. A file or an address that both requests name is read once, so that its audio and
     /// video are in sync. Throws the errors of the inputs, and `DeviceError.unreadable` or `.noTrack` for a file or an
     /// address.
-    public init(video: VideoRequest?, audio: AudioRequest?) throws(DeviceError) {
+    package init(video: VideoRequest?, audio: AudioRequest?) throws(DeviceError) {
         if let video, let audio, case .uri(let uri, let isLooping) = video.source, video.source == audio.source {
             let source = try URISource(
                 uri: uri, media: [.video, .audio], isLooping: isLooping, passesThrough: video.passesThrough)
@@ -28,7 +28,7 @@ public struct SourceInputs: Sendable {
     }
 
     /// Creates inputs from an open file or address. `frames` may wrap its video source. Throws `DeviceError.noTrack`.
-    public init(
+    package init(
         opened source: URISource, frames: (any VideoSource) -> any VideoSource = { $0 }
     ) throws(DeviceError) {
         let specification = SourceSpecification.uri(source.uri, isLooping: false)

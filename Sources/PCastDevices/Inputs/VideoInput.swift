@@ -1,14 +1,14 @@
-public import PCastCodecs
-public import PCastCore
+package import PCastCodecs
+package import PCastCore
 import PCastIO
 import Synchronization
 
 /// The video of a stream, independent of its device. The device is selected by constraints, and can be changed or
 /// replaced while the stream runs. Frames are rotated upright, and black while the device is disconnected. The device
 /// can be released while nobody subscribes.
-public final class VideoInput: VideoSource {
+package final class VideoInput: VideoSource {
     /// The time for which a disconnected camera is awaited before the track fails.
-    public static let timeout = TimeSpan.seconds(30)
+    package static let timeout = TimeSpan.seconds(30)
 
     /// The state of the current source.
     private struct Current: Sendable {
@@ -27,7 +27,7 @@ public final class VideoInput: VideoSource {
 
     /// Opens the best device for a request. Throws `DeviceError`: `.notFound`, `.unmet` if no device satisfies a
     /// required constraint, `.busy`, `.forbidden` or `.faulty`.
-    public convenience init(_ request: VideoRequest) throws(DeviceError) {
+    package convenience init(_ request: VideoRequest) throws(DeviceError) {
         try self.init(request, accelerometer: AccelerometerMonitor())
     }
 
@@ -46,7 +46,7 @@ public final class VideoInput: VideoSource {
     }
 
     /// Creates an input from an open source, such as the video of a file.
-    public convenience init(opened source: any VideoSource, request: VideoRequest) {
+    package convenience init(opened source: any VideoSource, request: VideoRequest) {
         let rotation = RotationGuide(accelerometer: AccelerometerMonitor())
         rotation.follow(nil)
         self.init(source, nil, request, rotation)
@@ -74,13 +74,13 @@ public final class VideoInput: VideoSource {
     // MARK: State
 
     /// The request.
-    public var request: VideoRequest { current.withLock { $0.request } }
+    package var request: VideoRequest { current.withLock { $0.request } }
 
     /// The selected device, its configuration and the reasons; nil for a file or an address.
-    public var selection: VideoSelection? { current.withLock { $0.selection } }
+    package var selection: VideoSelection? { current.withLock { $0.selection } }
 
     /// The reason for each capability whose ideal value is unsatisfied, for display.
-    public var unmet: [DeviceCapability: String] {
+    package var unmet: [DeviceCapability: String] {
         var unmet = current.withLock { current in
             (current.selection?.unmet ?? [:]).merging(current.unmet) { first, _ in first }
         }
@@ -89,25 +89,25 @@ public final class VideoInput: VideoSource {
     }
 
     /// The size of the delivered frames, after rotation.
-    public var dimensions: Dimensions {
+    package var dimensions: Dimensions {
         current.withLock { $0.source.dimensions }.turned(by: rotation.turn.degrees / 90)
     }
 
     /// The nominal frame rate of the source, in frames per second.
-    public var nominalFrameRate: Double { current.withLock { $0.source.nominalFrameRate } }
+    package var nominalFrameRate: Double { current.withLock { $0.source.nominalFrameRate } }
 
     /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
     /// through, or if the source does not encode.
-    public var transcodeReason: TranscodeReason? { current.withLock { $0.source }.transcodeReason }
+    package var transcodeReason: TranscodeReason? { current.withLock { $0.source }.transcodeReason }
 
     /// Whether the device is open. It is not while the input is paused or the device is disconnected.
-    public var isOpen: Bool { slot.isOpen }
+    package var isOpen: Bool { slot.isOpen }
 
     // MARK: Running
 
     /// Starts the source. `deliver` receives frames and `ended` the end of the source. Throws `DeviceError` if it does
     /// not start.
-    public func start(
+    package func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let (current, frames) = (current, frames)
@@ -129,25 +129,25 @@ public final class VideoInput: VideoSource {
     }
 
     /// Stops the source and releases the device.
-    public func stop() {
+    package func stop() {
         slot.stop()
         rotation.stop()
     }
 
     /// Pauses the input and releases the device until `resume`. A file or an address continues.
-    public func rest() {
+    package func rest() {
         if selection != nil { slot.rest() }
     }
 
     /// Opens the device again, with black frames until that succeeds.
-    public func resume() { slot.resume() }
+    package func resume() { slot.resume() }
 
     // MARK: Changes
 
     /// Changes the request while the stream runs. Controls take effect at once, another format reopens the device, and
     /// another device takes over when it is open. If the request fails, nothing changes. Throws the errors of `init`,
     /// and `DeviceError.unusable` for a file or an address.
-    public func apply(_ request: VideoRequest) throws(DeviceError) {
+    package func apply(_ request: VideoRequest) throws(DeviceError) {
         let (former, passedThrough) = current.withLock { ($0.selection, $0.request.passesThrough) }
         guard let former else {
             throw .unusable("\(current.withLock { $0.request.source })", reason: "a file or a URI cannot be changed")
@@ -169,10 +169,10 @@ public final class VideoInput: VideoSource {
 
     /// Sets the clockwise rotation of the device relative to the application's user interface, which
     /// `VideoSourceRotationMode.followUIRotation` uses.
-    public func setUserInterfaceRotation(_ turn: FrameRotation) { rotation.setUserInterface(turn) }
+    package func setUserInterfaceRotation(_ turn: FrameRotation) { rotation.setUserInterface(turn) }
 
     /// Requests a key frame from a device that encodes.
-    public func requestKeyFrame() {
+    package func requestKeyFrame() {
         (current.withLock { $0.source } as? any AdjustableSource)?.requestKeyFrame()
     }
 

@@ -1,15 +1,15 @@
 /// A request for a video source.
-public struct VideoRequest: Hashable, Sendable {
+package struct VideoRequest: Hashable, Sendable {
     /// The source. If it is ambiguous, the best device is selected.
-    public var source: SourceSpecification
+    package var source: SourceSpecification
     /// The constraints.
-    public var constraints: DeviceConstraints
+    package var constraints: DeviceConstraints
 
     /// Whether H.264 of a camera or an address is delivered without decoding, if it has no B-frames.
-    public var passesThrough: Bool
+    package var passesThrough: Bool
 
     /// Creates a request.
-    public init(
+    package init(
         _ source: SourceSpecification = .camera(id: nil), constraints: DeviceConstraints = [:],
         passesThrough: Bool = false
     ) {

@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 import PCastIO
 import Synchronization
 
 /// A microphone or another ALSA capture device, at 48 kHz on the system clock.
-public final class MicrophoneSource: AudioSource {
+package final class MicrophoneSource: AudioSource {
     private enum Phase {
         case open(CapturePCM)
         case running(CapturePCM, WorkerThread)
@@ -16,7 +16,7 @@ public final class MicrophoneSource: AudioSource {
     }
 
     /// The number of channels, 1 or 2.
-    public let channels: Int
+    package let channels: Int
 
     private let address: MicrophoneAddress
     private let mixer: CaptureMixer?
@@ -31,7 +31,7 @@ public final class MicrophoneSource: AudioSource {
     ///     of this source.
     /// - Throws: `DeviceError`: `.notFound`, `.busy` if another program uses it, `.forbidden`, or `.faulty` if the
     ///   driver refuses it.
-    public init(id: String?, configuration: AudioConfiguration) throws(DeviceError) {
+    package init(id: String?, configuration: AudioConfiguration) throws(DeviceError) {
         address = try MicrophoneAddress(id: id)
         channels = configuration.channels.channels
         let address = address
@@ -49,7 +49,7 @@ public final class MicrophoneSource: AudioSource {
 
     /// Starts capturing. `deliver` receives audio and `ended` the end of the source, both on the microphone's thread.
     /// Throws `DeviceError.noThread`. It has no effect after the first call.
-    public func start(
+    package func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         try state.withLock { state throws(DeviceError) in
@@ -75,19 +75,19 @@ public final class MicrophoneSource: AudioSource {
     /// Changes the polar pattern while capturing. The channels do not change. Returns the reason for each capability
     /// that is unsatisfied.
     @discardableResult
-    public func apply(_ configuration: AudioConfiguration) -> [DeviceCapability: String] {
+    package func apply(_ configuration: AudioConfiguration) -> [DeviceCapability: String] {
         let pattern = configuration.polarPattern
         if pattern == .automatic || mixer?.select(pattern) == true { return [:] }
         return [.polarPattern: "the sound card has no control for the polar pattern \(pattern.rawValue)"]
     }
 
     /// The statistics since `start`.
-    public var statistics: MicrophoneStatistics {
+    package var statistics: MicrophoneStatistics {
         state.withLock { $0.capture }?.statistics ?? MicrophoneStatistics()
     }
 
     /// Stops capturing and releases the device. It may be called repeatedly.
-    public func stop() {
+    package func stop() {
         let phase = state.withLock { state in
             defer { state.phase = .over }
             return state.phase

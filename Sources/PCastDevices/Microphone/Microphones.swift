@@ -2,11 +2,11 @@ import Glibc
 import PCastCore
 
 /// The ALSA microphones of this machine.
-public enum Microphones {
+package enum Microphones {
     /// Returns every capture device: the default one, then the others in order of preference (USB, built in, virtual).
     /// It does not disturb a program that uses a device. A card that may not be opened is listed with what is publicly
     /// known; opening it reports the group to join.
-    public static func enumerate() -> [SourceDevice] {
+    package static func enumerate() -> [SourceDevice] {
         let cards = SoundCard.all().map { card in (card: card, rank: card.rank) }.sorted { $0.rank < $1.rank }
             .map(\.card)
         let hardware = cards.flatMap { card in devices(of: card, among: cards) }

@@ -1,32 +1,32 @@
 /// The accelerometer of a device's screen, from the kernel's Industrial I/O (iio) subsystem
 /// (`Documentation/ABI/testing/sysfs-bus-iio`).
-public struct Accelerometer: Sendable {
+package struct Accelerometer: Sendable {
     /// The folders of the kernel's and udev's data.
-    public struct Folders: Hashable, Sendable {
+    package struct Folders: Hashable, Sendable {
         /// The folder with a folder `iio:deviceN` for each sensor.
-        public var devices: String
+        package var devices: String
         /// udev's database, with a file `+iio:iio:deviceN` or `cMAJOR:MINOR` for each sensor.
-        public var udev: String
+        package var udev: String
 
         /// The folders of the running system.
-        public static let system = Folders(devices: "/sys/bus/iio/devices", udev: "/run/udev/data")
+        package static let system = Folders(devices: "/sys/bus/iio/devices", udev: "/run/udev/data")
 
         /// Creates folders.
-        public init(devices: String, udev: String) {
+        package init(devices: String, udev: String) {
             self.devices = devices
             self.udev = udev
         }
     }
 
     /// The driver's name of the sensor.
-    public let name: String
+    package let name: String
     private let folder: String
     private let matrix: MountMatrix
 
     /// Returns the accelerometer that moves with the screen; nil if there is none. One with a declared location
     /// precedes one without. An accelerometer in the base of a notebook is ignored, because it does not move with the
     /// screen.
-    public static func find(in folders: Folders = .system) -> Accelerometer? {
+    package static func find(in folders: Folders = .system) -> Accelerometer? {
         let numbers = SystemAttribute.names(in: folders.devices).compactMap { name in
             name.hasPrefix("iio:device") ? Int(name.dropFirst("iio:device".count)) : nil
         }
@@ -65,7 +65,7 @@ public struct Accelerometer: Sendable {
 
     /// Returns the current acceleration in the device's axes; nil if the sensor does not respond. It blocks until the
     /// sensor has answered, which may have to wake up first.
-    public func read() -> Gravity? {
+    package func read() -> Gravity? {
         guard let x = axis("x"), let y = axis("y"), let z = axis("z") else { return nil }
         let acceleration = matrix.apply(Gravity(x: x.value, y: y.value, z: z.value))
         if x.isScaled, y.isScaled, z.isScaled { return acceleration }

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 import PCastIO
 import Synchronization
 
@@ -7,9 +7,9 @@ import Synchronization
 /// It reads the accelerometer about seven times per second. Turning a device by hand takes longer, and each reading
 /// wakes the sensor. A sensor that disappears is searched for once per second, and the last orientation is kept
 /// meanwhile.
-public final class AccelerometerMonitor: Sendable {
+package final class AccelerometerMonitor: Sendable {
     /// The interval of the readings.
-    public static let interval = TimeSpan.milliseconds(150)
+    package static let interval = TimeSpan.milliseconds(150)
 
     /// The number of readings between searches for a missing accelerometer.
     private static let timeout: Int64 = 7
@@ -28,13 +28,13 @@ public final class AccelerometerMonitor: Sendable {
     private let state = Mutex(State())
 
     /// Creates a watch. Tests pass other folders than the system's.
-    public init(folders: Accelerometer.Folders = .system) { self.folders = folders }
+    package init(folders: Accelerometer.Folders = .system) { self.folders = folders }
 
     /// Whether there is an accelerometer now. It reads a few files.
-    public var isPresent: Bool { Accelerometer.find(in: folders) != nil }
+    package var isPresent: Bool { Accelerometer.find(in: folders) != nil }
 
     /// The last known orientation; nil if there was no accelerometer or nobody has followed it.
-    public var orientation: Orientation? { state.withLock { $0.orientation } }
+    package var orientation: Orientation? { state.withLock { $0.orientation } }
 
     /// Follows the orientation.
     ///
@@ -42,7 +42,7 @@ public final class AccelerometerMonitor: Sendable {
     ///   each change on the watching thread. It must not block.
     /// - Returns: A subscription, which lasts until its `cancel` or its deinitialization.
     /// - Throws: `DeviceError.noThread`.
-    public func follow(_ changed: @escaping @Sendable (Orientation) -> Void) throws(DeviceError) -> Following {
+    package func follow(_ changed: @escaping @Sendable (Orientation) -> Void) throws(DeviceError) -> Following {
         let (number, known, pace) = state.withLock { state -> (Int, Orientation?, PacedThread?) in
             let number = state.nextFollower
             state.nextFollower += 1
@@ -100,7 +100,7 @@ public final class AccelerometerMonitor: Sendable {
     }
 
     /// A subscription to the orientation.
-    public final class Following: Sendable {
+    package final class Following: Sendable {
         private let watch: AccelerometerMonitor
         private let number: Int
 
@@ -113,6 +113,6 @@ public final class AccelerometerMonitor: Sendable {
 
         /// Ends the subscription. With the last one, the thread ends, and has ended when this returns, unless it is the
         /// caller. It may be called repeatedly.
-        public func cancel() { watch.leave(number) }
+        package func cancel() { watch.leave(number) }
     }
 }

@@ -5,24 +5,24 @@
 /// sensors report it like this, and the mount matrices in udev's `60-sensor.hwdb` and in device trees assume it,
 /// because Linux desktops rotate screens by it. (The kernel's `mount-matrix.txt`, a draft "for discussion", shows the
 /// opposite sign. A matrix that follows that draft is upside down here, as on the desktop.)
-public struct Gravity: Hashable, Sendable {
+package struct Gravity: Hashable, Sendable {
     /// The component to the right of the screen, in m/s².
-    public var x: Double
+    package var x: Double
     /// The component to the top of the screen, in m/s².
-    public var y: Double
+    package var y: Double
     /// The component out of the screen, in m/s².
-    public var z: Double
+    package var z: Double
 
     /// The standard gravity, in m/s².
-    public static let standard = 9.806_65
+    package static let standard = 9.806_65
 
     /// Creates a vector, in m/s².
-    public init(x: Double, y: Double, z: Double) {
+    package init(x: Double, y: Double, z: Double) {
         self.x = x
         self.y = y
         self.z = z
     }
 
     /// The magnitude in m/s².
-    public var magnitude: Double { (x * x + y * y + z * z).squareRoot() }
+    package var magnitude: Double { (x * x + y * y + z * z).squareRoot() }
 }

@@ -1,14 +1,14 @@
 import Glibc
-public import PCastCodecs
+package import PCastCodecs
 
 /// The orientation of a device in quarter turns, from the direction of gravity. It does no I/O.
 ///
 /// Between two quarter turns, the previous one is kept. It changes at 60° from its center and not at 45°, so that a
 /// trembling hand does not rotate frames. A device that lies nearly flat also keeps its orientation, because it cannot
 /// be determined, and so does one that is shaken or falls.
-public struct Orientation: Hashable, Sendable {
+package struct Orientation: Hashable, Sendable {
     /// The clockwise rotation from upright, as seen by the user of the screen; nil until it could be determined.
-    public private(set) var turn: FrameRotation?
+    package private(set) var turn: FrameRotation?
 
     /// The fraction of gravity along the screen below which a device counts as flat: within 30° of horizontal.
     private static let flatShare = 0.5
@@ -20,10 +20,10 @@ public struct Orientation: Hashable, Sendable {
     private static let reach = 60.0
 
     /// Creates an orientation; nil if it is unknown.
-    public init(turn: FrameRotation? = nil) { self.turn = turn }
+    package init(turn: FrameRotation? = nil) { self.turn = turn }
 
     /// Adds a reading of the accelerometer.
-    public mutating func update(_ gravity: Gravity) {
+    package mutating func update(_ gravity: Gravity) {
         let magnitude = gravity.magnitude
         guard Self.stationaryMagnitudes.contains(magnitude) else { return }
         guard (gravity.x * gravity.x + gravity.y * gravity.y).squareRoot() > Self.flatShare * magnitude else { return }

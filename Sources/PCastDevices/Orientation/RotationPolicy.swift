@@ -1,4 +1,4 @@
-public import PCastCodecs
+package import PCastCodecs
 
 /// Decides the rotation of a camera's frames.
 ///
@@ -20,24 +20,24 @@ public import PCastCodecs
 ///
 /// A phone with M = 90° (a landscape sensor) whose interface is locked upright (F = 0) thus gives portrait frames even
 /// while it is held sideways. If it follows the device (F = 90° or 270°), it gives landscape frames.
-public struct RotationPolicy: Hashable, Sendable {
+package struct RotationPolicy: Hashable, Sendable {
     /// The source of the rotation.
-    public enum RotationSource: Hashable, Sendable {
+    package enum RotationSource: Hashable, Sendable {
         case device
         case userInterface
     }
 
     /// The decision about the rotation.
-    public struct Decision: Hashable, Sendable {
+    package struct Decision: Hashable, Sendable {
         /// The clockwise rotation that makes frames upright.
-        public var turn: FrameRotation
+        package var turn: FrameRotation
         /// The source of the rotation.
-        public var guide: RotationSource
+        package var guide: RotationSource
         /// Whether the device's orientation was requested but it has no accelerometer.
-        public var isUnmet: Bool
+        package var isUnmet: Bool
 
         /// Creates a decision.
-        public init(turn: FrameRotation, guide: RotationSource, isUnmet: Bool = false) {
+        package init(turn: FrameRotation, guide: RotationSource, isUnmet: Bool = false) {
             self.turn = turn
             self.guide = guide
             self.isUnmet = isUnmet
@@ -45,11 +45,11 @@ public struct RotationPolicy: Hashable, Sendable {
     }
 
     /// The rotation mode.
-    public var mode: VideoSourceRotationMode
+    package var mode: VideoSourceRotationMode
     /// The clockwise rotation that makes the sensor's frames upright while the device is upright.
-    public var mounting: FrameRotation
+    package var mounting: FrameRotation
     /// The direction that the camera faces.
-    public var facing: FacingMode
+    package var facing: FacingMode
 
     /// Creates a policy.
     ///
@@ -58,7 +58,7 @@ public struct RotationPolicy: Hashable, Sendable {
     ///   - mounting: The clockwise rotation that makes the sensor's frames upright while the device is upright
     ///     (`VideoCapabilities.mountRotation` quarters).
     ///   - facing: The direction that the camera faces.
-    public init(mode: VideoSourceRotationMode, mounting: FrameRotation = .none, facing: FacingMode = .undefined) {
+    package init(mode: VideoSourceRotationMode, mounting: FrameRotation = .none, facing: FacingMode = .undefined) {
         self.mode = mode
         self.mounting = mounting
         self.facing = facing
@@ -71,7 +71,7 @@ public struct RotationPolicy: Hashable, Sendable {
     ///     has always lain flat, the user interface decides.
     ///   - userInterface: The clockwise rotation of the device at which the application's user interface is upright.
     /// - Returns: The rotation and its source.
-    public func decide(device: Orientation?, userInterface: FrameRotation) -> Decision {
+    package func decide(device: Orientation?, userInterface: FrameRotation) -> Decision {
         if mode != .followUIRotation, let held = device?.turn {
             return Decision(turn: turn(following: held), guide: .device)
         }

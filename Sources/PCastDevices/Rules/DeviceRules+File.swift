@@ -7,7 +7,7 @@ extension DeviceRules {
     /// The rules of this machine: from the file in `PCAST_DEVICES`, else from `~/.config/pcast/devices.json5` (or under
     /// `XDG_CONFIG_HOME`), else from `/etc/pcast/devices.json5`; empty without a file. Throws `DeviceRulesError` if a
     /// file cannot be read or parsed, or if the file in `PCAST_DEVICES` does not exist.
-    public static var standard: DeviceRules {
+    package static var standard: DeviceRules {
         get throws(DeviceRulesError) {
             var environment: [String: String] = [:]
             for name in ["PCAST_DEVICES", "XDG_CONFIG_HOME", "HOME"] {
@@ -30,7 +30,7 @@ extension DeviceRules {
     }
 
     /// Reads a JSON5 file. Throws `DeviceRulesError`.
-    public init(file path: String) throws(DeviceRulesError) {
+    package init(file path: String) throws(DeviceRulesError) {
         guard let text = try Self.text(of: path) else {
             throw DeviceRulesError(file: path, line: nil, reason: "the file does not exist")
         }

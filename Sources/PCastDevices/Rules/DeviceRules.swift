@@ -3,30 +3,30 @@
 ///
 /// `configs/devices.json5` is an example and describes the format. Rules apply only to hardware. All rules that match a
 /// device apply in order, and later ones override earlier ones.
-public struct DeviceRules: Hashable, Sendable {
+package struct DeviceRules: Hashable, Sendable {
     private var rules: [DeviceRule] = []
 
     /// Creates an empty list of rules.
-    public init() {}
+    package init() {}
 
     /// Parses JSON5. Throws `DeviceRulesError`.
-    public init(text: String) throws(DeviceRulesError) {
+    package init(text: String) throws(DeviceRulesError) {
         do { rules = try DeviceRule.all(of: JSON5Reader.read(text)) } catch {
             throw DeviceRulesError(line: error.line, reason: error.reason)
         }
     }
 
     /// The number of rules.
-    public var count: Int { rules.count }
+    package var count: Int { rules.count }
 
     /// Applies the matching rules to a device. Only hardware is changed.
-    public func apply(to device: inout SourceDevice) { for rule in matching(device) { rule.apply(to: &device) } }
+    package func apply(to device: inout SourceDevice) { for rule in matching(device) { rule.apply(to: &device) } }
 
     /// Returns whether a device is hidden.
-    public func hides(_ device: SourceDevice) -> Bool { matching(device).compactMap(\.isHidden).last ?? false }
+    package func hides(_ device: SourceDevice) -> Bool { matching(device).compactMap(\.isHidden).last ?? false }
 
     /// Returns the devices that are not hidden, with the rules applied.
-    public func applied(to devices: [SourceDevice]) -> [SourceDevice] {
+    package func applied(to devices: [SourceDevice]) -> [SourceDevice] {
         devices.filter { !hides($0) }.map { device in
             var device = device
             apply(to: &device)

@@ -1,16 +1,16 @@
 /// An error in a file of device rules.
-public struct DeviceRulesError: Error, Hashable, Sendable {
+package struct DeviceRulesError: Error, Hashable, Sendable {
     /// The path of the file; nil for a text without a file.
-    public var file: String?
+    package var file: String?
 
     /// The line, starting at 1; nil if the file cannot be read.
-    public var line: Int?
+    package var line: Int?
 
     /// The reason for display, with the accepted values.
-    public var reason: String
+    package var reason: String
 
     /// Creates an error.
-    public init(file: String? = nil, line: Int?, reason: String) {
+    package init(file: String? = nil, line: Int?, reason: String) {
         self.file = file
         self.line = line
         self.reason = reason
@@ -19,7 +19,7 @@ public struct DeviceRulesError: Error, Hashable, Sendable {
 
 extension DeviceRulesError: CustomStringConvertible {
     /// The file, the line and the reason.
-    public var description: String {
+    package var description: String {
         let location = [file, line.map { "line \($0)" }].compactMap { $0 }.joined(separator: ", ")
         return "\(location.isEmpty ? "the device rules" : location): \(reason)"
     }

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 import PCastIO
 import Synchronization
 
@@ -14,11 +14,11 @@ import Synchronization
 ///
 /// On a Wayland desktop, the X server (Xwayland) contains only the windows of X programs. They can be captured, but the
 /// screen as a whole is black.
-public final class ScreenSource: VideoSource {
+package final class ScreenSource: VideoSource {
     /// The captured area.
-    public let specification: ScreenSpecification
+    package let specification: ScreenSpecification
     /// The frame rate in frames per second.
-    public let nominalFrameRate: Double
+    package let nominalFrameRate: Double
     private let frameRate: FrameRate
     private let grabber: ScreenGrabber
     private let pace = PacedThread()
@@ -32,7 +32,7 @@ public final class ScreenSource: VideoSource {
     ///   - showsPointer: Whether the pointer is drawn.
     /// - Throws: `DeviceError`: `.notFound` without the server, monitor or window, `.forbidden` if the server requires
     ///   a cookie, `.unusable` for an invalid display, or `.faulty` if the pixel format is not supported.
-    public init(
+    package init(
         _ specification: ScreenSpecification, frameRate: FrameRate = FrameRate(30), showsPointer: Bool = true
     ) throws(DeviceError) {
         precondition(frameRate <= FrameRate(240), "the frame rate must be valid")
@@ -46,13 +46,13 @@ public final class ScreenSource: VideoSource {
     deinit { stop() }
 
     /// The size of the frames, which can change.
-    public var dimensions: Dimensions { status.values.withLock { $0.dimensions } }
+    package var dimensions: Dimensions { status.values.withLock { $0.dimensions } }
 
     /// The number of frames that were skipped because capturing or the consumer was late.
-    public var leftOutCount: Int64 { status.values.withLock { $0.leftOut } }
+    package var leftOutCount: Int64 { status.values.withLock { $0.leftOut } }
 
     /// Starts capturing. `deliver` receives frames and `ended` the end of the source. Throws `DeviceError.noThread`.
-    public func start(
+    package func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let reference = MonotonicClock.reference()
@@ -71,7 +71,7 @@ public final class ScreenSource: VideoSource {
     }
 
     /// Stops capturing.
-    public func stop() {
+    package func stop() {
         status.values.withLock { $0.isStopped = true }
         // A server that no longer responds must not block the caller.
         grabber.interrupt()

@@ -6,9 +6,9 @@
 /// that `xwininfo` shows | | `:0.0+0x1400003` | a window of a display; the ID may also be decimal |
 ///
 /// Each form may have the prefix `x11:`. With the prefix and a complete display, it is the ID of a device.
-public struct ScreenSpecification: Hashable, Sendable {
+package struct ScreenSpecification: Hashable, Sendable {
     /// A part of a screen.
-    public enum Area: Hashable, Sendable {
+    package enum Area: Hashable, Sendable {
         /// The whole screen with all of its monitors.
         case screen
         /// A monitor, by its RandR name.
@@ -18,18 +18,18 @@ public struct ScreenSpecification: Hashable, Sendable {
     }
 
     /// The display; nil for `$DISPLAY`.
-    public var display: String?
+    package var display: String?
     /// The part of the screen.
-    public var area: Area
+    package var area: Area
 
     /// Creates a specification.
-    public init(display: String? = nil, area: Area = .screen) {
+    package init(display: String? = nil, area: Area = .screen) {
         self.display = display
         self.area = area
     }
 
     /// Parses a text. Throws `DeviceError.unusable` if it has none of these forms.
-    public init(_ text: String) throws(DeviceError) {
+    package init(_ text: String) throws(DeviceError) {
         let body = text.hasPrefix("x11:") ? text.dropFirst("x11:".count) : Substring(text)
         guard !body.contains(where: { $0.isWhitespace }), body.utf8.count <= 512 else {
             throw .unusable(text, reason: "there is no display, monitor or window of this name")
@@ -88,7 +88,7 @@ public struct ScreenSpecification: Hashable, Sendable {
 
 extension ScreenSpecification: CustomStringConvertible {
     /// The text from which the same specification can be parsed.
-    public var description: String {
+    package var description: String {
         let display = display.map { "x11:\($0)" } ?? ""
         return switch area {
         case .screen: display

@@ -2,14 +2,14 @@ import PCastCore
 import PCastIO
 
 /// The screens of X11 displays.
-public enum Screens {
+package enum Screens {
     /// The assumed refresh rate of a screen that does not report one.
     static let standardRate = FrameRate(60)
 
     /// Returns the screen of a display, then its monitors. Their IDs are like `x11::0.0` and `x11::0.0:HDMI-1`. Returns
     /// an empty list if no X server answers. It takes some milliseconds with a local server. `display` is nil for
     /// `$DISPLAY`.
-    public static func enumerate(display: String? = nil) -> [SourceDevice] {
+    package static func enumerate(display: String? = nil) -> [SourceDevice] {
         BrokenPipe.blocked {
             guard let server = try? XServer(display: display), let screen = try? device(.screen, of: server) else {
                 return []
@@ -23,7 +23,7 @@ public enum Screens {
 
     /// Returns the device of a specification, including other displays and windows, which `enumerate` does not list.
     /// Its ID is a complete specification. Throws the errors of `ScreenSource`.
-    public static func find(_ specification: ScreenSpecification) throws(DeviceError) -> SourceDevice {
+    package static func find(_ specification: ScreenSpecification) throws(DeviceError) -> SourceDevice {
         try BrokenPipe.blocked { () throws(DeviceError) in
             try device(specification.area, of: try XServer(display: specification.display))
         }

@@ -1,7 +1,7 @@
-public import PCastCore
+package import PCastCore
 
 /// An audio source. It delivers frames of 20 ms at 48 kHz, each at the time of its last sample.
-public protocol AudioSource: MediaSource where Sample == AudioFrame {
+package protocol AudioSource: MediaSource where Sample == AudioFrame {
     /// The number of channels, 1 or 2.
     var channels: Int { get }
 }

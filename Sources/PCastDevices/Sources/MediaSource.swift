@@ -1,5 +1,5 @@
 /// A source of video or audio: a device, a file, or a generator.
-public protocol MediaSource<Sample>: AnyObject, Sendable {
+package protocol MediaSource<Sample>: AnyObject, Sendable {
     associatedtype Sample: Sendable
 
     /// Starts to deliver samples. It can be called only once.

@@ -1,20 +1,20 @@
-public import PCastCore
+package import PCastCore
 import PCastIO
 
 /// Silence in frames of 20 ms.
-public final class NullAudioSource: AudioSource {
+package final class NullAudioSource: AudioSource {
     /// The number of channels, 1 or 2.
-    public let channels: Int
+    package let channels: Int
     private let pace = PacedThread()
 
     /// Creates a source with 1 or 2 channels.
-    public init(channels: Int = 2) {
+    package init(channels: Int = 2) {
         precondition(channels == 1 || channels == 2)
         self.channels = channels
     }
 
     /// Starts to deliver silence. `ended` is never called. Throws `DeviceError.noThread`.
-    public func start(
+    package func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let channels = channels
@@ -32,5 +32,5 @@ public final class NullAudioSource: AudioSource {
     }
 
     /// Stops delivery.
-    public func stop() { pace.stop() }
+    package func stop() { pace.stop() }
 }

@@ -1,13 +1,13 @@
 import PCastCodecs
-public import PCastCore
+package import PCastCore
 import PCastIO
 
 /// Black frames at a constant rate.
-public final class NullVideoSource: VideoSource {
+package final class NullVideoSource: VideoSource {
     /// The size of the frames.
-    public let dimensions: Dimensions
+    package let dimensions: Dimensions
     /// The frame rate in frames per second.
-    public let nominalFrameRate: Double
+    package let nominalFrameRate: Double
     private let pace = PacedThread()
 
     /// Creates a source.
@@ -15,7 +15,7 @@ public final class NullVideoSource: VideoSource {
     /// - Parameters:
     ///   - dimensions: The size of the frames, even numbers.
     ///   - frameRate: The frame rate, 1 to 240.
-    public init(dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30) {
+    package init(dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30) {
         precondition((1...240).contains(frameRate), "the frame rate must be valid")
         self.dimensions = dimensions
         nominalFrameRate = Double(frameRate)
@@ -28,7 +28,7 @@ public final class NullVideoSource: VideoSource {
     }
 
     /// Starts to deliver frames. `ended` is never called. Throws `DeviceError.noThread`.
-    public func start(
+    package func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let rate = ClockRate(hertz: Int64(nominalFrameRate))
@@ -49,5 +49,5 @@ public final class NullVideoSource: VideoSource {
     }
 
     /// Stops delivery.
-    public func stop() { pace.stop() }
+    package func stop() { pace.stop() }
 }

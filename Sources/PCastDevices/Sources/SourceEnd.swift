@@ -1,5 +1,5 @@
 /// The reason why a source ended without being stopped.
-public enum SourceEnd: Hashable, Sendable {
+package enum SourceEnd: Hashable, Sendable {
     /// A file was played to its end, or the publisher ended the stream.
     case ended
 

@@ -1,22 +1,22 @@
-public import PCastCore
+package import PCastCore
 import PCastIO
 
 /// The clapper's tone and quiet noise in frames of 20 ms. Like those of a microphone, a frame is delivered at the time
 /// of its last sample.
-public final class SyntheticAudioSource: AudioSource {
+package final class SyntheticAudioSource: AudioSource {
     /// The number of channels, 1 or 2.
-    public let channels: Int
+    package let channels: Int
     private let signal = ClapperSignal()
     private let pace = PacedThread()
 
     /// Creates a source with 1 or 2 channels, which are equal.
-    public init(channels: Int = 2) {
+    package init(channels: Int = 2) {
         precondition(channels == 1 || channels == 2)
         self.channels = channels
     }
 
     /// Starts to deliver audio. `ended` is never called. Throws `DeviceError.noThread`.
-    public func start(
+    package func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let (signal, channels) = (signal, channels)
@@ -39,5 +39,5 @@ public final class SyntheticAudioSource: AudioSource {
     }
 
     /// Stops delivery.
-    public func stop() { pace.stop() }
+    package func stop() { pace.stop() }
 }

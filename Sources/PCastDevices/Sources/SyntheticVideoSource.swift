@@ -1,13 +1,13 @@
 import PCastCodecs
-public import PCastCore
+package import PCastCore
 import PCastIO
 
 /// The test pattern at a constant rate. Its time strip contains the capture time of each frame.
-public final class SyntheticVideoSource: VideoSource {
+package final class SyntheticVideoSource: VideoSource {
     /// The size of the frames.
-    public let dimensions: Dimensions
+    package let dimensions: Dimensions
     /// The frame rate in frames per second.
-    public let nominalFrameRate: Double
+    package let nominalFrameRate: Double
     private let videoFrame: TestPattern
     private let pool: VideoFramePool
     private let pace = PacedThread()
@@ -17,7 +17,7 @@ public final class SyntheticVideoSource: VideoSource {
     /// - Parameters:
     ///   - dimensions: The size of the frames, at least 64 columns and 32 rows.
     ///   - frameRate: The frame rate, 1 to 240.
-    public init(dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30) {
+    package init(dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30) {
         precondition((1...240).contains(frameRate), "the frame rate must be valid")
         self.dimensions = dimensions
         nominalFrameRate = Double(frameRate)
@@ -32,7 +32,7 @@ public final class SyntheticVideoSource: VideoSource {
     }
 
     /// Starts to deliver frames. `ended` is never called. Throws `DeviceError.noThread`.
-    public func start(
+    package func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let rate = ClockRate(hertz: Int64(nominalFrameRate))
@@ -53,5 +53,5 @@ public final class SyntheticVideoSource: VideoSource {
     }
 
     /// Stops delivery.
-    public func stop() { pace.stop() }
+    package func stop() { pace.stop() }
 }

@@ -1,8 +1,8 @@
-public import PCastCodecs
-public import PCastCore
+package import PCastCodecs
+package import PCastCore
 
 /// A video source.
-public protocol VideoSource: MediaSource where Sample == VideoSample {
+package protocol VideoSource: MediaSource where Sample == VideoSample {
     /// The size of its frames. It can change for an address.
     var dimensions: Dimensions { get }
 
@@ -20,5 +20,5 @@ extension VideoSource {
     var mediaSource: any MediaSource<VideoSample> { self }
 
     /// nil, for a source that does not encode.
-    public var transcodeReason: TranscodeReason? { nil }
+    package var transcodeReason: TranscodeReason? { nil }
 }

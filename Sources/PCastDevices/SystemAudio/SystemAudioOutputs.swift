@@ -4,16 +4,16 @@ import PCastCore
 ///
 /// Without such a server, ALSA's loopback card (`modprobe snd-aloop`) can be used: programs play to `hw:Loopback,0`,
 /// and the microphone `hw:Loopback,1` captures that.
-public enum SystemAudioOutputs {
+package enum SystemAudioOutputs {
     /// The prefix of the identifiers.
     static let prefix = "pulse:"
 
     /// The identifier of the default output, with libpulse's own name for it.
-    public static let standardID = prefix + "@DEFAULT_MONITOR@"
+    package static let standardID = prefix + "@DEFAULT_MONITOR@"
 
     /// Returns the default output, then every output; empty without a audio server. It does not start a server, and
     /// takes some milliseconds. The address is that of `PULSE_SERVER`; nil for the one that libpulse finds.
-    public static func enumerate(server: String? = nil) -> [SourceDevice] {
+    package static func enumerate(server: String? = nil) -> [SourceDevice] {
         guard let server = try? PulseServer(address: server) else { return [] }
         let sinks = PulseSink.all(of: server)
         let standard = PulseSink.standard(of: server).map {

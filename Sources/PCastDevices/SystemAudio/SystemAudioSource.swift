@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 import PCastIO
 import Synchronization
 
@@ -8,7 +8,7 @@ import Synchronization
 /// When the default output changes (e.g., to headphones), the source follows it. The capture time of a frame is the
 /// time at which its first sample is played, which may be slightly in the future. An output or a server that disappears
 /// is `.vanished`.
-public final class SystemAudioSource: AudioSource {
+package final class SystemAudioSource: AudioSource {
     private enum Phase {
         case open
         case running(WorkerThread)
@@ -16,7 +16,7 @@ public final class SystemAudioSource: AudioSource {
     }
 
     /// The number of channels, 1 or 2.
-    public let channels: Int
+    package let channels: Int
     private let capture: SystemAudioCapture
     private let phase = Mutex(Phase.open)
 
@@ -29,7 +29,7 @@ public final class SystemAudioSource: AudioSource {
     ///   - server: The address as in `PULSE_SERVER`; nil for the one that libpulse finds.
     /// - Throws: `DeviceError`: `.notFound` without the server or the output, `.forbidden`, or `.faulty` if the server
     ///   does not answer.
-    public init(id: String? = nil, channels: Int = 2, server: String? = nil) throws(DeviceError) {
+    package init(id: String? = nil, channels: Int = 2, server: String? = nil) throws(DeviceError) {
         precondition(channels == 1 || channels == 2)
         self.channels = channels
         let connection = try PulseServer(address: server)
@@ -52,7 +52,7 @@ public final class SystemAudioSource: AudioSource {
 
     /// Starts capturing. `deliver` receives audio and `ended` the end of the source. Throws `DeviceError.noThread`. It
     /// has no effect after the first call.
-    public func start(
+    package func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         try phase.withLock { phase throws(DeviceError) in
@@ -69,7 +69,7 @@ public final class SystemAudioSource: AudioSource {
     }
 
     /// Stops capturing.
-    public func stop() {
+    package func stop() {
         let before = phase.withLock { phase in
             defer { phase = .over }
             return phase

@@ -1,14 +1,14 @@
 import Glibc
-public import PCastCore
+package import PCastCore
 
 /// The test pattern of the synthetic source, for measurements.
 ///
 /// Its time strip contains the frame counter and the capture time (`TestPatternStrip`). The disc flashes with the audio
 /// (`ClapperSchedule`), a hand rotates once per second, and digits show the wall clock. The static part is drawn once;
 /// a frame costs a copy of it and the moving parts.
-public final class TestPattern: Sendable {
+package final class TestPattern: Sendable {
     /// The size of the frames.
-    public let dimensions: Dimensions
+    package let dimensions: Dimensions
     private let card: [UInt8]
     private let disc: CoverageMask
     private let hand: CoverageMask
@@ -16,7 +16,7 @@ public final class TestPattern: Sendable {
     private let caption: GlyphLine
 
     /// Creates a test pattern of at least 64 columns and 32 rows.
-    public init(dimensions: Dimensions) {
+    package init(dimensions: Dimensions) {
         precondition(
             dimensions.width >= TestPatternStrip.cellCount && dimensions.height >= 32,
             "the dimensions are too small for a test pattern")
@@ -43,7 +43,7 @@ public final class TestPattern: Sendable {
     ///   - counter: The number of frames before this one.
     ///   - captureTime: The time that strip, clock, hand and disc show.
     ///   - frame: The frame, of the size of this test pattern. It must not be shared yet.
-    public func draw(counter: Int, captureTime: WallTime, into frame: VideoFrame) {
+    package func draw(counter: Int, captureTime: WallTime, into frame: VideoFrame) {
         precondition(frame.dimensions == dimensions, "the frame must have the same dimensions")
         card.withUnsafeBytes { frame.memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<card.count])) }
         let canvas = FrameCanvas(frame.memory, dimensions: dimensions)

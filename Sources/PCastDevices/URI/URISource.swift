@@ -1,5 +1,5 @@
-public import PCastCodecs
-public import PCastCore
+package import PCastCodecs
+package import PCastCore
 import PCastIO
 import Synchronization
 
@@ -10,11 +10,11 @@ import Synchronization
 /// monotonic clock. Their capture time is the wall-clock time of that moment, which keeps lip sync.
 ///
 /// It is `@unchecked Sendable` because only `init` and then the reader's thread use the reader.
-public final class URISource: @unchecked Sendable {
+package final class URISource: @unchecked Sendable {
     let uri: String
     let format: URIFormat
     /// The media types that are read.
-    public let media: Set<MediaType>
+    package let media: Set<MediaType>
     private let reader: MediaReader
     /// Through which it is read; nil for none.
     private let proxy: OutboundProxy?
@@ -42,7 +42,7 @@ public final class URISource: @unchecked Sendable {
     ///   - isLooping: Whether it repeats, with times that continue.
     ///   - passesThrough: Whether video is delivered as encoded frames while that is possible.
     /// - Throws: `DeviceError.unreadable`, or `.noTrack` if a media type is missing.
-    public convenience init(
+    package convenience init(
         uri: String, media: Set<MediaType>, isLooping: Bool = false, passesThrough: Bool = false
     ) throws(DeviceError) {
         let opened = try Self.open(uri, media, passesThrough: passesThrough)
@@ -63,7 +63,7 @@ public final class URISource: @unchecked Sendable {
     ///   - skipped: The time to skip at the beginning.
     ///   - passesThrough: Whether video is delivered as encoded frames while that is possible.
     /// - Throws: `DeviceError.unreadable`.
-    public convenience init(anythingOf uri: String, skipping skipped: TimeSpan, passesThrough: Bool)
+    package convenience init(anythingOf uri: String, skipping skipped: TimeSpan, passesThrough: Bool)
         throws(DeviceError)
     {
         let opened = try Self.open(uri, [.video, .audio], passesThrough: passesThrough)
@@ -124,16 +124,16 @@ public final class URISource: @unchecked Sendable {
 
     /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
     /// through.
-    public var transcodeReason: TranscodeReason? { transcodeReason.withLock { $0 } }
+    package var transcodeReason: TranscodeReason? { transcodeReason.withLock { $0 } }
 
     /// Returns its video source. Throws `DeviceError.noTrack` if video is not among `media`.
-    public func video() throws(DeviceError) -> any VideoSource {
+    package func video() throws(DeviceError) -> any VideoSource {
         guard let videoTrack else { throw .noTrack(MediaName.withoutSecrets(uri), mediaType: "video") }
         return URIVideoSource(source: self, track: videoTrack)
     }
 
     /// Returns its audio source. Throws `DeviceError.noTrack` if audio is not among `media`.
-    public func audio() throws(DeviceError) -> any AudioSource {
+    package func audio() throws(DeviceError) -> any AudioSource {
         guard let audioTrack else { throw .noTrack(MediaName.withoutSecrets(uri), mediaType: "audio") }
         return URIAudioSource(source: self, track: audioTrack)
     }

@@ -1,28 +1,28 @@
-public import PCastCore
+package import PCastCore
 
 /// A WebVTT segment: the cues with their times (W3C WebVTT; RFC 8216, section 3.5). Cue settings, styles and regions
 /// are ignored.
-public struct WebVTTSegment: Hashable, Sendable {
+package struct WebVTTSegment: Hashable, Sendable {
     /// A text that is shown between two times.
-    public struct Cue: Hashable, Sendable {
+    package struct Cue: Hashable, Sendable {
         /// The time at which the text appears, on the clock of the cues (see ``WebVTTSegment/clockOffset``).
-        public var start: TimeSpan
+        package var start: TimeSpan
         /// The time at which the text disappears, on the clock of the cues.
-        public var end: TimeSpan
+        package var end: TimeSpan
         /// The lines of the text, separated by line feeds and without markup.
-        public var text: String
+        package var text: String
     }
 
     /// The cues in the order of the file, at most 10,000.
-    public var cues: [Cue] = []
+    package var cues: [Cue] = []
     /// The offset to add to the times of cues to get media timestamps (`X-TIMESTAMP-MAP`; RFC 8216, section 3.5).
-    public var clockOffset = TimeSpan.zero
+    package var clockOffset = TimeSpan.zero
 
     /// The most cues that are read; the rest of the segment is ignored.
     static let cueLimit = 10_000
 
     /// Parses a segment. Returns nil if the bytes do not begin with `WEBVTT`; lines that cannot be read are skipped.
-    public init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         var text = String(decoding: bytes, as: UTF8.self)
         if text.unicodeScalars.first == "\u{FEFF}" { text.unicodeScalars.removeFirst() }
         guard text.hasPrefix("WEBVTT") else { return nil }

@@ -158,7 +158,7 @@ extension DateRange {
 extension [DateRange] {
     /// Returns the time at which a range of this list ends: its `END-DATE`, or its start and `DURATION`, or the start
     /// of the next range of its class. Returns nil if none of these is known.
-    public func end(of range: DateRange) -> WallTime? {
+    package func end(of range: DateRange) -> WallTime? {
         if let end = range.end { return end }
         if let duration = range.duration { return range.start + duration }
         guard range.endsOnNext, let classID = range.classID else { return nil }

@@ -1,28 +1,28 @@
-public import PCastCore
+package import PCastCore
 
 /// An event message box of a fragment, which carries timed metadata (`emsg`; ISO/IEC 23009-1, section 5.10.3.3).
-public struct EventMessage: Hashable, Sendable {
+package struct EventMessage: Hashable, Sendable {
     /// The scheme that defines the message (`scheme_id_uri`).
-    public var scheme: String
+    package var scheme: String
     /// The value that distinguishes messages of the same scheme.
-    public var value: String
+    package var value: String
     /// The time of the event on the media timeline, or from the beginning of the segment if `isRelative`.
-    public var time: TimeSpan
+    package var time: TimeSpan
     /// Whether ``time`` counts from the beginning of the segment (version 0 of the box).
-    public var isRelative: Bool
+    package var isRelative: Bool
     /// The duration of the event; nil if it is unknown.
-    public var duration: TimeSpan?
+    package var duration: TimeSpan?
     /// The ID of the message, which is the same in repetitions.
-    public var id: UInt32
+    package var id: UInt32
     /// The payload, in the format of the scheme.
-    public var message: [UInt8]
+    package var message: [UInt8]
 
     /// The most messages that are read from one segment.
     static let limit = 256
 
     /// Returns the event messages among the top-level boxes of a fragmented MP4 segment, at most 256. It stops at the
     /// first box that is truncated.
-    public static func all(in bytes: [UInt8]) -> [EventMessage] {
+    package static func all(in bytes: [UInt8]) -> [EventMessage] {
         var messages: [EventMessage] = []
         var offset = 0
         while messages.count < limit, bytes.count - offset >= 8 {

@@ -1,23 +1,23 @@
 internal import PCastCore
 
 /// An ID3v2 tag, in which HLS segments carry timed metadata and timestamps (ID3 2.3 and 2.4; RFC 8216, section 3.4).
-public struct ID3Tag: Hashable, Sendable {
+package struct ID3Tag: Hashable, Sendable {
     /// A frame of the tag.
-    public struct Frame: Hashable, Sendable {
+    package struct Frame: Hashable, Sendable {
         /// The four-character ID, e.g. `TXXX`, `COMM` or `PRIV`.
-        public var id: String
+        package var id: String
         /// The description of a `TXXX` or `COMM` frame, or the owner of a `PRIV` frame; empty for other frames.
-        public var name: String
+        package var name: String
         /// The text; nil if the frame is not a text frame.
-        public var text: String?
+        package var text: String?
         /// The private data of a `PRIV` frame; the whole content of other frames.
-        public var bytes: [UInt8]
+        package var bytes: [UInt8]
     }
 
     /// The frames that could be read, at most 256.
-    public var frames: [Frame]
+    package var frames: [Frame]
     /// The size of the tag in bytes, including its header and footer.
-    public var size: Int
+    package var size: Int
 
     /// The most frames that are read.
     static let frameLimit = 256
@@ -28,7 +28,7 @@ public struct ID3Tag: Hashable, Sendable {
     /// cannot be read are left out.
     ///
     /// - Parameter bytes: The tag. Bytes after its end are ignored.
-    public init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         guard bytes.count >= 10, bytes[0] == 0x49, bytes[1] == 0x44, bytes[2] == 0x33, bytes[3] < 5 else { return nil }
         let version = bytes[3]
         let body = Self.syncSafe(bytes[6..<10])
@@ -54,7 +54,7 @@ public struct ID3Tag: Hashable, Sendable {
 
     /// Returns the size in bytes, including the header, of the tag at the beginning of the bytes, which may be
     /// truncated. Returns nil if there is no tag.
-    public static func size(of bytes: some Collection<UInt8>) -> Int? {
+    package static func size(of bytes: some Collection<UInt8>) -> Int? {
         let head = Array(bytes.prefix(10))
         guard head.count == 10, head.starts(with: [0x49, 0x44, 0x33]), head[3] < 5, head[6...].allSatisfy({ $0 < 0x80 })
         else { return nil }
@@ -62,7 +62,7 @@ public struct ID3Tag: Hashable, Sendable {
     }
 
     /// The timestamp of the media after the tag on the MPEG-2 clock, 33 bits at 90 kHz; nil if the tag has none.
-    public var transportTimestamp: Int64? {
+    package var transportTimestamp: Int64? {
         guard let bytes = frames.first(where: { $0.name == Self.timestampOwner })?.bytes, bytes.count == 8 else {
             return nil
         }

@@ -1,12 +1,12 @@
 /// The steering server that chooses among pathways (`EXT-X-CONTENT-STEERING`; RFC 8216bis, section 4.4.6.6).
-public struct ContentSteering: Hashable, Sendable {
+package struct ContentSteering: Hashable, Sendable {
     /// The URI of the steering manifest, relative to the playlist.
-    public var serverURI: String
+    package var serverURI: String
     /// The pathway to use until the first steering manifest arrives; nil if the playlist does not name one.
-    public var pathwayID: String?
+    package var pathwayID: String?
 
     /// Creates a value from the URI of the steering manifest and the initial pathway.
-    public init(serverURI: String, pathwayID: String? = nil) {
+    package init(serverURI: String, pathwayID: String? = nil) {
         self.serverURI = serverURI
         self.pathwayID = pathwayID
     }

@@ -1,7 +1,7 @@
 extension MultivariantPlaylist {
     /// The playlist as text, which parses to an equal value if no value contains characters that a line or quoted
     /// string cannot hold. Such characters are left out.
-    public var text: String {
+    package var text: String {
         var writer = PlaylistWriter()
         writer.tag(.version, String(version))
         for variable in variables { writer.write(variable) }

@@ -1,29 +1,29 @@
 /// A list of variant streams and renditions, each of which has its own media playlist (RFC 8216, section 4.3.4;
 /// draft-pantos-hls-rfc8216bis-20, section 4.4.6).
-public struct MultivariantPlaylist: Hashable, Sendable {
+package struct MultivariantPlaylist: Hashable, Sendable {
     /// The protocol version (`EXT-X-VERSION`); 1 if the tag is missing.
-    public var version: Int
+    package var version: Int
     /// Whether each segment of each media playlist can be decoded without another (`EXT-X-INDEPENDENT-SEGMENTS`).
-    public var hasIndependentSegments: Bool
+    package var hasIndependentSegments: Bool
     /// The start point for media playlists that do not have their own (`EXT-X-START`); nil if the tag is missing.
-    public var start: StartPoint?
+    package var start: StartPoint?
     /// The defined variables, which the media playlists may import.
-    public var variables: [PlaylistVariable]
+    package var variables: [PlaylistVariable]
     /// The variant streams, in the order of the playlist.
-    public var variants: [VariantStream]
+    package var variants: [VariantStream]
     /// The variants that contain only I-frames, for fast forward and rewind (`EXT-X-I-FRAME-STREAM-INF`).
-    public var iFrameVariants: [VariantStream]
+    package var iFrameVariants: [VariantStream]
     /// The renditions of all groups, in the order of the playlist.
-    public var renditions: [Rendition]
+    package var renditions: [Rendition]
     /// The session data, in the order of the playlist.
-    public var sessionData: [SessionData]
+    package var sessionData: [SessionData]
     /// The keys that a client may load before any media playlist (`EXT-X-SESSION-KEY`).
-    public var sessionKeys: [EncryptionKey]
+    package var sessionKeys: [EncryptionKey]
     /// The steering server; nil if the playlist has no content steering.
-    public var contentSteering: ContentSteering?
+    package var contentSteering: ContentSteering?
 
     /// Creates a playlist. A playlist that clients accept has at least one variant.
-    public init(
+    package init(
         version: Int = 1, hasIndependentSegments: Bool = false, start: StartPoint? = nil,
         variables: [PlaylistVariable] = [], variants: [VariantStream] = [], iFrameVariants: [VariantStream] = [],
         renditions: [Rendition] = [], sessionData: [SessionData] = [], sessionKeys: [EncryptionKey] = [],
@@ -47,13 +47,13 @@ public struct MultivariantPlaylist: Hashable, Sendable {
     ///   - text: The playlist.
     ///   - uri: The URI of the playlist after redirects. `EXT-X-DEFINE:QUERYPARAM` reads its query.
     /// - Throws: ``PlaylistError`` if the text is not a valid multivariant playlist.
-    public init(_ text: String, from uri: String = "") throws(PlaylistError) {
+    package init(_ text: String, from uri: String = "") throws(PlaylistError) {
         var parser = MultivariantPlaylistParser(from: uri)
         self = try parser.parse(text)
     }
 
     /// Returns the renditions of one kind in one group, in the order of the playlist; none if `group` is nil.
-    public func renditions(_ kind: Rendition.Kind, in group: String?) -> [Rendition] {
+    package func renditions(_ kind: Rendition.Kind, in group: String?) -> [Rendition] {
         renditions.filter { $0.kind == kind && $0.group == group }
     }
 }

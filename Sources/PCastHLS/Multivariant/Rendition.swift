@@ -1,8 +1,8 @@
 /// An alternative version of a medium, e.g. a language, a camera angle or subtitles (`EXT-X-MEDIA`; RFC 8216, section
 /// 4.3.4.1).
-public struct Rendition: Hashable, Sendable {
+package struct Rendition: Hashable, Sendable {
     /// The type of the medium (`TYPE`).
-    public enum Kind: String, Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable {
         /// Audio.
         case audio = "AUDIO"
         /// Video.
@@ -14,41 +14,41 @@ public struct Rendition: Hashable, Sendable {
     }
 
     /// The type of the medium.
-    public var kind: Kind
+    package var kind: Kind
     /// The URI of the media playlist; nil if the segments of the variant contain the rendition.
-    public var uri: String?
+    package var uri: String?
     /// The ID of the group, to which variants refer (`GROUP-ID`).
-    public var group: String
+    package var group: String
     /// The description for users, in the language of the rendition (`NAME`).
-    public var name: String
+    package var name: String
     /// The language tag (RFC 5646); nil if it is not specified.
-    public var language: String?
+    package var language: String?
     /// The tag of a language that is used with ``language`` in another role, e.g. spoken and written; nil if it is not
     /// specified.
-    public var associatedLanguage: String?
+    package var associatedLanguage: String?
     /// An identifier that is the same across playlists (`STABLE-RENDITION-ID`); nil if it is not specified.
-    public var stableID: String?
+    package var stableID: String?
     /// Whether clients play this rendition if the user has not chosen one.
-    public var isDefault: Bool
+    package var isDefault: Bool
     /// Whether clients may choose this rendition because it matches the language of the user.
-    public var isAutoselect: Bool
+    package var isAutoselect: Bool
     /// Whether subtitles are shown even if the user has not enabled subtitles.
-    public var isForced: Bool
+    package var isForced: Bool
     /// The channel of closed captions, `CC1` to `CC4` or `SERVICE1` to `SERVICE63`; nil for other types.
-    public var instreamID: String?
+    package var instreamID: String?
     /// The bit depth of audio samples; nil if it is not specified.
-    public var bitDepth: Int64?
+    package var bitDepth: Int64?
     /// The audio sample rate in hertz; nil if it is not specified.
-    public var sampleRate: Int64?
+    package var sampleRate: Int64?
     /// The characteristics, usually uniform type identifiers (`CHARACTERISTICS`).
-    public var characteristics: [String]
+    package var characteristics: [String]
     /// The number of audio channels, and parameters after slashes, e.g. `6` or `16/JOC`; nil if it is not specified.
-    public var channels: String?
+    package var channels: String?
     /// The content steering pathway of the rendition (`PATHWAY-ID`); nil if it is not specified.
-    public var pathwayID: String?
+    package var pathwayID: String?
 
     /// Creates a rendition; it has no characteristics, and properties without a parameter are nil.
-    public init(
+    package init(
         _ kind: Kind, uri: String? = nil, group: String, name: String, language: String? = nil,
         isDefault: Bool = false, isAutoselect: Bool = false, isForced: Bool = false, channels: String? = nil
     ) {

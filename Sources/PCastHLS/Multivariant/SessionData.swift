@@ -1,7 +1,7 @@
 /// Data of the author about the whole presentation (`EXT-X-SESSION-DATA`; RFC 8216, section 4.3.4.4).
-public struct SessionData: Hashable, Sendable {
+package struct SessionData: Hashable, Sendable {
     /// The value, or a reference to it.
-    public enum Content: Hashable, Sendable {
+    package enum Content: Hashable, Sendable {
         /// A text (`VALUE`).
         case value(String)
         /// A resource (`URI`), which is JSON unless `isRaw`.
@@ -9,14 +9,14 @@ public struct SessionData: Hashable, Sendable {
     }
 
     /// The name of the data, usually in reverse DNS form (`DATA-ID`).
-    public var id: String
+    package var id: String
     /// The value, or a reference to it.
-    public var content: Content
+    package var content: Content
     /// The language tag (RFC 5646); nil if it is not specified.
-    public var language: String?
+    package var language: String?
 
     /// Creates session data.
-    public init(id: String, _ content: Content, language: String? = nil) {
+    package init(id: String, _ content: Content, language: String? = nil) {
         self.id = id
         self.content = content
         self.language = language

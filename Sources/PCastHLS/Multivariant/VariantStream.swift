@@ -1,10 +1,10 @@
-public import PCastCore
+package import PCastCore
 
 /// A version of the presentation with its own bit rate and quality (`EXT-X-STREAM-INF` and `EXT-X-I-FRAME-STREAM-INF`;
 /// RFC 8216, sections 4.3.4.2 and 4.3.4.3).
-public struct VariantStream: Hashable, Sendable {
+package struct VariantStream: Hashable, Sendable {
     /// The value of the `CLOSED-CAPTIONS` attribute.
-    public enum ClosedCaptions: Hashable, Sendable {
+    package enum ClosedCaptions: Hashable, Sendable {
         /// No variant has closed captions.
         case none
         /// The group of renditions with closed captions.
@@ -12,45 +12,45 @@ public struct VariantStream: Hashable, Sendable {
     }
 
     /// The URI of the media playlist, relative to the multivariant playlist.
-    public var uri: String
+    package var uri: String
     /// The peak segment bit rate, including renditions (`BANDWIDTH`).
-    public var bandwidth: Bitrate
+    package var bandwidth: Bitrate
     /// The average segment bit rate, including renditions (`AVERAGE-BANDWIDTH`); nil if it is not specified.
-    public var averageBandwidth: Bitrate?
+    package var averageBandwidth: Bitrate?
     /// The codec strings (RFC 6381); empty if they are not specified.
-    public var codecs: [String]
+    package var codecs: [String]
     /// The codec strings of backward-compatible enhancements (`SUPPLEMENTAL-CODECS`).
-    public var supplementalCodecs: [String]
+    package var supplementalCodecs: [String]
     /// The dimensions of the video in pixels; nil if they are not specified.
-    public var resolution: Dimensions?
+    package var resolution: Dimensions?
     /// The maximum frame rate in frames per second (`FRAME-RATE`); nil if it is not specified.
-    public var framesPerSecond: Double?
+    package var framesPerSecond: Double?
     /// The HDCP level that the output must have; nil if it is not specified.
-    public var hdcpLevel: String?
+    package var hdcpLevel: String?
     /// The content protection configurations that may play the variant (`ALLOWED-CPC`); nil if it is not specified.
-    public var allowedCPC: String?
+    package var allowedCPC: String?
     /// The dynamic range, `SDR`, `HLG` or `PQ`; nil if it is not specified.
-    public var videoRange: String?
+    package var videoRange: String?
     /// The video layouts that the client must support, e.g. stereoscopic (`REQ-VIDEO-LAYOUT`); nil if it is not
     /// specified.
-    public var requiredVideoLayout: String?
+    package var requiredVideoLayout: String?
     /// The preference of the author, higher is better (`SCORE`); nil if it is not specified.
-    public var score: Double?
+    package var score: Double?
     /// An identifier that is the same across playlists (`STABLE-VARIANT-ID`); nil if it is not specified.
-    public var stableID: String?
+    package var stableID: String?
     /// The content steering pathway of the variant (`PATHWAY-ID`); nil if it is not specified.
-    public var pathwayID: String?
+    package var pathwayID: String?
     /// The group of audio renditions; nil if the segments contain the audio.
-    public var audio: String?
+    package var audio: String?
     /// The group of video renditions; nil if there is none.
-    public var video: String?
+    package var video: String?
     /// The group of subtitle renditions; nil if there is none.
-    public var subtitles: String?
+    package var subtitles: String?
     /// The group of closed captions; nil if it is not specified.
-    public var closedCaptions: ClosedCaptions?
+    package var closedCaptions: ClosedCaptions?
 
     /// Creates a variant; properties without a parameter are nil or empty.
-    public init(
+    package init(
         uri: String, bandwidth: Bitrate, averageBandwidth: Bitrate? = nil, codecs: [String] = [],
         resolution: Dimensions? = nil, framesPerSecond: Double? = nil, audio: String? = nil, subtitles: String? = nil
     ) {

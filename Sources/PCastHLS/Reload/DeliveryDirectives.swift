@@ -1,7 +1,7 @@
 /// The delivery directives in the query of a request for a media playlist (RFC 8216bis, section 6.2.5).
-public struct DeliveryDirectives: Hashable, Sendable {
+package struct DeliveryDirectives: Hashable, Sendable {
     /// The content that a delta update leaves out (`_HLS_skip`).
-    public enum Skip: String, Hashable, Sendable {
+    package enum Skip: String, Hashable, Sendable {
         /// Old media segments.
         case segments = "YES"
         /// Old media segments and old date ranges.
@@ -9,31 +9,31 @@ public struct DeliveryDirectives: Hashable, Sendable {
     }
 
     /// The media sequence number for which the server holds the response (`_HLS_msn`); nil for a response at once.
-    public var segment: Int64?
+    package var segment: Int64?
     /// The index of the part of that segment for which the server holds the response (`_HLS_part`); nil for the whole
     /// segment.
-    public var part: Int64?
+    package var part: Int64?
     /// The request for a delta update (`_HLS_skip`); nil for the whole playlist.
-    public var skip: Skip?
+    package var skip: Skip?
 
     /// Creates directives; without any, the request is a plain one.
-    public init(segment: Int64? = nil, part: Int64? = nil, skip: Skip? = nil) {
+    package init(segment: Int64? = nil, part: Int64? = nil, skip: Skip? = nil) {
         self.segment = segment
         self.part = part
         self.skip = skip
     }
 
     /// Creates the directives of the first request for a rendition that the playlist of another rendition reported.
-    public init(joining report: RenditionReport) {
+    package init(joining report: RenditionReport) {
         self.init(segment: report.lastSegment, part: report.lastPart)
     }
 
     /// Whether the server holds the response until the segment or part is available.
-    public var isBlocking: Bool { segment != nil }
+    package var isBlocking: Bool { segment != nil }
 
     /// Returns the URI with the directives in its query. They replace earlier directives and follow other parameters in
     /// the order of their names, so that caches see one URI (RFC 8216bis, section 6.2.5).
-    public func applied(to uri: String) -> String {
+    package func applied(to uri: String) -> String {
         var reference = URIReference(uri)
         var pairs = (reference.query ?? "").utf8.split(separator: UInt8(ascii: "&"))
             .map { String(Substring($0)) }.filter { !$0.hasPrefix("_HLS_") }

@@ -1,20 +1,20 @@
-public import PCastCore
+package import PCastCore
 
 /// Schedules the reloads of a media playlist: when, from which mirror, and with which delivery directives (RFC 8216,
 /// section 6.3.4; RFC 8216bis, section 6.2.5).
-public struct PlaylistReload: Machine {
+package struct PlaylistReload: Machine {
     /// A request for the playlist.
-    public struct Request: Hashable, Sendable {
+    package struct Request: Hashable, Sendable {
         /// The ID that the response repeats, which tells it from the response to an earlier request.
-        public var id: Int
+        package var id: Int
         /// The index of the mirror to load from.
-        public var mirror: Int
+        package var mirror: Int
         /// The directives for the query of the URI.
-        public var directives: DeliveryDirectives
+        package var directives: DeliveryDirectives
     }
 
     /// The result of a request.
-    public enum Input: Sendable {
+    package enum Input: Sendable {
         /// The playlist that request `id` loaded, after a delta update was applied.
         case loaded(id: Int, MediaPlaylist)
         /// Request `id` failed.
@@ -22,7 +22,7 @@ public struct PlaylistReload: Machine {
     }
 
     /// An action for the caller, or an event.
-    public enum Output: Hashable, Sendable {
+    package enum Output: Hashable, Sendable {
         /// Load the playlist. There is at most one request at a time.
         case load(Request)
         /// Cancel request `id`, which has timed out or was sent to a stale mirror. Its result is ignored.
@@ -38,7 +38,7 @@ public struct PlaylistReload: Machine {
     }
 
     /// The time for which failing requests are retried.
-    public static let timeout = TimeSpan.seconds(30 as Int64)
+    package static let timeout = TimeSpan.seconds(30 as Int64)
     /// The timeout of a request that the server does not hold.
     ///
     /// A blocking request gets three target durations more, because the server may hold it that long (RFC 8216bis,
@@ -84,7 +84,7 @@ public struct PlaylistReload: Machine {
     ///   - seed: The seed of the random part of retry delays, which keeps clients that fail together from retrying
     ///     together.
     ///   - now: The present time.
-    public init(
+    package init(
         mirrors: Int = 1, first: DeliveryDirectives = DeliveryDirectives(), seed: UInt64, at now: Instant
     ) {
         precondition(mirrors > 0, "there must be an address")
@@ -94,7 +94,7 @@ public struct PlaylistReload: Machine {
     }
 
     /// Processes the result of a request. A result of any other than the outstanding request is ignored.
-    public mutating func handle(_ input: Input, at now: Instant) {
+    package mutating func handle(_ input: Input, at now: Instant) {
         switch input {
         case .loaded(let id, let playlist):
             guard let request = finish(id) else { return }
@@ -107,7 +107,7 @@ public struct PlaylistReload: Machine {
     }
 
     /// Sends requests that are due, and handles timeouts.
-    public mutating func advance(to now: Instant) {
+    package mutating func advance(to now: Instant) {
         if let request = outstanding, request.deadline <= now {
             outstanding = nil
             outputs.append(.abandon(id: request.request.id))
@@ -125,10 +125,10 @@ public struct PlaylistReload: Machine {
     }
 
     /// Returns the next output; nil if there is none.
-    public mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
+    package mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
     /// The time at which ``advance(to:)`` must be called; nil if nothing is scheduled.
-    public var deadline: Instant? {
+    package var deadline: Instant? {
         Instant.earlier(outstanding.map(\.deadline) ?? due?.time, staleAt)
     }
 

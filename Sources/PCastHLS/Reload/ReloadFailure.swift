@@ -1,7 +1,7 @@
-public import PCastCore
+package import PCastCore
 
 /// The reason why a playlist was not loaded.
-public enum ReloadFailure: Error, Hashable, Sendable {
+package enum ReloadFailure: Error, Hashable, Sendable {
     /// The connection failed or broke.
     case unreachable
     /// No response arrived before the timeout.
@@ -16,7 +16,7 @@ public enum ReloadFailure: Error, Hashable, Sendable {
     /// Whether a retry for an on-demand presentation is useless: it includes client errors other than 408, 425 and 429
     /// (RFC 9110, section 15.5). For a live presentation these may mean that the server has not created the resource
     /// yet.
-    public var isFinalOnDemand: Bool {
+    package var isFinalOnDemand: Bool {
         if case .status(let code, _) = self, (400..<500).contains(code), ![408, 425, 429].contains(code) {
             return true
         }
@@ -24,7 +24,7 @@ public enum ReloadFailure: Error, Hashable, Sendable {
     }
 
     /// Whether a retry is useless for any presentation, e.g. because access is denied or the resource is gone.
-    public var isFinal: Bool {
+    package var isFinal: Bool {
         switch self {
         case .status(let code, _): [401, 403, 410, 451].contains(code)
         case .unreadable(let error):

@@ -1,20 +1,20 @@
-public import PCastCore
+package import PCastCore
 
 /// Chooses among content steering pathways and schedules requests to the steering server (RFC 8216bis, section 7).
 ///
 /// A pathway that fails is avoided for ``penalty``, whatever the server says. If all have failed, the first one that
 /// failed is tried first.
-public struct PathwaySteering: Machine {
+package struct PathwaySteering: Machine {
     /// A request to the steering server.
-    public struct Request: Hashable, Sendable {
+    package struct Request: Hashable, Sendable {
         /// The ID that the response repeats.
-        public var id: Int
+        package var id: Int
         /// The URI, with the pathway and the throughput in its query.
-        public var uri: String
+        package var uri: String
     }
 
     /// The result of a request, or an observation about pathways.
-    public enum Input: Sendable {
+    package enum Input: Sendable {
         /// Request `id` loaded a manifest from a URI, after redirects.
         case loaded(id: Int, SteeringManifest, from: String)
         /// Request `id` failed.
@@ -26,17 +26,17 @@ public struct PathwaySteering: Machine {
     }
 
     /// An action for the caller.
-    public enum Output: Hashable, Sendable {
+    package enum Output: Hashable, Sendable {
         /// Load the steering manifest. There is at most one request at a time.
         case load(Request)
     }
 
     /// The time for which a failed pathway is avoided.
-    public static let penalty = TimeSpan.seconds(60 as Int64)
+    package static let penalty = TimeSpan.seconds(60 as Int64)
     /// The bounds within which the time to live of a manifest is respected.
     static let timesToLive = TimeSpan.seconds(1 as Int64)...TimeSpan.seconds(86_400 as Int64)
     /// The pathway ID of variants that have none (RFC 8216bis, section 4.4.6.2).
-    public static let unnamed = "."
+    package static let unnamed = "."
 
     /// The pathways of the variants, in the order of the playlist.
     private let pathways: [String]
@@ -61,7 +61,7 @@ public struct PathwaySteering: Machine {
     ///   - initial: The pathway to begin with; nil for the first one of the playlist.
     ///   - pathways: The pathway IDs of the variants, which may repeat.
     ///   - now: The present time.
-    public init(server: String, initial: String?, pathways: [String], at now: Instant) {
+    package init(server: String, initial: String?, pathways: [String], at now: Instant) {
         var all: [String] = []
         for pathway in pathways where !all.contains(pathway) { all.append(pathway) }
         (self.pathways, uri, due) = (all, server, now)
@@ -70,7 +70,7 @@ public struct PathwaySteering: Machine {
     }
 
     /// All pathways, in the order in which to try them.
-    public var order: [String] {
+    package var order: [String] {
         // Pathways that the server does not list come last, because they are better than none.
         let preferred = priority.filter { pathways.contains($0) } + pathways.filter { !priority.contains($0) }
         func end(_ pathway: String) -> Instant { penalties[pathway] ?? Instant(nanoseconds: .min) }
@@ -82,7 +82,7 @@ public struct PathwaySteering: Machine {
 
     /// Processes the result of a request or an observation. A result of any other than the outstanding request is
     /// ignored.
-    public mutating func handle(_ input: Input, at now: Instant) {
+    package mutating func handle(_ input: Input, at now: Instant) {
         switch input {
         case .loaded(let id, let manifest, let base):
             guard finish(id) else { break }
@@ -120,7 +120,7 @@ public struct PathwaySteering: Machine {
     }
 
     /// Sends a request that is due, and ends penalties that have expired.
-    public mutating func advance(to now: Instant) {
+    package mutating func advance(to now: Instant) {
         penalties = penalties.filter { $0.value > now }
         guard outstanding == nil, let due, due <= now else { return }
         self.due = nil
@@ -147,8 +147,8 @@ public struct PathwaySteering: Machine {
     }
 
     /// Returns the next output; nil if there is none.
-    public mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
+    package mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
     /// The time at which ``advance(to:)`` must be called; nil if nothing is scheduled.
-    public var deadline: Instant? { Instant.earlier(outstanding == nil ? due : nil, penalties.values.min()) }
+    package var deadline: Instant? { Instant.earlier(outstanding == nil ? due : nil, penalties.values.min()) }
 }

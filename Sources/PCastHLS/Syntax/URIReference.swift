@@ -1,20 +1,20 @@
 /// A URI or relative reference, divided into its components (RFC 3986, sections 3 and 4.1).
 ///
 /// Nothing is decoded or validated, so the text of a playlist reaches the HTTP client byte for byte.
-public struct URIReference: Hashable, Sendable {
+package struct URIReference: Hashable, Sendable {
     /// The scheme without its colon; nil if the reference is relative.
-    public var scheme: String?
+    package var scheme: String?
     /// The authority after `//`, with user information and port; nil if there is none.
-    public var authority: String?
+    package var authority: String?
     /// The path, which may be empty.
-    public var path: String
+    package var path: String
     /// The query after the question mark; nil if there is none.
-    public var query: String?
+    package var query: String?
     /// The fragment after the number sign; nil if there is none.
-    public var fragment: String?
+    package var fragment: String?
 
     /// Divides a text into components. Each text is accepted.
-    public init(_ text: String) {
+    package init(_ text: String) {
         var rest = text[...].utf8
         let (beforeFragment, fragment) = rest.divided(at: "#")
         self.fragment = fragment?.string
@@ -42,7 +42,7 @@ public struct URIReference: Hashable, Sendable {
     }
 
     /// The reference as text, which equals the text that it was created from.
-    public var text: String {
+    package var text: String {
         var text = scheme.map { $0 + ":" } ?? ""
         if let authority { text += "//" + authority }
         text += path
@@ -55,7 +55,7 @@ public struct URIReference: Hashable, Sendable {
     ///
     /// - Parameter base: The URI of the document after redirects.
     /// - Returns: The absolute URI if `base` is absolute.
-    public func resolved(against base: URIReference) -> URIReference {
+    package func resolved(against base: URIReference) -> URIReference {
         var target = self
         if scheme != nil {
             target.path = Self.withoutDots(path)
@@ -105,7 +105,7 @@ public struct URIReference: Hashable, Sendable {
 
     /// Returns the percent-decoded value of the first query parameter with a name; nil if there is none or it is not
     /// UTF-8.
-    public func queryParameter(_ name: String) -> String? {
+    package func queryParameter(_ name: String) -> String? {
         guard let query else { return nil }
         for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
             let (key, value) = Substring(pair).utf8.divided(at: "=")

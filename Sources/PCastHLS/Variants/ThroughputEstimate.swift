@@ -1,10 +1,10 @@
-public import PCastCore
+package import PCastCore
 
 /// An estimate of the download throughput from the last segments.
 ///
 /// It is the lower of the rates over the last two and the last eight seconds of download time. So a decrease has an
 /// immediate effect, and an increase only when it lasts.
-public struct ThroughputEstimate: Sendable {
+package struct ThroughputEstimate: Sendable {
     /// One download.
     private struct Sample {
         var bits: Int64
@@ -25,10 +25,10 @@ public struct ThroughputEstimate: Sendable {
     static let minimumSpan = TimeSpan.milliseconds(10)
 
     /// Creates an estimate without measurements.
-    public init() {}
+    package init() {}
 
     /// The throughput; nil before the first measurement.
-    public var bitrate: Bitrate? {
+    package var bitrate: Bitrate? {
         guard let short = rate(over: Self.shortWindow), let long = rate(over: Self.longWindow) else { return nil }
         return min(short, long)
     }
@@ -40,7 +40,7 @@ public struct ThroughputEstimate: Sendable {
     ///   - span: The time from the first to the last byte.
     ///   - isPaced: Whether the server sent the data while it was created, e.g. a part that was requested in advance.
     ///     The rate is then that of the encoder, so the download counts only if it is faster than the estimate.
-    public mutating func add(bytes: Int64, in span: TimeSpan, isPaced: Bool = false) {
+    package mutating func add(bytes: Int64, in span: TimeSpan, isPaced: Bool = false) {
         guard bytes >= Self.minimumBytes, bytes <= 1 << 40 else { return }
         let span = min(max(span, Self.minimumSpan), .seconds(3_600 as Int64))
         let sample = Sample(bits: bytes * 8, span: span)
@@ -50,7 +50,7 @@ public struct ThroughputEstimate: Sendable {
     }
 
     /// Adds a download that was canceled because it was slow, which replaces all earlier measurements.
-    public mutating func addFragment(bytes: Int64, in span: TimeSpan) {
+    package mutating func addFragment(bytes: Int64, in span: TimeSpan) {
         guard (0...(1 << 40)).contains(bytes), span >= Self.minimumSpan else { return }
         // The earlier measurements reflect a faster link.
         samples = [Sample(bits: max(bytes, 1) * 8, span: min(span, .seconds(3_600 as Int64)))]

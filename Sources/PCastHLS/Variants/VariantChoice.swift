@@ -1,25 +1,25 @@
-public import PCastCore
+package import PCastCore
 
 /// Chooses the variant of each next segment from the throughput and the amount of buffered media.
 ///
 /// It switches down as soon as the current variant needs more than the throughput, unless much media is buffered. It
 /// switches up only with a margin, with enough buffered media, and some time after the last switch. So it does not
 /// oscillate between two variants on a link whose rate is between them.
-public struct VariantChoice: Sendable {
+package struct VariantChoice: Sendable {
     /// The parameters of the choice.
-    public struct Configuration: Hashable, Sendable {
+    package struct Configuration: Hashable, Sendable {
         /// The throughput that is assumed before the first measurement.
-        public var initialThroughput: Bitrate
+        package var initialThroughput: Bitrate
         /// The minimum time from a switch to the next switch up.
-        public var holdTime: TimeSpan
+        package var holdTime: TimeSpan
         /// The maximum peak bit rate; nil for no limit. If all variants exceed it, the lowest one is allowed.
-        public var ceiling: Bitrate?
+        package var ceiling: Bitrate?
         /// The size of the view in pixels; nil for no limit. Of the variants that cover it, only the smallest size is
         /// allowed.
-        public var surface: Dimensions?
+        package var surface: Dimensions?
 
         /// Creates a configuration.
-        public init(
+        package init(
             initialThroughput: Bitrate = .kilobits(1_000), holdTime: TimeSpan = .seconds(8 as Int64),
             ceiling: Bitrate? = nil, surface: Dimensions? = nil
         ) {
@@ -40,17 +40,17 @@ public struct VariantChoice: Sendable {
     static let comfortableBuffer = TimeSpan.seconds(10 as Int64)
 
     /// The variants, the lowest quality first.
-    public let ladder: VariantLadder
+    package let ladder: VariantLadder
     /// The parameters, which may change at any time.
-    public var configuration: Configuration
+    package var configuration: Configuration
     /// The index of a rung that is always chosen; nil for automatic choice.
-    public var pinned: Int?
+    package var pinned: Int?
     /// The indices of rungs that are unavailable. If all rungs are excluded, the set has no effect.
-    public var excluded: Set<Int> = []
+    package var excluded: Set<Int> = []
     /// The throughput so far.
-    public private(set) var throughput = ThroughputEstimate()
+    package private(set) var throughput = ThroughputEstimate()
     /// The index of the rung that was chosen last; nil before the first choice.
-    public private(set) var current: Int?
+    package private(set) var current: Int?
     /// The time of the last switch; nil before the first one.
     private var changedAt: Instant?
 
@@ -59,19 +59,19 @@ public struct VariantChoice: Sendable {
     /// - Parameters:
     ///   - ladder: The variants, at least one.
     ///   - configuration: The parameters.
-    public init(_ ladder: VariantLadder, configuration: Configuration = Configuration()) {
+    package init(_ ladder: VariantLadder, configuration: Configuration = Configuration()) {
         precondition(!ladder.rungs.isEmpty, "there must be a variant")
         self.ladder = ladder
         self.configuration = configuration
     }
 
     /// Records a completed download. See ``ThroughputEstimate/add(bytes:in:isPaced:)``.
-    public mutating func downloaded(bytes: Int64, in span: TimeSpan, isPaced: Bool = false) {
+    package mutating func downloaded(bytes: Int64, in span: TimeSpan, isPaced: Bool = false) {
         throughput.add(bytes: bytes, in: span, isPaced: isPaced)
     }
 
     /// Records a download that was canceled to load a lower rung. See ``ThroughputEstimate/addFragment(bytes:in:)``.
-    public mutating func abandoned(bytes: Int64, in span: TimeSpan) { throughput.addFragment(bytes: bytes, in: span) }
+    package mutating func abandoned(bytes: Int64, in span: TimeSpan) { throughput.addFragment(bytes: bytes, in: span) }
 
     /// Chooses the rung of the next segment.
     ///
@@ -80,7 +80,7 @@ public struct VariantChoice: Sendable {
     ///   - goal: The duration of media that the player tries to buffer.
     ///   - now: The present time.
     /// - Returns: The index of the rung in ``ladder``.
-    public mutating func choose(buffered: TimeSpan, goal: TimeSpan, at now: Instant) -> Int {
+    package mutating func choose(buffered: TimeSpan, goal: TimeSpan, at now: Instant) -> Int {
         let chosen = pinned.map { min(max($0, 0), ladder.rungs.count - 1) } ?? wanted(buffered, goal, now)
         if chosen != current {
             // The first choice is a guess, so it does not delay the next switch.
@@ -155,7 +155,7 @@ public struct VariantChoice: Sendable {
     ///   - buffered: The duration of media that can be played without the segment; if it is already playing, the time
     ///     until its end.
     /// - Returns: True to cancel; always false for a pinned rung and within the first 500 ms.
-    public func abandons(
+    package func abandons(
         _ rung: Int? = nil, received: Int64, in elapsed: TimeSpan, ofSegment duration: TimeSpan, length: Int64? = nil,
         recent: (bytes: Int64, span: TimeSpan)? = nil, buffered: TimeSpan
     ) -> Bool {

@@ -1,32 +1,32 @@
-public import PCastCore
+package import PCastCore
 
 /// The playable variants of a presentation, the lowest quality first.
-public struct VariantLadder: Hashable, Sendable {
+package struct VariantLadder: Hashable, Sendable {
     /// A quality level.
-    public struct Rung: Hashable, Sendable {
+    package struct Rung: Hashable, Sendable {
         /// The variants of the same quality at different URIs. If one fails, the next is tried (RFC 8216, section
         /// 6.3.4).
-        public var mirrors: [VariantStream]
+        package var mirrors: [VariantStream]
 
         /// The preferred variant of this quality.
-        public var variant: VariantStream { mirrors[0] }
+        package var variant: VariantStream { mirrors[0] }
 
         /// The peak segment bit rate.
-        public var peak: Bitrate { variant.bandwidth }
+        package var peak: Bitrate { variant.bandwidth }
 
         /// The average segment bit rate, or the peak if the playlist does not specify it.
-        public var average: Bitrate { variant.averageBandwidth ?? variant.bandwidth }
+        package var average: Bitrate { variant.averageBandwidth ?? variant.bandwidth }
     }
 
     /// The quality levels, the lowest first.
-    public let rungs: [Rung]
+    package let rungs: [Rung]
 
     /// Creates a ladder, which is ordered by the scores if each variant has one, and by bandwidth otherwise.
     ///
     /// - Parameters:
     ///   - playlist: The multivariant playlist.
     ///   - isPlayable: Returns whether the player can decode and may show a variant.
-    public init(_ playlist: MultivariantPlaylist, where isPlayable: (VariantStream) -> Bool = { _ in true }) {
+    package init(_ playlist: MultivariantPlaylist, where isPlayable: (VariantStream) -> Bool = { _ in true }) {
         var playable = playlist.variants.filter(isPlayable)
         // Audio-only variants are left out if others have video, because audio alone is not a lower quality of video.
         let withVideo = playable.filter { !$0.isAudioOnly }

@@ -1,7 +1,7 @@
 import Glibc
 
 /// The scheduling of threads that serve an audio device, whose buffer has only 40 ms.
-public enum AudioPriority {
+package enum AudioPriority {
     /// The priority of 1 to 99: above all normal threads, below the kernel and audio servers.
     private static let level: Int32 = 5
 
@@ -11,7 +11,7 @@ public enum AudioPriority {
 
     /// Requests real-time scheduling (`SCHED_RR`) for the calling thread. It has no effect without permission (`ulimit
     /// -r`).
-    public static func request() {
+    package static func request() {
         var parameters = sched_param()
         parameters.sched_priority = level
         _ = sched_setscheduler(0, SCHED_RR | notInherited, &parameters)

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 import Synchronization
 
 /// The audio that this process plays, which echo cancellation removes from a microphone's input. It contains the last
@@ -7,12 +7,12 @@ import Synchronization
 /// Each output records its audio with the time at which it is audible. Readers request audio by time. The position of a
 /// sample is its instant in ticks of 48 kHz, so that writers and readers need not know each other's buffers. Calls hold
 /// a lock only while they copy samples.
-public final class PlayedAudio: Sendable {
+package final class PlayedAudio: Sendable {
     /// The audio of this process.
-    public static let shared = PlayedAudio()
+    package static let shared = PlayedAudio()
 
     /// The duration of the stored audio, before the last recorded sample. That sample may not be audible yet.
-    public static let length = ClockRate.opus.span(ofTicks: Int64(PlayedAudioRing.capacity))
+    package static let length = ClockRate.opus.span(ofTicks: Int64(PlayedAudioRing.capacity))
 
     /// The duration of silence after which nothing is considered to be playing.
     static let timeout = TimeSpan.seconds(1)
@@ -20,17 +20,17 @@ public final class PlayedAudio: Sendable {
     private let ring = Mutex(PlayedAudioRing())
 
     /// Creates empty audio.
-    public init() {}
+    package init() {}
 
     /// Returns whether audio other than silence was audible in the second before `instant`.
-    public func isPlaying(at instant: Instant) -> Bool {
+    package func isPlaying(at instant: Instant) -> Bool {
         let end = Self.position(at: instant)
         let start = Self.position(at: instant - Self.timeout)
         return ring.withLock { $0.hasAudio(from: start, to: end) }
     }
 
     /// Returns samples from `instant` on. They are silent where nothing was played or stored.
-    public func read(from instant: Instant, count: Int) -> [Int16] {
+    package func read(from instant: Instant, count: Int) -> [Int16] {
         Array(unsafeUninitializedCapacity: count) { buffer, initialized in
             read(from: Self.position(at: instant), into: UnsafeMutableBufferPointer(rebasing: buffer[..<count]))
             initialized = count
@@ -39,12 +39,12 @@ public final class PlayedAudio: Sendable {
 
     /// Fills `samples` with the audio from `position` on. It is silent where nothing was played or stored. It allocates
     /// no memory.
-    public func read(from position: Int64, into samples: UnsafeMutableBufferPointer<Int16>) {
+    package func read(from position: Int64, into samples: UnsafeMutableBufferPointer<Int16>) {
         ring.withLock { $0.read(from: position, into: samples) }
     }
 
     /// Returns the position of the sample that is audible at `instant`, in ticks of 48 kHz since the clock's origin.
-    public static func position(at instant: Instant) -> Int64 {
+    package static func position(at instant: Instant) -> Int64 {
         ClockRate.opus.ticks(in: TimeSpan(nanoseconds: instant.nanoseconds))
     }
 

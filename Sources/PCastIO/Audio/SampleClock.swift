@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// The clock of an audio device relative to CLOCK_MONOTONIC. It maps the device's sample positions to instants.
 ///
@@ -8,9 +8,9 @@ public import PCastCore
 ///
 /// A Kalman filter with two states, the offset and its rate of change, smooths these observations. It relies on the
 /// first observations completely, and on each later one less. It receives the time as a parameter.
-public struct SampleClock: Sendable {
+package struct SampleClock: Sendable {
     /// The result of an observation.
-    public enum Decision: Hashable, Sendable {
+    package enum Decision: Hashable, Sendable {
         /// The observation was used.
         case followed
         /// The observation differs too much and was ignored.
@@ -20,7 +20,7 @@ public struct SampleClock: Sendable {
     }
 
     /// The maximum difference that counts as jitter.
-    public static let tolerance = TimeSpan.milliseconds(30)
+    package static let tolerance = TimeSpan.milliseconds(30)
 
     /// The number of consecutive ignored observations after which the clock restarts.
     private static let timeout = 8
@@ -33,7 +33,7 @@ public struct SampleClock: Sendable {
     static let driftWander = 4e-12
 
     /// The nominal sample rate of the device in hertz.
-    public let rate: Double
+    package let rate: Double
 
     /// The state of the filter.
     struct State {
@@ -54,19 +54,19 @@ public struct SampleClock: Sendable {
     private var outlierCount = 0
 
     /// Creates a clock with the nominal sample rate in hertz. Traps if it is not positive.
-    public init(rate: Int) {
+    package init(rate: Int) {
         precondition(rate > 0)
         self.rate = Double(rate)
     }
 
     /// Whether there was an observation since the beginning or the last `restart`.
-    public var isRunning: Bool { state != nil }
+    package var isRunning: Bool { state != nil }
 
     /// The deviation of the device's rate from the nominal one in ppm; positive if the device is faster.
-    public var drift: Double { -(state?.drift ?? 0) * 1e6 }
+    package var drift: Double { -(state?.drift ?? 0) * 1e6 }
 
     /// Forgets the position of the device and keeps the drift. It is used after a stop, or after samples were lost.
-    public mutating func restart() {
+    package mutating func restart() {
         outlierCount = 0
         kept = state.map { (drift: $0.drift, variance: $0.driftVariance) } ?? kept
         state = nil
@@ -77,7 +77,7 @@ public struct SampleClock: Sendable {
     /// Processes an observation that the device was at `position` at `instant`. `position` is the number of samples
     /// since the device was started. Returns how the observation was used.
     @discardableResult
-    public mutating func observe(position: Int64, at instant: Instant) -> Decision {
+    package mutating func observe(position: Int64, at instant: Instant) -> Decision {
         guard var state else {
             begin(position, instant)
             return .followed
@@ -99,14 +99,14 @@ public struct SampleClock: Sendable {
     }
 
     /// Returns the instant at which the device is at a position; nil before the first observation.
-    public func instant(of position: Double) -> Instant? {
+    package func instant(of position: Double) -> Instant? {
         guard let state else { return nil }
         let seconds = (position - Double(state.origin)) / rate
         return state.start + TimeSpan(seconds: seconds + state.offset + state.drift * (seconds - state.last))
     }
 
     /// Returns the position of the device at an instant; nil before the first observation.
-    public func position(at instant: Instant) -> Double? {
+    package func position(at instant: Instant) -> Double? {
         guard let state else { return nil }
         let elapsed = (instant - state.start).seconds
         let seconds = (elapsed - state.offset + state.drift * state.last) / (1 + state.drift)

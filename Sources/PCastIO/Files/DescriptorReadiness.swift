@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
-public import PCastCore
+package import PCastCore
 
 /// The readiness of a descriptor, for threads that may block.
-public enum DescriptorReadiness: Sendable {
+package enum DescriptorReadiness: Sendable {
     /// The descriptor can be read or written, as requested.
     case ready
     /// The timeout was reached, or a signal arrived.
@@ -13,7 +13,7 @@ public enum DescriptorReadiness: Sendable {
 
     /// Blocks until a descriptor can be read (or written if `writing` is true), is broken, or the timeout `span` is
     /// reached.
-    public static func wait(for descriptor: Int32, writing: Bool = false, within span: TimeSpan) -> DescriptorReadiness
+    package static func wait(for descriptor: Int32, writing: Bool = false, within span: TimeSpan) -> DescriptorReadiness
     {
         let wanted = Int16(writing ? POLLOUT : POLLIN)
         var item = pollfd(fd: descriptor, events: wanted, revents: 0)

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The version of a file's content, determined without reading it. It changes when the file is written or replaced, or
 /// when a link in its path changes.
-public struct FileVersion: Hashable, Sendable {
+package struct FileVersion: Hashable, Sendable {
     private let device: UInt64
     private let inode: UInt64
     private let size: Int64
@@ -10,7 +10,7 @@ public struct FileVersion: Hashable, Sendable {
     private let nanoseconds: Int64
 
     /// Determines the version of a file; nil if it does not exist.
-    public init?(path: String) {
+    package init?(path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         device = UInt64(status.st_dev)
@@ -23,21 +23,21 @@ public struct FileVersion: Hashable, Sendable {
 
 /// A detector of changed files. A change is reported when the file is unchanged between two checks, so that a partly
 /// written file is not read.
-public struct FileChanges: Sendable {
+package struct FileChanges: Sendable {
     private var known: [String: FileVersion?] = [:]
     private var pending: [String: FileVersion?] = [:]
 
     /// Creates a detector whose reference is the current content of the files.
-    public init(_ paths: [String]) { reset(paths) }
+    package init(_ paths: [String]) { reset(paths) }
 
     /// Replaces the watched files. The reference is their current content.
-    public mutating func reset(_ paths: [String]) {
+    package mutating func reset(_ paths: [String]) {
         known = Self.versions(paths)
         pending = known
     }
 
     /// Checks the files, for example every second. Returns true if changed content must be read.
-    public mutating func look() -> Bool {
+    package mutating func look() -> Bool {
         let current = Self.versions(Array(known.keys))
         defer { pending = current }
         guard current != known, current == pending else { return false }

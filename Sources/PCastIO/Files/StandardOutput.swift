@@ -8,7 +8,7 @@ import Synchronization
 /// stops a program that would run until it is interrupted; other programs end with their own status. No other code may
 /// write to these descriptors: `FileHandle` traps if a write fails, and SIGPIPE would end a platform without closing
 /// its connections.
-public enum StandardOutput {
+package enum StandardOutput {
     private struct State {
         var isClosed = false
         var actions: [(id: Int, action: @Sendable () -> Void)] = []
@@ -21,7 +21,7 @@ public enum StandardOutput {
     ///
     /// Afterwards a write to a closed pipe fails and raises no signal. A standard descriptor that was closed at the
     /// start is opened as /dev/null, so that no file or socket gets its number and is written by mistake.
-    public static func prepare() {
+    package static func prepare() {
         signal(SIGPIPE, SIG_IGN)
         for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
             // `open` returns the lowest free number, which is this one.
@@ -31,21 +31,21 @@ public enum StandardOutput {
 
     /// Writes to standard output. Text that cannot be written because of another error, such as a full disk, is
     /// dropped.
-    public static func write(_ text: String) {
+    package static func write(_ text: String) {
         guard !state.withLock({ $0.isClosed }) else { return }
         if !write(text, to: STDOUT_FILENO) { noteClosed() }
     }
 
     /// Writes to standard error. If its reader has closed it, the program continues, unless standard output is the same
     /// file.
-    public static func writeError(_ text: String) {
+    package static func writeError(_ text: String) {
         if !write(text, to: STDERR_FILENO), isSameFile { noteClosed() }
     }
 
     /// Registers an action that stops the program when the reader closes standard output. If it is closed already, the
     /// action is called at once. Only the last of several actions is called. Returns a number for `discard`.
     @discardableResult
-    public static func whenClosed(_ action: @escaping @Sendable () -> Void) -> Int {
+    package static func whenClosed(_ action: @escaping @Sendable () -> Void) -> Int {
         let (id, isClosed) = state.withLock { state in
             state.lastID += 1
             state.actions.append((state.lastID, action))
@@ -56,7 +56,7 @@ public enum StandardOutput {
     }
 
     /// Removes a registered action.
-    public static func discard(_ id: Int) { state.withLock { $0.actions.removeAll { $0.id == id } } }
+    package static func discard(_ id: Int) { state.withLock { $0.actions.removeAll { $0.id == id } } }
 
     private static func noteClosed() {
         let (isFirst, action) = state.withLock { state in

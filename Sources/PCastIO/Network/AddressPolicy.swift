@@ -1,17 +1,17 @@
 import Dispatch
-public import PCastCore
+package import PCastCore
 
 /// A policy for addresses from untrusted sources. It permits the public internet and the networks that the operator
 /// listed. A name is resolved once, all its addresses are checked, and only one of these is connected to.
-public struct AddressPolicy: Sendable {
+package struct AddressPolicy: Sendable {
     /// The networks that are permitted although they are not public.
-    public let listed: [IPNetwork]
+    package let listed: [IPNetwork]
 
     /// Creates a policy.
-    public init(listed: [IPNetwork]) { self.listed = listed }
+    package init(listed: [IPNetwork]) { self.listed = listed }
 
     /// Returns whether connections to an address are permitted.
-    public func mayReach(_ address: IPAddress) -> Bool {
+    package func mayReach(_ address: IPAddress) -> Bool {
         address.isPublic || listed.contains { $0.contains(address) }
     }
 
@@ -19,7 +19,7 @@ public struct AddressPolicy: Sendable {
     /// name. `host` is a name or an address in any form that the system accepts, IPv6 without brackets.
     ///
     /// - Throws: ``AddressRejection``.
-    public func evaluate(host: String, port: UInt16) throws(AddressRejection) -> TransportAddress {
+    package func evaluate(host: String, port: UInt16) throws(AddressRejection) -> TransportAddress {
         let found = NameResolution.resolve(host: host, port: port)
         guard let first = found.first else { throw .unknown(host: host) }
         if let refused = found.first(where: { !mayReach($0.ip) }) { throw .forbidden(refused.ip) }
@@ -29,7 +29,7 @@ public struct AddressPolicy: Sendable {
     /// Resolves and checks a host like `evaluate`, on another thread.
     ///
     /// - Throws: ``AddressRejection``.
-    public func judged(host: String, port: UInt16) async throws(AddressRejection) -> TransportAddress {
+    package func judged(host: String, port: UInt16) async throws(AddressRejection) -> TransportAddress {
         let result = await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
                 continuation.resume(
@@ -41,14 +41,14 @@ public struct AddressPolicy: Sendable {
 }
 
 /// The reason why an address is not permitted.
-public enum AddressRejection: Error, Hashable, Sendable {
+package enum AddressRejection: Error, Hashable, Sendable {
     case unknown(host: String)
     case forbidden(IPAddress)
 }
 
 extension AddressRejection: CustomStringConvertible {
     /// The reason in English.
-    public var description: String {
+    package var description: String {
         switch self {
         case .unknown(let host): "the host name \(host) has no address"
         case .forbidden(let address): "\(address) is not a public address, and is not allowed by configuration"

@@ -3,14 +3,14 @@ import Glibc
 import PCastCore
 
 /// A file descriptor that is closed when the object is released. It is immutable, so any thread may use it.
-public final class Descriptor: Sendable {
+package final class Descriptor: Sendable {
     /// The number of the descriptor.
-    public let number: Int32
+    package let number: Int32
 
     /// Takes over the descriptor that a system call returned.
     ///
     /// - Throws: ``IOError/system(call:errno:)`` if the call failed.
-    public init(_ number: Int32, from call: String) throws(IOError) {
+    package init(_ number: Int32, from call: String) throws(IOError) {
         guard number >= 0 else { throw .system(call: call, errno: Errno.current) }
         self.number = number
     }
@@ -18,7 +18,7 @@ public final class Descriptor: Sendable {
     /// Opens /dev/null.
     ///
     /// - Throws: ``IOError/system(call:errno:)``.
-    public static func null() throws(IOError) -> Descriptor {
+    package static func null() throws(IOError) -> Descriptor {
         try Descriptor(open("/dev/null", O_RDWR | O_CLOEXEC), from: "open")
     }
 

@@ -1,22 +1,22 @@
 import Glibc
-public import PCastCore
+package import PCastCore
 
 /// An address of one of this host's interfaces, from which host candidates are gathered (RFC 8445, section 5.1.1.1).
-public struct LocalAddress: Hashable, Sendable {
+package struct LocalAddress: Hashable, Sendable {
     /// The IP address.
-    public let ip: IPAddress
+    package let ip: IPAddress
 
     /// The name of the interface, such as `eth0`.
-    public let interface: String
+    package let interface: String
 
     /// Whether the interface is the loopback interface.
-    public let isLoopback: Bool
+    package let isLoopback: Bool
 
     /// Whether the interface has a carrier, so that packets can be sent.
-    public let isRunning: Bool
+    package let isRunning: Bool
 
     /// Creates an address.
-    public init(ip: IPAddress, interface: String, isLoopback: Bool, isRunning: Bool) {
+    package init(ip: IPAddress, interface: String, isLoopback: Bool, isRunning: Bool) {
         self.ip = ip
         self.interface = interface
         self.isLoopback = isLoopback
@@ -27,7 +27,7 @@ public struct LocalAddress: Hashable, Sendable {
     /// out, because they need a zone, which a candidate cannot contain.
     ///
     /// - Throws: ``IOError/system(call:errno:)``.
-    public static func all() throws(IOError) -> [LocalAddress] {
+    package static func all() throws(IOError) -> [LocalAddress] {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { throw .system(call: "getifaddrs", errno: Errno.current) }
         defer { freeifaddrs(first) }

@@ -1,13 +1,13 @@
 import CLinux
 import Glibc
-public import PCastCore
+package import PCastCore
 
 /// Resolution of host names by the system. It blocks, so it is only for the start of a program or for threads that may
 /// block. The thread of an event loop must not wait for a DNS server.
-public enum NameResolution {
+package enum NameResolution {
     /// Resolves text such as `203.0.113.7:3478`, `[2001:db8::1]:3478` or `stun.example.org:3478`. Returns the addresses
     /// in the system's order; empty if there are none.
-    public static func resolve(_ text: String) -> [TransportAddress] {
+    package static func resolve(_ text: String) -> [TransportAddress] {
         if let address = TransportAddress(text) { return [address] }
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
             return []
@@ -17,7 +17,7 @@ public enum NameResolution {
 
     /// Resolves a name or an address, IPv6 without brackets, as other programs of this host do. Numbers in any form
     /// that the system accepts are addresses too. Returns an empty array if there are none.
-    public static func resolve(host: String, port: UInt16) -> [TransportAddress] {
+    package static func resolve(host: String, port: UInt16) -> [TransportAddress] {
         var hints = addrinfo()
         hints.ai_socktype = Int32(CLINUX_SOCK_DGRAM)
         var first: UnsafeMutablePointer<addrinfo>?

@@ -1,15 +1,15 @@
 import CLinux
 import Glibc
-public import PCastCore
+package import PCastCore
 import Synchronization
 
 /// A proxy on loopback for a library that would connect to any address. Each connection is forwarded to a checked
 /// address only.
 ///
 /// It uses one thread per connection, because there are few connections.
-public final class OutboundProxy: Sendable {
+package final class OutboundProxy: Sendable {
     /// The kind of proxy.
-    public enum Purpose: Sendable {
+    package enum Purpose: Sendable {
         /// An HTTP proxy (RFC 9110, section 9.3.6). The host of each request is checked, which includes those of
         /// redirections and playlists.
         case proxy(AddressPolicy)
@@ -20,22 +20,22 @@ public final class OutboundProxy: Sendable {
     }
 
     /// The listening socket, on loopback in the network namespace of the thread that creates it.
-    public struct ListeningSocket: Sendable {
+    package struct ListeningSocket: Sendable {
         let listener: TCPListener
 
         /// The address of the socket.
-        public var address: TransportAddress { listener.address }
+        package var address: TransportAddress { listener.address }
 
         /// Listens on a loopback port; 0 selects a free one.
         ///
         /// - Throws: ``IOError``.
-        public init(port: UInt16 = 0) throws(IOError) {
+        package init(port: UInt16 = 0) throws(IOError) {
             listener = try TCPListener(binding: TransportAddress(ip: .loopbackV4, port: port))
         }
     }
 
     /// The address to connect to.
-    public let address: TransportAddress
+    package let address: TransportAddress
 
     private let listener: TCPListener
     private let purpose: Purpose
@@ -50,7 +50,7 @@ public final class OutboundProxy: Sendable {
     /// reason why a connection was rejected, in English and without secrets.
     ///
     /// - Throws: ``IOError``.
-    public init(
+    package init(
         _ purpose: Purpose, at entrance: ListeningSocket? = nil, refused: @escaping @Sendable (String) -> Void
     ) throws(IOError) {
         self.purpose = purpose

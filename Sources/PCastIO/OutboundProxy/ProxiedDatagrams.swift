@@ -1,19 +1,19 @@
 import CLinux
 import Glibc
-public import PCastCore
+package import PCastCore
 import Synchronization
 
 /// Forwards datagrams between programs in an isolated network namespace and one address outside. Each inside socket has
 /// its own socket outside; an ingest or egress job has one or two.
-public final class ProxiedDatagrams: Sendable {
+package final class ProxiedDatagrams: Sendable {
     /// The socket to which the programs send, on loopback in the network namespace of the thread that creates it.
-    public struct ListeningSocket: Sendable {
+    package struct ListeningSocket: Sendable {
         let socket: Descriptor
 
         /// Binds a loopback port.
         ///
         /// - Throws: ``IOError``.
-        public init(port: UInt16) throws(IOError) {
+        package init(port: UInt16) throws(IOError) {
             let socket = try Descriptor.socket(.v4, CLINUX_SOCK_DGRAM)
             let address = TransportAddress(ip: .loopbackV4, port: port)
             guard SocketAddress.with(address, { bind(socket.number, $0, $1) }) == 0 else {
@@ -31,7 +31,7 @@ public final class ProxiedDatagrams: Sendable {
     /// Starts a thread that relays to and from the address `outside`.
     ///
     /// - Throws: ``IOError`` if the thread cannot be started.
-    public init(at entrance: ListeningSocket, to outside: TransportAddress) throws(IOError) {
+    package init(at entrance: ListeningSocket, to outside: TransportAddress) throws(IOError) {
         _ = try WorkerThread(name: "datagrams") { [weak self] in
             var sockets: [(inside: TransportAddress, socket: Descriptor)] = []
             var buffer = [UInt8](repeating: 0, count: Self.largest)

@@ -6,9 +6,9 @@ import Synchronization
 ///
 /// Lines of both outputs are reported. The child inherits no other descriptor, no blocked or ignored signal, and only
 /// the given environment.
-public final class ChildProcess: Sendable {
+package final class ChildProcess: Sendable {
     /// The way in which the process ended.
-    public typealias End = SpawnedProcess.End
+    package typealias End = SpawnedProcess.End
 
     private struct State {
         var input: Descriptor?
@@ -25,7 +25,7 @@ public final class ChildProcess: Sendable {
     /// called once after the last line.
     ///
     /// - Throws: ``IOError``.
-    public init(
+    package init(
         _ program: String, _ arguments: [String], environment: [String: String], input: String,
         line: @escaping @Sendable (String) -> Void, ended: @escaping @Sendable (End) -> Void
     ) throws(IOError) {
@@ -55,13 +55,13 @@ public final class ChildProcess: Sendable {
     }
 
     /// The process identifier; nil after the process has ended.
-    public var processID: Int32? { process.processID }
+    package var processID: Int32? { process.processID }
 
     /// Closes the standard input of the process, which requests it to end.
-    public func end() { state.withLock { $0.input = nil } }
+    package func end() { state.withLock { $0.input = nil } }
 
     /// Kills the process.
-    public func kill() {
+    package func kill() {
         end()
         process.send(SIGKILL)
     }

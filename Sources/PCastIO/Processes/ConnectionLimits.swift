@@ -3,16 +3,16 @@ import Glibc
 import Synchronization
 
 /// Limits of network access that the kernel enforces for programs.
-public enum ConnectionLimits {
+package enum ConnectionLimits {
     /// Whether the kernel has Landlock rules for TCP, which Linux 6.7 introduced
     /// (https://docs.kernel.org/userspace-api/landlock.html). They apply to ports, but neither to addresses nor to UDP.
-    public static var hasPortRules: Bool { clinux_landlock_version() >= CLINUX_LANDLOCK_TCP_VERSION }
+    package static var hasPortRules: Bool { clinux_landlock_version() >= CLINUX_LANDLOCK_TCP_VERSION }
 
     /// Runs `body` on a thread that may only connect to these TCP ports. The limit also applies to programs that it
     /// starts.
     ///
     /// - Throws: ``IOError/system(call:errno:)`` if the kernel refuses the limit, or an error of `body`.
-    public static func run<Value: Sendable>(
+    package static func run<Value: Sendable>(
         ports: [UInt16], _ body: @escaping @Sendable () throws(IOError) -> Value
     ) throws(IOError) -> Value {
         try run("landlock_restrict_self", { clinux_landlock_connect_only(ports, Int32(ports.count)) }, body)
@@ -22,7 +22,7 @@ public enum ConnectionLimits {
     /// also applies to programs that the thread starts. Sockets that are created there remain in the namespace.
     ///
     /// - Throws: ``IOError/system(call:errno:)`` if this is not permitted, or an error of `body`.
-    public static func runIsolated<Value: Sendable>(
+    package static func runIsolated<Value: Sendable>(
         _ body: @escaping @Sendable () throws(IOError) -> Value
     ) throws(IOError) -> Value {
         try run("unshare", clinux_isolate_network, body)

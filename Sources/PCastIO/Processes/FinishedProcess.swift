@@ -4,23 +4,23 @@ import Glibc
 ///
 /// Foundation's `Process` is not used: with 1,360 open descriptors, its search for the highest one read beyond the end
 /// of the directory's buffer and crashed.
-public struct FinishedProcess: Sendable {
+package struct FinishedProcess: Sendable {
     /// The outputs to record.
-    public enum RecordedOutputs: Sendable { case output, messages, both }
+    package enum RecordedOutputs: Sendable { case output, messages, both }
 
     /// The recorded output. Invalid UTF-8 is replaced.
-    public let text: String
+    package let text: String
     /// The way in which the process ended.
-    public let end: SpawnedProcess.End
+    package let end: SpawnedProcess.End
 
     /// Whether the exit status was 0.
-    public var hasSucceeded: Bool { end == .exit(0) }
+    package var hasSucceeded: Bool { end == .exit(0) }
 
     /// Runs a program without input and blocks until it has ended. It runs in `folder`, or in the current one if that
     /// is nil.
     ///
     /// - Throws: ``IOError/system(call:errno:)`` if the program or folder does not exist, or no process can be created.
-    public init(
+    package init(
         running program: String, _ arguments: [String], environment: [String: String], folder: String? = nil,
         recording: RecordedOutputs = .output
     ) throws(IOError) {

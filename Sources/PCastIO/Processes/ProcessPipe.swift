@@ -1,16 +1,16 @@
 import CLinux
 
 /// A pipe to or from another program, which inherits only the end that it is given.
-public struct ProcessPipe: Sendable {
+package struct ProcessPipe: Sendable {
     /// The read end.
-    public let read: Descriptor
+    package let read: Descriptor
     /// The write end.
-    public let write: Descriptor
+    package let write: Descriptor
 
     /// Creates a pipe.
     ///
     /// - Throws: ``IOError/system(call:errno:)`` if no descriptor is available.
-    public init() throws(IOError) {
+    package init() throws(IOError) {
         var ends: (Int32, Int32) = (-1, -1)
         let answer = withUnsafeMutableBytes(of: &ends) {
             clinux_pipe2($0.assumingMemoryBound(to: Int32.self).baseAddress!, Int32(CLINUX_O_CLOEXEC))

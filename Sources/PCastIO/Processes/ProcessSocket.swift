@@ -4,7 +4,7 @@ import Glibc
 /// A blocking socket for both directions between this program and one that it starts.
 ///
 /// Writing to a program that has ended fails and raises no signal.
-public final class ProcessSocket: Sendable {
+package final class ProcessSocket: Sendable {
     private let ours: Descriptor
 
     private init(_ ours: Descriptor) { self.ours = ours }
@@ -13,7 +13,7 @@ public final class ProcessSocket: Sendable {
     /// the connection does not end while this process holds it.
     ///
     /// - Throws: ``IOError/system(call:errno:)`` if no descriptor is available.
-    public static func pair() throws(IOError) -> (ours: ProcessSocket, theirs: Descriptor) {
+    package static func pair() throws(IOError) -> (ours: ProcessSocket, theirs: Descriptor) {
         var ends: (Int32, Int32) = (-1, -1)
         let answer = withUnsafeMutableBytes(of: &ends) {
             socketpair(
@@ -26,7 +26,7 @@ public final class ProcessSocket: Sendable {
     }
 
     /// Writes all bytes and blocks while the peer does not read. Returns false if the connection has ended.
-    public func write(_ bytes: [UInt8]) -> Bool {
+    package func write(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { send(ours.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
@@ -40,7 +40,7 @@ public final class ProcessSocket: Sendable {
     }
 
     /// Blocks until data can be read. Returns the number of bytes; 0 if the connection has ended.
-    public func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         while true {
             let count = recv(ours.number, buffer.baseAddress, buffer.count, 0)
             if count >= 0 { return count }
@@ -49,5 +49,5 @@ public final class ProcessSocket: Sendable {
     }
 
     /// Ends the connection in both directions. A blocked `read` returns.
-    public func end() { shutdown(ours.number, Int32(SHUT_RDWR)) }
+    package func end() { shutdown(ours.number, Int32(SHUT_RDWR)) }
 }

@@ -4,9 +4,9 @@ import Synchronization
 
 /// A program that this process started. It inherits only the given descriptors, and no signal is blocked or ignored,
 /// whatever the starting thread blocks.
-public final class SpawnedProcess: Sendable {
+package final class SpawnedProcess: Sendable {
     /// The way in which a process ended.
-    public enum End: Hashable, Sendable {
+    package enum End: Hashable, Sendable {
         case exit(Int32)
         case signal(Int32)
     }
@@ -18,7 +18,7 @@ public final class SpawnedProcess: Sendable {
     /// group, so that Ctrl-C in a terminal only reaches its parent. `further` become the descriptors 3, 4 and so on.
     ///
     /// - Throws: ``IOError/system(call:errno:)`` if the program or folder does not exist, or no process can be created.
-    public init(
+    package init(
         _ program: String, _ arguments: [String], environment: [String: String], folder: String? = nil, isApart: Bool,
         input: Descriptor, output: Descriptor, messages: Descriptor, further: [Descriptor] = []
     ) throws(IOError) {
@@ -53,17 +53,17 @@ public final class SpawnedProcess: Sendable {
     }
 
     /// The process identifier; nil after `wait`.
-    public var processID: Int32? { number.withLock { $0 } }
+    package var processID: Int32? { number.withLock { $0 } }
 
     /// Sends a signal to the process if it still exists.
-    public func send(_ signal: Int32) {
+    package func send(_ signal: Int32) {
         number.withLock { process in
             if let process { Glibc.kill(process, signal) }
         }
     }
 
     /// Blocks until the process has ended. It must be called once.
-    public func wait() -> End {
+    package func wait() -> End {
         guard let process = processID else { preconditionFailure("a process must be waited for only once") }
         var status: Int32 = 0
         // The process identifier remains valid until `waitpid`, which is called under the lock that `send` uses.

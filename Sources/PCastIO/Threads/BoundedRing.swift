@@ -5,17 +5,17 @@ import Synchronization
 ///
 /// It is `@unchecked Sendable`: only the producer writes `tail` and the slots from `tail` on, and only the consumer
 /// writes `head` and the slots from `head` to `tail`. Acquire and release order these writes.
-public final class BoundedRing<Element: Sendable>: @unchecked Sendable {
+package final class BoundedRing<Element: Sendable>: @unchecked Sendable {
     private let slots: UnsafeMutablePointer<Element>
     private let mask: Int
     private let head = Atomic<Int>(0)
     private let tail = Atomic<Int>(0)
 
     /// The maximum number of elements, which is the requested one rounded up to a power of two.
-    public var capacity: Int { mask + 1 }
+    package var capacity: Int { mask + 1 }
 
     /// Creates an empty queue. Traps if the capacity is not positive.
-    public init(capacity: Int) {
+    package init(capacity: Int) {
         precondition(capacity > 0)
         var size = 1
         while size < capacity { size *= 2 }
@@ -29,7 +29,7 @@ public final class BoundedRing<Element: Sendable>: @unchecked Sendable {
     }
 
     /// Appends an element, on the producer's thread. Returns false without storing it if the queue is full.
-    public func push(_ element: Element) -> Bool {
+    package func push(_ element: Element) -> Bool {
         let end = tail.load(ordering: .relaxed)
         guard end &- head.load(ordering: .acquiring) <= mask else { return false }
         (slots + (end & mask)).initialize(to: element)
@@ -38,7 +38,7 @@ public final class BoundedRing<Element: Sendable>: @unchecked Sendable {
     }
 
     /// Removes and returns the first element, on the consumer's thread; nil if the queue is empty.
-    public func pop() -> Element? {
+    package func pop() -> Element? {
         let start = head.load(ordering: .relaxed)
         guard start != tail.load(ordering: .acquiring) else { return nil }
         let element = (slots + (start & mask)).move()
@@ -47,5 +47,5 @@ public final class BoundedRing<Element: Sendable>: @unchecked Sendable {
     }
 
     /// The number of elements. The other thread may change it at any time.
-    public var count: Int { tail.load(ordering: .acquiring) &- head.load(ordering: .acquiring) }
+    package var count: Int { tail.load(ordering: .acquiring) &- head.load(ordering: .acquiring) }
 }

@@ -4,9 +4,9 @@ import Glibc
 /// Functions that block SIGPIPE, with which the kernel ends a program that writes to a closed connection. libxcb uses
 /// `writev`, which cannot suppress the signal. Only threads that need it block the signal, so that the program's own
 /// choice remains.
-public enum BrokenPipe {
+package enum BrokenPipe {
     /// Blocks the signal for the calling thread until it ends.
-    public static func blockOnThisThread() {
+    package static func blockOnThisThread() {
         var signals = pipeSignal
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
@@ -14,7 +14,7 @@ public enum BrokenPipe {
     /// Blocks the signal on the calling thread while `body` runs, and removes one that `body` raised.
     ///
     /// - Throws: The errors of `body`.
-    public static func blocked<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    package static func blocked<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         var signals = pipeSignal
         var before = sigset_t()
         pthread_sigmask(SIG_BLOCK, &signals, &before)

@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 
 /// A short queue of frames between threads, such as from a device to an encoder or from a decoder to a renderer. If the
 /// consumer is late, the oldest frame is dropped, so that the delay does not grow. Any number of threads may produce
 /// and consume.
-public final class FrameQueue<Element: Sendable>: Sendable {
+package final class FrameQueue<Element: Sendable>: Sendable {
     private struct State {
         var slots: [Element?]
         var head = 0
@@ -23,10 +23,10 @@ public final class FrameQueue<Element: Sendable>: Sendable {
     private let state: Monitor<State>
 
     /// The maximum number of frames.
-    public let capacity: Int
+    package let capacity: Int
 
     /// Creates an empty queue. Traps if the capacity is not positive.
-    public init(capacity: Int) {
+    package init(capacity: Int) {
         precondition(capacity > 0)
         self.capacity = capacity
         state = Monitor(State(slots: Array(repeating: nil, count: capacity)))
@@ -35,7 +35,7 @@ public final class FrameQueue<Element: Sendable>: Sendable {
     /// Appends a frame. If the queue is full, the oldest frame is removed and returned. If the queue is closed, the
     /// frame itself is returned. Otherwise it returns nil.
     @discardableResult
-    public func push(_ element: Element) -> Element? {
+    package func push(_ element: Element) -> Element? {
         state.withLock { state, condition in
             if state.isClosed { return element }
             var oldest: Element?
@@ -52,7 +52,7 @@ public final class FrameQueue<Element: Sendable>: Sendable {
 
     /// Removes and returns the oldest frame. Blocks until there is one. Returns nil if the queue is closed and empty,
     /// or `deadline` is reached.
-    public func pop(until deadline: Instant? = nil) -> Element? {
+    package func pop(until deadline: Instant? = nil) -> Element? {
         let element: Element?? = state.wait(until: deadline) { state in
             if state.count > 0 { return .some(state.removeFirst()) }
             return state.isClosed ? .some(nil) : nil
@@ -61,12 +61,12 @@ public final class FrameQueue<Element: Sendable>: Sendable {
     }
 
     /// Removes and returns the oldest frame; nil if the queue is empty. It never blocks.
-    public func popIfAny() -> Element? {
+    package func popIfAny() -> Element? {
         state.withLock { state, _ in state.count > 0 ? state.removeFirst() : nil }
     }
 
     /// Rejects further frames and wakes waiting threads. Frames in the queue can still be removed.
-    public func close() {
+    package func close() {
         state.withLock { state, condition in
             state.isClosed = true
             condition.wakeAll()
@@ -74,18 +74,18 @@ public final class FrameQueue<Element: Sendable>: Sendable {
     }
 
     /// Removes all frames, such as after a seek.
-    public func removeAll() {
+    package func removeAll() {
         state.withLock { state, _ in
             while state.count > 0 { _ = state.removeFirst() }
         }
     }
 
     /// The number of frames in the queue.
-    public var count: Int { state.withLock { state, _ in state.count } }
+    package var count: Int { state.withLock { state, _ in state.count } }
 
     /// The number of frames that were dropped because the consumer was late.
-    public var droppedCount: Int { state.withLock { state, _ in state.dropped } }
+    package var droppedCount: Int { state.withLock { state, _ in state.dropped } }
 
     /// Whether the queue is closed.
-    public var isClosed: Bool { state.withLock { state, _ in state.isClosed } }
+    package var isClosed: Bool { state.withLock { state, _ in state.isClosed } }
 }

@@ -6,9 +6,9 @@ import Synchronization
 /// A cancelled task terminates its stream while it holds a lock that `yield` needs. If termination waited for the
 /// source's lock, both would deadlock. Therefore a terminated reader only records its number, which the next call of
 /// this value processes.
-public struct StreamReaders<Element: Sendable>: Sendable {
+package struct StreamReaders<Element: Sendable>: Sendable {
     /// The policy for readers that are too slow.
-    public enum Backlog: Sendable {
+    package enum Backlog: Sendable {
         /// At most so many elements are buffered; older ones are dropped.
         case newest(Int)
         /// At most so many elements are buffered. If more arrive, the stream ends, because the reader could not detect
@@ -35,11 +35,11 @@ public struct StreamReaders<Element: Sendable>: Sendable {
     private var lastNumber = 0
 
     /// Creates an empty set of readers.
-    public init(_ backlog: Backlog) { self.backlog = backlog }
+    package init(_ backlog: Backlog) { self.backlog = backlog }
 
     /// Adds a reader. Returns a stream of all later elements, which begins with `first` if that is not nil. It ends
     /// when `finish` is called or its reader terminates it.
-    public mutating func add(beginningWith first: Element? = nil) -> AsyncStream<Element> {
+    package mutating func add(beginningWith first: Element? = nil) -> AsyncStream<Element> {
         removeEndedReaders()
         let policy: AsyncStream<Element>.Continuation.BufferingPolicy =
             switch backlog {
@@ -55,7 +55,7 @@ public struct StreamReaders<Element: Sendable>: Sendable {
     }
 
     /// Sends an element to all readers.
-    public mutating func yield(_ element: Element) {
+    package mutating func yield(_ element: Element) {
         removeEndedReaders()
         for (number, reader) in readers {
             guard case .dropped = reader.yield(element), case .everything = backlog else { continue }
@@ -65,7 +65,7 @@ public struct StreamReaders<Element: Sendable>: Sendable {
     }
 
     /// Ends the streams of all readers.
-    public mutating func finish() {
+    package mutating func finish() {
         for reader in readers.values { reader.finish() }
         readers.removeAll()
     }

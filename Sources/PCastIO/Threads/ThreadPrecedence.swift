@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// The scheduling of a thread relative to other programs.
-public enum ThreadPrecedence: Sendable {
+package enum ThreadPrecedence: Sendable {
     /// The scheduling with which the program was started.
     case ordinary
 

@@ -1,36 +1,36 @@
 import CLinux
 import Glibc
-public import PCastCore
+package import PCastCore
 
 /// A descriptor that wakes a thread that waits for descriptors. It is readable from a signal until `take`.
-public final class WakeDescriptor: Sendable {
+package final class WakeDescriptor: Sendable {
     private let own: Descriptor
 
     /// Creates a descriptor that is not signalled.
     ///
     /// - Throws: ``IOError/system(call:errno:)``.
-    public init() throws(IOError) {
+    package init() throws(IOError) {
         own = try Descriptor(clinux_eventfd(), from: "eventfd")
     }
 
     /// The descriptor, which is readable while it is signalled.
-    public var descriptor: Int32 { own.number }
+    package var descriptor: Int32 { own.number }
 
     /// Signals the descriptor, from any thread. Several signals before the next `take` count as one.
-    public func signal() {
+    package func signal() {
         var one: UInt64 = 1
         _ = write(own.number, &one, MemoryLayout<UInt64>.size)
     }
 
     /// Resets the signal.
-    public func take() {
+    package func take() {
         var count: UInt64 = 0
         _ = read(own.number, &count, MemoryLayout<UInt64>.size)
     }
 
     /// Blocks until the descriptor is signalled, which resets it, until an event of `other` occurs, or until the
     /// timeout is reached.
-    public func wait(beside other: Int32?, within span: TimeSpan) {
+    package func wait(beside other: Int32?, within span: TimeSpan) {
         // poll(2) ignores a negative descriptor.
         var waits = [
             pollfd(fd: own.number, events: Int16(POLLIN), revents: 0),

@@ -1,14 +1,14 @@
-public import PCastCore
+package import PCastCore
 
 /// A signal for a waiting thread. A signal before the wait is kept, and several ones count as one.
-public final class WakeSignal: Sendable {
+package final class WakeSignal: Sendable {
     private let isRaised = Monitor(false)
 
     /// Creates a signal that is not raised.
-    public init() {}
+    package init() {}
 
     /// Raises the signal and wakes a waiting thread.
-    public func raise() {
+    package func raise() {
         isRaised.withLock { isRaised, condition in
             isRaised = true
             condition.wakeOne()
@@ -17,7 +17,7 @@ public final class WakeSignal: Sendable {
 
     /// Blocks until the signal is raised, and resets it. Returns false if `deadline` is reached.
     @discardableResult
-    public func wait(until deadline: Instant?) -> Bool {
+    package func wait(until deadline: Instant?) -> Bool {
         isRaised.wait(until: deadline) { isRaised in
             defer { isRaised = false }
             return isRaised ? true : nil

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// The threads of Swift concurrency must not block, so code that waits for a device, codec or socket runs on its own
 /// thread.
-public final class WorkerThread: Sendable {
+package final class WorkerThread: Sendable {
     private let thread: pthread_t
     private let isOver = Monitor(false)
 
@@ -13,7 +13,7 @@ public final class WorkerThread: Sendable {
     /// scheduling if the system does not permit the requested `precedence`.
     ///
     /// - Throws: ``IOError/system(call:errno:)`` if the thread cannot be created.
-    public init(
+    package init(
         name: String, precedence: ThreadPrecedence = .ordinary, _ body: @escaping @Sendable () -> Void
     ) throws(IOError) {
         let start = Unmanaged.passRetained(Start(precedence, body))
@@ -40,7 +40,7 @@ public final class WorkerThread: Sendable {
 
     /// Waits until `body` has returned. Further calls have no effect. On the thread itself it does not wait, because it
     /// would deadlock.
-    public func join() {
+    package func join() {
         if isCurrent { return }
         isOver.withLock { isOver, _ in
             if !isOver { pthread_join(thread, nil) }
@@ -49,7 +49,7 @@ public final class WorkerThread: Sendable {
     }
 
     /// Whether the caller runs on this thread.
-    public var isCurrent: Bool { pthread_equal(pthread_self(), thread) != 0 }
+    package var isCurrent: Bool { pthread_equal(pthread_self(), thread) != 0 }
 
     private static func shortened(_ name: String) -> String {
         var name = name

@@ -1,19 +1,19 @@
-public import PCastCore
+package import PCastCore
 
 /// A sleep that another thread can cancel permanently, so that a paced source stops at once.
-public final class CancellableSleep: Sendable {
+package final class CancellableSleep: Sendable {
     private let cancelled = Monitor(false)
 
     /// Creates a sleep that is not cancelled.
-    public init() {}
+    package init() {}
 
     /// Blocks until `instant`. Returns false if `cancel` was called before or meanwhile.
-    public func sleep(until instant: Instant) -> Bool {
+    package func sleep(until instant: Instant) -> Bool {
         cancelled.wait(until: instant) { isCancelled in isCancelled ? true : nil } == nil
     }
 
     /// Ends the current sleep and all later ones.
-    public func cancel() {
+    package func cancel() {
         cancelled.withLock { isCancelled, condition in
             isCancelled = true
             condition.wakeAll()

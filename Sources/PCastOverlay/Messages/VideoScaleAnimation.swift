@@ -1,30 +1,30 @@
-public import PCastCore
+package import PCastCore
 
 /// An animation of the video from one rectangle of its view to another, with smooth acceleration and deceleration.
-public struct VideoScaleAnimation: Hashable, Sendable {
+package struct VideoScaleAnimation: Hashable, Sendable {
     private var from: VideoScaleFrame
     private var to: VideoScaleFrame
     private var began: Instant
     private var length: TimeSpan
 
     /// Creates a finished animation whose rectangle is the whole view.
-    public init() {
+    package init() {
         (from, to) = (.full, .full)
         (began, length) = (Instant(nanoseconds: 0), .zero)
     }
 
     /// Starts an animation from the current rectangle to that of a scale.
-    public mutating func begin(_ scale: VideoScale, at now: Instant) {
+    package mutating func begin(_ scale: VideoScale, at now: Instant) {
         from = frame(at: now)
         to = scale.frame
         (began, length) = (now, .milliseconds(Int64(scale.duration)))
     }
 
     /// Returns whether the animation has finished.
-    public func isOver(at now: Instant) -> Bool { now >= began + length }
+    package func isOver(at now: Instant) -> Bool { now >= began + length }
 
     /// Returns the rectangle at a time, in fractions of the view.
-    public func frame(at now: Instant) -> VideoScaleFrame {
+    package func frame(at now: Instant) -> VideoScaleFrame {
         guard !isOver(at: now), length > .zero else { return to }
         let share = min(max((now - began).seconds / length.seconds, 0), 1)
         let eased = share * share * (3 - 2 * share)

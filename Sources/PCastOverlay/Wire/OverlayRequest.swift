@@ -1,5 +1,5 @@
 /// A parsed message from a page.
-public enum OverlayRequest: Hashable, Sendable {
+package enum OverlayRequest: Hashable, Sendable {
     /// The page is ready to receive messages.
     case bridgeReady
     /// The page begins to load its content.
@@ -19,7 +19,7 @@ public enum OverlayRequest: Hashable, Sendable {
     ///   - envelope: The message.
     ///   - text: The JSON text of the message, which is passed on if the event is unknown.
     /// - Throws: ``OverlayWireError/invalidPayload(event:field:)`` if a field is missing or invalid.
-    public init(_ envelope: OverlayEnvelope, text: String) throws(OverlayWireError) {
+    package init(_ envelope: OverlayEnvelope, text: String) throws(OverlayWireError) {
         let payload = OverlayPayload(envelope)
         self =
             switch OverlayEventName(rawValue: envelope.event) {

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// The sender-side bandwidth estimation of a path, after Google Congestion Control as in libwebrtc
 /// (draft-ietf-rmcat-gcc-02; Carlucci et al., 2017).
@@ -8,12 +8,12 @@ public import PCastCore
 ///
 /// Methods that are called for each frame or report are `mutating` even if they change nothing, because a nonmutating
 /// call would copy more than a kilobyte.
-public struct BandwidthEstimator: Sendable {
+package struct BandwidthEstimator: Sendable {
     /// The range of all estimates.
-    public static let range = Bitrate.kilobits(40)...Bitrate.kilobits(50_000)
+    package static let range = Bitrate.kilobits(40)...Bitrate.kilobits(50_000)
 
     /// The size of IPv4 and UDP headers in bytes, which are added to each datagram.
-    public static let datagramOverhead = 28
+    package static let datagramOverhead = 28
 
     /// The bit rate up to which the path is probed even if less is wanted, so that a small stream can grow at once.
     private static let alwaysKnown = Bitrate.kilobits(2_500)
@@ -41,7 +41,7 @@ public struct BandwidthEstimator: Sendable {
     private var target: Double
     /// The bit rate that the application would send. The path is not probed for more than twice this rate, or 2.5
     /// Mbit/s.
-    public var wanted: Bitrate
+    package var wanted: Bitrate
     private var history = SentPacketHistory()
     private var application = ApplicationLimit()
     private var probes = ProbeController()
@@ -100,7 +100,7 @@ public struct BandwidthEstimator: Sendable {
     ///   - wanted: The bit rate that the application would send.
     ///   - reportsArrivals: Whether the peer sends transport-wide feedback.
     ///   - canProbe: Whether a stream can send padding.
-    public init(start: Bitrate, wanted: Bitrate, reportsArrivals: Bool, canProbe: Bool) {
+    package init(start: Bitrate, wanted: Bitrate, reportsArrivals: Bool, canProbe: Bool) {
         self.wanted = wanted
         self.reportsArrivals = reportsArrivals
         self.canProbe = canProbe && reportsArrivals
@@ -109,7 +109,7 @@ public struct BandwidthEstimator: Sendable {
     }
 
     /// The present estimate.
-    public var estimate: BandwidthEstimate {
+    package var estimate: BandwidthEstimate {
         mutating get {
             BandwidthEstimate(
                 target: Bitrate(kilobits: target), acknowledged: acknowledged.bitrate, lossRate: loss.rate,
@@ -123,24 +123,24 @@ public struct BandwidthEstimator: Sendable {
     private var isLimited: Bool { wasLowered && target < wanted.kilobits }
 
     /// Whether more was sent than the path carries, and the queue is not due to cross traffic.
-    public var isCongested: Bool { mutating get { isFull } }
+    package var isCongested: Bool { mutating get { isFull } }
 
     private var isFull: Bool {
         isLimited && !crossTraffic.isCrossTraffic && (queue.value ?? .zero) > Self.congestedQueue
     }
 
     /// The congestion state for the pacer.
-    public var congestionState: Pacer.CongestionState {
+    package var congestionState: Pacer.CongestionState {
         mutating get { isFull ? .congested : isLimited ? .limited : .none }
     }
 
     /// The bit rate that passes the path: the target, or the arriving bit rate if that is higher.
-    public var deliverableBitrate: Bitrate {
+    package var deliverableBitrate: Bitrate {
         mutating get { max(targetBitrate, acknowledged.bitrate ?? targetBitrate) }
     }
 
     /// The bit rate that may be sent, all tracks together.
-    public var targetBitrate: Bitrate { Bitrate(kilobits: target) }
+    package var targetBitrate: Bitrate { Bitrate(kilobits: target) }
 
     // MARK: Sent packets
 
@@ -152,7 +152,7 @@ public struct BandwidthEstimator: Sendable {
     ///   - cluster: The ID of the probe that the packet belongs to; 0 for none.
     ///   - now: The present time.
     @inline(__always)
-    public mutating func sent(_ number: UInt16?, size: Int, cluster: UInt16 = 0, at now: Instant) {
+    package mutating func sent(_ number: UInt16?, size: Int, cluster: UInt16 = 0, at now: Instant) {
         note(number, size: size, cluster: cluster, at: now)
         finishRun(bytes: size + Self.datagramOverhead, at: now)
     }
@@ -160,7 +160,7 @@ public struct BandwidthEstimator: Sendable {
     /// Records a packet of several that are sent together. ``finishRun(bytes:at:)`` must be called after the last one;
     /// the parameters are those of ``sent(_:size:cluster:at:)``.
     @inline(__always)
-    public mutating func note(_ number: UInt16?, size: Int, cluster: UInt16 = 0, at now: Instant) {
+    package mutating func note(_ number: UInt16?, size: Int, cluster: UInt16 = 0, at now: Instant) {
         guard reportsArrivals else { return }
         let size = size + Self.datagramOverhead
         if let number {
@@ -172,7 +172,7 @@ public struct BandwidthEstimator: Sendable {
 
     /// Calls a function with the memory that recording a packet accesses, for prefetching.
     @inline(__always)
-    public mutating func prefetch(by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
+    package mutating func prefetch(by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
         Self.span(&target, &probes, bring)
     }
 
@@ -184,21 +184,21 @@ public struct BandwidthEstimator: Sendable {
     ) { bring(first, UnsafeRawPointer(last + 1) - first) }
 
     /// The address of the history entry for the next packet; nil before the first packet.
-    public var nextRecord: UnsafeRawPointer? { mutating get { history.nextRecord } }
+    package var nextRecord: UnsafeRawPointer? { mutating get { history.nextRecord } }
 
     /// The address of the history entries; nil before the first packet.
-    public var records: UnsafeRawPointer? { mutating get { history.records } }
+    package var records: UnsafeRawPointer? { mutating get { history.records } }
 
     /// Calls a function with the history entries that the next report probably concerns, at most `count` bytes.
     @inline(__always)
-    public mutating func prefetchReported(
+    package mutating func prefetchReported(
         _ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void
     ) { history.prefetchReported(count, by: bring) }
 
     /// Records the total size of packets that were recorded by ``note(_:size:cluster:at:)``. `bytes` includes IP and
     /// UDP headers.
     @inline(__always)
-    public mutating func finishRun(bytes: Int, at now: Instant) {
+    package mutating func finishRun(bytes: Int, at now: Instant) {
         application.sent(bytes, target: target, at: now)
     }
 
@@ -210,7 +210,7 @@ public struct BandwidthEstimator: Sendable {
     }
 
     /// Returns the next probe to send; nil if none is due.
-    public mutating func pollProbe() -> ProbeCluster? { canProbe ? probes.poll() : nil }
+    package mutating func pollProbe() -> ProbeCluster? { canProbe ? probes.poll() : nil }
 
     // MARK: Feedback
 
@@ -221,7 +221,7 @@ public struct BandwidthEstimator: Sendable {
     ///   - datagram: The bytes of the datagram.
     ///   - waited: The time from the arrival of the datagram to `now`.
     ///   - now: The present time.
-    public mutating func receive(
+    package mutating func receive(
         _ feedback: TransportFeedback, in datagram: Span<UInt8>, waited: TimeSpan = .zero, at now: Instant
     ) {
         guard reportsArrivals else { return }
@@ -471,7 +471,7 @@ public struct BandwidthEstimator: Sendable {
     }
 
     /// Processes the loss in a receiver report. It is used only if the peer does not send transport-wide feedback.
-    public mutating func receive(lost: Int, expected: Int, at now: Instant) {
+    package mutating func receive(lost: Int, expected: Int, at now: Instant) {
         guard !reportsArrivals, expected > 0 else { return }
         loss.reported(lost: lost, expected: expected)
         loss.update(
@@ -481,21 +481,21 @@ public struct BandwidthEstimator: Sendable {
     }
 
     /// Processes the limit of a REMB message. It is used only if the peer does not send transport-wide feedback.
-    public mutating func receive(receiverLimit: Bitrate, at now: Instant) {
+    package mutating func receive(receiverLimit: Bitrate, at now: Instant) {
         guard !reportsArrivals else { return }
         self.receiverLimit = receiverLimit
         updateTarget(at: now)
     }
 
     /// Sets the round-trip time that sender reports measure.
-    public mutating func measured(roundTrip: TimeSpan) {
+    package mutating func measured(roundTrip: TimeSpan) {
         reportedRoundTrip = roundTrip
         rate.roundTrip = roundTrip
     }
 
     /// Resets the measurements because packets are sent on another path. The target stays until the new path is
     /// measured and probed.
-    public mutating func pathChanged(at now: Instant) {
+    package mutating func pathChanged(at now: Instant) {
         pathSince = now
         restartComparison()
         rate = RateController(targetBitrate, in: Self.range)
@@ -516,12 +516,12 @@ public struct BandwidthEstimator: Sendable {
     // MARK: Time
 
     /// The time at which ``advance(to:)`` must be called for a probe without feedback; nil if none is scheduled.
-    public var deadline: Instant? {
+    package var deadline: Instant? {
         mutating get { canProbe ? probes.deadline(isLimited: application.isLimited) : nil }
     }
 
     /// Schedules a probe if it is due without feedback.
-    public mutating func advance(to now: Instant) {
+    package mutating func advance(to now: Instant) {
         guard let deadline, now >= deadline else { return }
         // If nothing is sent because the path was congested, there is no feedback. The old measurements would then
         // prevent probes forever.

@@ -1,11 +1,11 @@
-public import PCastCore
+package import PCastCore
 
 /// The pause of video on a congested path until its queue is drained and the next data fits.
 ///
 /// Packets that are sent meanwhile are delayed or lost. A key frame, which a receiver requests after a loss, would
 /// congest the path again. A pause of less than a second drains the queue. The SFU needs this most, because it cannot
 /// reduce the size of a layer itself: it has to ask the publisher, which takes time.
-public struct CongestionPause: Sendable {
+package struct CongestionPause: Sendable {
     /// The time that a frame may be queued before the rest is dropped.
     private static let longestWait = TimeSpan.milliseconds(400)
     /// The time that packets after a key frame may be queued, because a key frame is larger than the path carries at
@@ -22,7 +22,7 @@ public struct CongestionPause: Sendable {
     private let since: Instant
 
     /// Begins a pause at a time.
-    public init(since: Instant) { self.since = since }
+    package init(since: Instant) { self.since = since }
 
     /// Returns whether the queued packets for a congested path must be dropped.
     ///
@@ -31,17 +31,17 @@ public struct CongestionPause: Sendable {
     ///   - log: The packets.
     ///   - now: The present time.
     /// - Returns: True if it is queued too long, and no recent key frame is in the log.
-    public static func isDue(waiting since: Instant, in log: borrowing PacketLog, at now: Instant) -> Bool {
+    package static func isDue(waiting since: Instant, in log: borrowing PacketLog, at now: Instant) -> Bool {
         now - since >= longestWait && !hasFreshKeyFrame(log, at: now)
     }
 
     /// Returns whether the log has a recent key frame, which is not dropped and makes another one unnecessary.
-    public static func hasFreshKeyFrame(_ log: borrowing PacketLog, at now: Instant) -> Bool {
+    package static func hasFreshKeyFrame(_ log: borrowing PacketLog, at now: Instant) -> Bool {
         log.newestKeyFrame.map { now - log[$0].arrival < keyFrameTime } ?? false
     }
 
     /// The time at which the pause ends at the latest.
-    public var end: Instant { since + Self.longest }
+    package var end: Instant { since + Self.longest }
 
     /// Returns whether the pause is over.
     ///
@@ -51,7 +51,7 @@ public struct CongestionPause: Sendable {
     ///   - askedAt: The time at which the publisher was asked for a lower bit rate; nil if it was not.
     ///   - now: The present time.
     /// - Returns: True if the queue is drained and the stream fits, or after the maximum duration.
-    public func isOver(
+    package func isOver(
         _ estimate: BandwidthEstimate, needed: Bitrate? = nil, askedAt: Instant? = nil, at now: Instant
     ) -> Bool {
         if now >= end { return true }

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// Paces the sending of packets at 2.5 times the target, in bursts of at most 5 ms.
 ///
@@ -9,7 +9,7 @@ public import PCastCore
 /// delayed more.
 ///
 /// Methods that are called for each packet are `mutating` even if they change nothing, which avoids copies.
-public struct Pacer: Sendable {
+package struct Pacer: Sendable {
     /// The pacing factor of libwebrtc.
     static let factor = 2.5
     /// The multiple of the wanted bit rate that limits the pace.
@@ -83,7 +83,7 @@ public struct Pacer: Sendable {
     ///   - opening: The pace until the first call of ``setTarget(_:wanted:congestionState:)``, if it is higher. The first
     ///     frame is not delayed because the path is unknown.
     ///   - wanted: The bit rate of the whole stream; nil if no frames are caught up with.
-    public init(target: Bitrate, opening: Bitrate = Bitrate(bitsPerSecond: 0), wanted: Bitrate? = nil) {
+    package init(target: Bitrate, opening: Bitrate = Bitrate(bitsPerSecond: 0), wanted: Bitrate? = nil) {
         rate = max(Self.rate(target), Double(opening.bitsPerSecond) / 8)
         catchUpRate = Self.catchUpRate(target, wanted: wanted)
         pace = rate
@@ -91,7 +91,7 @@ public struct Pacer: Sendable {
     }
 
     /// The congestion state of the path.
-    public enum CongestionState: Sendable {
+    package enum CongestionState: Sendable {
         /// The path carries what is wanted.
         case none
         /// The path carries less than is wanted, so large frames are sent more slowly.
@@ -102,7 +102,7 @@ public struct Pacer: Sendable {
 
     /// Sets the target. `wanted` is the bit rate of the stream; the pace does not exceed twice this rate unless the
     /// target is higher.
-    public mutating func setTarget(_ target: Bitrate, wanted: Bitrate? = nil, congestionState: CongestionState = .none)
+    package mutating func setTarget(_ target: Bitrate, wanted: Bitrate? = nil, congestionState: CongestionState = .none)
     {
         let known = Double(target.bitsPerSecond) / 8
         switch congestionState {
@@ -134,7 +134,7 @@ public struct Pacer: Sendable {
     private static func rate(_ target: Bitrate) -> Double { Double(target.bitsPerSecond) * factor / 8 }
 
     /// The kind of queued packets, which determines their pace.
-    public enum Backlog: Sendable {
+    package enum Backlog: Sendable {
         /// Live packets, none of which may be queued for long.
         case live
         /// An old key frame that is to be shown soon, with more frames behind it.
@@ -146,7 +146,7 @@ public struct Pacer: Sendable {
     /// Returns whether the next packet may be sent now. If not, the caller asks again at the deadline. The parameters
     /// are those of ``grant(queued:waited:bytes:backlog:at:)``.
     @inline(__always)
-    public mutating func mayPass(
+    package mutating func mayPass(
         queued: Int, waited: TimeSpan, backlog: Backlog = .live, at now: Instant
     ) -> Bool {
         if probe != nil, mayProbe(at: now) { return true }
@@ -168,7 +168,7 @@ public struct Pacer: Sendable {
     ///   - now: The present time.
     /// - Returns: The number of bytes including headers; nil if the caller must wait for the deadline.
     @inline(__always)
-    public mutating func grant(
+    package mutating func grant(
         queued: Int, waited: TimeSpan, bytes: Int? = nil, backlog: Backlog = .live, at now: Instant
     ) -> Int? {
         precondition(probe == nil, "a probe must have a rate")
@@ -196,7 +196,7 @@ public struct Pacer: Sendable {
 
     /// Records sent packets, paced or not. `bytes` includes headers.
     @inline(__always)
-    public mutating func sent(bytes: Int, at now: Instant) {
+    package mutating func sent(bytes: Int, at now: Instant) {
         if updatedAt == nil { updatedAt = now }
         debt = min(debt + Double(bytes), rate * Self.maximumDebt)
         if probe != nil { countProbe(bytes, at: now) }
@@ -205,23 +205,23 @@ public struct Pacer: Sendable {
     // MARK: Probes
 
     /// The ID of the probe that packets belong to which are sent now; 0 for none.
-    public var cluster: UInt16 { mutating get { probe?.cluster.id ?? 0 } }
+    package var cluster: UInt16 { mutating get { probe?.cluster.id ?? 0 } }
 
     /// Whether a probe is in progress.
-    public var isProbing: Bool { mutating get { probe != nil } }
+    package var isProbing: Bool { mutating get { probe != nil } }
 
     /// The size of padding packets with which a probe has its minimum number of packets; nil if no probe is in
     /// progress.
-    public var paddingSize: Int? { probe.map { $0.cluster.size / ProbeCluster.minimumPackets } }
+    package var paddingSize: Int? { probe.map { $0.cluster.size / ProbeCluster.minimumPackets } }
 
     /// Begins a probe. Media is sent at its rate, and padding if no media is queued.
-    public mutating func begin(_ cluster: ProbeCluster, at now: Instant) {
+    package mutating func begin(_ cluster: ProbeCluster, at now: Instant) {
         probe = Probe(cluster: cluster, until: now + Self.maximumProbeDuration)
         heldUntil = now
     }
 
     /// Returns whether a packet of the probe may be sent now.
-    public mutating func mayProbe(at now: Instant) -> Bool {
+    package mutating func mayProbe(at now: Instant) -> Bool {
         guard let probe else { return false }
         if now >= probe.until {
             endProbe()
@@ -242,7 +242,7 @@ public struct Pacer: Sendable {
     }
 
     /// Records that no packet is queued, which ends a probe.
-    public mutating func nothingWaits() {
+    package mutating func nothingWaits() {
         if probe != nil { endProbe() }
         heldUntil = nil
     }
@@ -257,5 +257,5 @@ public struct Pacer: Sendable {
     // MARK: Time
 
     /// The time at which a paced packet or a probe may be sent; nil if none is held.
-    public var deadline: Instant? { mutating get { heldUntil } }
+    package var deadline: Instant? { mutating get { heldUntil } }
 }

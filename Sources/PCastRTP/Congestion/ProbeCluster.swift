@@ -1,18 +1,18 @@
-public import PCastCore
+package import PCastCore
 
 /// A bandwidth probe: packets that are sent together at a rate above the present one, to measure whether the path
 /// carries it. As in libwebrtc it has at least five packets and lasts 15 ms.
-public struct ProbeCluster: Hashable, Sendable {
+package struct ProbeCluster: Hashable, Sendable {
     /// The minimum number of packets.
-    public static let minimumPackets = 5
+    package static let minimumPackets = 5
     /// The duration at the rate of the probe.
     static let duration = TimeSpan.milliseconds(15)
 
     /// The ID; never 0, which means no probe.
-    public let id: UInt16
+    package let id: UInt16
     /// The bit rate at which the packets are sent.
-    public let rate: Bitrate
+    package let rate: Bitrate
 
     /// The number of bytes to send.
-    public var size: Int { Int(Double(rate.bitsPerSecond) / 8 * Self.duration.seconds) }
+    package var size: Int { Int(Double(rate.bitsPerSecond) / 8 * Self.duration.seconds) }
 }

@@ -1,18 +1,18 @@
-public import PCastCore
+package import PCastCore
 
 /// Records the arrival of the packets of a transport, of all streams, and reports them to their sender
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01).
 ///
 /// It holds the arrivals of the last `capacity` numbers. Older ones are dropped without a report.
-public struct TransportFeedbackRecorder: Sendable {
+package struct TransportFeedbackRecorder: Sendable {
     /// The maximum number of remembered packets.
-    public static let capacity = 4096
+    package static let capacity = 4096
 
     /// The time for which a late packet is still reported.
-    public static let reach = TimeSpan.milliseconds(500)
+    package static let reach = TimeSpan.milliseconds(500)
 
     /// The interval of reports, from 50 to 250 ms, which limits their share of the bit rate.
-    public var interval: TimeSpan {
+    package var interval: TimeSpan {
         get { boundedInterval }
         set { boundedInterval = min(max(newValue, .milliseconds(50)), .milliseconds(250)) }
     }
@@ -38,13 +38,13 @@ public struct TransportFeedbackRecorder: Sendable {
     private static let missing = Int64.min
 
     /// Creates a recorder without arrivals.
-    public init() {}
+    package init() {}
 
     /// The time at which ``poll(into:senderSSRC:mediaSSRC:at:)`` must be called; nil if there is nothing to report.
-    public var deadline: Instant? { next <= newest ? due : nil }
+    package var deadline: Instant? { next <= newest ? due : nil }
 
     /// Records a packet: media, a retransmission or padding, whether its stream is known or not.
-    public mutating func received(_ sequenceNumber: UInt16, at now: Instant) {
+    package mutating func received(_ sequenceNumber: UInt16, at now: Instant) {
         let number = unwrapper.unwrap(sequenceNumber)
         if newest < 0 || number <= newest - Int64(Self.capacity) { startOver(at: number) }
         guard number >= floor else { return }
@@ -63,7 +63,7 @@ public struct TransportFeedbackRecorder: Sendable {
     ///   - mediaSSRC: The SSRC of a media stream of the transport.
     ///   - now: The present time.
     /// - Returns: Whether a report was written. The caller then calls it again with space for another one.
-    public mutating func poll(
+    package mutating func poll(
         into writer: inout RTCPWriter, senderSSRC: UInt32, mediaSSRC: UInt32, at now: Instant
     ) -> Bool {
         guard let due, now >= due, next <= newest else { return false }

@@ -56,7 +56,7 @@ public struct PublisherReport: Hashable, Sendable {
 
 extension RTCPWriter {
     /// Writes the report of a publisher (24 bytes).
-    public mutating func publisherReport(ssrc: UInt32, _ report: PublisherReport) {
+    package mutating func publisherReport(ssrc: UInt32, _ report: PublisherReport) {
         let body = begin(type: RTCPPacket.PacketType.application, count: 0, size: 8 + PublisherReport.size)
         buffer.storeBigEndian(ssrc, at: body)
         buffer.storeBigEndian(PublisherReport.name, at: body + 4)

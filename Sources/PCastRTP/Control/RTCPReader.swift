@@ -1,18 +1,18 @@
 /// Reads the packets of an RTCP datagram, which may be compound or reduced-size, so any type may come first (RFC 5506).
-public struct RTCPReader: Sendable {
+package struct RTCPReader: Sendable {
     private var cursor = 0
 
     /// Whether reading has ended at a packet that is not RTCP or is truncated. The packets before it are valid.
-    public private(set) var isMalformed = false
+    package private(set) var isMalformed = false
 
     /// Creates a reader at the first packet.
-    public init() {}
+    package init() {}
 
     /// Returns the next packet; nil at the end.
     ///
     /// - Parameter datagram: The datagram, the same for each call.
     /// - Returns: The packet.
-    public mutating func next(in datagram: Span<UInt8>) -> RTCPPacket? {
+    package mutating func next(in datagram: Span<UInt8>) -> RTCPPacket? {
         guard !isMalformed, cursor < datagram.count else { return nil }
         guard datagram.count - cursor >= 4, datagram[cursor] >> 6 == 2 else { return stop() }
         let start = cursor + 4

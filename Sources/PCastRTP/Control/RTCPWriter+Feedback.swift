@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 extension RTCPWriter {
     /// Writes a NACK for lost packets (RFC 4585, section 6.2.1).
@@ -10,7 +10,7 @@ extension RTCPWriter {
     ///   - mediaSSRC: The SSRC of the stream with the lost packets.
     ///   - lost: The sequence numbers in ascending order, which may wrap around.
     /// - Returns: The number of sequence numbers that fitted.
-    public mutating func negativeAcknowledgement(
+    package mutating func negativeAcknowledgement(
         senderSSRC: UInt32, mediaSSRC: UInt32, lost: Span<UInt16>
     ) -> Int {
         let capacity = (remaining - 12) / 4
@@ -47,7 +47,7 @@ extension RTCPWriter {
     }
 
     /// Writes a PLI, which requests a key frame (12 bytes; RFC 4585, section 6.3.1).
-    public mutating func pictureLossIndication(senderSSRC: UInt32, mediaSSRC: UInt32) {
+    package mutating func pictureLossIndication(senderSSRC: UInt32, mediaSSRC: UInt32) {
         _ = beginFeedback(
             type: RTCPPacket.PacketType.payloadSpecificFeedback,
             format: RTCPPacket.FeedbackFormat.pictureLossIndication, senderSSRC: senderSSRC, mediaSSRC: mediaSSRC,
@@ -56,7 +56,7 @@ extension RTCPWriter {
 
     /// Writes a FIR, which requests a key frame (20 bytes; RFC 5104, section 4.3.1). A repetition has the same sequence
     /// number.
-    public mutating func fullIntraRequest(senderSSRC: UInt32, mediaSSRC: UInt32, sequenceNumber: UInt8) {
+    package mutating func fullIntraRequest(senderSSRC: UInt32, mediaSSRC: UInt32, sequenceNumber: UInt8) {
         let body = beginFeedback(
             type: RTCPPacket.PacketType.payloadSpecificFeedback, format: RTCPPacket.FeedbackFormat.fullIntraRequest,
             senderSSRC: senderSSRC, mediaSSRC: 0, size: 8)
@@ -66,7 +66,7 @@ extension RTCPWriter {
 
     /// Writes a message about pausing a stream (20 bytes, or 24 for PAUSED; RFC 7728, section 7). The media source of
     /// the header is 0, because the message contains the SSRC.
-    public mutating func pauseResume(senderSSRC: UInt32, _ message: PauseResume.Message) {
+    package mutating func pauseResume(senderSSRC: UInt32, _ message: PauseResume.Message) {
         var lastSequenceNumber: UInt32?
         if case .paused(let number) = message.kind { lastSequenceNumber = number }
         let body = beginFeedback(
@@ -82,7 +82,7 @@ extension RTCPWriter {
 
     /// Writes a REMB message, which limits the sum of up to 255 streams (20 bytes and 4 for each;
     /// draft-alvestrand-rmcat-remb-03, section 2.2).
-    public mutating func receiverEstimatedBitrate(senderSSRC: UInt32, bitrate: Bitrate, ssrcs: Span<UInt32>) {
+    package mutating func receiverEstimatedBitrate(senderSSRC: UInt32, bitrate: Bitrate, ssrcs: Span<UInt32>) {
         precondition(ssrcs.count < 256, "REMB must have at most 255 streams")
         let body = beginFeedback(
             type: RTCPPacket.PacketType.payloadSpecificFeedback, format: RTCPPacket.FeedbackFormat.applicationLayer,

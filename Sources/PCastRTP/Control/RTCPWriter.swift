@@ -1,21 +1,21 @@
 /// Writes consecutive RTCP packets into a datagram.
 ///
 /// The caller ensures that the buffer has space for each packet; see ``remaining``.
-public struct RTCPWriter {
+package struct RTCPWriter {
     /// The buffer of the datagram.
     let buffer: UnsafeMutableRawBufferPointer
 
     /// The number of bytes written.
-    public private(set) var count = 0
+    package private(set) var count = 0
 
     /// The offset of the report that ``append(_:)`` extends; nil if the last packet is not a report.
     private var report: Int?
 
     /// Creates a writer at the beginning of a buffer.
-    public init(_ buffer: UnsafeMutableRawBufferPointer) { self.buffer = buffer }
+    package init(_ buffer: UnsafeMutableRawBufferPointer) { self.buffer = buffer }
 
     /// The number of bytes that can still be written.
-    public var remaining: Int { buffer.count - count }
+    package var remaining: Int { buffer.count - count }
 
     /// Writes the header of a packet and returns the offset of its body. `size` is that of the body, a multiple of
     /// four.
@@ -42,7 +42,7 @@ public struct RTCPWriter {
     }
 
     /// Writes a sender report without blocks, which ``append(_:)`` adds (28 bytes; RFC 3550, section 6.4.1).
-    public mutating func senderReport(_ information: SenderInformation) {
+    package mutating func senderReport(_ information: SenderInformation) {
         let start = count
         let body = begin(type: RTCPPacket.PacketType.senderReport, count: 0, size: SenderInformation.size)
         buffer.storeBigEndian(information.ssrc, at: body)
@@ -54,7 +54,7 @@ public struct RTCPWriter {
     }
 
     /// Writes a receiver report without blocks, which ``append(_:)`` adds (8 bytes; RFC 3550, section 6.4.2).
-    public mutating func receiverReport(ssrc: UInt32) {
+    package mutating func receiverReport(ssrc: UInt32) {
         let start = count
         let body = begin(type: RTCPPacket.PacketType.receiverReport, count: 0, size: 4)
         buffer.storeBigEndian(ssrc, at: body)
@@ -63,7 +63,7 @@ public struct RTCPWriter {
 
     /// Adds a block to the report that was written last (24 bytes). Returns false if it has 31 blocks already, and
     /// another report must be written.
-    public mutating func append(_ block: ReportBlock) -> Bool {
+    package mutating func append(_ block: ReportBlock) -> Bool {
         guard let report else { preconditionFailure("a report block must follow its report") }
         guard buffer[report] & 0x1F < 31 else { return false }
         precondition(ReportBlock.size <= remaining, "the buffer is too small for a report block")
@@ -75,7 +75,7 @@ public struct RTCPWriter {
     }
 
     /// Writes the canonical name of a source, at most 255 bytes of UTF-8 (RFC 3550, section 6.5.1).
-    public mutating func sourceDescription(ssrc: UInt32, cname: Span<UInt8>) {
+    package mutating func sourceDescription(ssrc: UInt32, cname: Span<UInt8>) {
         precondition(cname.count < 256, "a CNAME must have at most 255 bytes")
         let size = (4 + 2 + cname.count + 1 + 3) / 4 * 4
         let body = begin(type: RTCPPacket.PacketType.sourceDescription, count: 1, size: size)
@@ -87,13 +87,13 @@ public struct RTCPWriter {
     }
 
     /// Writes a BYE for a source (8 bytes; RFC 3550, section 6.6).
-    public mutating func goodbye(ssrc: UInt32) {
+    package mutating func goodbye(ssrc: UInt32) {
         let body = begin(type: RTCPPacket.PacketType.goodbye, count: 1, size: 4)
         buffer.storeBigEndian(ssrc, at: body)
     }
 
     /// Writes a receiver reference time, by which the round-trip time is measured (20 bytes; RFC 3611, section 4.4).
-    public mutating func receiverReferenceTime(ssrc: UInt32, ntpTimestamp: UInt64) {
+    package mutating func receiverReferenceTime(ssrc: UInt32, ntpTimestamp: UInt64) {
         let body = begin(type: RTCPPacket.PacketType.extendedReport, count: 0, size: 16)
         buffer.storeBigEndian(ssrc, at: body)
         buffer.storeBigEndian(UInt32(ExtendedReport.BlockType.receiverReferenceTime) << 24 | 2, at: body + 4)
@@ -101,7 +101,7 @@ public struct RTCPWriter {
     }
 
     /// Writes the response to a peer's receiver reference time (24 bytes; RFC 3611, section 4.5).
-    public mutating func delaySinceLastReport(ssrc: UInt32, _ delay: ExtendedReport.DelaySinceReport) {
+    package mutating func delaySinceLastReport(ssrc: UInt32, _ delay: ExtendedReport.DelaySinceReport) {
         let body = begin(type: RTCPPacket.PacketType.extendedReport, count: 0, size: 20)
         buffer.storeBigEndian(ssrc, at: body)
         buffer.storeBigEndian(UInt32(ExtendedReport.BlockType.delaySinceLastReport) << 24 | 3, at: body + 4)

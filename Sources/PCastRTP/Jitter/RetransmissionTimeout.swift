@@ -1,7 +1,7 @@
-public import PCastCore
+package import PCastCore
 
 /// The time for which a missing packet is awaited.
-public enum RetransmissionTimeout {
+package enum RetransmissionTimeout {
     /// Returns the timeout of video: the time until the third request is answered, because two requests or responses
     /// may be lost. At a loss rate of 10 %, one in a thousand packets is then still missing.
     ///
@@ -10,7 +10,7 @@ public enum RetransmissionTimeout {
     ///
     /// - Parameter roundTripTime: The round-trip time.
     /// - Returns: The timeout.
-    public static func video(roundTripTime: TimeSpan) -> TimeSpan {
+    package static func video(roundTripTime: TimeSpan) -> TimeSpan {
         let requests = Int64(3)
         let interval = NACKRequester.interval(roundTrip: roundTripTime)
         return max(interval * requests + grace, .milliseconds(250))
@@ -18,11 +18,11 @@ public enum RetransmissionTimeout {
 
     /// The timeout of audio without retransmission. Reordered packets arrive within it, and a lost packet is concealed
     /// well.
-    public static let audio = TimeSpan.milliseconds(60)
+    package static let audio = TimeSpan.milliseconds(60)
 
     /// Returns the timeout of audio with retransmission: one round-trip time, from 60 to 250 ms. A second one would
     /// delay the following audio too long.
-    public static func audio(roundTripTime: TimeSpan) -> TimeSpan {
+    package static func audio(roundTripTime: TimeSpan) -> TimeSpan {
         min(max(NACKRequester.interval(roundTrip: roundTripTime) + grace, audio), .milliseconds(250))
     }
 

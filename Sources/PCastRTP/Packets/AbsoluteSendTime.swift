@@ -1,18 +1,18 @@
-public import PCastCore
+package import PCastCore
 
 /// The send time of a packet in seconds modulo 64, with 18 bits of fraction (WebRTC's abs-send-time header extension).
-public struct AbsoluteSendTime: Hashable, Sendable {
+package struct AbsoluteSendTime: Hashable, Sendable {
     /// The value, 24 bits.
-    public var rawValue: UInt32
+    package var rawValue: UInt32
 
     /// Creates a send time from the low 24 bits of a value.
-    public init(rawValue: UInt32) { self.rawValue = rawValue & 0xFF_FFFF }
+    package init(rawValue: UInt32) { self.rawValue = rawValue & 0xFF_FFFF }
 
     /// Creates a send time from a monotonic time. Only differences have a meaning, so any clock is suitable.
-    public init(_ instant: Instant) { self.init(nanoseconds: instant.nanoseconds) }
+    package init(_ instant: Instant) { self.init(nanoseconds: instant.nanoseconds) }
 
     /// Creates a send time from a wall-clock time.
-    public init(_ time: WallTime) { self.init(nanoseconds: time.nanosecondsSinceEpoch) }
+    package init(_ time: WallTime) { self.init(nanoseconds: time.nanosecondsSinceEpoch) }
 
     private init(nanoseconds: Int64) {
         let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
@@ -21,7 +21,7 @@ public struct AbsoluteSendTime: Hashable, Sendable {
     }
 
     /// Returns the time from an earlier send time to this one, between -32 and 32 seconds.
-    public func since(_ earlier: AbsoluteSendTime) -> TimeSpan {
+    package func since(_ earlier: AbsoluteSendTime) -> TimeSpan {
         let difference = Int32(bitPattern: (rawValue &- earlier.rawValue) << 8) >> 8
         return .nanoseconds((Int64(difference) * 1_000_000_000) >> 18)
     }

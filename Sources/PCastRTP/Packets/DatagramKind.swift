@@ -1,11 +1,11 @@
 /// The protocol of a datagram on the port of a WebRTC peer, which its first bytes determine (RFC 7983, section 7; RFC
 /// 5761, section 4).
-public enum DatagramKind: Hashable, Sendable {
+package enum DatagramKind: Hashable, Sendable {
     /// The protocols; `unknown` for any other datagram.
     case stun, dtls, rtp, rtcp, unknown
 
     /// Determines the protocol of a datagram.
-    public init(_ datagram: Span<UInt8>) {
+    package init(_ datagram: Span<UInt8>) {
         guard datagram.count > 1 else {
             self = .unknown
             return

@@ -1,7 +1,7 @@
 /// The position and the form of the header extension elements in a packet (RFC 8285, section 4).
-public struct RTPExtensionBlock: Hashable, Sendable {
+package struct RTPExtensionBlock: Hashable, Sendable {
     /// The form of the elements' headers.
-    public enum Form: UInt8, Sendable {
+    package enum Form: UInt8, Sendable {
         /// Id and length have four bits each: ids from 1 to 14, and 1 to 16 bytes.
         case oneByte
         /// Id and length have a byte each: ids from 1 to 255, and 0 to 255 bytes.
@@ -20,22 +20,22 @@ public struct RTPExtensionBlock: Hashable, Sendable {
     }
 
     /// An element of the block.
-    public struct Element: Hashable, Sendable {
+    package struct Element: Hashable, Sendable {
         /// The negotiated id.
-        public var id: UInt8
+        package var id: UInt8
         /// The range of the data in the packet.
-        public var range: Range<Int>
+        package var range: Range<Int>
     }
 
     /// The form of the elements.
-    public let form: Form
+    package let form: Form
     /// The offset of the first element in the packet, after the four bytes of the block's header.
-    public let offset: Int
+    package let offset: Int
     /// The size of all elements in bytes, with padding.
-    public let length: Int
+    package let length: Int
 
     /// Creates a block without elements.
-    public init() {
+    package init() {
         form = .other
         offset = 0
         length = 0
@@ -49,13 +49,13 @@ public struct RTPExtensionBlock: Hashable, Sendable {
     }
 
     /// Calls a closure with each element in the order of the packet.
-    public func forEach(in packet: Span<UInt8>, _ body: (Element) -> Void) {
+    package func forEach(in packet: Span<UInt8>, _ body: (Element) -> Void) {
         var cursor = offset
         while case .element(let element) = next(at: &cursor, in: packet) { body(element) }
     }
 
     /// Returns the range of the data of the first element with an id; nil if there is none.
-    public func find(_ id: UInt8, in packet: Span<UInt8>) -> Range<Int>? {
+    package func find(_ id: UInt8, in packet: Span<UInt8>) -> Range<Int>? {
         var cursor = offset
         while case .element(let element) = next(at: &cursor, in: packet) {
             if element.id == id { return element.range }

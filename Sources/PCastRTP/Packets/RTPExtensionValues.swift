@@ -1,33 +1,33 @@
 /// The header extension elements of a packet to be written. Elements without a negotiated id are not written.
-public struct RTPExtensionValues: Hashable, Sendable {
+package struct RTPExtensionValues: Hashable, Sendable {
     /// The MID (RFC 8843, section 15).
-    public var mid: RTPStreamIdentifier?
+    package var mid: RTPStreamIdentifier?
     /// The RID (RFC 8852).
-    public var rid: RTPStreamIdentifier?
+    package var rid: RTPStreamIdentifier?
     /// The RID of the stream that a retransmission repairs (RFC 8852).
-    public var repairedRid: RTPStreamIdentifier?
+    package var repairedRid: RTPStreamIdentifier?
     /// The transport-wide sequence number; a placeholder if ``RTPHeaderLayout`` overwrites it when the packet is sent.
-    public var transportSequenceNumber: UInt16?
+    package var transportSequenceNumber: UInt16?
     /// The time at which the packet is sent; a placeholder if ``RTPHeaderLayout`` overwrites it when the packet is
     /// sent.
-    public var absoluteSendTime: AbsoluteSendTime?
+    package var absoluteSendTime: AbsoluteSendTime?
     /// The limits for the playout delay.
-    public var playoutDelay: PlayoutDelay?
+    package var playoutDelay: PlayoutDelay?
     /// The byte with camera, flip and rotation (3GPP TS 26.114, section 7.4.5).
-    public var videoOrientation: UInt8?
+    package var videoOrientation: UInt8?
     /// The audio level (RFC 6464).
-    public var audioLevel: AudioLevel?
+    package var audioLevel: AudioLevel?
     /// The capture time (WebRTC's abs-capture-time).
-    public var absoluteCaptureTime: AbsoluteCaptureTime?
+    package var absoluteCaptureTime: AbsoluteCaptureTime?
     /// The offset of the sending time from the RTP timestamp in ticks, 24 bits (RFC 5450).
-    public var transmissionOffset: Int32?
+    package var transmissionOffset: Int32?
 
     /// Creates values without elements.
-    public init() {}
+    package init() {}
 
     /// Returns the elements of a received packet that an SFU forwards unchanged: orientation, playout delay, audio
     /// level and capture time. The other elements are valid for one hop.
-    public static func forwarded(
+    package static func forwarded(
         _ block: RTPExtensionBlock, in packet: Span<UInt8>, by map: RTPHeaderExtensionMap
     ) -> RTPExtensionValues {
         var values = RTPExtensionValues()

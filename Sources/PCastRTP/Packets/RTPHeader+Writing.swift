@@ -1,6 +1,6 @@
 extension RTPHeader {
     /// The maximum size of a header with all extensions in bytes.
-    public static let maximumWrittenSize = 128
+    package static let maximumWrittenSize = 128
 
     /// Writes the header with the extensions that have a negotiated id, and returns its layout.
     ///
@@ -14,7 +14,7 @@ extension RTPHeader {
     ///   - values: The elements.
     ///   - map: The negotiated ids.
     /// - Returns: The layout of the header.
-    public func write(
+    package func write(
         into buffer: UnsafeMutableRawBufferPointer, extensions values: RTPExtensionValues,
         map: RTPHeaderExtensionMap
     ) -> RTPHeaderLayout {
@@ -45,7 +45,7 @@ extension RTPHeader {
     }
 
     /// Writes a header without extensions, and returns its layout.
-    public func write(into buffer: UnsafeMutableRawBufferPointer) -> RTPHeaderLayout {
+    package func write(into buffer: UnsafeMutableRawBufferPointer) -> RTPHeaderLayout {
         precondition(buffer.count >= Self.fixedSize, "the buffer is too small for an RTP header")
         precondition(payloadType < 128, "a payload type must have seven bits")
         buffer[0] = 0x80 | (paddingSize > 0 ? 0x20 : 0)
@@ -57,12 +57,12 @@ extension RTPHeader {
     }
 
     /// Writes the header's padding at the end of the packet: zeros and the number of bytes (RFC 3550, section 5.1).
-    public func writePadding(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
+    package func writePadding(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
         Self.writePadding(paddingSize, into: buffer, at: offset)
     }
 
     /// Writes padding of a size of less than 256 bytes; nothing if the size is 0.
-    public static func writePadding(_ paddingSize: Int, into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
+    package static func writePadding(_ paddingSize: Int, into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
         guard paddingSize > 0 else { return }
         precondition(
             paddingSize < 256 && offset + paddingSize <= buffer.count, "the buffer is too small for the padding")

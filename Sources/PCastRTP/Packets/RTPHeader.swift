@@ -1,33 +1,33 @@
 /// The header of an RTP packet (RFC 3550, section 5.1).
-public struct RTPHeader: Hashable, Sendable {
+package struct RTPHeader: Hashable, Sendable {
     /// The marker bit, which ends a video frame.
-    public var marker: Bool
+    package var marker: Bool
     /// The payload type from 0 to 127, but not from 64 to 95, which would be read as RTCP (RFC 5761, section 4).
-    public var payloadType: UInt8
+    package var payloadType: UInt8
     /// The sequence number.
-    public var sequenceNumber: UInt16
+    package var sequenceNumber: UInt16
     /// The timestamp in ticks of the codec's clock rate.
-    public var timestamp: UInt32
+    package var timestamp: UInt32
     /// The SSRC of the stream.
-    public var ssrc: UInt32
+    package var ssrc: UInt32
 
     /// The size of everything before the payload in bytes: fixed header, contributing sources and extensions.
-    public internal(set) var headerSize = Self.fixedSize
+    package internal(set) var headerSize = Self.fixedSize
 
     /// The size of the padding in bytes, with the byte that contains it; 0 for none.
-    public var paddingSize = 0
+    package var paddingSize = 0
 
     /// The extensions; empty if there are none or they are malformed.
-    public internal(set) var extensions = RTPExtensionBlock()
+    package internal(set) var extensions = RTPExtensionBlock()
 
     /// Whether the extensions are malformed and are ignored.
-    public internal(set) var hasMalformedExtensions = false
+    package internal(set) var hasMalformedExtensions = false
 
     /// The size of the header without contributing sources and extensions in bytes.
-    public static let fixedSize = 12
+    package static let fixedSize = 12
 
     /// Creates a header without extensions.
-    public init(
+    package init(
         marker: Bool = false, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32, ssrc: UInt32,
         paddingSize: Int = 0
     ) {
@@ -40,17 +40,17 @@ public struct RTPHeader: Hashable, Sendable {
     }
 
     /// Returns whether a packet of version 2 is RTCP, according to its second byte (RFC 5761, section 4).
-    public static func isRTCP(secondByte: UInt8) -> Bool { (192...223).contains(secondByte) }
+    package static func isRTCP(secondByte: UInt8) -> Bool { (192...223).contains(secondByte) }
 
     /// Returns the range of the payload in a packet of a size in bytes; empty for a packet that contains only padding.
-    public func payloadRange(packetSize: Int) -> Range<Int> {
+    package func payloadRange(packetSize: Int) -> Range<Int> {
         headerSize..<max(headerSize, packetSize - paddingSize)
     }
 }
 
 extension RTPHeader {
     /// Parses an unencrypted packet. Returns nil if it is not RTP or its padding exceeds the packet.
-    public static func parse(_ packet: Span<UInt8>) -> RTPHeader? {
+    package static func parse(_ packet: Span<UInt8>) -> RTPHeader? {
         guard var header = parseProtected(packet) else { return nil }
         guard packet[0] & 0x20 != 0 else { return header }
         let padding = Int(packet[packet.count - 1])
@@ -60,7 +60,7 @@ extension RTPHeader {
     }
 
     /// Parses an encrypted packet, whose padding is unknown. Returns nil if it is not RTP.
-    public static func parseProtected(_ packet: Span<UInt8>) -> RTPHeader? {
+    package static func parseProtected(_ packet: Span<UInt8>) -> RTPHeader? {
         guard packet.count >= fixedSize, packet[0] >> 6 == 2 else { return nil }
         let headerSize = fixedSize + 4 * Int(packet[0] & 0x0F)
         guard headerSize <= packet.count, !isRTCP(secondByte: packet[1]) else { return nil }

@@ -1,14 +1,14 @@
 /// The layout of a written header, which is needed to overwrite elements when the packet is sent.
-public struct RTPHeaderLayout: Hashable, Sendable {
+package struct RTPHeaderLayout: Hashable, Sendable {
     /// The size of the header, and so the offset of the payload, in bytes.
-    public internal(set) var size: Int
+    package internal(set) var size: Int
     /// The offset of the transport-wide sequence number; nil if it is not sent.
-    public internal(set) var transportSequenceNumberOffset: Int?
+    package internal(set) var transportSequenceNumberOffset: Int?
     /// The offset of the absolute send time; nil if it is not sent.
-    public internal(set) var absoluteSendTimeOffset: Int?
+    package internal(set) var absoluteSendTimeOffset: Int?
 
     /// Overwrites the transport-wide sequence number and the send time, as far as the packet contains them.
-    public func stamp(
+    package func stamp(
         transportSequenceNumber: UInt16, absoluteSendTime: AbsoluteSendTime,
         into packet: UnsafeMutableRawBufferPointer
     ) {

@@ -1,14 +1,14 @@
 /// A MID or RID in a header extension: UTF-8 of up to 16 bytes (RFC 8843, RFC 8852).
-public struct RTPStreamIdentifier: Hashable, Sendable {
+package struct RTPStreamIdentifier: Hashable, Sendable {
     /// The maximum size in bytes, which the one-byte form allows.
-    public static let maximumSize = 16
+    package static let maximumSize = 16
 
     /// The size in bytes.
-    public let count: Int
+    package let count: Int
     private let storage: SIMD16<UInt8>
 
     /// Creates an identifier from text. Returns nil if it is empty or longer than ``maximumSize`` bytes.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         var text = text
         let identifier = text.withUTF8 { bytes in RTPStreamIdentifier(bytes: bytes.span) }
         guard let identifier else { return nil }
@@ -16,7 +16,7 @@ public struct RTPStreamIdentifier: Hashable, Sendable {
     }
 
     /// Creates an identifier from bytes. Returns nil if it is empty or longer than ``maximumSize`` bytes.
-    public init?(bytes: Span<UInt8>) {
+    package init?(bytes: Span<UInt8>) {
         guard !bytes.isEmpty, bytes.count <= Self.maximumSize else { return nil }
         var storage = SIMD16<UInt8>(repeating: 0)
         for index in bytes.indices { storage[index] = bytes[index] }
@@ -25,8 +25,8 @@ public struct RTPStreamIdentifier: Hashable, Sendable {
     }
 
     /// Returns a byte; the index must be less than ``count``.
-    public subscript(index: Int) -> UInt8 { storage[index] }
+    package subscript(index: Int) -> UInt8 { storage[index] }
 
     /// The identifier as in SDP.
-    public var text: String { String(decoding: (0..<count).map { storage[$0] }, as: UTF8.self) }
+    package var text: String { String(decoding: (0..<count).map { storage[$0] }, as: UTF8.self) }
 }

@@ -2,25 +2,25 @@
 ///
 /// A number is assumed to be the nearest one to the number before (RFC 3550, appendix A.1). The low 16 bits are the
 /// original number.
-public struct SequenceUnwrapper: Sendable {
+package struct SequenceUnwrapper: Sendable {
     /// The value that is added to the first number, so that preceding numbers are positive; a multiple of 2^16.
-    public static let origin: Int64 = 1 << 32
+    package static let origin: Int64 = 1 << 32
 
     /// The last result; nil before the first.
-    public private(set) var last: Int64?
+    package private(set) var last: Int64?
 
     /// Creates an unwrapper without a reference.
-    public init() {}
+    package init() {}
 
     /// Extends a number, which becomes the reference for the next one.
-    public mutating func unwrap(_ sequenceNumber: UInt16) -> Int64 {
+    package mutating func unwrap(_ sequenceNumber: UInt16) -> Int64 {
         let unwrapped = peek(sequenceNumber)
         last = unwrapped
         return unwrapped
     }
 
     /// Extends a number without changing the reference.
-    public func peek(_ sequenceNumber: UInt16) -> Int64 {
+    package func peek(_ sequenceNumber: UInt16) -> Int64 {
         guard let last else { return Self.origin + Int64(sequenceNumber) }
         let step = Int16(truncatingIfNeeded: Int64(sequenceNumber) &- last)
         return last &+ Int64(step)

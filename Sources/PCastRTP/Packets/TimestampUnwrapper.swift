@@ -2,25 +2,25 @@
 /// kHz.
 ///
 /// A timestamp is assumed to be the nearest one to the timestamp before. The low 32 bits are the original timestamp.
-public struct TimestampUnwrapper: Sendable {
+package struct TimestampUnwrapper: Sendable {
     /// The value that is added to the first timestamp, so that preceding timestamps are positive; a multiple of 2^32.
-    public static let origin: Int64 = 1 << 32
+    package static let origin: Int64 = 1 << 32
 
     /// The last result; nil before the first.
-    public private(set) var last: Int64?
+    package private(set) var last: Int64?
 
     /// Creates an unwrapper without a reference.
-    public init() {}
+    package init() {}
 
     /// Extends a timestamp, which becomes the reference for the next one.
-    public mutating func unwrap(_ timestamp: UInt32) -> Int64 {
+    package mutating func unwrap(_ timestamp: UInt32) -> Int64 {
         let unwrapped = peek(timestamp)
         last = unwrapped
         return unwrapped
     }
 
     /// Extends a timestamp without changing the reference.
-    public func peek(_ timestamp: UInt32) -> Int64 {
+    package func peek(_ timestamp: UInt32) -> Int64 {
         guard let last else { return Self.origin + Int64(timestamp) }
         let step = Int32(truncatingIfNeeded: Int64(timestamp) &- last)
         return last &+ Int64(step)

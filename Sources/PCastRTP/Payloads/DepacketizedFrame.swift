@@ -1,14 +1,14 @@
 /// The properties of a frame that a depacketizer assembled.
-public struct DepacketizedFrame: Hashable, Sendable {
+package struct DepacketizedFrame: Hashable, Sendable {
     /// Whether the frame can be decoded without preceding frames.
-    public let isKeyFrame: Bool
+    package let isKeyFrame: Bool
 
     /// Whether the frame contains video or audio; false for an H.264 access unit without a slice, such as separate
     /// parameter sets.
-    public let hasSlice: Bool
+    package let hasSlice: Bool
 
     /// Creates the properties of a frame.
-    public init(isKeyFrame: Bool, hasSlice: Bool) {
+    package init(isKeyFrame: Bool, hasSlice: Bool) {
         self.isKeyFrame = isKeyFrame
         self.hasSlice = hasSlice
     }

@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 
 /// Finds key frames in single RTP payloads; ``KeyFrameFinder`` combines several payloads.
-public enum KeyFrameDetector {
+package enum KeyFrameDetector {
     /// The kind of payload.
-    public enum PayloadKind: Sendable {
+    package enum PayloadKind: Sendable {
         /// The payload belongs to no key frame.
         case none
 
@@ -18,7 +18,7 @@ public enum KeyFrameDetector {
         case keyFrame
 
         /// Whether the payload contains the first slice of a key frame.
-        public var isKeyFrame: Bool {
+        package var isKeyFrame: Bool {
             switch self {
             case .none, .parameterSets: false
             case .idr, .keyFrame: true
@@ -27,12 +27,12 @@ public enum KeyFrameDetector {
     }
 
     /// Returns whether a decoder without preceding payloads can begin with this one.
-    public static func startsKeyFrame(codec: Codec, payload: Span<UInt8>) -> Bool {
+    package static func startsKeyFrame(codec: Codec, payload: Span<UInt8>) -> Bool {
         inspect(codec: codec, payload: payload) == .keyFrame
     }
 
     /// Returns the kind of payload; ``PayloadKind/keyFrame`` for each payload of Opus.
-    public static func inspect(codec: Codec, payload: Span<UInt8>) -> PayloadKind {
+    package static func inspect(codec: Codec, payload: Span<UInt8>) -> PayloadKind {
         guard !payload.isEmpty else { return .none }
         switch codec {
         case .opus: return .keyFrame
@@ -42,7 +42,7 @@ public enum KeyFrameDetector {
     }
 
     /// Returns the size of the video from the payload that begins a key frame; nil if the payload does not contain it.
-    public static func dimensions(codec: Codec, payload: Span<UInt8>) -> Dimensions? {
+    package static func dimensions(codec: Codec, payload: Span<UInt8>) -> Dimensions? {
         guard !payload.isEmpty else { return nil }
         switch codec {
         case .opus: return nil
@@ -62,7 +62,7 @@ public enum KeyFrameDetector {
     /// Returns whether a payload of H.264 contains only units before a frame (ITU-T H.264, section 7.4.1.2.3):
     /// delimiters, parameter sets and supplemental enhancement information.
     @inline(__always)
-    public static func precedesSlice(_ payload: UnsafeRawBufferPointer) -> Bool {
+    package static func precedesSlice(_ payload: UnsafeRawBufferPointer) -> Bool {
         guard let first = payload.first else { return false }
         switch first & H264NALUnit.typeMask {
         case H264NALUnit.nonIDRSlice, H264NALUnit.idrSlice, H264NALUnit.fuA: return false

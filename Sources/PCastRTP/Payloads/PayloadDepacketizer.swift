@@ -1,8 +1,8 @@
-public import PCastCore
+package import PCastCore
 
 /// Assembles frames from RTP payloads: append each payload of a frame in the order of the sequence numbers, then finish
 /// it.
-public enum PayloadDepacketizer: Sendable {
+package enum PayloadDepacketizer: Sendable {
     /// H.264 (RFC 6184).
     case h264(H264Depacketizer)
     /// VP8 (RFC 7741).
@@ -11,7 +11,7 @@ public enum PayloadDepacketizer: Sendable {
     case opus(OpusDepacketizer)
 
     /// Creates a depacketizer for a codec.
-    public init(codec: Codec) {
+    package init(codec: Codec) {
         switch codec {
         case .h264: self = .h264(H264Depacketizer())
         case .vp8: self = .vp8(VP8Depacketizer())
@@ -20,7 +20,7 @@ public enum PayloadDepacketizer: Sendable {
     }
 
     /// Appends a payload to a frame.
-    public mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
+    package mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
         switch self {
         case .h264(var depacketizer):
             depacketizer.append(payload, to: &bytes)
@@ -35,7 +35,7 @@ public enum PayloadDepacketizer: Sendable {
     }
 
     /// Finishes a frame. Returns nil if it cannot be decoded; its bytes are then invalid.
-    public mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
+    package mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
         switch self {
         case .h264(var depacketizer):
             let frame = depacketizer.finish(&bytes)
@@ -53,7 +53,7 @@ public enum PayloadDepacketizer: Sendable {
     }
 
     /// The number of units or payloads that were dropped because they violate the payload format.
-    public var malformedUnits: Int {
+    package var malformedUnits: Int {
         switch self {
         case .h264(let depacketizer): depacketizer.malformedUnits
         case .vp8(let depacketizer): depacketizer.malformedUnits
@@ -63,7 +63,7 @@ public enum PayloadDepacketizer: Sendable {
 
     /// Whether the stream has sent parameter sets, so that an IDR picture without them can be decoded; false for other
     /// codecs.
-    public var hasParameterSets: Bool {
+    package var hasParameterSets: Bool {
         if case .h264(let depacketizer) = self { return depacketizer.hasParameterSets }
         return false
     }

@@ -1,10 +1,10 @@
-public import PCastCore
+package import PCastCore
 
 /// Divides an encoded frame into RTP payloads.
 ///
 /// It refers to the bytes of the frame, which must be valid until ``next(into:)`` has returned nil. It allocates
 /// nothing.
-public enum PayloadPacketizer {
+package enum PayloadPacketizer {
     /// H.264 (RFC 6184).
     case h264(H264Packetizer)
     /// VP8 (RFC 7741).
@@ -14,10 +14,10 @@ public enum PayloadPacketizer {
 
     /// The default maximum size of a payload in bytes. With header, extensions, SRTP tag and the two bytes of RTX it
     /// fits in a UDP payload of 1200 bytes.
-    public static let defaultMaximumPayloadSize = 1100
+    package static let defaultMaximumPayloadSize = 1100
 
     /// The minimum of the maximum payload size in bytes.
-    public static let smallestMaximumPayloadSize = 16
+    package static let smallestMaximumPayloadSize = 16
 
     /// Creates a packetizer for a frame.
     ///
@@ -26,7 +26,7 @@ public enum PayloadPacketizer {
     ///   - bytes: An H.264 access unit in Annex B format, a VP8 frame or an Opus packet.
     ///   - maximumPayloadSize: The maximum size of a payload in bytes, with its descriptor; ignored for Opus.
     ///   - pictureID: The picture ID of a VP8 frame, 15 bits; nil for none.
-    public init(
+    package init(
         codec: Codec, bytes: UnsafeRawBufferPointer,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, pictureID: UInt16? = nil
     ) {
@@ -42,7 +42,7 @@ public enum PayloadPacketizer {
 
     /// Writes the next payload at the beginning of a buffer of at least the maximum payload size. Returns nil after the
     /// last.
-    public mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
+    package mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
         switch self {
         case .h264(var packetizer):
             let packet = packetizer.next(into: buffer)

@@ -1,6 +1,6 @@
 /// The loss of a stream as its receiver counts it: the share of packets of about the last second that did not arrive at
 /// first, before retransmissions.
-public struct ArrivalLoss: Sendable {
+package struct ArrivalLoss: Sendable {
     /// The counts at one time.
     private struct Count: Sendable {
         /// The number of packets that were sent.
@@ -17,7 +17,7 @@ public struct ArrivalLoss: Sendable {
     private var counts: [Count] = []
 
     /// Creates a measurement without counts.
-    public init() { counts.reserveCapacity(Self.looks + 1) }
+    package init() { counts.reserveCapacity(Self.looks + 1) }
 
     /// Adds counts, and returns the loss from 0 to 1.
     ///
@@ -25,7 +25,7 @@ public struct ArrivalLoss: Sendable {
     ///   - expected: The number of packets since the beginning according to the sequence numbers.
     ///   - received: The number of packets that arrived since the beginning.
     /// - Returns: The loss; nil if there were too few packets.
-    public mutating func observe(expected: Int64, received: Int64) -> Double? {
+    package mutating func observe(expected: Int64, received: Int64) -> Double? {
         if let last = counts.last, expected < last.expected || received < last.received { counts.removeAll() }
         counts.append(Count(expected: expected, received: received))
         if counts.count > Self.looks + 1 { counts.removeFirst() }

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// The data quality that a client reports. It combines the platform's reports about the client's end with the client's
 /// own knowledge, such as that nothing arrives from the platform.
@@ -10,21 +10,21 @@ public import PCastCore
 ///   nothing at all: the link loses all packets.
 /// - The platform reported that the link was the limit before nothing arrived any more. A later report would have to
 ///   come over the same link.
-public struct ConnectionQuality: Sendable {
+package struct ConnectionQuality: Sendable {
     /// The role of the client.
-    public enum Role: Sendable { case publisher, viewer }
+    package enum Role: Sendable { case publisher, viewer }
 
     /// The state of the connection at one time, which should be observed four times per second.
-    public struct Observation: Hashable, Sendable {
+    package struct Observation: Hashable, Sendable {
         /// The time of the last authenticated datagram from the platform; nil before the connection was established.
-        public var lastReceivedAt: Instant?
+        package var lastReceivedAt: Instant?
         /// The number of media packets that were sent since the beginning.
-        public var packetsSent: Int
+        package var packetsSent: Int
         /// Whether nothing was received for several seconds.
-        public var isAway: Bool
+        package var isAway: Bool
 
         /// Creates an observation.
-        public init(lastReceivedAt: Instant?, packetsSent: Int, isAway: Bool = false) {
+        package init(lastReceivedAt: Instant?, packetsSent: Int, isAway: Bool = false) {
             self.lastReceivedAt = lastReceivedAt
             self.packetsSent = packetsSent
             self.isAway = isAway
@@ -54,21 +54,21 @@ public struct ConnectionQuality: Sendable {
     private var isSending = false
 
     /// The data quality that the platform last reported.
-    public private(set) var platform = DataQuality.good
+    package private(set) var platform = DataQuality.good
     /// The current data quality.
-    public private(set) var quality = DataQuality.good
+    package private(set) var quality = DataQuality.good
 
     /// Creates a state with good data quality.
-    public init(_ role: Role) { self.role = role }
+    package init(_ role: Role) { self.role = role }
 
     /// Sets the platform's data quality, and returns the resulting one; nil if it has not changed.
-    public mutating func setPlatformQuality(_ row: DataQuality) -> DataQuality? {
+    package mutating func setPlatformQuality(_ row: DataQuality) -> DataQuality? {
         platform = row
         return update()
     }
 
     /// Updates the state, and returns the resulting data quality; nil if it has not changed.
-    public mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
+    package mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
         let isHeldUp = lastLook.map { now - $0 > Self.longestLook } ?? false
         lastLook = now
         let isLongAgo = observation.lastReceivedAt.map { now - $0 >= Self.timeout } ?? false

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// Determines whether a link limits what is sent over it, because the available bandwidth is too small, or because it
 /// loses more than retransmissions can repair.
@@ -10,18 +10,18 @@ public import PCastCore
 ///
 /// Between the two thresholds nothing changes. A loss of a few percent is not a limit, because retransmissions repair
 /// it.
-public struct LinkLimitation: Sendable {
+package struct LinkLimitation: Sendable {
     /// The current measurements of a link; nil for unknown values, which do not change the state.
-    public struct Evidence: Hashable, Sendable {
+    package struct Evidence: Hashable, Sendable {
         /// The available bandwidth according to congestion control.
-        public var estimate: Bitrate?
+        package var estimate: Bitrate?
         /// The bit rate that should be sent over the link, or would be sent if other links were not limited.
-        public var wanted: Bitrate?
+        package var wanted: Bitrate?
         /// The share of packets from 0 to 1 that did not arrive at first, of about the last second.
-        public var loss: Double?
+        package var loss: Double?
 
         /// Creates evidence.
-        public init(estimate: Bitrate? = nil, wanted: Bitrate? = nil, loss: Double? = nil) {
+        package init(estimate: Bitrate? = nil, wanted: Bitrate? = nil, loss: Double? = nil) {
             self.estimate = estimate
             self.wanted = wanted
             self.loss = loss
@@ -54,13 +54,13 @@ public struct LinkLimitation: Sendable {
     private(set) var isShort = false
 
     /// Creates a state without a limit.
-    public init() {}
+    package init() {}
 
     /// Whether there is a limit.
-    public var holds: Bool { isTooSmall.holds || isLossy.holds }
+    package var holds: Bool { isTooSmall.holds || isLossy.holds }
 
     /// Updates the state by the current measurements.
-    public mutating func observe(_ evidence: Evidence, at now: Instant) {
+    package mutating func observe(_ evidence: Evidence, at now: Instant) {
         let smallness = smallness(evidence)
         isShort = smallness ?? false
         let lossiness = lossiness(evidence)

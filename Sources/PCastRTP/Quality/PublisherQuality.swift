@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// The data quality of a publisher as the platform sees it: a row of Phenix's table "Data Quality Status For
 /// Publishers" (see `docs/DATA-QUALITY.md`).
@@ -21,18 +21,18 @@ public import PCastCore
 /// nothing shows a limit, video alone is silent after two seconds, or after three before the first frame.
 /// ``LinkLimitation`` contains the thresholds of the limits, and ``DebouncedQuality`` the time before an improvement is
 /// reported.
-public struct PublisherQuality: Sendable {
+package struct PublisherQuality: Sendable {
     /// A track from the publisher.
-    public struct Track: Hashable, Sendable {
+    package struct Track: Hashable, Sendable {
         /// The number of packets that arrived since the beginning.
-        public var packets: Int
+        package var packets: Int
         /// Whether the publisher sends nothing deliberately.
-        public var isWithheld: Bool
+        package var isWithheld: Bool
         /// Whether the publisher was asked to pause the track, because no viewer needs it at present.
-        public var isPaused: Bool
+        package var isPaused: Bool
 
         /// Creates the state of a track.
-        public init(packets: Int, isWithheld: Bool = false, isPaused: Bool = false) {
+        package init(packets: Int, isWithheld: Bool = false, isPaused: Bool = false) {
             self.packets = packets
             self.isWithheld = isWithheld
             self.isPaused = isPaused
@@ -43,24 +43,24 @@ public struct PublisherQuality: Sendable {
     }
 
     /// The state of the publisher at one time, which should be observed twice per second.
-    public struct Observation: Hashable, Sendable {
+    package struct Observation: Hashable, Sendable {
         /// The video track; nil if the stream has none.
-        public var video: Track?
+        package var video: Track?
         /// The audio track; nil if the stream has none.
-        public var audio: Track?
+        package var audio: Track?
         /// The measurements of the uplink.
-        public var uplink: LinkLimitation.Evidence
+        package var uplink: LinkLimitation.Evidence
         /// Whether the publisher reports that its available bandwidth is too small for video.
-        public var isVideoCut: Bool
+        package var isVideoCut: Bool
         /// Whether nothing was received from the publisher for several seconds.
-        public var isAway: Bool
+        package var isAway: Bool
         /// Whether the publisher was asked for a lower bit rate because of its viewers' links; see ``SharedLimit``.
-        public var isLowered: Bool
+        package var isLowered: Bool
         /// Whether viewers request video, but none of their links has enough bandwidth for it.
-        public var isVideoDropped: Bool
+        package var isVideoDropped: Bool
 
         /// Creates an observation.
-        public init(
+        package init(
             video: Track?, audio: Track?, uplink: LinkLimitation.Evidence = LinkLimitation.Evidence(),
             isVideoCut: Bool = false,
             isAway: Bool = false, isLowered: Bool = false, isVideoDropped: Bool = false
@@ -101,19 +101,19 @@ public struct PublisherQuality: Sendable {
     private var reasonForSilence: DataQuality.Reason?
 
     /// Whether video is available, apart from limits of the network.
-    public private(set) var hasVideo = false
+    package private(set) var hasVideo = false
     /// Whether audio is available, apart from limits of the network.
-    public private(set) var hasAudio = false
+    package private(set) var hasAudio = false
 
     /// Creates a state with good data quality.
-    public init() {}
+    package init() {}
 
     /// The current data quality.
-    public var quality: DataQuality { debounced.reported }
+    package var quality: DataQuality { debounced.reported }
 
     /// Updates the state, and returns the data quality; nil if it has not changed.
     @discardableResult
-    public mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
+    package mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
         uplink.observe(observation.uplink, at: now)
         Self.observe(observation.video, by: &video, at: now)
         Self.observe(observation.video, by: &videoDetector, at: now)

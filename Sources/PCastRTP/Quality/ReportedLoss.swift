@@ -2,7 +2,7 @@
 ///
 /// Packets that did not reach the sender itself leave gaps in its sequence numbers, which the receiver counts as lost.
 /// They are subtracted.
-public struct ReportedLoss: Sendable {
+package struct ReportedLoss: Sendable {
     /// The number of packets that were sent without an arrival after which they are considered lost.
     private static let clearlySent = 20
 
@@ -14,17 +14,17 @@ public struct ReportedLoss: Sendable {
     private var last: ReportBlock?
 
     /// The loss from 0 to 1 between the last two reports; nil before there are two, and if nothing was sent.
-    public private(set) var share: Double?
+    package private(set) var share: Double?
 
     /// Creates a measurement without reports.
-    public init() {}
+    package init() {}
 
     /// Evaluates the latest report, unless it was evaluated before.
     ///
     /// - Parameters:
     ///   - block: The latest report from the receiver; nil before the first.
     ///   - sent: The number of packets that were sent since the beginning.
-    public mutating func observe(_ block: ReportBlock?, sent: Int) {
+    package mutating func observe(_ block: ReportBlock?, sent: Int) {
         guard let block, block != last else { return }
         defer {
             last = block

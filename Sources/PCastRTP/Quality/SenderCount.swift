@@ -1,7 +1,7 @@
-public import PCastCore
+package import PCastCore
 
 /// Compares the number of packets that a stream's sender reports with the number that arrived.
-public struct SenderCount: Sendable {
+package struct SenderCount: Sendable {
     /// The minimum number of packets to conclude that they are lost.
     private static let clearlySent = 20
 
@@ -13,19 +13,19 @@ public struct SenderCount: Sendable {
     private var report: Instant?
 
     /// Whether the sender sent nothing between its last two reports, so that nothing is missing.
-    public private(set) var isIdle = false
+    package private(set) var isIdle = false
     /// Whether fewer than 5 % of the packets between the last two reports arrived.
-    public private(set) var isLost = false
+    package private(set) var isLost = false
 
     /// Creates a comparison without reports.
-    public init() {}
+    package init() {}
 
     /// Evaluates the latest sender report, unless it was evaluated before.
     ///
     /// - Parameters:
     ///   - report: The latest report and its arrival time; nil before the first.
     ///   - packets: The number of packets that arrived since the beginning.
-    public mutating func observe(_ report: (information: SenderInformation, arrival: Instant)?, packets: Int) {
+    package mutating func observe(_ report: (information: SenderInformation, arrival: Instant)?, packets: Int) {
         guard let report else { return }
         guard report.arrival != self.report else {
             if packets != received { isIdle = false }

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// Determines how much the bit rate of a stream with a single layer must be lowered for its viewers.
 ///
@@ -6,7 +6,7 @@ public import PCastCore
 /// is then asked for the bit rate that more than half of them can receive. It is decreased at once, and increased in
 /// steps of at least 10 % at intervals of at least a second. The request ends when more than half of the viewers have
 /// had enough bandwidth for the whole stream for three seconds.
-public struct SharedLimit: Sendable {
+package struct SharedLimit: Sendable {
     /// The time after which the bit rate is lowered.
     private static let onset = TimeSpan.milliseconds(300)
     /// The time after which the request ends.
@@ -22,13 +22,13 @@ public struct SharedLimit: Sendable {
     private var lastRaise: Instant?
 
     /// The bit rate that is requested from the publisher; nil for no limit.
-    public private(set) var bitrate: Bitrate?
+    package private(set) var bitrate: Bitrate?
 
     /// Creates a state without a request.
-    public init() {}
+    package init() {}
 
     /// The bit rate of the stream without the request; nil if there is none.
-    public var desiredBitrateInFull: Bitrate? { bitrate == nil ? nil : full }
+    package var desiredBitrateInFull: Bitrate? { bitrate == nil ? nil : full }
 
     /// Updates the request.
     ///
@@ -38,7 +38,7 @@ public struct SharedLimit: Sendable {
     ///   - limited: The number of viewers with a limited downlink.
     ///   - wanted: The bit rate at which the publisher would send without the request.
     ///   - now: The current time.
-    public mutating func observe(
+    package mutating func observe(
         estimates: inout [Bitrate], viewers: Int, limited: Int, wanted: Bitrate, at now: Instant
     ) {
         let half = share(of: &estimates)

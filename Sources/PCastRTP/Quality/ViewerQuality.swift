@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// The data quality of a viewer as the platform sees it: a row of Phenix's table "Data Quality Status For Viewers" (see
 /// `docs/DATA-QUALITY.md`).
@@ -20,9 +20,9 @@ public import PCastCore
 ///
 /// The reason is the link that removes most. If several only reduce the quality, the viewer's own link takes
 /// precedence, then the publisher's, then those of other viewers.
-public struct ViewerQuality: Sendable {
+package struct ViewerQuality: Sendable {
     /// The media that the SFU sends to this viewer according to its downlink.
-    public enum Selection: Hashable, Sendable {
+    package enum Selection: Hashable, Sendable {
         /// Everything that the viewer requests.
         case full
         /// Everything, but in a lower layer than the viewer requests.
@@ -34,28 +34,28 @@ public struct ViewerQuality: Sendable {
     }
 
     /// The state of the viewer at one time, which should be observed twice per second.
-    public struct Observation: Hashable, Sendable {
+    package struct Observation: Hashable, Sendable {
         /// The data quality of the publisher.
-        public var publisher: DataQuality
+        package var publisher: DataQuality
         /// Whether the stream has video.
-        public var hasVideo: Bool
+        package var hasVideo: Bool
         /// Whether the stream has audio.
-        public var hasAudio: Bool
+        package var hasAudio: Bool
         /// Whether the viewer requests video.
-        public var requestsVideo: Bool
+        package var requestsVideo: Bool
         /// Whether the viewer requests audio.
-        public var requestsAudio: Bool
+        package var requestsAudio: Bool
         /// The media that are sent according to the downlink.
-        public var selection: Selection
+        package var selection: Selection
         /// The measurements of the downlink.
-        public var downlink: LinkLimitation.Evidence
+        package var downlink: LinkLimitation.Evidence
         /// The number of reports and other messages from the viewer since the beginning.
-        public var reports: Int
+        package var reports: Int
         /// Whether nothing was received from the viewer for several seconds.
-        public var isAway: Bool
+        package var isAway: Bool
 
         /// Creates an observation.
-        public init(
+        package init(
             publisher: DataQuality, hasVideo: Bool, hasAudio: Bool, requestsVideo: Bool = true,
             requestsAudio: Bool = true,
             selection: Selection = .full, downlink: LinkLimitation.Evidence = LinkLimitation.Evidence(), reports: Int,
@@ -92,17 +92,17 @@ public struct ViewerQuality: Sendable {
     private var reasonForSilence: DataQuality.Reason?
 
     /// Creates a state with good data quality.
-    public init() {}
+    package init() {}
 
     /// The current data quality.
-    public var quality: DataQuality { debounced.reported }
+    package var quality: DataQuality { debounced.reported }
 
     /// Whether the downlink is limited.
-    public var isLimited: Bool { downlink.holds }
+    package var isLimited: Bool { downlink.holds }
 
     /// Updates the state, and returns the data quality; nil if it has not changed.
     @discardableResult
-    public mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
+    package mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
         downlink.observe(observation.downlink, at: now)
         totalLoss.observe(observation.downlink.loss.map { $0 >= Self.everything }, at: now)
         reports.observe(count: observation.reports, at: now)

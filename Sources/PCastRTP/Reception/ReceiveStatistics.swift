@@ -1,10 +1,10 @@
-public import PCastCore
+package import PCastCore
 
 /// The reception statistics of a stream, from which its receiver creates report blocks (RFC 3550, appendices A.1, A.3
 /// and A.8).
-public struct ReceiveStatistics: Sendable {
+package struct ReceiveStatistics: Sendable {
     /// The relation of a packet to the preceding ones.
-    public enum Arrival: Hashable, Sendable {
+    package enum Arrival: Hashable, Sendable {
         /// The packet is the next one, or follows a small gap.
         case inOrder
         /// The packet precedes the newest one: it is late, a retransmission or a duplicate.
@@ -16,12 +16,12 @@ public struct ReceiveStatistics: Sendable {
     }
 
     /// The SSRC of the stream.
-    public let ssrc: UInt32
+    package let ssrc: UInt32
     /// The clock rate of the stream.
-    public let clockRate: ClockRate
+    package let clockRate: ClockRate
 
     /// The number of packets since the source started, with duplicates.
-    public private(set) var received: Int64 = 0
+    package private(set) var received: Int64 = 0
 
     /// The first sequence number since the source started; nil before the first packet.
     private var base: Int64?
@@ -60,13 +60,13 @@ public struct ReceiveStatistics: Sendable {
     private static let maximumTransitStep = TimeSpan.milliseconds(10_000)
 
     /// Creates statistics without packets.
-    public init(ssrc: UInt32, clockRate: ClockRate) {
+    package init(ssrc: UInt32, clockRate: ClockRate) {
         self.ssrc = ssrc
         self.clockRate = clockRate
     }
 
     /// Counts a packet, and returns its relation to the preceding ones. A retransmission does not affect the jitter.
-    public mutating func received(
+    package mutating func received(
         sequenceNumber: UInt16, timestamp: UInt32, isRetransmission: Bool = false, at now: Instant
     ) -> Arrival {
         let arrival = classify(sequenceNumber, timestamp, isRetransmission)
@@ -78,7 +78,7 @@ public struct ReceiveStatistics: Sendable {
     }
 
     /// Stores a sender report of the stream, which the next report block refers to.
-    public mutating func received(_ report: SenderInformation, at now: Instant) {
+    package mutating func received(_ report: SenderInformation, at now: Instant) {
         lastSenderReport = (report.compactTimestamp, now)
     }
 
@@ -139,20 +139,20 @@ public struct ReceiveStatistics: Sendable {
 
 extension ReceiveStatistics {
     /// The number of packets since the source started, according to the sequence numbers.
-    public var expected: Int64 { base.map { highest - $0 + 1 } ?? 0 }
+    package var expected: Int64 { base.map { highest - $0 + 1 } ?? 0 }
 
     /// The number of lost packets since the source started; negative if there were more duplicates.
-    public var lost: Int64 { expected - received }
+    package var lost: Int64 { expected - received }
 
     /// The highest sequence number, with the number of wraparounds in the upper half.
-    public var highestSequenceNumber: UInt32 { UInt32(truncatingIfNeeded: highest) }
+    package var highestSequenceNumber: UInt32 { UInt32(truncatingIfNeeded: highest) }
 
     /// The interarrival jitter in ticks of the clock rate.
-    public var jitter: UInt32 { UInt32(truncatingIfNeeded: scaledJitter >> 4) }
+    package var jitter: UInt32 { UInt32(truncatingIfNeeded: scaledJitter >> 4) }
 
     /// Returns the block for the next report; nil before the first packet. The fraction of lost packets covers the time
     /// since the last call.
-    public mutating func reportBlock(at now: Instant) -> ReportBlock? {
+    package mutating func reportBlock(at now: Instant) -> ReportBlock? {
         guard base != nil else { return nil }
         let fraction = takeFractionLost()
         return ReportBlock(

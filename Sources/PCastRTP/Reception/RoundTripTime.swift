@@ -1,18 +1,18 @@
-public import PCastCore
+package import PCastCore
 
 /// The round-trip time to a peer according to its reports (RFC 3550, section 6.4.1; RFC 3611, section 4.5).
-public struct RoundTripTime: Sendable {
+package struct RoundTripTime: Sendable {
     /// The last measurement; nil before the first.
-    public private(set) var latest: TimeSpan?
+    package private(set) var latest: TimeSpan?
 
     /// The measurements smoothed with a weight of 1/8 (RFC 6298); nil before the first.
-    public private(set) var smoothed: TimeSpan?
+    package private(set) var smoothed: TimeSpan?
 
     /// The minimum of all measurements; nil before the first.
-    public private(set) var minimum: TimeSpan?
+    package private(set) var minimum: TimeSpan?
 
     /// The number of invalid measurements: more negative than rounding explains, or longer than 30 s.
-    public private(set) var rejected = 0
+    package private(set) var rejected = 0
 
     /// The most negative measurement that rounding by the peer explains; it counts as 0.
     private static let tolerance = TimeSpan.milliseconds(-10)
@@ -20,16 +20,16 @@ public struct RoundTripTime: Sendable {
     private static let maximum = TimeSpan.milliseconds(30_000)
 
     /// Creates a state without measurements.
-    public init() {}
+    package init() {}
 
     /// Evaluates a report block about one of the local streams. Returns the measurement; nil if there is none.
-    public mutating func update(from block: ReportBlock, at now: WallTime) -> TimeSpan? {
+    package mutating func update(from block: ReportBlock, at now: WallTime) -> TimeSpan? {
         update(lastReport: block.lastSenderReport, delay: block.delaySinceLastSenderReport, at: now)
     }
 
     /// Evaluates an entry of a DLRR block about the local receiver reference time. Returns the measurement; nil if
     /// there is none.
-    public mutating func update(from delay: ExtendedReport.DelaySinceReport, at now: WallTime) -> TimeSpan? {
+    package mutating func update(from delay: ExtendedReport.DelaySinceReport, at now: WallTime) -> TimeSpan? {
         update(lastReport: delay.lastReport, delay: delay.delay, at: now)
     }
 

@@ -1,10 +1,10 @@
-public import PCastCore
+package import PCastCore
 
 /// The difference between the local monotonic clock and the wall clock of a sender, according to its sender reports.
 ///
 /// The network only increases the difference, so the minimum of the last half minute is the best value. Half of the
 /// round-trip time is subtracted as the delay of the report.
-public struct SenderClock: Sendable {
+package struct SenderClock: Sendable {
     /// The duration of a window.
     private static let windowLength = TimeSpan.seconds(Int64(10))
     /// The number of windows.
@@ -16,10 +16,10 @@ public struct SenderClock: Sendable {
     private var windowStart: Instant?
 
     /// Creates a clock without reports.
-    public init() {}
+    package init() {}
 
     /// Evaluates a sender report that arrived at a time.
-    public mutating func received(_ report: SenderInformation, at now: Instant) {
+    package mutating func received(_ report: SenderInformation, at now: Instant) {
         let written = WallTime(ntpTimestamp: report.ntpTimestamp)
         let difference = now.nanoseconds - written.nanosecondsSinceEpoch
         guard let windowStart, now - windowStart < Self.windowLength, let newest = windows.last else {
@@ -35,12 +35,12 @@ public struct SenderClock: Sendable {
     ///
     /// - Parameter roundTrip: The minimum round-trip time to the sender.
     /// - Returns: The difference.
-    public func offset(roundTrip: TimeSpan) -> TimeSpan? {
+    package func offset(roundTrip: TimeSpan) -> TimeSpan? {
         windows.min().map { TimeSpan.nanoseconds($0) - roundTrip / 2 }
     }
 
     /// Discards all reports, because the sender was replaced.
-    public mutating func restart() {
+    package mutating func restart() {
         windows.removeAll()
         windowStart = nil
     }

@@ -1,27 +1,27 @@
-public import PCastCore
+package import PCastCore
 
 /// Creates the sender reports of a stream, and determines when to send them.
 ///
 /// The first one is sent with the first frame, so that a new receiver can synchronize audio and video early. Further
 /// ones are sent every 500 ms for 5 s, and then every second.
-public struct SenderReportSource: Sendable {
+package struct SenderReportSource: Sendable {
     /// The SSRC of the stream.
-    public let ssrc: UInt32
+    package let ssrc: UInt32
     /// The clock rate of the stream.
-    public let clockRate: ClockRate
+    package let clockRate: ClockRate
 
     /// The number of packets sent; it wraps around in reports.
-    public private(set) var packetCount: Int64 = 0
+    package private(set) var packetCount: Int64 = 0
     /// The number of payload bytes sent; it wraps around in reports.
-    public private(set) var octetCount: Int64 = 0
+    package private(set) var octetCount: Int64 = 0
 
     /// The time at which a report is due; nil before the first packet. The report is sent after media packets, in the
     /// same system call if possible. For an SFU with thousands of viewers, a separate call costs as much as one for a
     /// frame.
-    public private(set) var due: Instant?
+    package private(set) var due: Instant?
 
     /// The time at which the report is sent without media packets; nil before the first packet.
-    public var deadline: Instant? { due.map { $0 + Self.timeout } }
+    package var deadline: Instant? { due.map { $0 + Self.timeout } }
 
     /// The newest packet, from which reports extrapolate the timestamp.
     private var newest: (sequence: Int64, timestamp: UInt32, time: WallTime)?
@@ -38,7 +38,7 @@ public struct SenderReportSource: Sendable {
     static let timeout = TimeSpan.milliseconds(50)
 
     /// Creates a source without packets.
-    public init(ssrc: UInt32, clockRate: ClockRate) {
+    package init(ssrc: UInt32, clockRate: ClockRate) {
         self.ssrc = ssrc
         self.clockRate = clockRate
     }
@@ -51,7 +51,7 @@ public struct SenderReportSource: Sendable {
     ///   - time: The wall-clock time at which the frame was captured.
     ///   - payloadSize: The size of the payload in bytes.
     ///   - now: The current time.
-    public mutating func sent(
+    package mutating func sent(
         sequence: Int64, timestamp: UInt32, capturedAt time: WallTime, payloadSize: Int, at now: Instant
     ) {
         packetCount += 1
@@ -62,7 +62,7 @@ public struct SenderReportSource: Sendable {
     }
 
     /// Counts a sent packet without a known capture time.
-    public mutating func count(payloadSize: Int) {
+    package mutating func count(payloadSize: Int) {
         packetCount += 1
         octetCount += Int64(payloadSize)
     }
@@ -70,7 +70,7 @@ public struct SenderReportSource: Sendable {
     /// Counts another packet of the frame that was sent last. Returns false, without counting, if the packet is of
     /// another frame, whose capture time is needed.
     @inline(__always)
-    public mutating func sentMore(sequence: Int64, timestamp: UInt32, payloadSize: Int) -> Bool {
+    package mutating func sentMore(sequence: Int64, timestamp: UInt32, payloadSize: Int) -> Bool {
         guard due != nil, newest?.timestamp == timestamp else { return false }
         packetCount += 1
         octetCount += Int64(payloadSize)
@@ -80,21 +80,21 @@ public struct SenderReportSource: Sendable {
 
     /// Restarts the reports, because the timestamps have another origin, such as another layer. The next packet is the
     /// new reference.
-    public mutating func mappingChanged(at now: Instant) {
+    package mutating func mappingChanged(at now: Instant) {
         newest = nil
         due = now
         fastUntil = now + Self.fastDuration
     }
 
     /// Returns the report if one is due; nil otherwise. `wall` is the wall-clock time at `now`.
-    public mutating func poll(at now: Instant, wall: WallTime) -> SenderInformation? {
+    package mutating func poll(at now: Instant, wall: WallTime) -> SenderInformation? {
         guard let due, now >= due, let report = report(at: wall) else { return nil }
         self.due = now + (now < fastUntil ? Self.fastInterval : Self.interval)
         return report
     }
 
     /// Returns a report for a time; nil before the first packet.
-    public func report(at wall: WallTime) -> SenderInformation? {
+    package func report(at wall: WallTime) -> SenderInformation? {
         guard let newest else { return nil }
         let elapsed = UInt32(truncatingIfNeeded: clockRate.ticks(in: wall - newest.time))
         return SenderInformation(

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// Determines how many previous packets an audio packet repeats (RFC 2198), according to the loss that the receiver
 /// reports.
@@ -6,7 +6,7 @@ public import PCastCore
 /// The number increases with the first report of loss and decreases slowly, because loss often recurs. Without loss
 /// nothing is repeated, except in the first seconds, when the loss is unknown. With random loss, one repetition reduces
 /// it to its square and two reduce it to its cube.
-public struct RedundancyLevel: Sendable {
+package struct RedundancyLevel: Sendable {
     /// The losses from 0 to 1 from which on one and two packets are repeated.
     static let thresholds = (one: 0.002, two: 0.015)
 
@@ -22,30 +22,30 @@ public struct RedundancyLevel: Sendable {
     private static let fall = 1.0 / 16
 
     /// The maximum number of repetitions from 0 to 2, which is lower if the available bandwidth is small.
-    public var maximum = 2
+    package var maximum = 2
 
     /// The smoothed loss from 0 to 1.
-    public private(set) var loss = Self.assumed
+    package private(set) var loss = Self.assumed
 
     /// The highest sequence number and the cumulative loss in the last report; nil before the first.
     private var last: (highest: UInt32, lost: Int32)?
 
     /// Creates a level before the first report.
-    public init() {}
+    package init() {}
 
     /// The number of packets to repeat.
-    public var count: Int {
+    package var count: Int {
         min(maximum, loss >= Self.thresholds.two ? 2 : loss >= Self.thresholds.one ? 1 : 0)
     }
 
     /// Returns the maximum number of repetitions within an available bandwidth, which leaves enough for the audio
     /// itself: 64 kbit/s, and at most the same for headers and reports.
-    public static func maximum(within bitrate: Bitrate) -> Int {
+    package static func maximum(within bitrate: Bitrate) -> Int {
         bitrate >= .kilobits(260) ? 2 : bitrate >= .kilobits(170) ? 1 : 0
     }
 
     /// Evaluates a report of the receiver: the loss since the report before.
-    public mutating func received(_ block: ReportBlock) {
+    package mutating func received(_ block: ReportBlock) {
         defer { last = (block.highestSequenceNumber, block.cumulativeLost) }
         guard let last else {
             return follow(Double(block.fractionLost) / 256, weight: 1)

@@ -1,36 +1,36 @@
 /// A payload with redundant audio data: the data of the packet itself, and repetitions of previous packets (RFC 2198).
 ///
 /// It stores ranges instead of bytes. All lengths are checked by the initializer, because the data is from the network.
-public struct RedundantPayload: Hashable, Sendable {
+package struct RedundantPayload: Hashable, Sendable {
     /// The data of one packet.
-    public struct Block: Hashable, Sendable {
+    package struct Block: Hashable, Sendable {
         /// The payload type of the data.
-        public var payloadType: UInt8
+        package var payloadType: UInt8
         /// The difference between the timestamps of the packet and the data in ticks.
-        public var timestampOffset: UInt32
+        package var timestampOffset: UInt32
         /// The range of the data in the packet.
-        public var range: Range<Int>
+        package var range: Range<Int>
     }
 
     /// The size of the header of a redundant block in bytes (RFC 2198, section 3).
-    public static let blockHeaderSize = 4
+    package static let blockHeaderSize = 4
     /// The size of the header of the packet's own data, which is the last header, in bytes.
-    public static let primaryHeaderSize = 1
+    package static let primaryHeaderSize = 1
 
     /// The maximum timestamp offset, which has 14 bits.
-    public static let maximumTimestampOffset: UInt32 = (1 << 14) - 1
+    package static let maximumTimestampOffset: UInt32 = (1 << 14) - 1
     /// The maximum size of a redundant block in bytes; its length has 10 bits.
-    public static let maximumBlockSize = (1 << 10) - 1
+    package static let maximumBlockSize = (1 << 10) - 1
 
     /// The maximum number of redundant blocks; a packet with more is malformed. With packets of 20 ms the timestamp
     /// offset does not allow more.
-    public static let maximumBlockCount = 16
+    package static let maximumBlockCount = 16
 
     /// The number of redundant blocks.
-    public let redundantCount: Int
+    package let redundantCount: Int
 
     /// The data of the packet itself.
-    public let primary: Block
+    package let primary: Block
 
     /// The offset of the first header in the packet.
     private let start: Int
@@ -38,7 +38,7 @@ public struct RedundantPayload: Hashable, Sendable {
     private let dataStart: Int
 
     /// Parses the headers in a range of a packet. Returns nil if they exceed the payload.
-    public init?(_ packet: Span<UInt8>, payload range: Range<Int>) {
+    package init?(_ packet: Span<UInt8>, payload range: Range<Int>) {
         guard range.lowerBound >= 0, range.upperBound <= packet.count else { return nil }
         var cursor = range.lowerBound
         var count = 0
@@ -64,7 +64,7 @@ public struct RedundantPayload: Hashable, Sendable {
     ///   - index: The index, less than ``redundantCount``.
     ///   - packet: The packet from which the payload was parsed.
     /// - Returns: The block.
-    public func redundant(_ index: Int, in packet: Span<UInt8>) -> Block {
+    package func redundant(_ index: Int, in packet: Span<UInt8>) -> Block {
         precondition((0..<redundantCount).contains(index), "the block does not exist")
         let wanted = redundantCount - 1 - index
         var offset = dataStart

@@ -3,16 +3,16 @@
 /// Senders repeat the preceding packets. If a block ends, according to its duration, where the next one begins, it is
 /// the preceding packet. If the number of blocks within a gap is equal to the number of missing packets, the blocks are
 /// these packets. Other blocks are ignored, because a wrong number would displace the right packet.
-public struct RedundantSequence {
+package struct RedundantSequence {
     /// The packets between the newest known one and this one.
-    public struct Gap: Hashable, Sendable {
+    package struct Gap: Hashable, Sendable {
         /// The number of missing packets; 0 if there is no gap.
-        public var packetCount: Int
+        package var packetCount: Int
         /// The difference between the timestamps of the packet before the gap and this one in ticks.
-        public var ticks: Int64
+        package var ticks: Int64
 
         /// Creates a gap.
-        public init(packetCount: Int, ticks: Int64) {
+        package init(packetCount: Int, ticks: Int64) {
             self.packetCount = packetCount
             self.ticks = ticks
         }
@@ -36,7 +36,7 @@ public struct RedundantSequence {
     ///   - payload: The payload.
     ///   - hole: The gap before the packet; nil if no packet before it is known or a later one arrived first.
     ///   - packet: The packet from which the payload was parsed.
-    public init(_ payload: RedundantPayload, after hole: Gap?, in packet: Span<UInt8>) {
+    package init(_ payload: RedundantPayload, after hole: Gap?, in packet: Span<UInt8>) {
         self.payload = payload
         gapTicks = hole?.ticks ?? 0
         var inside = 0
@@ -49,7 +49,7 @@ public struct RedundantSequence {
 
     /// Returns the next block, beginning with the newest, and the number of packets by which it precedes this one.
     /// Returns nil if there is no further block with a known number.
-    public mutating func next(in packet: Span<UInt8>) -> (block: RedundantPayload.Block, distance: Int64)? {
+    package mutating func next(in packet: Span<UInt8>) -> (block: RedundantPayload.Block, distance: Int64)? {
         guard index < payload.redundantCount else { return nil }
         let block = payload.redundant(index, in: packet)
         let isInGap = fitsGap && Int64(block.timestampOffset) < gapTicks

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// Determines which packets of a stream to request again, and when (RFC 4585).
 ///
@@ -9,7 +9,7 @@ public import PCastCore
 ///
 /// At most 1000 packets are missing at a time, and none more than 10,000 before the newest. Otherwise a key frame is
 /// cheaper, and ``needsKeyFrame`` is set.
-public struct NACKRequester: Sendable {
+package struct NACKRequester: Sendable {
     private struct Missing {
         /// The unwrapped sequence number.
         let sequence: Int64
@@ -24,55 +24,55 @@ public struct NACKRequester: Sendable {
     }
 
     /// The maximum number of missing packets.
-    public static let maximumMissing = 1000
+    package static let maximumMissing = 1000
     /// The maximum difference to the newest sequence number.
-    public static let maximumAge: Int64 = 10_000
+    package static let maximumAge: Int64 = 10_000
     /// The maximum number of rounds.
-    public static let maximumRounds = 10
+    package static let maximumRounds = 10
     /// The minimum time between requests.
-    public static let minimumInterval = TimeSpan.milliseconds(20)
+    package static let minimumInterval = TimeSpan.milliseconds(20)
 
     /// The round-trip time to the sender; 50 ms unless set.
-    public var roundTrip = TimeSpan.milliseconds(50)
+    package var roundTrip = TimeSpan.milliseconds(50)
 
     /// Whether too many packets are missing, so that a key frame is needed; it is reset by ``keyFrameReceived(upTo:)``.
-    public private(set) var needsKeyFrame = false
+    package private(set) var needsKeyFrame = false
 
     /// The total number of requested packets, counted once per request.
-    public private(set) var requested: Int64 = 0
+    package private(set) var requested: Int64 = 0
     /// The total number of missing packets that arrived.
-    public private(set) var recovered: Int64 = 0
+    package private(set) var recovered: Int64 = 0
     /// The total number of missing packets that did not arrive or became useless.
-    public private(set) var abandoned: Int64 = 0
+    package private(set) var abandoned: Int64 = 0
 
     /// The missing packets in ascending order; memory for the maximum is reserved.
     private var missing: [Missing] = []
     /// The newest sequence number; nil before the first packet.
     private var newest: Int64?
     /// The time by which packets have recently been late because of reordering.
-    public private(set) var reorderWindow = TimeSpan.zero
+    package private(set) var reorderWindow = TimeSpan.zero
     /// The maximum of that time.
     private static let maximumReorderWindow = TimeSpan.milliseconds(30)
     /// The sequence number of the last key frame; nil before the first.
     private var lastKeyFrame: Int64?
 
     /// The time at which ``poll(into:at:)`` is due; nil if nothing is missing.
-    public private(set) var deadline: Instant?
+    package private(set) var deadline: Instant?
 
     /// Creates a requester without packets.
-    public init() { missing.reserveCapacity(Self.maximumMissing) }
+    package init() { missing.reserveCapacity(Self.maximumMissing) }
 
     /// The number of missing packets.
-    public var missingCount: Int { missing.count }
+    package var missingCount: Int { missing.count }
 
     /// Returns whether a packet is missing.
-    public func isMissing(_ sequence: Int64) -> Bool {
+    package func isMissing(_ sequence: Int64) -> Bool {
         let index = firstIndex(notBefore: sequence)
         return index < missing.count && missing[index].sequence == sequence
     }
 
     /// Records a packet that arrived, originally or as a retransmission.
-    public mutating func received(_ sequence: Int64, isRetransmission: Bool = false, at now: Instant) {
+    package mutating func received(_ sequence: Int64, isRetransmission: Bool = false, at now: Instant) {
         guard let newest else {
             if !isRetransmission { self.newest = sequence }
             return
@@ -88,7 +88,7 @@ public struct NACKRequester: Sendable {
 
     /// Records a packet after a gap that is too long to be repaired: nothing before it is requested, but a key frame is
     /// needed.
-    public mutating func skip(to sequence: Int64) {
+    package mutating func skip(to sequence: Int64) {
         guard let newest, sequence > newest else { return }
         abandon(before: sequence)
         abandoned += sequence - newest - 1
@@ -98,17 +98,17 @@ public struct NACKRequester: Sendable {
 
     /// Returns the time between rounds: the round-trip time plus an eighth and 5 ms. If an answer arrived just after
     /// another request, the packet would be sent twice.
-    public static func interval(roundTrip: TimeSpan) -> TimeSpan {
+    package static func interval(roundTrip: TimeSpan) -> TimeSpan {
         max(roundTrip + roundTrip / 8 + .milliseconds(5), minimumInterval)
     }
 
     /// Returns the time between the two requests of a round: three eighths of the round-trip time. At 2 Mbit/s and a
     /// round-trip time of 100 ms this is about six packets, after which a burst of four losses has ended in four of
     /// five cases.
-    public static func spacing(roundTrip: TimeSpan) -> TimeSpan { max(roundTrip * 3 / 8, minimumInterval) }
+    package static func spacing(roundTrip: TimeSpan) -> TimeSpan { max(roundTrip * 3 / 8, minimumInterval) }
 
     /// Appends the sequence numbers to request now to a list in ascending order; there are at most ``maximumMissing``.
-    public mutating func poll(into list: inout [UInt16], at now: Instant) {
+    package mutating func poll(into list: inout [UInt16], at now: Instant) {
         guard let deadline, now >= deadline else { return }
         var earliest: Instant?
         var kept = 0
@@ -145,14 +145,14 @@ public struct NACKRequester: Sendable {
     }
 
     /// Records the beginning of a key frame: missing packets before it are not needed any more.
-    public mutating func keyFrameReceived(upTo sequence: Int64) {
+    package mutating func keyFrameReceived(upTo sequence: Int64) {
         lastKeyFrame = max(lastKeyFrame ?? sequence, sequence)
         needsKeyFrame = false
         abandon(before: sequence)
     }
 
     /// Stops requesting packets before a sequence number, because they are too late.
-    public mutating func abandon(before sequence: Int64) {
+    package mutating func abandon(before sequence: Int64) {
         let count = firstIndex(notBefore: sequence)
         guard count > 0 else { return }
         missing.removeFirst(count)
@@ -161,7 +161,7 @@ public struct NACKRequester: Sendable {
     }
 
     /// Resets the state, because the source has restarted: nothing is missing, and the next packet is the first.
-    public mutating func restart() {
+    package mutating func restart() {
         abandoned += Int64(missing.count)
         missing.removeAll(keepingCapacity: true)
         deadline = nil

@@ -1,7 +1,7 @@
 /// The payload of a retransmission stream (RTX), which begins with the original sequence number (RFC 4588, section 4).
-public enum RTXEncapsulation {
+package enum RTXEncapsulation {
     /// The content of a packet of the stream.
-    public enum Content: Hashable, Sendable {
+    package enum Content: Hashable, Sendable {
         /// A packet of the original stream; `payload` is the range of the original payload.
         case packet(originalSequenceNumber: UInt16, payload: Range<Int>)
         /// Padding of a bandwidth probe.
@@ -9,10 +9,10 @@ public enum RTXEncapsulation {
     }
 
     /// The number of bytes before the original payload.
-    public static let headerSize = 2
+    package static let headerSize = 2
 
     /// Returns the content of a packet with a range of the payload. A payload of less than two bytes is a probe.
-    public static func decapsulate(_ packet: Span<UInt8>, payload range: Range<Int>) -> Content {
+    package static func decapsulate(_ packet: Span<UInt8>, payload range: Range<Int>) -> Content {
         guard range.count >= headerSize, range.upperBound <= packet.count else { return .probe }
         return .packet(
             originalSequenceNumber: packet.bigEndian16(at: range.lowerBound),

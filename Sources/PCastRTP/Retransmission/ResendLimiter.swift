@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// Limits the retransmissions to a viewer: no packet is sent twice within a round-trip time. A packet that is requested
 /// again after a round-trip time, because its retransmission was lost too, may be sent twice at a distance of a quarter
@@ -6,7 +6,7 @@ public import PCastCore
 ///
 /// For each value of the low eight bits of the sequence number, the packet that was sent last is stored. A packet that
 /// is not stored may be sent. Memory is only allocated at the first retransmission, because most viewers need none.
-public struct ResendLimiter: Sendable {
+package struct ResendLimiter: Sendable {
     private struct Sending {
         /// The low 32 bits of the unwrapped sequence number.
         var sequence: UInt32
@@ -43,7 +43,7 @@ public struct ResendLimiter: Sendable {
     }
 
     /// The minimum time between retransmissions of a packet.
-    public static let minimumInterval = TimeSpan.milliseconds(20)
+    package static let minimumInterval = TimeSpan.milliseconds(20)
 
     /// The number of stored packets.
     private static let capacity = 256
@@ -52,10 +52,10 @@ public struct ResendLimiter: Sendable {
     private var sendings: [Sending] = []
 
     /// Creates a limiter without retransmissions.
-    public init() {}
+    package init() {}
 
     /// Records a retransmission, which ``mayResend(_:roundTrip:at:)`` allows.
-    public mutating func sent(_ sequence: Int64, roundTrip: TimeSpan, at now: Instant) {
+    package mutating func sent(_ sequence: Int64, roundTrip: TimeSpan, at now: Instant) {
         if sendings.isEmpty {
             // Empty entries have numbers that do not belong to their index.
             sendings = (0..<Self.capacity).map { Sending(~Int64($0), time: 0, order: .first) }
@@ -72,7 +72,7 @@ public struct ResendLimiter: Sendable {
 
     /// Returns whether a packet may be retransmitted now. This is the case if it was not retransmitted within about the
     /// round-trip time and 20 ms. If it was lost repeatedly, a quarter of the round-trip time is sufficient.
-    public func mayResend(_ sequence: Int64, roundTrip: TimeSpan, at now: Instant) -> Bool {
+    package func mayResend(_ sequence: Int64, roundTrip: TimeSpan, at now: Instant) -> Bool {
         guard !sendings.isEmpty else { return true }
         let sending = sendings[Self.index(sequence)]
         guard sending.sequence == UInt32(truncatingIfNeeded: sequence) else { return true }

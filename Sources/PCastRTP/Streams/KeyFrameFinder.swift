@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// Finds the key frames in the packet log of a track, and keeps the parameter sets that they need.
 ///
@@ -7,13 +7,13 @@ public import PCastCore
 /// a key frame. The parameter sets that a key frame lacks are appended to the log for viewers that begin with it.
 ///
 /// Only packets with IDR slices or parameter sets are parsed; of others two bytes are read.
-public struct KeyFrameFinder: Sendable {
+package struct KeyFrameFinder: Sendable {
     /// A key frame in the log.
-    public struct KeyFrame: Hashable, Sendable {
+    package struct KeyFrame: Hashable, Sendable {
         /// The position of its first packet in the log.
-        public let position: Int64
+        package let position: Int64
         /// The size of the video; nil if the key frame does not contain it.
-        public let dimensions: Dimensions?
+        package let dimensions: Dimensions?
     }
 
     /// The newest frame with an IDR slice.
@@ -45,7 +45,7 @@ public struct KeyFrameFinder: Sendable {
     private static let longestFragmentation: Int64 = 16
 
     /// The parameter sets of the stream.
-    public private(set) var parameterSets = H264ParameterSets()
+    package private(set) var parameterSets = H264ParameterSets()
     /// Whether parameter sets may be aggregated in a packet.
     private let aggregates: Bool
     /// The newest frame with an IDR slice; nil if there is none.
@@ -58,20 +58,20 @@ public struct KeyFrameFinder: Sendable {
     /// - Parameters:
     ///   - parameterSets: The NAL units of the parameter sets in the session description (`sprop-parameter-sets`).
     ///   - aggregates: Whether parameter sets may be aggregated in a packet (`packetization-mode=1`).
-    public init(parameterSets: [[UInt8]] = [], aggregates: Bool = true) {
+    package init(parameterSets: [[UInt8]] = [], aggregates: Bool = true) {
         self.aggregates = aggregates
         for set in parameterSets { self.parameterSets.remember(set.span, order: .min) }
     }
 
     /// Replaces the parameter sets by those that another shard knows.
-    public mutating func begin(with parameterSets: H264ParameterSets) { self.parameterSets = parameterSets }
+    package mutating func begin(with parameterSets: H264ParameterSets) { self.parameterSets = parameterSets }
 
     /// Discards the current frame, because the source has restarted or is paused. The parameter sets stay valid.
-    public mutating func discardKeyFrame() { candidate = nil }
+    package mutating func discardKeyFrame() { candidate = nil }
 
     /// Evaluates the newest packet of the log. Returns the key frame that it completes; nil if there is none.
     @inline(__always)
-    public mutating func appended(_ codec: Codec, to log: inout PacketLog) -> KeyFrame? {
+    package mutating func appended(_ codec: Codec, to log: inout PacketLog) -> KeyFrame? {
         let payload = log.payload(at: log.end - 1)
         switch codec {
         case .opus: return nil

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// The beginning of a stream at a position of a log, and the mapping of its sequence numbers and timestamps from there
 /// on.
@@ -8,7 +8,7 @@ extension OutboundStream {
     ///
     /// The timestamps continue if the source's clock does. If it jumped, they advance by the time between the arrivals
     /// of the last packet and this one, so that no two frames have the same timestamp.
-    public mutating func begin(at position: Int64, in log: borrowing PacketLog) {
+    package mutating func begin(at position: Int64, in log: borrowing PacketLog) {
         let entry = log[position]
         self.position = Self.firstReordered(position, in: log)
         evenEnd = 0
@@ -54,7 +54,7 @@ extension OutboundStream {
     ///     reports of both; nil if unknown, so that the arrival times are used.
     ///   - repairsFormer: Whether packets of the previous layer are retransmitted; false if that layer exceeded the
     ///     available bandwidth, because retransmissions would congest the link further.
-    public mutating func change(
+    package mutating func change(
         to log: borrowing PacketLog, at position: Int64, from former: borrowing PacketLog, codec: Codec,
         alignment: UInt32?, repairsFormer: Bool = true
     ) {

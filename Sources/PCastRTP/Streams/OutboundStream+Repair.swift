@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// Retransmissions, redundant audio and bandwidth probes.
 extension OutboundStream {
@@ -63,7 +63,7 @@ extension OutboundStream {
     ///   - log: The log of the track.
     ///   - roundTrip: The round-trip time to the peer, within which no packet is retransmitted twice.
     ///   - now: The current time.
-    public mutating func resend(
+    package mutating func resend(
         arrivedIn span: Range<Instant>, of log: borrowing PacketLog, roundTrip: TimeSpan, at now: Instant
     ) {
         guard parameters.retransmission != nil, let position, position >= log.start else { return }
@@ -112,7 +112,7 @@ extension OutboundStream {
 
     /// Whether bandwidth probes can be sent: padding is only sent in a retransmission stream, which no decoder
     /// receives.
-    public var canProbe: Bool { parameters.retransmission != nil }
+    package var canProbe: Bool { parameters.retransmission != nil }
 
     /// The size in bytes up to which a probe is padding, whose size is arbitrary; a larger one repeats a recent packet,
     /// which may be useful.
@@ -129,7 +129,7 @@ extension OutboundStream {
     ///   - transportSequenceNumber: The next transport-wide sequence number, which is advanced if the peer supports it.
     ///   - room: The buffer of the packet.
     /// - Returns: The probe.
-    public mutating func nextProbe(
+    package mutating func nextProbe(
         of size: Int, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
     ) -> Probe? {

@@ -1,51 +1,51 @@
-public import PCastCore
+package import PCastCore
 
 /// A track that is sent to a peer: its position in the ``PacketLog`` of the track, and the mapping to the sequence
 /// numbers of the peer.
 ///
 /// It stores no packets, and needs a few hundred bytes per viewer. Its headers are written directly into the datagram,
 /// and the payloads are encrypted from the log.
-public struct OutboundStream: Sendable {
+package struct OutboundStream: Sendable {
     /// The negotiated parameters.
-    public struct Parameters: Sendable {
+    package struct Parameters: Sendable {
         /// The SSRC of the stream.
-        public var ssrc: UInt32
+        package var ssrc: UInt32
         /// The payload type.
-        public var payloadType: UInt8
+        package var payloadType: UInt8
         /// The retransmission stream (RFC 4588); nil if the peer does not support it, so that nothing is retransmitted.
-        public var retransmission: Retransmission?
+        package var retransmission: Retransmission?
         /// The payload type of redundant audio (RFC 2198); nil if the peer does not support it.
-        public var redundantPayloadType: UInt8?
+        package var redundantPayloadType: UInt8?
         /// The MID of the media section; nil if none is sent.
-        public var mid: RTPStreamIdentifier?
+        package var mid: RTPStreamIdentifier?
         /// The RID of the layer (RFC 8852); nil if none is sent.
-        public var rid: RTPStreamIdentifier?
+        package var rid: RTPStreamIdentifier?
         /// The header extension ids.
-        public var extensions: RTPHeaderExtensionMap
+        package var extensions: RTPHeaderExtensionMap
         /// The clock rate of the codec.
-        public var clockRate: ClockRate
+        package var clockRate: ClockRate
         /// The initial value of ``OutboundStream/playoutDelay``.
-        public var playoutDelay: PlayoutDelay?
+        package var playoutDelay: PlayoutDelay?
         /// Whether the packets of a frame are padded to the same size.
-        public var evensSizes: Bool
+        package var evensSizes: Bool
         /// Whether the marker bit ends a frame, as for video. For audio each packet is a frame.
-        public var marksFrameEnds: Bool
+        package var marksFrameEnds: Bool
 
         /// The parameters of a retransmission stream.
-        public struct Retransmission: Sendable {
+        package struct Retransmission: Sendable {
             /// The SSRC of the retransmission stream.
-            public var ssrc: UInt32
+            package var ssrc: UInt32
             /// The payload type of retransmissions.
-            public var payloadType: UInt8
+            package var payloadType: UInt8
             /// Creates the parameters of a retransmission stream.
-            public init(ssrc: UInt32, payloadType: UInt8) {
+            package init(ssrc: UInt32, payloadType: UInt8) {
                 self.ssrc = ssrc
                 self.payloadType = payloadType
             }
         }
 
         /// Creates parameters.
-        public init(
+        package init(
             ssrc: UInt32, payloadType: UInt8, retransmission: Retransmission?, mid: RTPStreamIdentifier?,
             rid: RTPStreamIdentifier? = nil, extensions: RTPHeaderExtensionMap, clockRate: ClockRate,
             playoutDelay: PlayoutDelay? = nil, redundantPayloadType: UInt8? = nil, evensSizes: Bool = false,
@@ -66,42 +66,42 @@ public struct OutboundStream: Sendable {
     }
 
     /// A packet to be encrypted and sent.
-    public struct Packet {
+    package struct Packet {
         /// The size of the header in bytes, which was written into the buffer.
-        public let headerSize: Int
+        package let headerSize: Int
         /// The position of the payload in the log.
-        public let position: Int64
+        package let position: Int64
         /// The number of bytes between header and payload, which were written into the buffer. They are the original
         /// sequence number of a retransmission (RFC 4588, section 4), or the repeated packets of redundant audio (RFC
         /// 2198).
-        public let prefixSize: Int
+        package let prefixSize: Int
         /// Whether the packet is a retransmission.
-        public let isRetransmission: Bool
+        package let isRetransmission: Bool
         /// The padding after the payload in bytes, with which the packets of a frame have the same size.
-        public var paddingSize = 0
+        package var paddingSize = 0
         /// The offset of the picture IDs of a VP8 payload.
-        public let pictureOffset: VP8PictureOffset
+        package let pictureOffset: VP8PictureOffset
 
         /// Whether the payload is sent unchanged from the log.
-        public var isAsLogged: Bool { prefixSize == 0 && paddingSize == 0 && pictureOffset.isZero }
+        package var isAsLogged: Bool { prefixSize == 0 && paddingSize == 0 && pictureOffset.isZero }
     }
 
     /// A bandwidth probe, which was written into the buffer except for a repeated payload.
-    public struct Probe {
+    package struct Probe {
         /// The size of the header in bytes.
-        public let headerSize: Int
+        package let headerSize: Int
         /// The position of the repeated payload in the log, which follows the original sequence number; nil if the
         /// probe is padding.
-        public let position: Int64?
+        package let position: Int64?
         /// The padding after the header in bytes, which was written into the buffer.
-        public let paddingSize: Int
+        package let paddingSize: Int
     }
 
     /// The negotiated parameters.
-    public let parameters: Parameters
+    package let parameters: Parameters
 
     /// The limits for the playout delay that each packet contains; nil for none.
-    public var playoutDelay: PlayoutDelay?
+    package var playoutDelay: PlayoutDelay?
 
     /// The header of the last packet; empty before the first.
     var template = HeaderTemplate()
@@ -111,10 +111,10 @@ public struct OutboundStream: Sendable {
     var evenEnd: Int64 = 0
 
     /// The maximum number of packets that each packet repeats, if the peer supports redundant audio.
-    public var redundancy = 0
+    package var redundancy = 0
 
     /// The position of the next packet in the log; nil while the stream waits for a key frame.
-    public internal(set) var position: Int64?
+    package internal(set) var position: Int64?
 
     /// The mapping of the source's numbers to the peer's.
     var mapping = Mapping()
@@ -136,19 +136,19 @@ public struct OutboundStream: Sendable {
     static let resendLimit = 64
 
     /// The total number of bandwidth probes.
-    public internal(set) var probesSent = 0
+    package internal(set) var probesSent = 0
 
     /// The total number of packets without retransmissions and probes, modulo 2^32.
-    public internal(set) var packetsSent: UInt32 = 0
+    package internal(set) var packetsSent: UInt32 = 0
     /// The total number of payload bytes of these packets, modulo 2^32.
-    public internal(set) var octetsSent: UInt32 = 0
+    package internal(set) var octetsSent: UInt32 = 0
     /// The total number of retransmissions.
-    public internal(set) var packetsRetransmitted: Int = 0
+    package internal(set) var packetsRetransmitted: Int = 0
     /// The sequence number of the last packet, with the number of wraparounds in the upper half; before the first
     /// packet, its number minus 1.
-    public var lastSequenceNumber: UInt32 { UInt32(truncatingIfNeeded: nextSequence - 1) }
+    package var lastSequenceNumber: UInt32 { UInt32(truncatingIfNeeded: nextSequence - 1) }
     /// The total number of requested packets that were not in the log.
-    public internal(set) var retransmissionsMissed = 0
+    package internal(set) var retransmissionsMissed = 0
 
     /// Creates a stream that waits for its beginning.
     ///
@@ -157,7 +157,7 @@ public struct OutboundStream: Sendable {
     ///   - firstSequenceNumber: The first sequence number, less than 2^15, so that the loss of the first packets cannot
     ///     hide a rollover of SRTP (RFC 3711, section 3.3.1).
     ///   - retransmissionSequenceNumber: The first sequence number of the retransmission stream, less than 2^15.
-    public init(_ parameters: Parameters, firstSequenceNumber: UInt16, retransmissionSequenceNumber: UInt16) {
+    package init(_ parameters: Parameters, firstSequenceNumber: UInt16, retransmissionSequenceNumber: UInt16) {
         precondition(firstSequenceNumber < 1 << 15 && retransmissionSequenceNumber < 1 << 15)
         self.parameters = parameters
         playoutDelay = parameters.playoutDelay
@@ -209,10 +209,10 @@ public struct OutboundStream: Sendable {
     }
 
     /// Whether the last packet ended a frame.
-    public var isBetweenFrames: Bool { last?.endsFrame ?? true }
+    package var isBetweenFrames: Bool { last?.endsFrame ?? true }
 
     /// Begins with the next packet that is appended.
-    public mutating func beginAtEnd(of log: borrowing PacketLog) {
+    package mutating func beginAtEnd(of log: borrowing PacketLog) {
         position = log.end
         awaitsFirst = true
         needsRestart = true
@@ -220,7 +220,7 @@ public struct OutboundStream: Sendable {
     }
 
     /// Skips everything in the log, including retransmissions, and continues with the next packet that is appended.
-    public mutating func dropFrame(of log: borrowing PacketLog) {
+    package mutating func dropFrame(of log: borrowing PacketLog) {
         beginAtEnd(of: log)
         resends.removeAll(keepingCapacity: true)
         formerResends.removeAll(keepingCapacity: true)
@@ -248,37 +248,37 @@ public struct OutboundStream: Sendable {
     }
 
     /// The arrival time of the newest packet that was sent; nil before the first.
-    public var lastArrival: Instant? { last?.arrival }
+    package var lastArrival: Instant? { last?.arrival }
 
     /// Stops until the next beginning, for example because the peer is too slow.
-    public mutating func pause() {
+    package mutating func pause() {
         position = nil
         pendingSets = 0..<0
     }
 
     /// Whether the stream waits for its beginning.
-    public var isPaused: Bool { position == nil }
+    package var isPaused: Bool { position == nil }
 
     /// Returns whether the log no longer contains the next packet of the stream.
-    public func isBehindLog(_ log: borrowing PacketLog) -> Bool { position.map { $0 < log.start } ?? false }
+    package func isBehindLog(_ log: borrowing PacketLog) -> Bool { position.map { $0 < log.start } ?? false }
 
     // MARK: Sending
 
     /// Returns whether there is a packet to send.
-    public func hasPackets(in log: borrowing PacketLog) -> Bool {
+    package func hasPackets(in log: borrowing PacketLog) -> Bool {
         guard let position else { return false }
         return position < log.end || hasResends
     }
 
     /// The packets that are waiting to be sent.
-    public struct Waiting: Sendable {
+    package struct Waiting: Sendable {
         /// The number of packets, with retransmissions.
-        public var count: Int
+        package var count: Int
         /// The arrival time of the first new packet; nil if there is none.
-        public var since: Instant?
+        package var since: Instant?
         /// The approximate size of the new packets with headers in bytes; nil if there are retransmissions, which are
         /// sent first.
-        public var bytes: Int?
+        package var bytes: Int?
     }
 
     /// The approximate size of everything but the payload of a packet in bytes: IPv4, UDP, header, extensions and SRTP
@@ -288,7 +288,7 @@ public struct OutboundStream: Sendable {
     /// Returns the packets that are waiting; nil if there are none. It is `mutating` only to avoid a copy for each
     /// packet.
     @inline(__always)
-    public mutating func waiting(in log: borrowing PacketLog) -> Waiting? {
+    package mutating func waiting(in log: borrowing PacketLog) -> Waiting? {
         guard let position, position >= log.start else { return nil }
         let count = Int(log.end - position)
         guard count > 0 else { return resends.isEmpty ? nil : Waiting(count: resends.count) }
@@ -299,10 +299,10 @@ public struct OutboundStream: Sendable {
     }
 
     /// Whether retransmissions from the current log are waiting.
-    public var hasResends: Bool { !resends.isEmpty }
+    package var hasResends: Bool { !resends.isEmpty }
 
     /// Whether retransmissions are waiting, from the current or the previous log.
-    public var waitsToResend: Bool { mutating get { !resends.isEmpty || !formerResends.isEmpty } }
+    package var waitsToResend: Bool { mutating get { !resends.isEmpty || !formerResends.isEmpty } }
 
     /// Writes the header of the next packet into a buffer; retransmissions are first.
     ///
@@ -313,7 +313,7 @@ public struct OutboundStream: Sendable {
     ///   - transportSequenceNumber: The next transport-wide sequence number, which is advanced if the peer supports it.
     ///   - room: The buffer of the packet.
     /// - Returns: The packet, which refers to its payload; nil if there is none.
-    public mutating func next(
+    package mutating func next(
         in log: borrowing PacketLog, at now: Instant, sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
     ) -> Packet? {
@@ -334,7 +334,7 @@ public struct OutboundStream: Sendable {
 
     /// Writes the header of the next packet that has not been sent, and returns it; nil if there is none.
     @inline(__always)
-    public mutating func nextNew(
+    package mutating func nextNew(
         in log: borrowing PacketLog, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
         into buffer: UnsafeMutableRawBufferPointer
     ) -> Packet? {
@@ -380,13 +380,13 @@ public struct OutboundStream: Sendable {
     }
 
     /// Whether retransmissions from the previous log are waiting.
-    public var hasFormerResends: Bool { !formerResends.isEmpty }
+    package var hasFormerResends: Bool { !formerResends.isEmpty }
 
     /// The number of retransmissions from the previous log that are waiting.
-    public var formerResendCount: Int { formerResends.count }
+    package var formerResendCount: Int { formerResends.count }
 
     /// Writes the header of the next retransmission from the previous log, and returns it; nil if there is none.
-    public mutating func nextOfFormer(
+    package mutating func nextOfFormer(
         in log: borrowing PacketLog, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
         into buffer: UnsafeMutableRawBufferPointer
     ) -> Packet? {
@@ -448,7 +448,7 @@ public struct OutboundStream: Sendable {
     ///   - roundTrip: The round-trip time to the peer, within which a packet is retransmitted once, or twice if a
     ///     retransmission was lost.
     ///   - now: The current time.
-    public mutating func requestRetransmission(
+    package mutating func requestRetransmission(
         of sequenceNumber: UInt16, in log: borrowing PacketLog, roundTrip: TimeSpan, at now: Instant
     ) {
         guard parameters.retransmission != nil, mapping.newestSequence != nil || former != nil,
@@ -477,5 +477,5 @@ public struct OutboundStream: Sendable {
     }
 
     /// Returns the peer's timestamp for a timestamp of the source.
-    public func timestamp(of source: UInt32) -> UInt32 { source &+ mapping.timestampOffset }
+    package func timestamp(of source: UInt32) -> UInt32 { source &+ mapping.timestampOffset }
 }

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// The packets of a track in the order of their arrival in a fixed amount of memory. They are forwarded, retransmitted,
 /// and sent to new viewers from here.
@@ -10,34 +10,34 @@ public import PCastCore
 ///
 /// Parameter sets that a key frame lacks have entries without a sequence number. They are only sent to viewers that
 /// begin with this key frame (``parameterSets(ofKeyFrameAt:)``).
-public struct PacketLog: ~Copyable {
+package struct PacketLog: ~Copyable {
     /// A packet without its payload.
-    public struct Entry: Sendable {
+    package struct Entry: Sendable {
         /// The source's sequence number, unwrapped.
-        public var sequence: Int64
+        package var sequence: Int64
         /// The source's timestamp.
-        public var timestamp: UInt32
+        package var timestamp: UInt32
         /// The marker bit.
-        public var marker: Bool
+        package var marker: Bool
         /// Whether a decoder can begin here with a key frame and its parameter sets.
-        public var startsKeyFrame: Bool
+        package var startsKeyFrame: Bool
         /// The time at which the packet arrived or was created.
-        public var arrival: Instant
+        package var arrival: Instant
         /// The size of the payload in bytes.
-        public var length: Int
+        package var length: Int
         /// Whether ``forwarded`` contains an element.
         let isForwarding: Bool
         /// The size of the payloads of all preceding packets in bytes.
         fileprivate(set) var payloadBefore: Int64 = 0
         /// The header extension elements that are forwarded unchanged.
-        public let forwarded: RTPExtensionValues
+        package let forwarded: RTPExtensionValues
 
         /// The sequence number of an entry that is not a packet of the source. It is lower than any other, so that
         /// outgoing streams skip it, but has no risk of overflow.
         static let unnumbered: Int64 = -(1 << 48)
 
         /// Creates an entry.
-        public init(
+        package init(
             sequence: Int64, timestamp: UInt32, marker: Bool, startsKeyFrame: Bool, arrival: Instant,
             length: Int = 0, forwarded: RTPExtensionValues = RTPExtensionValues()
         ) {
@@ -53,10 +53,10 @@ public struct PacketLog: ~Copyable {
     }
 
     /// The maximum size of a payload in bytes; larger ones do not fit in a datagram and are rejected.
-    public static let maximumPayloadSize = 1472
+    package static let maximumPayloadSize = 1472
 
     /// The number of packets in the log, a power of two.
-    public private(set) var capacity: Int
+    package private(set) var capacity: Int
     /// The bits of the index of a position.
     private var mask: Int64
     /// The entries by the low bits of their positions.
@@ -67,12 +67,12 @@ public struct PacketLog: ~Copyable {
     private var positions: UnsafeMutablePointer<Int64>
 
     /// The position after the newest packet. Positions begin at 0 and never wrap around.
-    public private(set) var end: Int64 = 0
+    package private(set) var end: Int64 = 0
     /// The total size of all payloads that were appended in bytes.
     private var payloadTotal: Int64 = 0
 
     /// The position of the newest key frame; nil if it is no longer in the log.
-    public var newestKeyFrame: Int64? { keyFrame >= start ? keyFrame : nil }
+    package var newestKeyFrame: Int64? { keyFrame >= start ? keyFrame : nil }
     /// The position of the newest key frame, which may no longer be in the log; -1 for none.
     private var keyFrame: Int64 = -1
     /// The timestamp of the newest key frame.
@@ -81,12 +81,12 @@ public struct PacketLog: ~Copyable {
     private var keyFrameSets: Range<Int64> = 0..<0
 
     /// The highest sequence number that was appended; nil before the first.
-    public private(set) var newestSequence: Int64?
+    package private(set) var newestSequence: Int64?
 
     /// Creates an empty log.
     ///
     /// - Parameter capacity: The number of packets, a power of two.
-    public init(capacity: Int) {
+    package init(capacity: Int) {
         precondition(capacity > 0 && capacity & (capacity - 1) == 0, "the capacity must be a power of two")
         self.capacity = capacity
         mask = Int64(capacity - 1)
@@ -103,7 +103,7 @@ public struct PacketLog: ~Copyable {
     }
 
     /// Whether the newest key frame, or a parameter set that it needs, is overwritten by one of the next few packets.
-    public var losesKeyFrameNext: Bool {
+    package var losesKeyFrameNext: Bool {
         guard keyFrame >= start else { return false }
         let first = keyFrameSets.isEmpty ? keyFrame : min(keyFrame, keyFrameSets.lowerBound)
         return first - start < Self.fewPackets && end - first >= Int64(capacity) - Self.fewPackets
@@ -113,7 +113,7 @@ public struct PacketLog: ~Copyable {
     private static let fewPackets: Int64 = 16
 
     /// Doubles the capacity. All packets and their positions remain.
-    public mutating func grow() {
+    package mutating func grow() {
         let (oldMask, oldEntries, oldPayloads) = (mask, entries, payloads)
         // Older positions have no entries, because an earlier growth may not be filled yet.
         oldest = start
@@ -139,7 +139,7 @@ public struct PacketLog: ~Copyable {
     private var oldest: Int64 = 0
 
     /// The position of the oldest packet.
-    public var start: Int64 { max(oldest, end - Int64(capacity)) }
+    package var start: Int64 { max(oldest, end - Int64(capacity)) }
 
     /// Returns the memory of the payload at a position.
     private func slot(_ position: Int64) -> UnsafeMutableRawBufferPointer {
@@ -148,7 +148,7 @@ public struct PacketLog: ~Copyable {
     }
 
     /// Discards the newest key frame, because the source has restarted.
-    public mutating func discardKeyFrame() { keyFrame = -1 }
+    package mutating func discardKeyFrame() { keyFrame = -1 }
 
     /// Marks the beginning of the newest key frame.
     ///
@@ -172,7 +172,7 @@ public struct PacketLog: ~Copyable {
 
     /// Appends an entry that is not a packet of the source; streams only send it by its position. Returns the position;
     /// nil if the payload is too large.
-    public mutating func appendUnnumbered(
+    package mutating func appendUnnumbered(
         timestamp: UInt32, arrival: Instant, payload: UnsafeRawBufferPointer
     ) -> Int64? {
         append(
@@ -183,17 +183,17 @@ public struct PacketLog: ~Copyable {
 
     /// Returns whether a packet can be appended: its sequence number is not in the log, and not so old that it could
     /// have been overwritten. SRTP forbids sending a number twice (RFC 3711, section 9.1).
-    public func accepts(sequence: Int64) -> Bool {
+    package func accepts(sequence: Int64) -> Bool {
         if let newestSequence, sequence <= newestSequence - Int64(capacity / 2) { return false }
         return position(ofSequence: sequence) == nil
     }
 
     /// Returns the memory for the payload of the next packet, which is valid until that is appended.
-    public func bufferForNext() -> UnsafeMutableRawBufferPointer { slot(end) }
+    package func bufferForNext() -> UnsafeMutableRawBufferPointer { slot(end) }
 
     /// Appends a packet whose payload was written into ``bufferForNext()``, and returns its position.
     @discardableResult
-    public mutating func append(_ entry: Entry) -> Int64 {
+    package mutating func append(_ entry: Entry) -> Int64 {
         precondition(entry.length <= Self.maximumPayloadSize)
         let position = end
         let slotEntry = entries + Int(position & mask)
@@ -214,7 +214,7 @@ public struct PacketLog: ~Copyable {
 
     /// Appends a packet with a copy of a payload, and returns its position; nil if the payload is too large.
     @discardableResult
-    public mutating func append(_ entry: Entry, payload: UnsafeRawBufferPointer) -> Int64? {
+    package mutating func append(_ entry: Entry, payload: UnsafeRawBufferPointer) -> Int64? {
         guard payload.count <= Self.maximumPayloadSize else { return nil }
         bufferForNext().copyMemory(from: payload)
         var entry = entry
@@ -230,7 +230,7 @@ public struct PacketLog: ~Copyable {
     /// - Parameter position: The position.
     /// - Returns: The pointer.
     @inline(__always)
-    public func address(of position: Int64) -> UnsafePointer<Entry> {
+    package func address(of position: Int64) -> UnsafePointer<Entry> {
         precondition(position >= start && position < end, "there must be a packet at the position")
         return UnsafePointer(entries + Int(position & mask))
     }
@@ -238,13 +238,13 @@ public struct PacketLog: ~Copyable {
     /// The entry at a position.
     ///
     /// - Precondition: The position is in `start..<end`.
-    public subscript(position: Int64) -> Entry {
+    package subscript(position: Int64) -> Entry {
         precondition(position >= start && position < end, "there must be a packet at the position")
         return entries[Int(position & mask)]
     }
 
     /// Returns the payload of the packet at a position, which is valid until the log changes.
-    public func payload(at position: Int64) -> UnsafeRawBufferPointer {
+    package func payload(at position: Int64) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: slot(position)[..<address(of: position).pointee.length])
     }
 
@@ -255,12 +255,12 @@ public struct PacketLog: ~Copyable {
     /// - Parameter position: The position.
     /// - Returns: The size.
     @inline(__always)
-    public func payloadSize(from position: Int64) -> Int {
+    package func payloadSize(from position: Int64) -> Int {
         Int(payloadTotal - address(of: position).pointee.payloadBefore)
     }
 
     /// Returns the position of the packet with an unwrapped sequence number; nil if it is not in the log.
-    public func position(ofSequence sequence: Int64) -> Int64? {
+    package func position(ofSequence sequence: Int64) -> Int64? {
         let position = positions[Int(sequence & mask)]
         guard position >= start, entries[Int(position & mask)].sequence == sequence else { return nil }
         return position

@@ -1,5 +1,5 @@
-public import PCastCore
-public import PCastIO
+package import PCastCore
+package import PCastIO
 import Synchronization
 
 /// An order to an audio output's thread.
@@ -13,7 +13,7 @@ enum AudioOrder: Sendable {
 /// meanwhile.
 ///
 /// If the device fails or is unplugged, the output is silent and tries to reopen the device every second.
-public final class AudioPresenter: AudioOutput {
+package final class AudioPresenter: AudioOutput {
     private struct State {
         var pcm: PlaybackPCM?
         var lead = AudioPlayback.assumedLatency
@@ -35,7 +35,7 @@ public final class AudioPresenter: AudioOutput {
 
     /// Opens an output by its alsa-lib device name, such as `default`. Throws `IOError` if the device cannot be opened
     /// or no thread can be created.
-    public init(name: String) throws(IOError) {
+    package init(name: String) throws(IOError) {
         self.name = name
         do throws(PlaybackFailure) {
             let pcm = try PlaybackPCM(name: name)
@@ -49,28 +49,28 @@ public final class AudioPresenter: AudioOutput {
     }
 
     /// Plays audio at a presentation time. It never blocks. Audio should be delivered `lead` before that time.
-    public func present(_ frame: AudioFrame, at due: Instant) { queue.push(.play(frame, at: due)) }
+    package func present(_ frame: AudioFrame, at due: Instant) { queue.push(.play(frame, at: due)) }
 
     /// Discards audio that was not yet written to the device.
-    public func discardPending() {
+    package func discardPending() {
         queue.removeAll()
         queue.push(.discardPending)
     }
 
     /// The time before its presentation time at which audio must be delivered. It covers the device's buffer.
-    public var lead: TimeSpan { state.withLock { $0.lead } }
+    package var lead: TimeSpan { state.withLock { $0.lead } }
 
     /// The volume as a factor of the amplitude, 0 to 1.
-    public var volume: Double {
+    package var volume: Double {
         get { state.withLock { $0.volume } }
         set { state.withLock { $0.volume = min(max(newValue, 0), 1) } }
     }
 
     /// The statistics of the device.
-    public var statistics: AudioOutputStatistics { state.withLock { $0.statistics } }
+    package var statistics: AudioOutputStatistics { state.withLock { $0.statistics } }
 
     /// Stops at once. It may be called repeatedly.
-    public func stop() {
+    package func stop() {
         let pcm = state.withLock { state in
             state.isStopped = true
             return state.pcm

@@ -1,12 +1,12 @@
 import PCastCodecs
-public import PCastCore
+package import PCastCore
 import PCastIO
 import Synchronization
 
 /// Records a stream without re-encoding to an MP4, Matroska or WebM file. The file extension selects the format.
 ///
 /// The file starts with the first key frame. It has its own thread, so that a slow disk does not block the caller.
-public final class FileRecorder: Sendable {
+package final class FileRecorder: Sendable {
     private struct Entry: Sendable {
         let frame: EncodedFrame
         let arrival: Instant
@@ -31,7 +31,7 @@ public final class FileRecorder: Sendable {
     ///   - name: The file name whose extension (`.mp4`, `.mkv` or `.webm`) selects the format; nil to use the path.
     ///   - tracks: The codecs to record, at most one of each media type.
     /// - Throws: `CodecError` if the file cannot be created, `IOError` if no thread can be created.
-    public init(path: String, named name: String? = nil, tracks: [Codec]) throws {
+    package init(path: String, named name: String? = nil, tracks: [Codec]) throws {
         let writer = try MediaWriter(path: path, named: name, tracks: tracks)
         let hasVideo = tracks.contains { $0.mediaType == .video }
         let worker = try WorkerThread(name: "record") { [self] in write(to: writer, hasVideo: hasVideo) }
@@ -40,21 +40,21 @@ public final class FileRecorder: Sendable {
 
     /// Adds the next frame of a track, in decoding order. It never blocks. The arrival time aligns the tracks while
     /// capture times are unknown.
-    public func push(_ frame: EncodedFrame, arrivedAt arrival: Instant) {
+    package func push(_ frame: EncodedFrame, arrivedAt arrival: Instant) {
         queue.push(Entry(frame: frame, arrival: arrival))
     }
 
     /// The number of frames in the file.
-    public var framesWritten: Int { state.withLock { $0.framesWritten } }
+    package var framesWritten: Int { state.withLock { $0.framesWritten } }
 
     /// The number of frames that were dropped because the disk was too slow.
-    public var framesDropped: Int { queue.droppedCount }
+    package var framesDropped: Int { queue.droppedCount }
 
     /// The reason why recording stopped; nil while it works.
-    public var failure: String? { state.withLock { $0.failure } }
+    package var failure: String? { state.withLock { $0.failure } }
 
     /// Writes the queued frames and completes the file, which cannot be played otherwise.
-    public func finish() {
+    package func finish() {
         queue.close()
         state.withLock { $0.worker }?.join()
     }

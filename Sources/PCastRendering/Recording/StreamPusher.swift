@@ -1,19 +1,19 @@
 import PCastCodecs
-public import PCastCore
+package import PCastCore
 import PCastIO
 import Synchronization
 
 /// Sends a stream to an address in real time: video without re-encoding, audio as AAC.
 ///
 /// It starts with the first key frame. It has its own thread, so that a slow receiver does not block the caller.
-public final class StreamPusher: Sendable {
+package final class StreamPusher: Sendable {
     private struct Entry: Sendable {
         let frame: EncodedFrame
         let arrival: Instant
     }
 
     /// The state of the connection.
-    public enum State: Hashable, Sendable {
+    package enum State: Hashable, Sendable {
         case connecting
         case running
         /// It failed, before or after it was connected.
@@ -38,7 +38,7 @@ public final class StreamPusher: Sendable {
     ///   - tracks: The codecs of the stream. Video must be H.264.
     ///   - changed: A callback for each state, on the sending thread.
     /// - Throws: `CodecError` if the tracks cannot be sent, `IOError` if no thread can be created.
-    public init(
+    package init(
         uri: String, name: String, format: String, tracks: [Codec], changed: @escaping @Sendable (State) -> Void
     ) throws {
         if let other = tracks.first(where: { $0.mediaType == .video && $0 != .h264 }) {
@@ -55,12 +55,12 @@ public final class StreamPusher: Sendable {
     }
 
     /// Adds the next frame of a track, in decoding order. It never blocks.
-    public func push(_ frame: EncodedFrame, arrivedAt arrival: Instant) {
+    package func push(_ frame: EncodedFrame, arrivedAt arrival: Instant) {
         queue.push(Entry(frame: frame, arrival: arrival))
     }
 
     /// Sends the queued frames, closes the connection, and waits for that. It may be called repeatedly.
-    public func finish() {
+    package func finish() {
         queue.close()
         worker.withLock { $0 }?.join()
     }

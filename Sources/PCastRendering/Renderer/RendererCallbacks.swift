@@ -1,24 +1,24 @@
-public import PCastCore
+package import PCastCore
 
 /// The callbacks of a renderer. They run on the renderer's threads and must return quickly.
-public struct RendererCallbacks: Sendable {
+package struct RendererCallbacks: Sendable {
     /// Called once, when the first frame is presented.
-    public var onFirstFrame: (@Sendable () -> Void)?
+    package var onFirstFrame: (@Sendable () -> Void)?
 
     /// Called when the size of the frames is known or changes.
-    public var onDimensions: (@Sendable (Dimensions) -> Void)?
+    package var onDimensions: (@Sendable (Dimensions) -> Void)?
 
     /// Called when a frame is due.
-    public var onFrame: (@Sendable (VideoFrame) -> Void)?
+    package var onFrame: (@Sendable (VideoFrame) -> Void)?
 
     /// Called with audio and its presentation time, ahead of that time. The audio is silent while muted.
-    public var onAudio: (@Sendable (AudioFrame, Instant) -> Void)?
+    package var onAudio: (@Sendable (AudioFrame, Instant) -> Void)?
 
     /// Called when decoding requires a key frame.
-    public var onKeyFrameNeeded: (@Sendable () -> Void)?
+    package var onKeyFrameNeeded: (@Sendable () -> Void)?
 
     /// Creates callbacks; nil for those that are not needed.
-    public init(
+    package init(
         onFirstFrame: (@Sendable () -> Void)? = nil, onDimensions: (@Sendable (Dimensions) -> Void)? = nil,
         onFrame: (@Sendable (VideoFrame) -> Void)? = nil,
         onAudio: (@Sendable (AudioFrame, Instant) -> Void)? = nil, onKeyFrameNeeded: (@Sendable () -> Void)? = nil

@@ -1,19 +1,19 @@
 import PCastCodecs
-public import PCastCore
-public import PCastIO
+package import PCastCore
+package import PCastIO
 
 /// Decodes a stream and presents it: frames at their presentation time, audio in sync with them. Without a surface or
 /// an audio output, everything is still decoded, timed and measured, and the last frame is available.
 ///
 /// It has one thread each for decoding video and audio, one for presenting frames with lip sync, and one for the audio
 /// output. `push` is called by the network thread and never blocks.
-public final class StreamRenderer: Sendable {
+package final class StreamRenderer: Sendable {
     private let shared: SharedRendererState
     private let video: VideoPipeline
     private let audio: AudioPipeline
 
     /// Starts the threads. Throws `IOError` if no thread can be created or the audio output cannot be opened.
-    public init(
+    package init(
         options: StreamRendererOptions = StreamRendererOptions(), callbacks: RendererCallbacks = RendererCallbacks()
     ) throws(IOError) {
         shared = SharedRendererState(options)
@@ -30,7 +30,7 @@ public final class StreamRenderer: Sendable {
 
     /// Adds the next frame of a track, in decoding order and without gaps after a key frame. If a frame cannot be
     /// decoded or queued, it is dropped and a key frame is requested.
-    public func push(_ frame: EncodedFrame) {
+    package func push(_ frame: EncodedFrame) {
         switch frame.codec.mediaType {
         case .video: video.push(frame)
         case .audio: audio.push(frame)
@@ -38,29 +38,29 @@ public final class StreamRenderer: Sendable {
     }
 
     /// Adds the next frame of an unencoded source. The oldest queued frame is dropped if necessary.
-    public func push(_ frame: VideoFrame) { video.push(frame) }
+    package func push(_ frame: VideoFrame) { video.push(frame) }
 
     /// Adds the next audio of an unencoded source.
-    public func push(_ audioFrame: AudioFrame) { audio.push(audioFrame) }
+    package func push(_ audioFrame: AudioFrame) { audio.push(audioFrame) }
 
     /// Reports that audio of this duration is lost before the next packet.
-    public func concealAudio(_ span: TimeSpan) { audio.conceal(span) }
+    package func concealAudio(_ span: TimeSpan) { audio.conceal(span) }
 
     /// Whether the audio is replaced with silence.
-    public var isMuted: Bool {
+    package var isMuted: Bool {
         get { shared.withLock { $0.isMuted } }
         set { shared.withLock { $0.isMuted = newValue } }
     }
 
     /// The volume as a factor of the amplitude, 0 to 1. It has no effect without an audio output.
-    public var volume: Double {
+    package var volume: Double {
         get { audio.volume }
         set { audio.volume = newValue }
     }
 
     /// The surface on which frames are presented; nil for none. A surface that is set later receives the last frame at
     /// once.
-    public var surface: (any RenderSurface)? {
+    package var surface: (any RenderSurface)? {
         get { shared.withLock { $0.surface } }
         set {
             let last = shared.withLock { state in
@@ -73,26 +73,26 @@ public final class StreamRenderer: Sendable {
 
     /// Sets the callback for each decoded frame, which can replace or drop it; nil for none. Decoding waits for it, so
     /// it must return quickly.
-    public func setFrameReadyCallback(_ callback: FrameReadyCallback?) {
+    package func setFrameReadyCallback(_ callback: FrameReadyCallback?) {
         shared.withLock { $0.onFrameReady = callback }
     }
 
     /// The statistics of the audio output; nil without one.
-    public var audioOutputStatistics: AudioOutputStatistics? { audio.audioDevice }
+    package var audioOutputStatistics: AudioOutputStatistics? { audio.audioDevice }
 
     /// The last frame that was presented, also after `stop`; nil before the first.
-    public var lastFrame: VideoFrame? { shared.withLock { $0.lastFrame } }
+    package var lastFrame: VideoFrame? { shared.withLock { $0.lastFrame } }
 
     /// Writes the last presented frame as PNG or JPEG, by the file extension. Returns its size; nil if no frame was
     /// presented. Throws `CodecError` for another extension or if the file cannot be written.
-    public func screenshot(to path: String) throws -> Dimensions? {
+    package func screenshot(to path: String) throws -> Dimensions? {
         guard let frame = lastFrame else { return nil }
         try StillImage.write(frame, to: path)
         return frame.dimensions
     }
 
     /// Returns counters since the start and percentiles of the last second.
-    public func statistics() -> RenderStatistics {
+    package func statistics() -> RenderStatistics {
         let now = MonotonicClock.now()
         return shared.withLock { state in
             var statistics = state.meter.statistics(lastSecondBefore: now)
@@ -102,7 +102,7 @@ public final class StreamRenderer: Sendable {
     }
 
     /// Returns counters and percentiles since the start.
-    public func summary() -> RenderStatistics {
+    package func summary() -> RenderStatistics {
         shared.withLock { state in
             var statistics = state.meter.statistics(lastSecondBefore: nil)
             statistics.playoutDelay = state.synchronizer.playoutDelay
@@ -114,16 +114,16 @@ public final class StreamRenderer: Sendable {
 
     /// The current playout delay: the time for which frames wait beyond the minimum of path and decoder; nil before the
     /// first frame.
-    public var playoutDelay: TimeSpan? { shared.withLock { $0.synchronizer.playoutDelay } }
+    package var playoutDelay: TimeSpan? { shared.withLock { $0.synchronizer.playoutDelay } }
 
     /// The minimum and maximum playout delay that the sender requests.
-    public var playoutBounds: PlayoutBounds {
+    package var playoutBounds: PlayoutBounds {
         get { shared.withLock { $0.synchronizer.bounds } }
         set { shared.withLock { $0.synchronizer.bounds = newValue } }
     }
 
     /// The playout delay that replaces both the measured one and the sender's bounds; nil for none.
-    public var playoutDelayOverride: TimeSpan? {
+    package var playoutDelayOverride: TimeSpan? {
         get { shared.withLock { $0.synchronizer.override } }
         set { shared.withLock { $0.synchronizer.override = newValue } }
     }
@@ -133,7 +133,7 @@ public final class StreamRenderer: Sendable {
     /// - Parameters:
     ///   - target: The time from capture to presentation; nil to leave the group.
     ///   - clockOffset: The local monotonic clock minus the SFU's wall clock; nil while unknown.
-    public func synchronize(at target: TimeSpan?, clockOffset: TimeSpan?) {
+    package func synchronize(at target: TimeSpan?, clockOffset: TimeSpan?) {
         shared.withLock { state in
             guard let target else {
                 state.synchronizer.shared = nil
@@ -145,11 +145,11 @@ public final class StreamRenderer: Sendable {
     }
 
     /// The state in the group of synchronized viewers; nil without a group.
-    public var membership: SharedPlayout.Membership? { shared.withLock { $0.synchronizer.shared?.membership } }
+    package var membership: SharedPlayout.Membership? { shared.withLock { $0.synchronizer.shared?.membership } }
 
     /// Stops the threads and waits for them. Queued frames and audio are discarded. It may be called repeatedly, but
     /// not from a callback.
-    public func stop() {
+    package func stop() {
         video.stop()
         audio.stop()
     }

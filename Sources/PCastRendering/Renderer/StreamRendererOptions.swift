@@ -1,22 +1,22 @@
-public import PCastCore
+package import PCastCore
 
 /// The options of a renderer.
-public struct StreamRendererOptions: Sendable {
+package struct StreamRendererOptions: Sendable {
     /// Whether frames are presented at once or in sync with the audio.
-    public var synchronization: MediaSynchronizer.Mode
+    package var synchronization: MediaSynchronizer.Mode
 
     /// Whether latency and skew are measured from the test pattern. That costs some microseconds per frame.
-    public var measuresTestSignal: Bool
+    package var measuresTestSignal: Bool
 
     /// The audio delay of encoder and decoder together, which is subtracted from the measured skew. For Opus at 48 kHz
     /// it is 6.5 ms (look-ahead; RFC 6716, section 2).
-    public var audioDecoderDelay: TimeSpan
+    package var audioDecoderDelay: TimeSpan
 
     /// The ALSA device for the audio output, such as `default`; nil for none.
-    public var audioDevice: String?
+    package var audioDevice: String?
 
     /// Creates options.
-    public init(
+    package init(
         synchronization: MediaSynchronizer.Mode = .lipSync, measuresTestSignal: Bool = true,
         audioDecoderDelay: TimeSpan = .microseconds(6_500), audioDevice: String? = nil
     ) {

@@ -1,8 +1,8 @@
-public import PCastCore
+package import PCastCore
 
 /// Counts freezes as defined in W3C webrtc-stats (`freezeCount`): an interval between frames of at least three times
 /// the mean, and at least 150 ms above it. The mean covers the last 30 intervals.
-public struct FreezeMeter: Sendable {
+package struct FreezeMeter: Sendable {
     private static let window = 30
 
     private var intervals: [TimeSpan] = []
@@ -11,15 +11,15 @@ public struct FreezeMeter: Sendable {
     private var lastShown: Instant?
 
     /// The number of freezes.
-    public private(set) var freezeCount = 0
+    package private(set) var freezeCount = 0
     /// The total duration of the freezes.
-    public private(set) var freezeDuration = TimeSpan.zero
+    package private(set) var freezeDuration = TimeSpan.zero
 
     /// Creates a meter with zeros.
-    public init() { intervals.reserveCapacity(Self.window) }
+    package init() { intervals.reserveCapacity(Self.window) }
 
     /// Records that a frame was presented.
-    public mutating func shown(at now: Instant) {
+    package mutating func shown(at now: Instant) {
         defer { lastShown = now }
         guard let lastShown else { return }
         let interval = now - lastShown

@@ -1,19 +1,19 @@
-public import PCastCore
+package import PCastCore
 
 /// A histogram of latencies in steps of 0.1 ms, of constant size. Latencies above two seconds count as two seconds.
-public struct LatencyHistogram: Sendable {
+package struct LatencyHistogram: Sendable {
     private static let step = TimeSpan.microseconds(100)
     private static let stepCount = 20_000
 
     private var counts = [UInt32](repeating: 0, count: Self.stepCount)
     /// The number of latencies.
-    public private(set) var count = 0
+    package private(set) var count = 0
 
     /// Creates an empty histogram.
-    public init() {}
+    package init() {}
 
     /// Adds a latency.
-    public mutating func add(_ latency: TimeSpan) {
+    package mutating func add(_ latency: TimeSpan) {
         counts[Self.index(of: latency)] &+= 1
         count += 1
     }
@@ -31,7 +31,7 @@ public struct LatencyHistogram: Sendable {
     }
 
     /// Removes all latencies.
-    public mutating func removeAll() {
+    package mutating func removeAll() {
         guard count > 0 else { return }
         for index in counts.indices { counts[index] = 0 }
         count = 0
@@ -39,7 +39,7 @@ public struct LatencyHistogram: Sendable {
 
     /// Returns the latency that a fraction of all latencies does not exceed, rounded up to 0.1 ms; 0.5 gives the
     /// median. Returns nil for an empty histogram.
-    public func percentile(_ part: Double) -> TimeSpan? {
+    package func percentile(_ part: Double) -> TimeSpan? {
         guard count > 0 else { return nil }
         let rank = min(max(Int((part * Double(count)).rounded(.up)), 1), count)
         var seen = 0

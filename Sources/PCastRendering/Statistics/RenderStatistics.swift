@@ -1,73 +1,73 @@
-public import PCastCore
+package import PCastCore
 
 /// The statistics of a renderer since its start, with the names of a viewer's `stats`.
-public struct RenderStatistics: Sendable {
+package struct RenderStatistics: Sendable {
     /// The number of frames that were decoded.
-    public var framesDecoded = 0
+    package var framesDecoded = 0
 
     /// The number of frames that were presented.
-    public var framesRendered = 0
+    package var framesRendered = 0
 
     /// The number of received frames that were not presented: late, undecodable, or more than the decoder could
     /// process.
-    public var framesDropped = 0
+    package var framesDropped = 0
 
     /// The number of frames from before the viewer joined that were received to reach the live edge, and not presented
     /// because a newer frame had been received.
-    public var startUpFramesSkipped = 0
+    package var startUpFramesSkipped = 0
 
     /// The number of frames that were presented before the live edge was reached; nil while that is unknown.
-    public var startUpFramesRendered: Int?
+    package var startUpFramesRendered: Int?
 
     /// The time from the first frame to the live edge: the first frame whose lag is at most one frame interval more
     /// than the later median. It is nil during the first 1.5 seconds, and if the live edge was not reached within five
     /// seconds.
-    public var timeToLiveEdge: TimeSpan?
+    package var timeToLiveEdge: TimeSpan?
 
     /// The largest latency of a frame before the live edge; nil without a test pattern.
-    public var startUpLatencyMaximum: TimeSpan?
+    package var startUpLatencyMaximum: TimeSpan?
 
     /// The median latency without the frames before the live edge; nil without a test pattern.
-    public var steadyLatencyP50: TimeSpan?
+    package var steadyLatencyP50: TimeSpan?
     /// The 99th percentile of the latency without the frames before the live edge; nil without a test pattern.
-    public var steadyLatencyP99: TimeSpan?
+    package var steadyLatencyP99: TimeSpan?
 
     /// The number of audio packets that were decoded.
-    public var audioFramesDecoded = 0
+    package var audioFramesDecoded = 0
     /// The number of concealments for lost audio packets.
-    public var audioFramesConcealed = 0
+    package var audioFramesConcealed = 0
 
     /// The duration of the audio that was played, including concealment and gaps.
-    public var audioDuration = TimeSpan.zero
+    package var audioDuration = TimeSpan.zero
     /// The duration of concealed audio and of gaps.
-    public var audioConcealedDuration = TimeSpan.zero
+    package var audioConcealedDuration = TimeSpan.zero
 
     /// The current playout delay beyond the minimum of path and decoder; nil before the first frame.
-    public var playoutDelay: TimeSpan?
+    package var playoutDelay: TimeSpan?
 
     /// The fraction of the audio that was concealed or silent, 0 to 1; nil before the first audio.
-    public var audioConcealed: Double? {
+    package var audioConcealed: Double? {
         let whole = audioDuration.seconds
         return whole > 0 ? min(1, audioConcealedDuration.seconds / whole) : nil
     }
 
     /// The number of freezes (W3C webrtc-stats, `freezeCount`).
-    public var freezeCount = 0
+    package var freezeCount = 0
     /// The total duration of the freezes.
-    public var freezeDuration = TimeSpan.zero
+    package var freezeDuration = TimeSpan.zero
 
     /// The median latency from capture to presentation; nil without a test pattern.
-    public var latencyP50: TimeSpan?
+    package var latencyP50: TimeSpan?
     /// The 99th percentile of the latency; nil without a test pattern.
-    public var latencyP99: TimeSpan?
+    package var latencyP99: TimeSpan?
 
     /// The number of presented frames whose time strip was unreadable although earlier frames had one; nil without a
     /// test pattern.
-    public var framesBroken: Int?
+    package var framesBroken: Int?
 
     /// The median skew: the delay of the clap after the flash; nil without a test pattern.
-    public var audioVideoSkew: TimeSpan?
+    package var audioVideoSkew: TimeSpan?
 
     /// Creates statistics with zeros.
-    public init() {}
+    package init() {}
 }

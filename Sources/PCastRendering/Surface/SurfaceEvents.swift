@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 import PCastIO
 import Synchronization
 
 /// Sends the events of a surface to any number of readers. A new reader receives `ready` first if the surface is ready.
-public final class SurfaceEvents: Sendable {
+package final class SurfaceEvents: Sendable {
     private struct State {
         var readers = StreamReaders<SurfaceEvent>(.newest(SurfaceEvents.bufferLimit))
         var dimensions: Dimensions?
@@ -15,13 +15,13 @@ public final class SurfaceEvents: Sendable {
     private let state = Mutex(State())
 
     /// Creates events of a surface that is not ready.
-    public init() {}
+    package init() {}
 
     /// The size of the surface; nil while it is not ready.
-    public var dimensions: Dimensions? { state.withLock { $0.dimensions } }
+    package var dimensions: Dimensions? { state.withLock { $0.dimensions } }
 
     /// Returns a stream of the events from now on.
-    public func read() -> AsyncStream<SurfaceEvent> {
+    package func read() -> AsyncStream<SurfaceEvent> {
         state.withLock { state in
             let stream = state.readers.add(beginningWith: state.dimensions.map { .ready($0) })
             if state.isFinished { state.readers.finish() }
@@ -30,7 +30,7 @@ public final class SurfaceEvents: Sendable {
     }
 
     /// Sends an event to all readers, and records the size. A size that has not changed is not sent.
-    public func notify(_ event: SurfaceEvent) {
+    package func notify(_ event: SurfaceEvent) {
         state.withLock { state in
             switch event {
             case .ready(let dimensions): state.dimensions = dimensions
@@ -45,7 +45,7 @@ public final class SurfaceEvents: Sendable {
     }
 
     /// Ends all streams.
-    public func finish() {
+    package func finish() {
         state.withLock { state in
             state.isFinished = true
             state.dimensions = nil

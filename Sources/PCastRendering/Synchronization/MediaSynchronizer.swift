@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// Decides when each decoded frame is shown and each piece of audio is played. It reads no clock; the caller passes the
 /// time.
@@ -7,9 +7,9 @@ public import PCastCore
 /// in time, including retransmission and jitter. The delay changes by a few percent of the elapsed time. Audio leads,
 /// and video follows it. Presentation does not wait for an RTCP sender report: frames are presented as they come, and
 /// converge once the capture times of both tracks are known. A change in one step would be visible and audible.
-public struct MediaSynchronizer: Sendable {
+package struct MediaSynchronizer: Sendable {
     /// The synchronization of the tracks.
-    public enum Mode: String, Hashable, Sendable, CaseIterable {
+    package enum Mode: String, Hashable, Sendable, CaseIterable {
         /// Present frames at once, and audio as evenly as it arrives.
         case immediate
         /// Present frames in sync with their audio.
@@ -17,7 +17,7 @@ public struct MediaSynchronizer: Sendable {
     }
 
     /// The decision about a frame.
-    public enum Decision: Hashable, Sendable {
+    package enum Decision: Hashable, Sendable {
         /// Present it at this time, or at once if the time has passed.
         case present(at: Instant)
 
@@ -30,19 +30,19 @@ public struct MediaSynchronizer: Sendable {
     private var audio = PlayoutTrack(.audio)
 
     /// The minimum and maximum playout delay that the sender requests (WebRTC's playout-delay header extension).
-    public var bounds = PlayoutBounds.unbounded
+    package var bounds = PlayoutBounds.unbounded
 
     /// The playout delay that the application requests; nil for the one that the path requires, within the bounds.
-    public var override: TimeSpan?
+    package var override: TimeSpan?
 
     /// The presentation in sync with other viewers; nil for none.
-    public var shared: SharedPlayout?
+    package var shared: SharedPlayout?
 
     /// Creates a synchronizer.
-    public init(mode: Mode) { self.mode = mode }
+    package init(mode: Mode) { self.mode = mode }
 
     /// Decides about a frame that was just decoded.
-    public mutating func scheduleFrame(captureTime: WallTime?, timestamp: MediaTime, at now: Instant) -> Decision {
+    package mutating func scheduleFrame(captureTime: WallTime?, timestamp: MediaTime, at now: Instant) -> Decision {
         // The audio approaches the goal at its own rate, and frames follow the audio.
         let leader = isCompared && audio.isAlive(at: now) ? audio.applied : nil
         let audioFrame = isCompared && audio.isAlive(at: now) ? audio.needed : nil
@@ -55,7 +55,7 @@ public struct MediaSynchronizer: Sendable {
     }
 
     /// Decides about audio that was just decoded.
-    public mutating func scheduleAudio(captureTime: WallTime?, timestamp: MediaTime, at now: Instant) -> Decision {
+    package mutating func scheduleAudio(captureTime: WallTime?, timestamp: MediaTime, at now: Instant) -> Decision {
         let frames = isCompared && video.isAlive(at: now) ? video.needed : nil
         return Self.decide(
             &audio, &shared, captureTime: captureTime, timestamp: timestamp, other: frames, limits: limits, at: now
@@ -69,7 +69,7 @@ public struct MediaSynchronizer: Sendable {
     }
 
     /// The current difference of the delays, audio minus video; nil before the capture times of both are known.
-    public var holdDifference: TimeSpan? {
+    package var holdDifference: TimeSpan? {
         guard video.isAligned, audio.isAligned, let frame = video.applied, let audioFrame = audio.applied else {
             return nil
         }
@@ -77,7 +77,7 @@ public struct MediaSynchronizer: Sendable {
     }
 
     /// The current playout delay beyond the minimum of path and decoder; nil before the first frame.
-    public var playoutDelay: TimeSpan? {
+    package var playoutDelay: TimeSpan? {
         guard let applied = video.applied ?? audio.applied, let least = video.applied == nil ? audio.least : video.least
         else { return nil }
         return max(.zero, applied - least)

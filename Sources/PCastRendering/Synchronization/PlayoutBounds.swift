@@ -1,23 +1,23 @@
-public import PCastCore
+package import PCastCore
 
 /// The bounds of the playout delay, beyond the minimum of path and decoder.
-public struct PlayoutBounds: Hashable, Sendable {
+package struct PlayoutBounds: Hashable, Sendable {
     /// The smallest playout delay.
-    public var minimum: TimeSpan
+    package var minimum: TimeSpan
     /// The largest playout delay. Frames that arrive later are late.
-    public var maximum: TimeSpan
+    package var maximum: TimeSpan
 
     /// Creates bounds. A maximum below the minimum is raised to it.
-    public init(minimum: TimeSpan = .zero, maximum: TimeSpan = .seconds(10)) {
+    package init(minimum: TimeSpan = .zero, maximum: TimeSpan = .seconds(10)) {
         self.minimum = max(.zero, minimum)
         self.maximum = max(self.minimum, maximum)
     }
 
     /// Returns bounds that allow exactly one playout delay.
-    public static func exactly(_ delay: TimeSpan) -> PlayoutBounds { PlayoutBounds(minimum: delay, maximum: delay) }
+    package static func exactly(_ delay: TimeSpan) -> PlayoutBounds { PlayoutBounds(minimum: delay, maximum: delay) }
 
     /// Bounds that allow every delay up to ten seconds.
-    public static let unbounded = PlayoutBounds()
+    package static let unbounded = PlayoutBounds()
 
     /// Returns the nearest delay within the bounds, where `least` is the minimum of path and decoder.
     func bound(_ delay: TimeSpan, above least: TimeSpan) -> TimeSpan {

@@ -1,13 +1,13 @@
-public import PCastCore
+package import PCastCore
 
 /// A viewer's membership in a group that presents the same frame at the same time: at a fixed delay after capture, by
 /// the clock of the SFU. Every RTCP sender report carries that clock.
 ///
 /// A viewer whose frames are ready too late leaves the group and uses its own delay. It rejoins after it could have
 /// kept the delay for a while.
-public struct SharedPlayout: Hashable, Sendable {
+package struct SharedPlayout: Hashable, Sendable {
     /// The state of the viewer in the group.
-    public enum Membership: String, Hashable, Sendable {
+    package enum Membership: String, Hashable, Sendable {
         /// the SFU's clock is not known yet.
         case joining
         case member
@@ -25,19 +25,19 @@ public struct SharedPlayout: Hashable, Sendable {
     static let margin = TimeSpan.milliseconds(20)
 
     /// The time from capture to presentation.
-    public let target: TimeSpan
+    package let target: TimeSpan
 
     /// The local monotonic clock minus the SFU's wall clock, each counted from its origin; nil while unknown.
-    public var clockOffset: TimeSpan?
+    package var clockOffset: TimeSpan?
 
     /// The state of the viewer in the group.
-    public private(set) var membership = Membership.joining
+    package private(set) var membership = Membership.joining
 
     /// The time since which the required delay contradicts the state.
     private var contradictedSince: Instant?
 
     /// Creates a membership that is joining.
-    public init(target: TimeSpan, clockOffset: TimeSpan? = nil) {
+    package init(target: TimeSpan, clockOffset: TimeSpan? = nil) {
         self.target = target
         self.clockOffset = clockOffset
     }

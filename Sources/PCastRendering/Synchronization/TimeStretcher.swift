@@ -1,5 +1,5 @@
 internal import Glibc
-public import PCastCore
+package import PCastCore
 
 /// Changes the speed of audio and keeps its pitch. Overlapping pieces are each taken from where they best continue the
 /// previous one (waveform similarity overlap-add; Verhelst and Roelands, ICASSP 1993).
@@ -7,9 +7,9 @@ public import PCastCore
 /// A piece is 30 ms long, and half of it crossfades with the previous one. The search covers 12 ms to either side of
 /// its nominal position, a whole period of everything above 42 Hz. It first uses audio at a quarter of the rate, then
 /// single samples.
-public struct TimeStretcher: Sendable {
+package struct TimeStretcher: Sendable {
     /// The number of samples that are produced at once: 15 ms, half a piece.
-    public static let hop = 720
+    package static let hop = 720
 
     private static let reach = 576
     private static let coarseness = 4
@@ -20,9 +20,9 @@ public struct TimeStretcher: Sendable {
     private static let fade: [Float] = (0..<hop).map { Float(0.5 - 0.5 * cos(.pi * (Double($0) + 0.5) / Double(hop))) }
 
     /// The number of channels of the output.
-    public let channels: Int
+    package let channels: Int
     /// The speed factor. A change applies from the next piece on.
-    public var rate: Double
+    package var rate: Double
 
     // The input from `start` on, which is a multiple of the coarseness: interleaved, mixed to mono, and at a quarter of
     // the rate.
@@ -43,7 +43,7 @@ public struct TimeStretcher: Sendable {
     /// - Parameters:
     ///   - channels: The number of output channels, 1 or 2.
     ///   - rate: The speed factor, greater than 0.
-    public init(channels: Int, rate: Double) {
+    package init(channels: Int, rate: Double) {
         precondition((channels == 1 || channels == 2) && rate > 0)
         (self.channels, self.rate) = (channels, rate)
     }
@@ -51,7 +51,7 @@ public struct TimeStretcher: Sendable {
     private var end: Int { start + mono.count }
 
     /// Adds audio that follows the previous one.
-    public mutating func append(_ audio: AudioFrame) {
+    package mutating func append(_ audio: AudioFrame) {
         guard last == nil else { return }
         for index in 0..<audio.sampleCount {
             var sum: Float = 0
@@ -66,7 +66,7 @@ public struct TimeStretcher: Sendable {
     }
 
     /// Marks the end of the input, so that it can be read completely.
-    public mutating func finish() {
+    package mutating func finish() {
         guard last == nil else { return }
         last = end
         let padding = Self.hop * 2 + Self.reach + Int(Double(Self.hop) * max(0, rate - 1)) + 1
@@ -77,7 +77,7 @@ public struct TimeStretcher: Sendable {
 
     /// Returns the next 15 ms or the rest at the end, and its position relative to the first input sample. Returns nil
     /// if more input is needed.
-    public mutating func read() -> (audio: AudioFrame, offset: TimeSpan)? {
+    package mutating func read() -> (audio: AudioFrame, offset: TimeSpan)? {
         var count = Self.hop
         if let last {
             guard nextPosition < Double(last) else { return nil }

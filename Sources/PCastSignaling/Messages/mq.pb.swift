@@ -177,53 +177,53 @@ public nonisolated struct MQResponse: Sendable {
   fileprivate var _messageType: MQResponse.MessageType? = nil
 }
 
-public nonisolated struct MQError: Sendable {
+package nonisolated struct MQError: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var reason: String {
+  package var reason: String {
     get {_reason ?? String()}
     set {_reason = newValue}
   }
   /// Returns true if `reason` has been explicitly set.
-  public var hasReason: Bool {self._reason != nil}
+  package var hasReason: Bool {self._reason != nil}
   /// Clears the value of `reason`. Subsequent reads from it will return its default value.
-  public mutating func clearReason() {self._reason = nil}
+  package mutating func clearReason() {self._reason = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _reason: String? = nil
 }
 
-public nonisolated struct MQPingPong: Sendable {
+package nonisolated struct MQPingPong: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var originTimestamp: UInt64 {
+  package var originTimestamp: UInt64 {
     get {_originTimestamp ?? 0}
     set {_originTimestamp = newValue}
   }
   /// Returns true if `originTimestamp` has been explicitly set.
-  public var hasOriginTimestamp: Bool {self._originTimestamp != nil}
+  package var hasOriginTimestamp: Bool {self._originTimestamp != nil}
   /// Clears the value of `originTimestamp`. Subsequent reads from it will return its default value.
-  public mutating func clearOriginTimestamp() {self._originTimestamp = nil}
+  package mutating func clearOriginTimestamp() {self._originTimestamp = nil}
 
-  public var count: UInt64 {
+  package var count: UInt64 {
     get {_count ?? 0}
     set {_count = newValue}
   }
   /// Returns true if `count` has been explicitly set.
-  public var hasCount: Bool {self._count != nil}
+  package var hasCount: Bool {self._count != nil}
   /// Clears the value of `count`. Subsequent reads from it will return its default value.
-  public mutating func clearCount() {self._count = nil}
+  package mutating func clearCount() {self._count = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _originTimestamp: UInt64? = nil
   fileprivate var _count: UInt64? = nil
@@ -234,16 +234,16 @@ public nonisolated struct MQPingPong: Sendable {
 fileprivate nonisolated let _protobuf_package = "mq"
 
 nonisolated extension MQRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".Request"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}requestId\0\u{1}type\0\u{1}encoding\0\u{1}payload\0")
+  package static let protoMessageName: String = _protobuf_package + ".Request"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}requestId\0\u{1}type\0\u{1}encoding\0\u{1}payload\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._type == nil {return false}
     if self._payload == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -259,7 +259,7 @@ nonisolated extension MQRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -282,7 +282,7 @@ nonisolated extension MQRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: MQRequest, rhs: MQRequest) -> Bool {
+  package static func ==(lhs: MQRequest, rhs: MQRequest) -> Bool {
     if lhs._sessionID != rhs._sessionID {return false}
     if lhs._requestID != rhs._requestID {return false}
     if lhs._type != rhs._type {return false}
@@ -369,15 +369,15 @@ nonisolated extension MQResponse.MessageType: SwiftProtobuf._ProtoNameProviding 
 }
 
 nonisolated extension MQError: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".Error"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}reason\0")
+  package static let protoMessageName: String = _protobuf_package + ".Error"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}reason\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._reason == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -389,7 +389,7 @@ nonisolated extension MQError: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -400,7 +400,7 @@ nonisolated extension MQError: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: MQError, rhs: MQError) -> Bool {
+  package static func ==(lhs: MQError, rhs: MQError) -> Bool {
     if lhs._reason != rhs._reason {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
@@ -408,15 +408,15 @@ nonisolated extension MQError: SwiftProtobuf.Message, SwiftProtobuf._MessageImpl
 }
 
 nonisolated extension MQPingPong: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".PingPong"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}originTimestamp\0\u{1}count\0")
+  package static let protoMessageName: String = _protobuf_package + ".PingPong"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}originTimestamp\0\u{1}count\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._originTimestamp == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -429,7 +429,7 @@ nonisolated extension MQPingPong: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -443,7 +443,7 @@ nonisolated extension MQPingPong: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: MQPingPong, rhs: MQPingPong) -> Bool {
+  package static func ==(lhs: MQPingPong, rhs: MQPingPong) -> Bool {
     if lhs._originTimestamp != rhs._originTimestamp {return false}
     if lhs._count != rhs._count {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}

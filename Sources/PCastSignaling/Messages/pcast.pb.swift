@@ -22,132 +22,132 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
   typealias Version = _2
 }
 
-public nonisolated struct PCastAuthenticate: Sendable {
+package nonisolated struct PCastAuthenticate: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var apiVersion: UInt32 {
+  package var apiVersion: UInt32 {
     get {_apiVersion ?? 0}
     set {_apiVersion = newValue}
   }
   /// Returns true if `apiVersion` has been explicitly set.
-  public var hasApiVersion: Bool {self._apiVersion != nil}
+  package var hasApiVersion: Bool {self._apiVersion != nil}
   /// Clears the value of `apiVersion`. Subsequent reads from it will return its default value.
-  public mutating func clearApiVersion() {self._apiVersion = nil}
+  package mutating func clearApiVersion() {self._apiVersion = nil}
 
-  public var clientVersion: String {
+  package var clientVersion: String {
     get {_clientVersion ?? String()}
     set {_clientVersion = newValue}
   }
   /// Returns true if `clientVersion` has been explicitly set.
-  public var hasClientVersion: Bool {self._clientVersion != nil}
+  package var hasClientVersion: Bool {self._clientVersion != nil}
   /// Clears the value of `clientVersion`. Subsequent reads from it will return its default value.
-  public mutating func clearClientVersion() {self._clientVersion = nil}
+  package mutating func clearClientVersion() {self._clientVersion = nil}
 
-  public var device: String {
+  package var device: String {
     get {_device ?? String()}
     set {_device = newValue}
   }
   /// Returns true if `device` has been explicitly set.
-  public var hasDevice: Bool {self._device != nil}
+  package var hasDevice: Bool {self._device != nil}
   /// Clears the value of `device`. Subsequent reads from it will return its default value.
-  public mutating func clearDevice() {self._device = nil}
+  package mutating func clearDevice() {self._device = nil}
 
-  public var deviceID: String {
+  package var deviceID: String {
     get {_deviceID ?? String()}
     set {_deviceID = newValue}
   }
   /// Returns true if `deviceID` has been explicitly set.
-  public var hasDeviceID: Bool {self._deviceID != nil}
+  package var hasDeviceID: Bool {self._deviceID != nil}
   /// Clears the value of `deviceID`. Subsequent reads from it will return its default value.
-  public mutating func clearDeviceID() {self._deviceID = nil}
+  package mutating func clearDeviceID() {self._deviceID = nil}
 
-  public var manufacturer: String {
+  package var manufacturer: String {
     get {_manufacturer ?? String()}
     set {_manufacturer = newValue}
   }
   /// Returns true if `manufacturer` has been explicitly set.
-  public var hasManufacturer: Bool {self._manufacturer != nil}
+  package var hasManufacturer: Bool {self._manufacturer != nil}
   /// Clears the value of `manufacturer`. Subsequent reads from it will return its default value.
-  public mutating func clearManufacturer() {self._manufacturer = nil}
+  package mutating func clearManufacturer() {self._manufacturer = nil}
 
-  public var platform: String {
+  package var platform: String {
     get {_platform ?? String()}
     set {_platform = newValue}
   }
   /// Returns true if `platform` has been explicitly set.
-  public var hasPlatform: Bool {self._platform != nil}
+  package var hasPlatform: Bool {self._platform != nil}
   /// Clears the value of `platform`. Subsequent reads from it will return its default value.
-  public mutating func clearPlatform() {self._platform = nil}
+  package mutating func clearPlatform() {self._platform = nil}
 
-  public var platformVersion: String {
+  package var platformVersion: String {
     get {_platformVersion ?? String()}
     set {_platformVersion = newValue}
   }
   /// Returns true if `platformVersion` has been explicitly set.
-  public var hasPlatformVersion: Bool {self._platformVersion != nil}
+  package var hasPlatformVersion: Bool {self._platformVersion != nil}
   /// Clears the value of `platformVersion`. Subsequent reads from it will return its default value.
-  public mutating func clearPlatformVersion() {self._platformVersion = nil}
+  package mutating func clearPlatformVersion() {self._platformVersion = nil}
 
-  public var authenticationToken: String {
+  package var authenticationToken: String {
     get {_authenticationToken ?? String()}
     set {_authenticationToken = newValue}
   }
   /// Returns true if `authenticationToken` has been explicitly set.
-  public var hasAuthenticationToken: Bool {self._authenticationToken != nil}
+  package var hasAuthenticationToken: Bool {self._authenticationToken != nil}
   /// Clears the value of `authenticationToken`. Subsequent reads from it will return its default value.
-  public mutating func clearAuthenticationToken() {self._authenticationToken = nil}
+  package mutating func clearAuthenticationToken() {self._authenticationToken = nil}
 
-  public var connectionID: String {
+  package var connectionID: String {
     get {_connectionID ?? String()}
     set {_connectionID = newValue}
   }
   /// Returns true if `connectionID` has been explicitly set.
-  public var hasConnectionID: Bool {self._connectionID != nil}
+  package var hasConnectionID: Bool {self._connectionID != nil}
   /// Clears the value of `connectionID`. Subsequent reads from it will return its default value.
-  public mutating func clearConnectionID() {self._connectionID = nil}
+  package mutating func clearConnectionID() {self._connectionID = nil}
 
-  public var connectionRouteKey: String {
+  package var connectionRouteKey: String {
     get {_connectionRouteKey ?? String()}
     set {_connectionRouteKey = newValue}
   }
   /// Returns true if `connectionRouteKey` has been explicitly set.
-  public var hasConnectionRouteKey: Bool {self._connectionRouteKey != nil}
+  package var hasConnectionRouteKey: Bool {self._connectionRouteKey != nil}
   /// Clears the value of `connectionRouteKey`. Subsequent reads from it will return its default value.
-  public mutating func clearConnectionRouteKey() {self._connectionRouteKey = nil}
+  package mutating func clearConnectionRouteKey() {self._connectionRouteKey = nil}
 
-  public var remoteAddress: String {
+  package var remoteAddress: String {
     get {_remoteAddress ?? String()}
     set {_remoteAddress = newValue}
   }
   /// Returns true if `remoteAddress` has been explicitly set.
-  public var hasRemoteAddress: Bool {self._remoteAddress != nil}
+  package var hasRemoteAddress: Bool {self._remoteAddress != nil}
   /// Clears the value of `remoteAddress`. Subsequent reads from it will return its default value.
-  public mutating func clearRemoteAddress() {self._remoteAddress = nil}
+  package mutating func clearRemoteAddress() {self._remoteAddress = nil}
 
   /// The session to go on with.
-  public var sessionID: String {
+  package var sessionID: String {
     get {_sessionID ?? String()}
     set {_sessionID = newValue}
   }
   /// Returns true if `sessionID` has been explicitly set.
-  public var hasSessionID: Bool {self._sessionID != nil}
+  package var hasSessionID: Bool {self._sessionID != nil}
   /// Clears the value of `sessionID`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionID() {self._sessionID = nil}
+  package mutating func clearSessionID() {self._sessionID = nil}
 
-  public var applicationID: String {
+  package var applicationID: String {
     get {_applicationID ?? String()}
     set {_applicationID = newValue}
   }
   /// Returns true if `applicationID` has been explicitly set.
-  public var hasApplicationID: Bool {self._applicationID != nil}
+  package var hasApplicationID: Bool {self._applicationID != nil}
   /// Clears the value of `applicationID`. Subsequent reads from it will return its default value.
-  public mutating func clearApplicationID() {self._applicationID = nil}
+  package mutating func clearApplicationID() {self._applicationID = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _apiVersion: UInt32? = nil
   fileprivate var _clientVersion: String? = nil
@@ -164,469 +164,469 @@ public nonisolated struct PCastAuthenticate: Sendable {
   fileprivate var _applicationID: String? = nil
 }
 
-public nonisolated struct PCastAuthenticateResponse: Sendable {
+package nonisolated struct PCastAuthenticateResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var sessionID: String {
+  package var sessionID: String {
     get {_sessionID ?? String()}
     set {_sessionID = newValue}
   }
   /// Returns true if `sessionID` has been explicitly set.
-  public var hasSessionID: Bool {self._sessionID != nil}
+  package var hasSessionID: Bool {self._sessionID != nil}
   /// Clears the value of `sessionID`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionID() {self._sessionID = nil}
+  package mutating func clearSessionID() {self._sessionID = nil}
 
-  public var redirect: String {
+  package var redirect: String {
     get {_redirect ?? String()}
     set {_redirect = newValue}
   }
   /// Returns true if `redirect` has been explicitly set.
-  public var hasRedirect: Bool {self._redirect != nil}
+  package var hasRedirect: Bool {self._redirect != nil}
   /// Clears the value of `redirect`. Subsequent reads from it will return its default value.
-  public mutating func clearRedirect() {self._redirect = nil}
+  package mutating func clearRedirect() {self._redirect = nil}
 
-  public var roles: [String] = []
+  package var roles: [String] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
   fileprivate var _sessionID: String? = nil
   fileprivate var _redirect: String? = nil
 }
 
-public nonisolated struct PCastBye: Sendable {
+package nonisolated struct PCastBye: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var sessionID: String {
+  package var sessionID: String {
     get {_sessionID ?? String()}
     set {_sessionID = newValue}
   }
   /// Returns true if `sessionID` has been explicitly set.
-  public var hasSessionID: Bool {self._sessionID != nil}
+  package var hasSessionID: Bool {self._sessionID != nil}
   /// Clears the value of `sessionID`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionID() {self._sessionID = nil}
+  package mutating func clearSessionID() {self._sessionID = nil}
 
-  public var reason: String {
+  package var reason: String {
     get {_reason ?? String()}
     set {_reason = newValue}
   }
   /// Returns true if `reason` has been explicitly set.
-  public var hasReason: Bool {self._reason != nil}
+  package var hasReason: Bool {self._reason != nil}
   /// Clears the value of `reason`. Subsequent reads from it will return its default value.
-  public mutating func clearReason() {self._reason = nil}
+  package mutating func clearReason() {self._reason = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _sessionID: String? = nil
   fileprivate var _reason: String? = nil
 }
 
-public nonisolated struct PCastByeResponse: Sendable {
+package nonisolated struct PCastByeResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
 }
 
-public nonisolated struct PCastConnectionDisconnected: Sendable {
+package nonisolated struct PCastConnectionDisconnected: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var connectionID: String {
+  package var connectionID: String {
     get {_connectionID ?? String()}
     set {_connectionID = newValue}
   }
   /// Returns true if `connectionID` has been explicitly set.
-  public var hasConnectionID: Bool {self._connectionID != nil}
+  package var hasConnectionID: Bool {self._connectionID != nil}
   /// Clears the value of `connectionID`. Subsequent reads from it will return its default value.
-  public mutating func clearConnectionID() {self._connectionID = nil}
+  package mutating func clearConnectionID() {self._connectionID = nil}
 
-  public var reasonCode: UInt32 {
+  package var reasonCode: UInt32 {
     get {_reasonCode ?? 0}
     set {_reasonCode = newValue}
   }
   /// Returns true if `reasonCode` has been explicitly set.
-  public var hasReasonCode: Bool {self._reasonCode != nil}
+  package var hasReasonCode: Bool {self._reasonCode != nil}
   /// Clears the value of `reasonCode`. Subsequent reads from it will return its default value.
-  public mutating func clearReasonCode() {self._reasonCode = nil}
+  package mutating func clearReasonCode() {self._reasonCode = nil}
 
-  public var description_p: String {
+  package var description_p: String {
     get {_description_p ?? String()}
     set {_description_p = newValue}
   }
   /// Returns true if `description_p` has been explicitly set.
-  public var hasDescription_p: Bool {self._description_p != nil}
+  package var hasDescription_p: Bool {self._description_p != nil}
   /// Clears the value of `description_p`. Subsequent reads from it will return its default value.
-  public mutating func clearDescription_p() {self._description_p = nil}
+  package mutating func clearDescription_p() {self._description_p = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _connectionID: String? = nil
   fileprivate var _reasonCode: UInt32? = nil
   fileprivate var _description_p: String? = nil
 }
 
-public nonisolated struct PCastConnectionDisconnectedResponse: Sendable {
+package nonisolated struct PCastConnectionDisconnectedResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
 }
 
-public nonisolated struct PCastSetupStream: Sendable {
+package nonisolated struct PCastSetupStream: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var streamToken: String {
+  package var streamToken: String {
     get {_streamToken ?? String()}
     set {_streamToken = newValue}
   }
   /// Returns true if `streamToken` has been explicitly set.
-  public var hasStreamToken: Bool {self._streamToken != nil}
+  package var hasStreamToken: Bool {self._streamToken != nil}
   /// Clears the value of `streamToken`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamToken() {self._streamToken = nil}
+  package mutating func clearStreamToken() {self._streamToken = nil}
 
-  public var createStream: PCastCreateStream {
+  package var createStream: PCastCreateStream {
     get {_createStream ?? PCastCreateStream()}
     set {_createStream = newValue}
   }
   /// Returns true if `createStream` has been explicitly set.
-  public var hasCreateStream: Bool {self._createStream != nil}
+  package var hasCreateStream: Bool {self._createStream != nil}
   /// Clears the value of `createStream`. Subsequent reads from it will return its default value.
-  public mutating func clearCreateStream() {self._createStream = nil}
+  package mutating func clearCreateStream() {self._createStream = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _streamToken: String? = nil
   fileprivate var _createStream: PCastCreateStream? = nil
 }
 
-public nonisolated struct PCastSetupStreamResponse: Sendable {
+package nonisolated struct PCastSetupStreamResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var createStreamResponse: PCastCreateStreamResponse {
+  package var createStreamResponse: PCastCreateStreamResponse {
     get {_createStreamResponse ?? PCastCreateStreamResponse()}
     set {_createStreamResponse = newValue}
   }
   /// Returns true if `createStreamResponse` has been explicitly set.
-  public var hasCreateStreamResponse: Bool {self._createStreamResponse != nil}
+  package var hasCreateStreamResponse: Bool {self._createStreamResponse != nil}
   /// Clears the value of `createStreamResponse`. Subsequent reads from it will return its default value.
-  public mutating func clearCreateStreamResponse() {self._createStreamResponse = nil}
+  package mutating func clearCreateStreamResponse() {self._createStreamResponse = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
   fileprivate var _createStreamResponse: PCastCreateStreamResponse? = nil
 }
 
-public nonisolated struct PCastCreateStream: @unchecked Sendable {
+package nonisolated struct PCastCreateStream: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var sessionID: String {
+  package var sessionID: String {
     get {_storage._sessionID ?? String()}
     set {_uniqueStorage()._sessionID = newValue}
   }
   /// Returns true if `sessionID` has been explicitly set.
-  public var hasSessionID: Bool {_storage._sessionID != nil}
+  package var hasSessionID: Bool {_storage._sessionID != nil}
   /// Clears the value of `sessionID`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionID() {_uniqueStorage()._sessionID = nil}
+  package mutating func clearSessionID() {_uniqueStorage()._sessionID = nil}
 
   /// Absent to publish.
-  public var originStreamID: String {
+  package var originStreamID: String {
     get {_storage._originStreamID ?? String()}
     set {_uniqueStorage()._originStreamID = newValue}
   }
   /// Returns true if `originStreamID` has been explicitly set.
-  public var hasOriginStreamID: Bool {_storage._originStreamID != nil}
+  package var hasOriginStreamID: Bool {_storage._originStreamID != nil}
   /// Clears the value of `originStreamID`. Subsequent reads from it will return its default value.
-  public mutating func clearOriginStreamID() {_uniqueStorage()._originStreamID = nil}
+  package mutating func clearOriginStreamID() {_uniqueStorage()._originStreamID = nil}
 
-  public var originStreamIds: [String] {
+  package var originStreamIds: [String] {
     get {_storage._originStreamIds}
     set {_uniqueStorage()._originStreamIds = newValue}
   }
 
-  public var options: [String] {
+  package var options: [String] {
     get {_storage._options}
     set {_uniqueStorage()._options = newValue}
   }
 
-  public var connectUri: String {
+  package var connectUri: String {
     get {_storage._connectUri ?? String()}
     set {_uniqueStorage()._connectUri = newValue}
   }
   /// Returns true if `connectUri` has been explicitly set.
-  public var hasConnectUri: Bool {_storage._connectUri != nil}
+  package var hasConnectUri: Bool {_storage._connectUri != nil}
   /// Clears the value of `connectUri`. Subsequent reads from it will return its default value.
-  public mutating func clearConnectUri() {_uniqueStorage()._connectUri = nil}
+  package mutating func clearConnectUri() {_uniqueStorage()._connectUri = nil}
 
-  public var connectOptions: [String] {
+  package var connectOptions: [String] {
     get {_storage._connectOptions}
     set {_uniqueStorage()._connectOptions = newValue}
   }
 
-  public var tags: [String] {
+  package var tags: [String] {
     get {_storage._tags}
     set {_uniqueStorage()._tags = newValue}
   }
 
-  public var userAgent: String {
+  package var userAgent: String {
     get {_storage._userAgent ?? String()}
     set {_uniqueStorage()._userAgent = newValue}
   }
   /// Returns true if `userAgent` has been explicitly set.
-  public var hasUserAgent: Bool {_storage._userAgent != nil}
+  package var hasUserAgent: Bool {_storage._userAgent != nil}
   /// Clears the value of `userAgent`. Subsequent reads from it will return its default value.
-  public mutating func clearUserAgent() {_uniqueStorage()._userAgent = nil}
+  package mutating func clearUserAgent() {_uniqueStorage()._userAgent = nil}
 
-  public var setRemoteDescription: PCastSetRemoteDescription {
+  package var setRemoteDescription: PCastSetRemoteDescription {
     get {_storage._setRemoteDescription ?? PCastSetRemoteDescription()}
     set {_uniqueStorage()._setRemoteDescription = newValue}
   }
   /// Returns true if `setRemoteDescription` has been explicitly set.
-  public var hasSetRemoteDescription: Bool {_storage._setRemoteDescription != nil}
+  package var hasSetRemoteDescription: Bool {_storage._setRemoteDescription != nil}
   /// Clears the value of `setRemoteDescription`. Subsequent reads from it will return its default value.
-  public mutating func clearSetRemoteDescription() {_uniqueStorage()._setRemoteDescription = nil}
+  package mutating func clearSetRemoteDescription() {_uniqueStorage()._setRemoteDescription = nil}
 
-  public var createOfferDescription: PCastCreateOfferDescription {
+  package var createOfferDescription: PCastCreateOfferDescription {
     get {_storage._createOfferDescription ?? PCastCreateOfferDescription()}
     set {_uniqueStorage()._createOfferDescription = newValue}
   }
   /// Returns true if `createOfferDescription` has been explicitly set.
-  public var hasCreateOfferDescription: Bool {_storage._createOfferDescription != nil}
+  package var hasCreateOfferDescription: Bool {_storage._createOfferDescription != nil}
   /// Clears the value of `createOfferDescription`. Subsequent reads from it will return its default value.
-  public mutating func clearCreateOfferDescription() {_uniqueStorage()._createOfferDescription = nil}
+  package mutating func clearCreateOfferDescription() {_uniqueStorage()._createOfferDescription = nil}
 
-  public var createAnswerDescription: PCastCreateAnswerDescription {
+  package var createAnswerDescription: PCastCreateAnswerDescription {
     get {_storage._createAnswerDescription ?? PCastCreateAnswerDescription()}
     set {_uniqueStorage()._createAnswerDescription = newValue}
   }
   /// Returns true if `createAnswerDescription` has been explicitly set.
-  public var hasCreateAnswerDescription: Bool {_storage._createAnswerDescription != nil}
+  package var hasCreateAnswerDescription: Bool {_storage._createAnswerDescription != nil}
   /// Clears the value of `createAnswerDescription`. Subsequent reads from it will return its default value.
-  public mutating func clearCreateAnswerDescription() {_uniqueStorage()._createAnswerDescription = nil}
+  package mutating func clearCreateAnswerDescription() {_uniqueStorage()._createAnswerDescription = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
 }
 
-public nonisolated struct PCastCreateStreamResponse: @unchecked Sendable {
+package nonisolated struct PCastCreateStreamResponse: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_storage._status ?? String()}
     set {_uniqueStorage()._status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {_storage._status != nil}
+  package var hasStatus: Bool {_storage._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {_uniqueStorage()._status = nil}
+  package mutating func clearStatus() {_uniqueStorage()._status = nil}
 
-  public var streamID: String {
+  package var streamID: String {
     get {_storage._streamID ?? String()}
     set {_uniqueStorage()._streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {_storage._streamID != nil}
+  package var hasStreamID: Bool {_storage._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {_uniqueStorage()._streamID = nil}
+  package mutating func clearStreamID() {_uniqueStorage()._streamID = nil}
 
-  public var instanceRouteKey: String {
+  package var instanceRouteKey: String {
     get {_storage._instanceRouteKey ?? String()}
     set {_uniqueStorage()._instanceRouteKey = newValue}
   }
   /// Returns true if `instanceRouteKey` has been explicitly set.
-  public var hasInstanceRouteKey: Bool {_storage._instanceRouteKey != nil}
+  package var hasInstanceRouteKey: Bool {_storage._instanceRouteKey != nil}
   /// Clears the value of `instanceRouteKey`. Subsequent reads from it will return its default value.
-  public mutating func clearInstanceRouteKey() {_uniqueStorage()._instanceRouteKey = nil}
+  package mutating func clearInstanceRouteKey() {_uniqueStorage()._instanceRouteKey = nil}
 
-  public var streamUris: [String] {
+  package var streamUris: [String] {
     get {_storage._streamUris}
     set {_uniqueStorage()._streamUris = newValue}
   }
 
-  public var rtcConfiguration: PCastRtcConfiguration {
+  package var rtcConfiguration: PCastRtcConfiguration {
     get {_storage._rtcConfiguration ?? PCastRtcConfiguration()}
     set {_uniqueStorage()._rtcConfiguration = newValue}
   }
   /// Returns true if `rtcConfiguration` has been explicitly set.
-  public var hasRtcConfiguration: Bool {_storage._rtcConfiguration != nil}
+  package var hasRtcConfiguration: Bool {_storage._rtcConfiguration != nil}
   /// Clears the value of `rtcConfiguration`. Subsequent reads from it will return its default value.
-  public mutating func clearRtcConfiguration() {_uniqueStorage()._rtcConfiguration = nil}
+  package mutating func clearRtcConfiguration() {_uniqueStorage()._rtcConfiguration = nil}
 
-  public var setRemoteDescriptionResponse: PCastSetRemoteDescriptionResponse {
+  package var setRemoteDescriptionResponse: PCastSetRemoteDescriptionResponse {
     get {_storage._setRemoteDescriptionResponse ?? PCastSetRemoteDescriptionResponse()}
     set {_uniqueStorage()._setRemoteDescriptionResponse = newValue}
   }
   /// Returns true if `setRemoteDescriptionResponse` has been explicitly set.
-  public var hasSetRemoteDescriptionResponse: Bool {_storage._setRemoteDescriptionResponse != nil}
+  package var hasSetRemoteDescriptionResponse: Bool {_storage._setRemoteDescriptionResponse != nil}
   /// Clears the value of `setRemoteDescriptionResponse`. Subsequent reads from it will return its default value.
-  public mutating func clearSetRemoteDescriptionResponse() {_uniqueStorage()._setRemoteDescriptionResponse = nil}
+  package mutating func clearSetRemoteDescriptionResponse() {_uniqueStorage()._setRemoteDescriptionResponse = nil}
 
-  public var createOfferDescriptionResponse: PCastCreateOfferDescriptionResponse {
+  package var createOfferDescriptionResponse: PCastCreateOfferDescriptionResponse {
     get {_storage._createOfferDescriptionResponse ?? PCastCreateOfferDescriptionResponse()}
     set {_uniqueStorage()._createOfferDescriptionResponse = newValue}
   }
   /// Returns true if `createOfferDescriptionResponse` has been explicitly set.
-  public var hasCreateOfferDescriptionResponse: Bool {_storage._createOfferDescriptionResponse != nil}
+  package var hasCreateOfferDescriptionResponse: Bool {_storage._createOfferDescriptionResponse != nil}
   /// Clears the value of `createOfferDescriptionResponse`. Subsequent reads from it will return its default value.
-  public mutating func clearCreateOfferDescriptionResponse() {_uniqueStorage()._createOfferDescriptionResponse = nil}
+  package mutating func clearCreateOfferDescriptionResponse() {_uniqueStorage()._createOfferDescriptionResponse = nil}
 
-  public var createAnswerDescriptionResponse: PCastCreateAnswerDescriptionResponse {
+  package var createAnswerDescriptionResponse: PCastCreateAnswerDescriptionResponse {
     get {_storage._createAnswerDescriptionResponse ?? PCastCreateAnswerDescriptionResponse()}
     set {_uniqueStorage()._createAnswerDescriptionResponse = newValue}
   }
   /// Returns true if `createAnswerDescriptionResponse` has been explicitly set.
-  public var hasCreateAnswerDescriptionResponse: Bool {_storage._createAnswerDescriptionResponse != nil}
+  package var hasCreateAnswerDescriptionResponse: Bool {_storage._createAnswerDescriptionResponse != nil}
   /// Clears the value of `createAnswerDescriptionResponse`. Subsequent reads from it will return its default value.
-  public mutating func clearCreateAnswerDescriptionResponse() {_uniqueStorage()._createAnswerDescriptionResponse = nil}
+  package mutating func clearCreateAnswerDescriptionResponse() {_uniqueStorage()._createAnswerDescriptionResponse = nil}
 
-  public var options: [String] {
+  package var options: [String] {
     get {_storage._options}
     set {_uniqueStorage()._options = newValue}
   }
 
   /// Milliseconds since the origin stream started.
-  public var offset: UInt64 {
+  package var offset: UInt64 {
     get {_storage._offset ?? 0}
     set {_uniqueStorage()._offset = newValue}
   }
   /// Returns true if `offset` has been explicitly set.
-  public var hasOffset: Bool {_storage._offset != nil}
+  package var hasOffset: Bool {_storage._offset != nil}
   /// Clears the value of `offset`. Subsequent reads from it will return its default value.
-  public mutating func clearOffset() {_uniqueStorage()._offset = nil}
+  package mutating func clearOffset() {_uniqueStorage()._offset = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
 }
 
-public nonisolated struct PCastUpdateStreamState: Sendable {
+package nonisolated struct PCastUpdateStreamState: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var streamID: String {
+  package var streamID: String {
     get {_streamID ?? String()}
     set {_streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {self._streamID != nil}
+  package var hasStreamID: Bool {self._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {self._streamID = nil}
+  package mutating func clearStreamID() {self._streamID = nil}
 
-  public var signalingState: String {
+  package var signalingState: String {
     get {_signalingState ?? String()}
     set {_signalingState = newValue}
   }
   /// Returns true if `signalingState` has been explicitly set.
-  public var hasSignalingState: Bool {self._signalingState != nil}
+  package var hasSignalingState: Bool {self._signalingState != nil}
   /// Clears the value of `signalingState`. Subsequent reads from it will return its default value.
-  public mutating func clearSignalingState() {self._signalingState = nil}
+  package mutating func clearSignalingState() {self._signalingState = nil}
 
-  public var iceGatheringState: String {
+  package var iceGatheringState: String {
     get {_iceGatheringState ?? String()}
     set {_iceGatheringState = newValue}
   }
   /// Returns true if `iceGatheringState` has been explicitly set.
-  public var hasIceGatheringState: Bool {self._iceGatheringState != nil}
+  package var hasIceGatheringState: Bool {self._iceGatheringState != nil}
   /// Clears the value of `iceGatheringState`. Subsequent reads from it will return its default value.
-  public mutating func clearIceGatheringState() {self._iceGatheringState = nil}
+  package mutating func clearIceGatheringState() {self._iceGatheringState = nil}
 
-  public var iceConnectionState: String {
+  package var iceConnectionState: String {
     get {_iceConnectionState ?? String()}
     set {_iceConnectionState = newValue}
   }
   /// Returns true if `iceConnectionState` has been explicitly set.
-  public var hasIceConnectionState: Bool {self._iceConnectionState != nil}
+  package var hasIceConnectionState: Bool {self._iceConnectionState != nil}
   /// Clears the value of `iceConnectionState`. Subsequent reads from it will return its default value.
-  public mutating func clearIceConnectionState() {self._iceConnectionState = nil}
+  package mutating func clearIceConnectionState() {self._iceConnectionState = nil}
 
-  public var apiVersion: UInt32 {
+  package var apiVersion: UInt32 {
     get {_apiVersion ?? 0}
     set {_apiVersion = newValue}
   }
   /// Returns true if `apiVersion` has been explicitly set.
-  public var hasApiVersion: Bool {self._apiVersion != nil}
+  package var hasApiVersion: Bool {self._apiVersion != nil}
   /// Clears the value of `apiVersion`. Subsequent reads from it will return its default value.
-  public mutating func clearApiVersion() {self._apiVersion = nil}
+  package mutating func clearApiVersion() {self._apiVersion = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _streamID: String? = nil
   fileprivate var _signalingState: String? = nil
@@ -635,138 +635,138 @@ public nonisolated struct PCastUpdateStreamState: Sendable {
   fileprivate var _apiVersion: UInt32? = nil
 }
 
-public nonisolated struct PCastUpdateStreamStateResponse: Sendable {
+package nonisolated struct PCastUpdateStreamStateResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
 }
 
-public nonisolated struct PCastDestroyStream: Sendable {
+package nonisolated struct PCastDestroyStream: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var streamID: String {
+  package var streamID: String {
     get {_streamID ?? String()}
     set {_streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {self._streamID != nil}
+  package var hasStreamID: Bool {self._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {self._streamID = nil}
+  package mutating func clearStreamID() {self._streamID = nil}
 
-  public var reason: String {
+  package var reason: String {
     get {_reason ?? String()}
     set {_reason = newValue}
   }
   /// Returns true if `reason` has been explicitly set.
-  public var hasReason: Bool {self._reason != nil}
+  package var hasReason: Bool {self._reason != nil}
   /// Clears the value of `reason`. Subsequent reads from it will return its default value.
-  public mutating func clearReason() {self._reason = nil}
+  package mutating func clearReason() {self._reason = nil}
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _streamID: String? = nil
   fileprivate var _reason: String? = nil
 }
 
-public nonisolated struct PCastDestroyStreamResponse: Sendable {
+package nonisolated struct PCastDestroyStreamResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
 }
 
-public nonisolated struct PCastStreamEnded: Sendable {
+package nonisolated struct PCastStreamEnded: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var sessionID: String {
+  package var sessionID: String {
     get {_sessionID ?? String()}
     set {_sessionID = newValue}
   }
   /// Returns true if `sessionID` has been explicitly set.
-  public var hasSessionID: Bool {self._sessionID != nil}
+  package var hasSessionID: Bool {self._sessionID != nil}
   /// Clears the value of `sessionID`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionID() {self._sessionID = nil}
+  package mutating func clearSessionID() {self._sessionID = nil}
 
-  public var streamID: String {
+  package var streamID: String {
     get {_streamID ?? String()}
     set {_streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {self._streamID != nil}
+  package var hasStreamID: Bool {self._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {self._streamID = nil}
+  package mutating func clearStreamID() {self._streamID = nil}
 
-  public var reason: String {
+  package var reason: String {
     get {_reason ?? String()}
     set {_reason = newValue}
   }
   /// Returns true if `reason` has been explicitly set.
-  public var hasReason: Bool {self._reason != nil}
+  package var hasReason: Bool {self._reason != nil}
   /// Clears the value of `reason`. Subsequent reads from it will return its default value.
-  public mutating func clearReason() {self._reason = nil}
+  package mutating func clearReason() {self._reason = nil}
 
-  public var tags: [String] = []
+  package var tags: [String] = []
 
-  public var continuationID: String {
+  package var continuationID: String {
     get {_continuationID ?? String()}
     set {_continuationID = newValue}
   }
   /// Returns true if `continuationID` has been explicitly set.
-  public var hasContinuationID: Bool {self._continuationID != nil}
+  package var hasContinuationID: Bool {self._continuationID != nil}
   /// Clears the value of `continuationID`. Subsequent reads from it will return its default value.
-  public mutating func clearContinuationID() {self._continuationID = nil}
+  package mutating func clearContinuationID() {self._continuationID = nil}
 
-  public var routeKey: String {
+  package var routeKey: String {
     get {_routeKey ?? String()}
     set {_routeKey = newValue}
   }
   /// Returns true if `routeKey` has been explicitly set.
-  public var hasRouteKey: Bool {self._routeKey != nil}
+  package var hasRouteKey: Bool {self._routeKey != nil}
   /// Clears the value of `routeKey`. Subsequent reads from it will return its default value.
-  public mutating func clearRouteKey() {self._routeKey = nil}
+  package mutating func clearRouteKey() {self._routeKey = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _sessionID: String? = nil
   fileprivate var _streamID: String? = nil
@@ -775,41 +775,41 @@ public nonisolated struct PCastStreamEnded: Sendable {
   fileprivate var _routeKey: String? = nil
 }
 
-public nonisolated struct PCastStreamEndedResponse: Sendable {
+package nonisolated struct PCastStreamEndedResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var continuationID: String {
+  package var continuationID: String {
     get {_continuationID ?? String()}
     set {_continuationID = newValue}
   }
   /// Returns true if `continuationID` has been explicitly set.
-  public var hasContinuationID: Bool {self._continuationID != nil}
+  package var hasContinuationID: Bool {self._continuationID != nil}
   /// Clears the value of `continuationID`. Subsequent reads from it will return its default value.
-  public mutating func clearContinuationID() {self._continuationID = nil}
+  package mutating func clearContinuationID() {self._continuationID = nil}
 
-  public var routeKey: String {
+  package var routeKey: String {
     get {_routeKey ?? String()}
     set {_routeKey = newValue}
   }
   /// Returns true if `routeKey` has been explicitly set.
-  public var hasRouteKey: Bool {self._routeKey != nil}
+  package var hasRouteKey: Bool {self._routeKey != nil}
   /// Clears the value of `routeKey`. Subsequent reads from it will return its default value.
-  public mutating func clearRouteKey() {self._routeKey = nil}
+  package mutating func clearRouteKey() {self._routeKey = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
   fileprivate var _continuationID: String? = nil
@@ -817,118 +817,118 @@ public nonisolated struct PCastStreamEndedResponse: Sendable {
 }
 
 /// The stream's peer is to come back: set it up again under the same id (option `resume-stream=` of `CreateStream`).
-public nonisolated struct PCastStreamIdle: Sendable {
+package nonisolated struct PCastStreamIdle: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var sessionID: String {
+  package var sessionID: String {
     get {_sessionID ?? String()}
     set {_sessionID = newValue}
   }
   /// Returns true if `sessionID` has been explicitly set.
-  public var hasSessionID: Bool {self._sessionID != nil}
+  package var hasSessionID: Bool {self._sessionID != nil}
   /// Clears the value of `sessionID`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionID() {self._sessionID = nil}
+  package mutating func clearSessionID() {self._sessionID = nil}
 
-  public var streamID: String {
+  package var streamID: String {
     get {_streamID ?? String()}
     set {_streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {self._streamID != nil}
+  package var hasStreamID: Bool {self._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {self._streamID = nil}
+  package mutating func clearStreamID() {self._streamID = nil}
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var tags: [String] = []
+  package var tags: [String] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _sessionID: String? = nil
   fileprivate var _streamID: String? = nil
 }
 
-public nonisolated struct PCastStreamDataQuality: Sendable {
+package nonisolated struct PCastStreamDataQuality: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var sessionID: String {
+  package var sessionID: String {
     get {_sessionID ?? String()}
     set {_sessionID = newValue}
   }
   /// Returns true if `sessionID` has been explicitly set.
-  public var hasSessionID: Bool {self._sessionID != nil}
+  package var hasSessionID: Bool {self._sessionID != nil}
   /// Clears the value of `sessionID`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionID() {self._sessionID = nil}
+  package mutating func clearSessionID() {self._sessionID = nil}
 
-  public var streamID: String {
+  package var streamID: String {
     get {_streamID ?? String()}
     set {_streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {self._streamID != nil}
+  package var hasStreamID: Bool {self._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {self._streamID = nil}
+  package mutating func clearStreamID() {self._streamID = nil}
 
-  public var timestamp: UInt64 {
+  package var timestamp: UInt64 {
     get {_timestamp ?? 0}
     set {_timestamp = newValue}
   }
   /// Returns true if `timestamp` has been explicitly set.
-  public var hasTimestamp: Bool {self._timestamp != nil}
+  package var hasTimestamp: Bool {self._timestamp != nil}
   /// Clears the value of `timestamp`. Subsequent reads from it will return its default value.
-  public mutating func clearTimestamp() {self._timestamp = nil}
+  package mutating func clearTimestamp() {self._timestamp = nil}
 
-  public var status: PCastStreamDataQuality.DataQualityStatus {
+  package var status: PCastStreamDataQuality.DataQualityStatus {
     get {_status ?? .noData}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var reason: PCastStreamDataQuality.DataQualityReason {
+  package var reason: PCastStreamDataQuality.DataQualityReason {
     get {_reason ?? .none}
     set {_reason = newValue}
   }
   /// Returns true if `reason` has been explicitly set.
-  public var hasReason: Bool {self._reason != nil}
+  package var hasReason: Bool {self._reason != nil}
   /// Clears the value of `reason`. Subsequent reads from it will return its default value.
-  public mutating func clearReason() {self._reason = nil}
+  package mutating func clearReason() {self._reason = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public nonisolated enum DataQualityStatus: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
+  package nonisolated enum DataQualityStatus: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
     case noData = 0
     case audioOnly = 1
     case all = 2
 
-    public init() {
+    package init() {
       self = .noData
     }
 
   }
 
-  public nonisolated enum DataQualityReason: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
+  package nonisolated enum DataQualityReason: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
     case none = 0
     case uploadLimited = 1
     case downloadLimited = 2
     case publisherLimited = 3
     case networkLimited = 4
 
-    public init() {
+    package init() {
       self = .none
     }
 
   }
 
-  public init() {}
+  package init() {}
 
   fileprivate var _sessionID: String? = nil
   fileprivate var _streamID: String? = nil
@@ -937,567 +937,567 @@ public nonisolated struct PCastStreamDataQuality: Sendable {
   fileprivate var _reason: PCastStreamDataQuality.DataQualityReason? = nil
 }
 
-public nonisolated struct PCastStreamDataQualityResponse: Sendable {
+package nonisolated struct PCastStreamDataQualityResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
 }
 
-public nonisolated struct PCastSetupPlaylistStream: Sendable {
+package nonisolated struct PCastSetupPlaylistStream: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var sessionID: String {
+  package var sessionID: String {
     get {_sessionID ?? String()}
     set {_sessionID = newValue}
   }
   /// Returns true if `sessionID` has been explicitly set.
-  public var hasSessionID: Bool {self._sessionID != nil}
+  package var hasSessionID: Bool {self._sessionID != nil}
   /// Clears the value of `sessionID`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionID() {self._sessionID = nil}
+  package mutating func clearSessionID() {self._sessionID = nil}
 
-  public var streamToken: String {
+  package var streamToken: String {
     get {_streamToken ?? String()}
     set {_streamToken = newValue}
   }
   /// Returns true if `streamToken` has been explicitly set.
-  public var hasStreamToken: Bool {self._streamToken != nil}
+  package var hasStreamToken: Bool {self._streamToken != nil}
   /// Clears the value of `streamToken`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamToken() {self._streamToken = nil}
+  package mutating func clearStreamToken() {self._streamToken = nil}
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var tags: [String] = []
+  package var tags: [String] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _sessionID: String? = nil
   fileprivate var _streamToken: String? = nil
 }
 
-public nonisolated struct PCastPlaylistStreamManifest: Sendable {
+package nonisolated struct PCastPlaylistStreamManifest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var manifest: String {
+  package var manifest: String {
     get {_manifest ?? String()}
     set {_manifest = newValue}
   }
   /// Returns true if `manifest` has been explicitly set.
-  public var hasManifest: Bool {self._manifest != nil}
+  package var hasManifest: Bool {self._manifest != nil}
   /// Clears the value of `manifest`. Subsequent reads from it will return its default value.
-  public mutating func clearManifest() {self._manifest = nil}
+  package mutating func clearManifest() {self._manifest = nil}
 
-  public var isProtectedContent: Bool {
+  package var isProtectedContent: Bool {
     get {_isProtectedContent ?? false}
     set {_isProtectedContent = newValue}
   }
   /// Returns true if `isProtectedContent` has been explicitly set.
-  public var hasIsProtectedContent: Bool {self._isProtectedContent != nil}
+  package var hasIsProtectedContent: Bool {self._isProtectedContent != nil}
   /// Clears the value of `isProtectedContent`. Subsequent reads from it will return its default value.
-  public mutating func clearIsProtectedContent() {self._isProtectedContent = nil}
+  package mutating func clearIsProtectedContent() {self._isProtectedContent = nil}
 
-  public var drmToken: String {
+  package var drmToken: String {
     get {_drmToken ?? String()}
     set {_drmToken = newValue}
   }
   /// Returns true if `drmToken` has been explicitly set.
-  public var hasDrmToken: Bool {self._drmToken != nil}
+  package var hasDrmToken: Bool {self._drmToken != nil}
   /// Clears the value of `drmToken`. Subsequent reads from it will return its default value.
-  public mutating func clearDrmToken() {self._drmToken = nil}
+  package mutating func clearDrmToken() {self._drmToken = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _manifest: String? = nil
   fileprivate var _isProtectedContent: Bool? = nil
   fileprivate var _drmToken: String? = nil
 }
 
-public nonisolated struct PCastSetupPlaylistStreamResponse: Sendable {
+package nonisolated struct PCastSetupPlaylistStreamResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var manifests: [PCastPlaylistStreamManifest] = []
+  package var manifests: [PCastPlaylistStreamManifest] = []
 
-  public var offset: UInt64 {
+  package var offset: UInt64 {
     get {_offset ?? 0}
     set {_offset = newValue}
   }
   /// Returns true if `offset` has been explicitly set.
-  public var hasOffset: Bool {self._offset != nil}
+  package var hasOffset: Bool {self._offset != nil}
   /// Clears the value of `offset`. Subsequent reads from it will return its default value.
-  public mutating func clearOffset() {self._offset = nil}
+  package mutating func clearOffset() {self._offset = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
   fileprivate var _offset: UInt64? = nil
 }
 
-public nonisolated struct PCastSessionDescription: Sendable {
+package nonisolated struct PCastSessionDescription: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var type: PCastSessionDescription.TypeEnum {
+  package var type: PCastSessionDescription.TypeEnum {
     get {_type ?? .offer}
     set {_type = newValue}
   }
   /// Returns true if `type` has been explicitly set.
-  public var hasType: Bool {self._type != nil}
+  package var hasType: Bool {self._type != nil}
   /// Clears the value of `type`. Subsequent reads from it will return its default value.
-  public mutating func clearType() {self._type = nil}
+  package mutating func clearType() {self._type = nil}
 
-  public var sdp: String {
+  package var sdp: String {
     get {_sdp ?? String()}
     set {_sdp = newValue}
   }
   /// Returns true if `sdp` has been explicitly set.
-  public var hasSdp: Bool {self._sdp != nil}
+  package var hasSdp: Bool {self._sdp != nil}
   /// Clears the value of `sdp`. Subsequent reads from it will return its default value.
-  public mutating func clearSdp() {self._sdp = nil}
+  package mutating func clearSdp() {self._sdp = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public nonisolated enum TypeEnum: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
+  package nonisolated enum TypeEnum: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
     case offer = 0
     case answer = 1
 
-    public init() {
+    package init() {
       self = .offer
     }
 
   }
 
-  public init() {}
+  package init() {}
 
   fileprivate var _type: PCastSessionDescription.TypeEnum? = nil
   fileprivate var _sdp: String? = nil
 }
 
-public nonisolated struct PCastSetLocalDescription: Sendable {
+package nonisolated struct PCastSetLocalDescription: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var streamID: String {
+  package var streamID: String {
     get {_streamID ?? String()}
     set {_streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {self._streamID != nil}
+  package var hasStreamID: Bool {self._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {self._streamID = nil}
+  package mutating func clearStreamID() {self._streamID = nil}
 
-  public var sessionDescription: PCastSessionDescription {
+  package var sessionDescription: PCastSessionDescription {
     get {_sessionDescription ?? PCastSessionDescription()}
     set {_sessionDescription = newValue}
   }
   /// Returns true if `sessionDescription` has been explicitly set.
-  public var hasSessionDescription: Bool {self._sessionDescription != nil}
+  package var hasSessionDescription: Bool {self._sessionDescription != nil}
   /// Clears the value of `sessionDescription`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionDescription() {self._sessionDescription = nil}
+  package mutating func clearSessionDescription() {self._sessionDescription = nil}
 
-  public var apiVersion: UInt32 {
+  package var apiVersion: UInt32 {
     get {_apiVersion ?? 0}
     set {_apiVersion = newValue}
   }
   /// Returns true if `apiVersion` has been explicitly set.
-  public var hasApiVersion: Bool {self._apiVersion != nil}
+  package var hasApiVersion: Bool {self._apiVersion != nil}
   /// Clears the value of `apiVersion`. Subsequent reads from it will return its default value.
-  public mutating func clearApiVersion() {self._apiVersion = nil}
+  package mutating func clearApiVersion() {self._apiVersion = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _streamID: String? = nil
   fileprivate var _sessionDescription: PCastSessionDescription? = nil
   fileprivate var _apiVersion: UInt32? = nil
 }
 
-public nonisolated struct PCastSetLocalDescriptionResponse: Sendable {
+package nonisolated struct PCastSetLocalDescriptionResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
 }
 
-public nonisolated struct PCastSetRemoteDescription: Sendable {
+package nonisolated struct PCastSetRemoteDescription: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var streamID: String {
+  package var streamID: String {
     get {_streamID ?? String()}
     set {_streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {self._streamID != nil}
+  package var hasStreamID: Bool {self._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {self._streamID = nil}
+  package mutating func clearStreamID() {self._streamID = nil}
 
-  public var sessionDescription: PCastSessionDescription {
+  package var sessionDescription: PCastSessionDescription {
     get {_sessionDescription ?? PCastSessionDescription()}
     set {_sessionDescription = newValue}
   }
   /// Returns true if `sessionDescription` has been explicitly set.
-  public var hasSessionDescription: Bool {self._sessionDescription != nil}
+  package var hasSessionDescription: Bool {self._sessionDescription != nil}
   /// Clears the value of `sessionDescription`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionDescription() {self._sessionDescription = nil}
+  package mutating func clearSessionDescription() {self._sessionDescription = nil}
 
-  public var apiVersion: UInt32 {
+  package var apiVersion: UInt32 {
     get {_apiVersion ?? 0}
     set {_apiVersion = newValue}
   }
   /// Returns true if `apiVersion` has been explicitly set.
-  public var hasApiVersion: Bool {self._apiVersion != nil}
+  package var hasApiVersion: Bool {self._apiVersion != nil}
   /// Clears the value of `apiVersion`. Subsequent reads from it will return its default value.
-  public mutating func clearApiVersion() {self._apiVersion = nil}
+  package mutating func clearApiVersion() {self._apiVersion = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _streamID: String? = nil
   fileprivate var _sessionDescription: PCastSessionDescription? = nil
   fileprivate var _apiVersion: UInt32? = nil
 }
 
-public nonisolated struct PCastSetRemoteDescriptionResponse: Sendable {
+package nonisolated struct PCastSetRemoteDescriptionResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var sessionDescription: PCastSessionDescription {
+  package var sessionDescription: PCastSessionDescription {
     get {_sessionDescription ?? PCastSessionDescription()}
     set {_sessionDescription = newValue}
   }
   /// Returns true if `sessionDescription` has been explicitly set.
-  public var hasSessionDescription: Bool {self._sessionDescription != nil}
+  package var hasSessionDescription: Bool {self._sessionDescription != nil}
   /// Clears the value of `sessionDescription`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionDescription() {self._sessionDescription = nil}
+  package mutating func clearSessionDescription() {self._sessionDescription = nil}
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
   fileprivate var _sessionDescription: PCastSessionDescription? = nil
 }
 
-public nonisolated struct PCastCreateOfferDescription: Sendable {
+package nonisolated struct PCastCreateOfferDescription: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var streamID: String {
+  package var streamID: String {
     get {_streamID ?? String()}
     set {_streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {self._streamID != nil}
+  package var hasStreamID: Bool {self._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {self._streamID = nil}
+  package mutating func clearStreamID() {self._streamID = nil}
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var apiVersion: UInt32 {
+  package var apiVersion: UInt32 {
     get {_apiVersion ?? 0}
     set {_apiVersion = newValue}
   }
   /// Returns true if `apiVersion` has been explicitly set.
-  public var hasApiVersion: Bool {self._apiVersion != nil}
+  package var hasApiVersion: Bool {self._apiVersion != nil}
   /// Clears the value of `apiVersion`. Subsequent reads from it will return its default value.
-  public mutating func clearApiVersion() {self._apiVersion = nil}
+  package mutating func clearApiVersion() {self._apiVersion = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _streamID: String? = nil
   fileprivate var _apiVersion: UInt32? = nil
 }
 
-public nonisolated struct PCastCreateOfferDescriptionResponse: Sendable {
+package nonisolated struct PCastCreateOfferDescriptionResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var sessionDescription: PCastSessionDescription {
+  package var sessionDescription: PCastSessionDescription {
     get {_sessionDescription ?? PCastSessionDescription()}
     set {_sessionDescription = newValue}
   }
   /// Returns true if `sessionDescription` has been explicitly set.
-  public var hasSessionDescription: Bool {self._sessionDescription != nil}
+  package var hasSessionDescription: Bool {self._sessionDescription != nil}
   /// Clears the value of `sessionDescription`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionDescription() {self._sessionDescription = nil}
+  package mutating func clearSessionDescription() {self._sessionDescription = nil}
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
   fileprivate var _sessionDescription: PCastSessionDescription? = nil
 }
 
-public nonisolated struct PCastCreateAnswerDescription: Sendable {
+package nonisolated struct PCastCreateAnswerDescription: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var streamID: String {
+  package var streamID: String {
     get {_streamID ?? String()}
     set {_streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {self._streamID != nil}
+  package var hasStreamID: Bool {self._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {self._streamID = nil}
+  package mutating func clearStreamID() {self._streamID = nil}
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var apiVersion: UInt32 {
+  package var apiVersion: UInt32 {
     get {_apiVersion ?? 0}
     set {_apiVersion = newValue}
   }
   /// Returns true if `apiVersion` has been explicitly set.
-  public var hasApiVersion: Bool {self._apiVersion != nil}
+  package var hasApiVersion: Bool {self._apiVersion != nil}
   /// Clears the value of `apiVersion`. Subsequent reads from it will return its default value.
-  public mutating func clearApiVersion() {self._apiVersion = nil}
+  package mutating func clearApiVersion() {self._apiVersion = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _streamID: String? = nil
   fileprivate var _apiVersion: UInt32? = nil
 }
 
-public nonisolated struct PCastCreateAnswerDescriptionResponse: Sendable {
+package nonisolated struct PCastCreateAnswerDescriptionResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var sessionDescription: PCastSessionDescription {
+  package var sessionDescription: PCastSessionDescription {
     get {_sessionDescription ?? PCastSessionDescription()}
     set {_sessionDescription = newValue}
   }
   /// Returns true if `sessionDescription` has been explicitly set.
-  public var hasSessionDescription: Bool {self._sessionDescription != nil}
+  package var hasSessionDescription: Bool {self._sessionDescription != nil}
   /// Clears the value of `sessionDescription`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionDescription() {self._sessionDescription = nil}
+  package mutating func clearSessionDescription() {self._sessionDescription = nil}
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
   fileprivate var _sessionDescription: PCastSessionDescription? = nil
 }
 
-public nonisolated struct PCastIceServer: Sendable {
+package nonisolated struct PCastIceServer: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var urls: [String] = []
+  package var urls: [String] = []
 
-  public var username: String {
+  package var username: String {
     get {_username ?? String()}
     set {_username = newValue}
   }
   /// Returns true if `username` has been explicitly set.
-  public var hasUsername: Bool {self._username != nil}
+  package var hasUsername: Bool {self._username != nil}
   /// Clears the value of `username`. Subsequent reads from it will return its default value.
-  public mutating func clearUsername() {self._username = nil}
+  package mutating func clearUsername() {self._username = nil}
 
-  public var credential: String {
+  package var credential: String {
     get {_credential ?? String()}
     set {_credential = newValue}
   }
   /// Returns true if `credential` has been explicitly set.
-  public var hasCredential: Bool {self._credential != nil}
+  package var hasCredential: Bool {self._credential != nil}
   /// Clears the value of `credential`. Subsequent reads from it will return its default value.
-  public mutating func clearCredential() {self._credential = nil}
+  package mutating func clearCredential() {self._credential = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _username: String? = nil
   fileprivate var _credential: String? = nil
 }
 
-public nonisolated struct PCastRtcConfiguration: Sendable {
+package nonisolated struct PCastRtcConfiguration: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var bundlePolicy: PCastRtcConfiguration.BundlePolicy {
+  package var bundlePolicy: PCastRtcConfiguration.BundlePolicy {
     get {_bundlePolicy ?? .balanced}
     set {_bundlePolicy = newValue}
   }
   /// Returns true if `bundlePolicy` has been explicitly set.
-  public var hasBundlePolicy: Bool {self._bundlePolicy != nil}
+  package var hasBundlePolicy: Bool {self._bundlePolicy != nil}
   /// Clears the value of `bundlePolicy`. Subsequent reads from it will return its default value.
-  public mutating func clearBundlePolicy() {self._bundlePolicy = nil}
+  package mutating func clearBundlePolicy() {self._bundlePolicy = nil}
 
-  public var iceCandidatePoolSize: UInt32 {
+  package var iceCandidatePoolSize: UInt32 {
     get {_iceCandidatePoolSize ?? 0}
     set {_iceCandidatePoolSize = newValue}
   }
   /// Returns true if `iceCandidatePoolSize` has been explicitly set.
-  public var hasIceCandidatePoolSize: Bool {self._iceCandidatePoolSize != nil}
+  package var hasIceCandidatePoolSize: Bool {self._iceCandidatePoolSize != nil}
   /// Clears the value of `iceCandidatePoolSize`. Subsequent reads from it will return its default value.
-  public mutating func clearIceCandidatePoolSize() {self._iceCandidatePoolSize = nil}
+  package mutating func clearIceCandidatePoolSize() {self._iceCandidatePoolSize = nil}
 
-  public var iceServers: [PCastIceServer] = []
+  package var iceServers: [PCastIceServer] = []
 
-  public var iceTransportPolicy: PCastRtcConfiguration.IceTransportPolicy {
+  package var iceTransportPolicy: PCastRtcConfiguration.IceTransportPolicy {
     get {_iceTransportPolicy ?? .all}
     set {_iceTransportPolicy = newValue}
   }
   /// Returns true if `iceTransportPolicy` has been explicitly set.
-  public var hasIceTransportPolicy: Bool {self._iceTransportPolicy != nil}
+  package var hasIceTransportPolicy: Bool {self._iceTransportPolicy != nil}
   /// Clears the value of `iceTransportPolicy`. Subsequent reads from it will return its default value.
-  public mutating func clearIceTransportPolicy() {self._iceTransportPolicy = nil}
+  package mutating func clearIceTransportPolicy() {self._iceTransportPolicy = nil}
 
-  public var peerIdentity: String {
+  package var peerIdentity: String {
     get {_peerIdentity ?? String()}
     set {_peerIdentity = newValue}
   }
   /// Returns true if `peerIdentity` has been explicitly set.
-  public var hasPeerIdentity: Bool {self._peerIdentity != nil}
+  package var hasPeerIdentity: Bool {self._peerIdentity != nil}
   /// Clears the value of `peerIdentity`. Subsequent reads from it will return its default value.
-  public mutating func clearPeerIdentity() {self._peerIdentity = nil}
+  package mutating func clearPeerIdentity() {self._peerIdentity = nil}
 
-  public var rtcpMuxPolicy: PCastRtcConfiguration.RtcpMuxPolicy {
+  package var rtcpMuxPolicy: PCastRtcConfiguration.RtcpMuxPolicy {
     get {_rtcpMuxPolicy ?? .negotiate}
     set {_rtcpMuxPolicy = newValue}
   }
   /// Returns true if `rtcpMuxPolicy` has been explicitly set.
-  public var hasRtcpMuxPolicy: Bool {self._rtcpMuxPolicy != nil}
+  package var hasRtcpMuxPolicy: Bool {self._rtcpMuxPolicy != nil}
   /// Clears the value of `rtcpMuxPolicy`. Subsequent reads from it will return its default value.
-  public mutating func clearRtcpMuxPolicy() {self._rtcpMuxPolicy = nil}
+  package mutating func clearRtcpMuxPolicy() {self._rtcpMuxPolicy = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public nonisolated enum BundlePolicy: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
+  package nonisolated enum BundlePolicy: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
     case balanced = 1
     case maxCompat = 2
     case maxBundle = 3
 
-    public init() {
+    package init() {
       self = .balanced
     }
 
   }
 
-  public nonisolated enum IceTransportPolicy: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
+  package nonisolated enum IceTransportPolicy: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
     case all = 1
-    case `public` = 2
+    case `package` = 2
     case relay = 3
 
-    public init() {
+    package init() {
       self = .all
     }
 
   }
 
-  public nonisolated enum RtcpMuxPolicy: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
+  package nonisolated enum RtcpMuxPolicy: Int, SwiftProtobuf.Enum, Swift.CaseIterable {
     case negotiate = 1
     case require = 2
 
-    public init() {
+    package init() {
       self = .negotiate
     }
 
   }
 
-  public init() {}
+  package init() {}
 
   fileprivate var _bundlePolicy: PCastRtcConfiguration.BundlePolicy? = nil
   fileprivate var _iceCandidatePoolSize: UInt32? = nil
@@ -1506,101 +1506,101 @@ public nonisolated struct PCastRtcConfiguration: Sendable {
   fileprivate var _rtcpMuxPolicy: PCastRtcConfiguration.RtcpMuxPolicy? = nil
 }
 
-public nonisolated struct PCastIceCandidate: Sendable {
+package nonisolated struct PCastIceCandidate: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var candidate: String {
+  package var candidate: String {
     get {_candidate ?? String()}
     set {_candidate = newValue}
   }
   /// Returns true if `candidate` has been explicitly set.
-  public var hasCandidate: Bool {self._candidate != nil}
+  package var hasCandidate: Bool {self._candidate != nil}
   /// Clears the value of `candidate`. Subsequent reads from it will return its default value.
-  public mutating func clearCandidate() {self._candidate = nil}
+  package mutating func clearCandidate() {self._candidate = nil}
 
-  public var sdpMlineIndex: UInt32 {
+  package var sdpMlineIndex: UInt32 {
     get {_sdpMlineIndex ?? 0}
     set {_sdpMlineIndex = newValue}
   }
   /// Returns true if `sdpMlineIndex` has been explicitly set.
-  public var hasSdpMlineIndex: Bool {self._sdpMlineIndex != nil}
+  package var hasSdpMlineIndex: Bool {self._sdpMlineIndex != nil}
   /// Clears the value of `sdpMlineIndex`. Subsequent reads from it will return its default value.
-  public mutating func clearSdpMlineIndex() {self._sdpMlineIndex = nil}
+  package mutating func clearSdpMlineIndex() {self._sdpMlineIndex = nil}
 
-  public var sdpMid: String {
+  package var sdpMid: String {
     get {_sdpMid ?? String()}
     set {_sdpMid = newValue}
   }
   /// Returns true if `sdpMid` has been explicitly set.
-  public var hasSdpMid: Bool {self._sdpMid != nil}
+  package var hasSdpMid: Bool {self._sdpMid != nil}
   /// Clears the value of `sdpMid`. Subsequent reads from it will return its default value.
-  public mutating func clearSdpMid() {self._sdpMid = nil}
+  package mutating func clearSdpMid() {self._sdpMid = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _candidate: String? = nil
   fileprivate var _sdpMlineIndex: UInt32? = nil
   fileprivate var _sdpMid: String? = nil
 }
 
-public nonisolated struct PCastAddIceCandidates: Sendable {
+package nonisolated struct PCastAddIceCandidates: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var streamID: String {
+  package var streamID: String {
     get {_streamID ?? String()}
     set {_streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {self._streamID != nil}
+  package var hasStreamID: Bool {self._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {self._streamID = nil}
+  package mutating func clearStreamID() {self._streamID = nil}
 
-  public var candidates: [PCastIceCandidate] = []
+  package var candidates: [PCastIceCandidate] = []
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var apiVersion: UInt32 {
+  package var apiVersion: UInt32 {
     get {_apiVersion ?? 0}
     set {_apiVersion = newValue}
   }
   /// Returns true if `apiVersion` has been explicitly set.
-  public var hasApiVersion: Bool {self._apiVersion != nil}
+  package var hasApiVersion: Bool {self._apiVersion != nil}
   /// Clears the value of `apiVersion`. Subsequent reads from it will return its default value.
-  public mutating func clearApiVersion() {self._apiVersion = nil}
+  package mutating func clearApiVersion() {self._apiVersion = nil}
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _streamID: String? = nil
   fileprivate var _apiVersion: UInt32? = nil
 }
 
-public nonisolated struct PCastAddIceCandidatesResponse: Sendable {
+package nonisolated struct PCastAddIceCandidatesResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
 }
@@ -1649,102 +1649,102 @@ public nonisolated struct PCastCaptionCue: Sendable {
   fileprivate var _text: String? = nil
 }
 
-public nonisolated struct PCastSendCaptions: Sendable {
+package nonisolated struct PCastSendCaptions: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var streamID: String {
+  package var streamID: String {
     get {_streamID ?? String()}
     set {_streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {self._streamID != nil}
+  package var hasStreamID: Bool {self._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {self._streamID = nil}
+  package mutating func clearStreamID() {self._streamID = nil}
 
   /// The publisher's clock when the request is sent, in milliseconds since 1970.
-  public var timestamp: UInt64 {
+  package var timestamp: UInt64 {
     get {_timestamp ?? 0}
     set {_timestamp = newValue}
   }
   /// Returns true if `timestamp` has been explicitly set.
-  public var hasTimestamp: Bool {self._timestamp != nil}
+  package var hasTimestamp: Bool {self._timestamp != nil}
   /// Clears the value of `timestamp`. Subsequent reads from it will return its default value.
-  public mutating func clearTimestamp() {self._timestamp = nil}
+  package mutating func clearTimestamp() {self._timestamp = nil}
 
-  public var cues: [PCastCaptionCue] = []
+  package var cues: [PCastCaptionCue] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _streamID: String? = nil
   fileprivate var _timestamp: UInt64? = nil
 }
 
-public nonisolated struct PCastSendCaptionsResponse: Sendable {
+package nonisolated struct PCastSendCaptionsResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var status: String {
+  package var status: String {
     get {_status ?? String()}
     set {_status = newValue}
   }
   /// Returns true if `status` has been explicitly set.
-  public var hasStatus: Bool {self._status != nil}
+  package var hasStatus: Bool {self._status != nil}
   /// Clears the value of `status`. Subsequent reads from it will return its default value.
-  public mutating func clearStatus() {self._status = nil}
+  package mutating func clearStatus() {self._status = nil}
 
-  public var options: [String] = []
+  package var options: [String] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _status: String? = nil
 }
 
 /// For viewers that have the option `captions` of CreateStream.
-public nonisolated struct PCastStreamCaptions: Sendable {
+package nonisolated struct PCastStreamCaptions: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var sessionID: String {
+  package var sessionID: String {
     get {_sessionID ?? String()}
     set {_sessionID = newValue}
   }
   /// Returns true if `sessionID` has been explicitly set.
-  public var hasSessionID: Bool {self._sessionID != nil}
+  package var hasSessionID: Bool {self._sessionID != nil}
   /// Clears the value of `sessionID`. Subsequent reads from it will return its default value.
-  public mutating func clearSessionID() {self._sessionID = nil}
+  package mutating func clearSessionID() {self._sessionID = nil}
 
-  public var streamID: String {
+  package var streamID: String {
     get {_streamID ?? String()}
     set {_streamID = newValue}
   }
   /// Returns true if `streamID` has been explicitly set.
-  public var hasStreamID: Bool {self._streamID != nil}
+  package var hasStreamID: Bool {self._streamID != nil}
   /// Clears the value of `streamID`. Subsequent reads from it will return its default value.
-  public mutating func clearStreamID() {self._streamID = nil}
+  package mutating func clearStreamID() {self._streamID = nil}
 
   /// The platform's clock, in milliseconds since 1970.
-  public var timestamp: UInt64 {
+  package var timestamp: UInt64 {
     get {_timestamp ?? 0}
     set {_timestamp = newValue}
   }
   /// Returns true if `timestamp` has been explicitly set.
-  public var hasTimestamp: Bool {self._timestamp != nil}
+  package var hasTimestamp: Bool {self._timestamp != nil}
   /// Clears the value of `timestamp`. Subsequent reads from it will return its default value.
-  public mutating func clearTimestamp() {self._timestamp = nil}
+  package mutating func clearTimestamp() {self._timestamp = nil}
 
-  public var cues: [PCastCaptionCue] = []
+  package var cues: [PCastCaptionCue] = []
 
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  public init() {}
+  package init() {}
 
   fileprivate var _sessionID: String? = nil
   fileprivate var _streamID: String? = nil
@@ -1756,10 +1756,10 @@ public nonisolated struct PCastStreamCaptions: Sendable {
 fileprivate nonisolated let _protobuf_package = "pcast"
 
 nonisolated extension PCastAuthenticate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".Authenticate"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}clientVersion\0\u{1}deviceId\0\u{1}platform\0\u{1}platformVersion\0\u{1}authenticationToken\0\u{1}connectionId\0\u{1}sessionId\0\u{1}applicationId\0\u{1}apiVersion\0\u{1}connectionRouteKey\0\u{1}remoteAddress\0\u{1}device\0\u{1}manufacturer\0")
+  package static let protoMessageName: String = _protobuf_package + ".Authenticate"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}clientVersion\0\u{1}deviceId\0\u{1}platform\0\u{1}platformVersion\0\u{1}authenticationToken\0\u{1}connectionId\0\u{1}sessionId\0\u{1}applicationId\0\u{1}apiVersion\0\u{1}connectionRouteKey\0\u{1}remoteAddress\0\u{1}device\0\u{1}manufacturer\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._clientVersion == nil {return false}
     if self._deviceID == nil {return false}
     if self._platform == nil {return false}
@@ -1768,7 +1768,7 @@ nonisolated extension PCastAuthenticate: SwiftProtobuf.Message, SwiftProtobuf._M
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -1792,7 +1792,7 @@ nonisolated extension PCastAuthenticate: SwiftProtobuf.Message, SwiftProtobuf._M
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -1839,7 +1839,7 @@ nonisolated extension PCastAuthenticate: SwiftProtobuf.Message, SwiftProtobuf._M
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastAuthenticate, rhs: PCastAuthenticate) -> Bool {
+  package static func ==(lhs: PCastAuthenticate, rhs: PCastAuthenticate) -> Bool {
     if lhs._apiVersion != rhs._apiVersion {return false}
     if lhs._clientVersion != rhs._clientVersion {return false}
     if lhs._device != rhs._device {return false}
@@ -1859,15 +1859,15 @@ nonisolated extension PCastAuthenticate: SwiftProtobuf.Message, SwiftProtobuf._M
 }
 
 nonisolated extension PCastAuthenticateResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".AuthenticateResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}sessionId\0\u{1}redirect\0\u{1}roles\0")
+  package static let protoMessageName: String = _protobuf_package + ".AuthenticateResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}sessionId\0\u{1}redirect\0\u{1}roles\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -1882,7 +1882,7 @@ nonisolated extension PCastAuthenticateResponse: SwiftProtobuf.Message, SwiftPro
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -1902,7 +1902,7 @@ nonisolated extension PCastAuthenticateResponse: SwiftProtobuf.Message, SwiftPro
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastAuthenticateResponse, rhs: PCastAuthenticateResponse) -> Bool {
+  package static func ==(lhs: PCastAuthenticateResponse, rhs: PCastAuthenticateResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs._sessionID != rhs._sessionID {return false}
     if lhs._redirect != rhs._redirect {return false}
@@ -1913,16 +1913,16 @@ nonisolated extension PCastAuthenticateResponse: SwiftProtobuf.Message, SwiftPro
 }
 
 nonisolated extension PCastBye: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".Bye"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}reason\0")
+  package static let protoMessageName: String = _protobuf_package + ".Bye"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}reason\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._sessionID == nil {return false}
     if self._reason == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -1935,7 +1935,7 @@ nonisolated extension PCastBye: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -1949,7 +1949,7 @@ nonisolated extension PCastBye: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastBye, rhs: PCastBye) -> Bool {
+  package static func ==(lhs: PCastBye, rhs: PCastBye) -> Bool {
     if lhs._sessionID != rhs._sessionID {return false}
     if lhs._reason != rhs._reason {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -1958,15 +1958,15 @@ nonisolated extension PCastBye: SwiftProtobuf.Message, SwiftProtobuf._MessageImp
 }
 
 nonisolated extension PCastByeResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".ByeResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0")
+  package static let protoMessageName: String = _protobuf_package + ".ByeResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -1978,7 +1978,7 @@ nonisolated extension PCastByeResponse: SwiftProtobuf.Message, SwiftProtobuf._Me
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -1989,7 +1989,7 @@ nonisolated extension PCastByeResponse: SwiftProtobuf.Message, SwiftProtobuf._Me
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastByeResponse, rhs: PCastByeResponse) -> Bool {
+  package static func ==(lhs: PCastByeResponse, rhs: PCastByeResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
@@ -1997,16 +1997,16 @@ nonisolated extension PCastByeResponse: SwiftProtobuf.Message, SwiftProtobuf._Me
 }
 
 nonisolated extension PCastConnectionDisconnected: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".ConnectionDisconnected"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}connectionId\0\u{1}reasonCode\0\u{1}description\0")
+  package static let protoMessageName: String = _protobuf_package + ".ConnectionDisconnected"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}connectionId\0\u{1}reasonCode\0\u{1}description\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._connectionID == nil {return false}
     if self._reasonCode == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2020,7 +2020,7 @@ nonisolated extension PCastConnectionDisconnected: SwiftProtobuf.Message, SwiftP
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2037,7 +2037,7 @@ nonisolated extension PCastConnectionDisconnected: SwiftProtobuf.Message, SwiftP
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastConnectionDisconnected, rhs: PCastConnectionDisconnected) -> Bool {
+  package static func ==(lhs: PCastConnectionDisconnected, rhs: PCastConnectionDisconnected) -> Bool {
     if lhs._connectionID != rhs._connectionID {return false}
     if lhs._reasonCode != rhs._reasonCode {return false}
     if lhs._description_p != rhs._description_p {return false}
@@ -2047,15 +2047,15 @@ nonisolated extension PCastConnectionDisconnected: SwiftProtobuf.Message, SwiftP
 }
 
 nonisolated extension PCastConnectionDisconnectedResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".ConnectionDisconnectedResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0")
+  package static let protoMessageName: String = _protobuf_package + ".ConnectionDisconnectedResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2067,7 +2067,7 @@ nonisolated extension PCastConnectionDisconnectedResponse: SwiftProtobuf.Message
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2078,7 +2078,7 @@ nonisolated extension PCastConnectionDisconnectedResponse: SwiftProtobuf.Message
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastConnectionDisconnectedResponse, rhs: PCastConnectionDisconnectedResponse) -> Bool {
+  package static func ==(lhs: PCastConnectionDisconnectedResponse, rhs: PCastConnectionDisconnectedResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
@@ -2086,17 +2086,17 @@ nonisolated extension PCastConnectionDisconnectedResponse: SwiftProtobuf.Message
 }
 
 nonisolated extension PCastSetupStream: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SetupStream"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamToken\0\u{1}createStream\0")
+  package static let protoMessageName: String = _protobuf_package + ".SetupStream"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamToken\0\u{1}createStream\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._streamToken == nil {return false}
     if self._createStream == nil {return false}
     if let v = self._createStream, !v.isInitialized {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2109,7 +2109,7 @@ nonisolated extension PCastSetupStream: SwiftProtobuf.Message, SwiftProtobuf._Me
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2123,7 +2123,7 @@ nonisolated extension PCastSetupStream: SwiftProtobuf.Message, SwiftProtobuf._Me
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastSetupStream, rhs: PCastSetupStream) -> Bool {
+  package static func ==(lhs: PCastSetupStream, rhs: PCastSetupStream) -> Bool {
     if lhs._streamToken != rhs._streamToken {return false}
     if lhs._createStream != rhs._createStream {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -2132,16 +2132,16 @@ nonisolated extension PCastSetupStream: SwiftProtobuf.Message, SwiftProtobuf._Me
 }
 
 nonisolated extension PCastSetupStreamResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SetupStreamResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}createStreamResponse\0")
+  package static let protoMessageName: String = _protobuf_package + ".SetupStreamResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}createStreamResponse\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     if let v = self._createStreamResponse, !v.isInitialized {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2154,7 +2154,7 @@ nonisolated extension PCastSetupStreamResponse: SwiftProtobuf.Message, SwiftProt
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2168,7 +2168,7 @@ nonisolated extension PCastSetupStreamResponse: SwiftProtobuf.Message, SwiftProt
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastSetupStreamResponse, rhs: PCastSetupStreamResponse) -> Bool {
+  package static func ==(lhs: PCastSetupStreamResponse, rhs: PCastSetupStreamResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs._createStreamResponse != rhs._createStreamResponse {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -2177,8 +2177,8 @@ nonisolated extension PCastSetupStreamResponse: SwiftProtobuf.Message, SwiftProt
 }
 
 nonisolated extension PCastCreateStream: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".CreateStream"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}originStreamId\0\u{1}options\0\u{1}tags\0\u{1}setRemoteDescription\0\u{1}createOfferDescription\0\u{1}createAnswerDescription\0\u{1}connectUri\0\u{1}connectOptions\0\u{1}originStreamIds\0\u{1}userAgent\0")
+  package static let protoMessageName: String = _protobuf_package + ".CreateStream"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}originStreamId\0\u{1}options\0\u{1}tags\0\u{1}setRemoteDescription\0\u{1}createOfferDescription\0\u{1}createAnswerDescription\0\u{1}connectUri\0\u{1}connectOptions\0\u{1}originStreamIds\0\u{1}userAgent\0")
 
   fileprivate class _StorageClass {
     var _sessionID: String? = nil
@@ -2223,7 +2223,7 @@ nonisolated extension PCastCreateStream: SwiftProtobuf.Message, SwiftProtobuf._M
     return _storage
   }
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     return withExtendedLifetime(_storage) { (_storage: _StorageClass) in
       if _storage._sessionID == nil {return false}
       if let v = _storage._setRemoteDescription, !v.isInitialized {return false}
@@ -2233,7 +2233,7 @@ nonisolated extension PCastCreateStream: SwiftProtobuf.Message, SwiftProtobuf._M
     }
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     _ = _uniqueStorage()
     try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
       while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2258,7 +2258,7 @@ nonisolated extension PCastCreateStream: SwiftProtobuf.Message, SwiftProtobuf._M
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every if/case branch local when no optimizations
@@ -2301,7 +2301,7 @@ nonisolated extension PCastCreateStream: SwiftProtobuf.Message, SwiftProtobuf._M
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastCreateStream, rhs: PCastCreateStream) -> Bool {
+  package static func ==(lhs: PCastCreateStream, rhs: PCastCreateStream) -> Bool {
     if lhs._storage !== rhs._storage {
       let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
         let _storage = _args.0
@@ -2327,8 +2327,8 @@ nonisolated extension PCastCreateStream: SwiftProtobuf.Message, SwiftProtobuf._M
 }
 
 nonisolated extension PCastCreateStreamResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".CreateStreamResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}streamId\0\u{1}setRemoteDescriptionResponse\0\u{1}createOfferDescriptionResponse\0\u{1}instanceRouteKey\0\u{1}createAnswerDescriptionResponse\0\u{1}options\0\u{1}streamUris\0\u{1}rtcConfiguration\0\u{1}offset\0")
+  package static let protoMessageName: String = _protobuf_package + ".CreateStreamResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}streamId\0\u{1}setRemoteDescriptionResponse\0\u{1}createOfferDescriptionResponse\0\u{1}instanceRouteKey\0\u{1}createAnswerDescriptionResponse\0\u{1}options\0\u{1}streamUris\0\u{1}rtcConfiguration\0\u{1}offset\0")
 
   fileprivate class _StorageClass {
     var _status: String? = nil
@@ -2371,7 +2371,7 @@ nonisolated extension PCastCreateStreamResponse: SwiftProtobuf.Message, SwiftPro
     return _storage
   }
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     return withExtendedLifetime(_storage) { (_storage: _StorageClass) in
       if _storage._status == nil {return false}
       if let v = _storage._setRemoteDescriptionResponse, !v.isInitialized {return false}
@@ -2381,7 +2381,7 @@ nonisolated extension PCastCreateStreamResponse: SwiftProtobuf.Message, SwiftPro
     }
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     _ = _uniqueStorage()
     try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
       while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2405,7 +2405,7 @@ nonisolated extension PCastCreateStreamResponse: SwiftProtobuf.Message, SwiftPro
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every if/case branch local when no optimizations
@@ -2445,7 +2445,7 @@ nonisolated extension PCastCreateStreamResponse: SwiftProtobuf.Message, SwiftPro
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastCreateStreamResponse, rhs: PCastCreateStreamResponse) -> Bool {
+  package static func ==(lhs: PCastCreateStreamResponse, rhs: PCastCreateStreamResponse) -> Bool {
     if lhs._storage !== rhs._storage {
       let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
         let _storage = _args.0
@@ -2470,10 +2470,10 @@ nonisolated extension PCastCreateStreamResponse: SwiftProtobuf.Message, SwiftPro
 }
 
 nonisolated extension PCastUpdateStreamState: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".UpdateStreamState"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}signalingState\0\u{1}iceGatheringState\0\u{1}iceConnectionState\0\u{1}apiVersion\0")
+  package static let protoMessageName: String = _protobuf_package + ".UpdateStreamState"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}signalingState\0\u{1}iceGatheringState\0\u{1}iceConnectionState\0\u{1}apiVersion\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._streamID == nil {return false}
     if self._signalingState == nil {return false}
     if self._iceGatheringState == nil {return false}
@@ -2481,7 +2481,7 @@ nonisolated extension PCastUpdateStreamState: SwiftProtobuf.Message, SwiftProtob
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2497,7 +2497,7 @@ nonisolated extension PCastUpdateStreamState: SwiftProtobuf.Message, SwiftProtob
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2520,7 +2520,7 @@ nonisolated extension PCastUpdateStreamState: SwiftProtobuf.Message, SwiftProtob
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastUpdateStreamState, rhs: PCastUpdateStreamState) -> Bool {
+  package static func ==(lhs: PCastUpdateStreamState, rhs: PCastUpdateStreamState) -> Bool {
     if lhs._streamID != rhs._streamID {return false}
     if lhs._signalingState != rhs._signalingState {return false}
     if lhs._iceGatheringState != rhs._iceGatheringState {return false}
@@ -2532,15 +2532,15 @@ nonisolated extension PCastUpdateStreamState: SwiftProtobuf.Message, SwiftProtob
 }
 
 nonisolated extension PCastUpdateStreamStateResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".UpdateStreamStateResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}options\0")
+  package static let protoMessageName: String = _protobuf_package + ".UpdateStreamStateResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}options\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2553,7 +2553,7 @@ nonisolated extension PCastUpdateStreamStateResponse: SwiftProtobuf.Message, Swi
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2567,7 +2567,7 @@ nonisolated extension PCastUpdateStreamStateResponse: SwiftProtobuf.Message, Swi
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastUpdateStreamStateResponse, rhs: PCastUpdateStreamStateResponse) -> Bool {
+  package static func ==(lhs: PCastUpdateStreamStateResponse, rhs: PCastUpdateStreamStateResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs.options != rhs.options {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -2576,15 +2576,15 @@ nonisolated extension PCastUpdateStreamStateResponse: SwiftProtobuf.Message, Swi
 }
 
 nonisolated extension PCastDestroyStream: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".DestroyStream"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}reason\0\u{1}options\0")
+  package static let protoMessageName: String = _protobuf_package + ".DestroyStream"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}reason\0\u{1}options\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._streamID == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2598,7 +2598,7 @@ nonisolated extension PCastDestroyStream: SwiftProtobuf.Message, SwiftProtobuf._
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2615,7 +2615,7 @@ nonisolated extension PCastDestroyStream: SwiftProtobuf.Message, SwiftProtobuf._
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastDestroyStream, rhs: PCastDestroyStream) -> Bool {
+  package static func ==(lhs: PCastDestroyStream, rhs: PCastDestroyStream) -> Bool {
     if lhs._streamID != rhs._streamID {return false}
     if lhs._reason != rhs._reason {return false}
     if lhs.options != rhs.options {return false}
@@ -2625,15 +2625,15 @@ nonisolated extension PCastDestroyStream: SwiftProtobuf.Message, SwiftProtobuf._
 }
 
 nonisolated extension PCastDestroyStreamResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".DestroyStreamResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0")
+  package static let protoMessageName: String = _protobuf_package + ".DestroyStreamResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2645,7 +2645,7 @@ nonisolated extension PCastDestroyStreamResponse: SwiftProtobuf.Message, SwiftPr
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2656,7 +2656,7 @@ nonisolated extension PCastDestroyStreamResponse: SwiftProtobuf.Message, SwiftPr
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastDestroyStreamResponse, rhs: PCastDestroyStreamResponse) -> Bool {
+  package static func ==(lhs: PCastDestroyStreamResponse, rhs: PCastDestroyStreamResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
@@ -2664,17 +2664,17 @@ nonisolated extension PCastDestroyStreamResponse: SwiftProtobuf.Message, SwiftPr
 }
 
 nonisolated extension PCastStreamEnded: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".StreamEnded"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}streamId\0\u{1}reason\0\u{1}tags\0\u{1}continuationId\0\u{1}routeKey\0")
+  package static let protoMessageName: String = _protobuf_package + ".StreamEnded"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}streamId\0\u{1}reason\0\u{1}tags\0\u{1}continuationId\0\u{1}routeKey\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._sessionID == nil {return false}
     if self._streamID == nil {return false}
     if self._reason == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2691,7 +2691,7 @@ nonisolated extension PCastStreamEnded: SwiftProtobuf.Message, SwiftProtobuf._Me
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2717,7 +2717,7 @@ nonisolated extension PCastStreamEnded: SwiftProtobuf.Message, SwiftProtobuf._Me
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastStreamEnded, rhs: PCastStreamEnded) -> Bool {
+  package static func ==(lhs: PCastStreamEnded, rhs: PCastStreamEnded) -> Bool {
     if lhs._sessionID != rhs._sessionID {return false}
     if lhs._streamID != rhs._streamID {return false}
     if lhs._reason != rhs._reason {return false}
@@ -2730,15 +2730,15 @@ nonisolated extension PCastStreamEnded: SwiftProtobuf.Message, SwiftProtobuf._Me
 }
 
 nonisolated extension PCastStreamEndedResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".StreamEndedResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}continuationId\0\u{1}routeKey\0")
+  package static let protoMessageName: String = _protobuf_package + ".StreamEndedResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}continuationId\0\u{1}routeKey\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2752,7 +2752,7 @@ nonisolated extension PCastStreamEndedResponse: SwiftProtobuf.Message, SwiftProt
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2769,7 +2769,7 @@ nonisolated extension PCastStreamEndedResponse: SwiftProtobuf.Message, SwiftProt
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastStreamEndedResponse, rhs: PCastStreamEndedResponse) -> Bool {
+  package static func ==(lhs: PCastStreamEndedResponse, rhs: PCastStreamEndedResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs._continuationID != rhs._continuationID {return false}
     if lhs._routeKey != rhs._routeKey {return false}
@@ -2779,16 +2779,16 @@ nonisolated extension PCastStreamEndedResponse: SwiftProtobuf.Message, SwiftProt
 }
 
 nonisolated extension PCastStreamIdle: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".StreamIdle"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}streamId\0\u{1}options\0\u{1}tags\0")
+  package static let protoMessageName: String = _protobuf_package + ".StreamIdle"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}streamId\0\u{1}options\0\u{1}tags\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._sessionID == nil {return false}
     if self._streamID == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2803,7 +2803,7 @@ nonisolated extension PCastStreamIdle: SwiftProtobuf.Message, SwiftProtobuf._Mes
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2823,7 +2823,7 @@ nonisolated extension PCastStreamIdle: SwiftProtobuf.Message, SwiftProtobuf._Mes
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastStreamIdle, rhs: PCastStreamIdle) -> Bool {
+  package static func ==(lhs: PCastStreamIdle, rhs: PCastStreamIdle) -> Bool {
     if lhs._sessionID != rhs._sessionID {return false}
     if lhs._streamID != rhs._streamID {return false}
     if lhs.options != rhs.options {return false}
@@ -2834,10 +2834,10 @@ nonisolated extension PCastStreamIdle: SwiftProtobuf.Message, SwiftProtobuf._Mes
 }
 
 nonisolated extension PCastStreamDataQuality: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".StreamDataQuality"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}streamId\0\u{1}timestamp\0\u{1}status\0\u{1}reason\0")
+  package static let protoMessageName: String = _protobuf_package + ".StreamDataQuality"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}streamId\0\u{1}timestamp\0\u{1}status\0\u{1}reason\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._sessionID == nil {return false}
     if self._streamID == nil {return false}
     if self._timestamp == nil {return false}
@@ -2846,7 +2846,7 @@ nonisolated extension PCastStreamDataQuality: SwiftProtobuf.Message, SwiftProtob
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2862,7 +2862,7 @@ nonisolated extension PCastStreamDataQuality: SwiftProtobuf.Message, SwiftProtob
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2885,7 +2885,7 @@ nonisolated extension PCastStreamDataQuality: SwiftProtobuf.Message, SwiftProtob
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastStreamDataQuality, rhs: PCastStreamDataQuality) -> Bool {
+  package static func ==(lhs: PCastStreamDataQuality, rhs: PCastStreamDataQuality) -> Bool {
     if lhs._sessionID != rhs._sessionID {return false}
     if lhs._streamID != rhs._streamID {return false}
     if lhs._timestamp != rhs._timestamp {return false}
@@ -2897,23 +2897,23 @@ nonisolated extension PCastStreamDataQuality: SwiftProtobuf.Message, SwiftProtob
 }
 
 nonisolated extension PCastStreamDataQuality.DataQualityStatus: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0NoData\0\u{1}AudioOnly\0\u{1}All\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0NoData\0\u{1}AudioOnly\0\u{1}All\0")
 }
 
 nonisolated extension PCastStreamDataQuality.DataQualityReason: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0None\0\u{1}UploadLimited\0\u{1}DownloadLimited\0\u{1}PublisherLimited\0\u{1}NetworkLimited\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0None\0\u{1}UploadLimited\0\u{1}DownloadLimited\0\u{1}PublisherLimited\0\u{1}NetworkLimited\0")
 }
 
 nonisolated extension PCastStreamDataQualityResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".StreamDataQualityResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0")
+  package static let protoMessageName: String = _protobuf_package + ".StreamDataQualityResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2925,7 +2925,7 @@ nonisolated extension PCastStreamDataQualityResponse: SwiftProtobuf.Message, Swi
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2936,7 +2936,7 @@ nonisolated extension PCastStreamDataQualityResponse: SwiftProtobuf.Message, Swi
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastStreamDataQualityResponse, rhs: PCastStreamDataQualityResponse) -> Bool {
+  package static func ==(lhs: PCastStreamDataQualityResponse, rhs: PCastStreamDataQualityResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
@@ -2944,16 +2944,16 @@ nonisolated extension PCastStreamDataQualityResponse: SwiftProtobuf.Message, Swi
 }
 
 nonisolated extension PCastSetupPlaylistStream: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SetupPlaylistStream"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}streamToken\0\u{1}options\0\u{1}tags\0")
+  package static let protoMessageName: String = _protobuf_package + ".SetupPlaylistStream"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}streamToken\0\u{1}options\0\u{1}tags\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._sessionID == nil {return false}
     if self._streamToken == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -2968,7 +2968,7 @@ nonisolated extension PCastSetupPlaylistStream: SwiftProtobuf.Message, SwiftProt
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -2988,7 +2988,7 @@ nonisolated extension PCastSetupPlaylistStream: SwiftProtobuf.Message, SwiftProt
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastSetupPlaylistStream, rhs: PCastSetupPlaylistStream) -> Bool {
+  package static func ==(lhs: PCastSetupPlaylistStream, rhs: PCastSetupPlaylistStream) -> Bool {
     if lhs._sessionID != rhs._sessionID {return false}
     if lhs._streamToken != rhs._streamToken {return false}
     if lhs.options != rhs.options {return false}
@@ -2999,16 +2999,16 @@ nonisolated extension PCastSetupPlaylistStream: SwiftProtobuf.Message, SwiftProt
 }
 
 nonisolated extension PCastPlaylistStreamManifest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".PlaylistStreamManifest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}manifest\0\u{1}isProtectedContent\0\u{1}drmToken\0")
+  package static let protoMessageName: String = _protobuf_package + ".PlaylistStreamManifest"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}manifest\0\u{1}isProtectedContent\0\u{1}drmToken\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._manifest == nil {return false}
     if self._isProtectedContent == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3022,7 +3022,7 @@ nonisolated extension PCastPlaylistStreamManifest: SwiftProtobuf.Message, SwiftP
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3039,7 +3039,7 @@ nonisolated extension PCastPlaylistStreamManifest: SwiftProtobuf.Message, SwiftP
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastPlaylistStreamManifest, rhs: PCastPlaylistStreamManifest) -> Bool {
+  package static func ==(lhs: PCastPlaylistStreamManifest, rhs: PCastPlaylistStreamManifest) -> Bool {
     if lhs._manifest != rhs._manifest {return false}
     if lhs._isProtectedContent != rhs._isProtectedContent {return false}
     if lhs._drmToken != rhs._drmToken {return false}
@@ -3049,16 +3049,16 @@ nonisolated extension PCastPlaylistStreamManifest: SwiftProtobuf.Message, SwiftP
 }
 
 nonisolated extension PCastSetupPlaylistStreamResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SetupPlaylistStreamResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}manifests\0\u{1}offset\0")
+  package static let protoMessageName: String = _protobuf_package + ".SetupPlaylistStreamResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}manifests\0\u{1}offset\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     if !SwiftProtobuf.Internal.areAllInitialized(self.manifests) {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3072,7 +3072,7 @@ nonisolated extension PCastSetupPlaylistStreamResponse: SwiftProtobuf.Message, S
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3089,7 +3089,7 @@ nonisolated extension PCastSetupPlaylistStreamResponse: SwiftProtobuf.Message, S
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastSetupPlaylistStreamResponse, rhs: PCastSetupPlaylistStreamResponse) -> Bool {
+  package static func ==(lhs: PCastSetupPlaylistStreamResponse, rhs: PCastSetupPlaylistStreamResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs.manifests != rhs.manifests {return false}
     if lhs._offset != rhs._offset {return false}
@@ -3099,16 +3099,16 @@ nonisolated extension PCastSetupPlaylistStreamResponse: SwiftProtobuf.Message, S
 }
 
 nonisolated extension PCastSessionDescription: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SessionDescription"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}type\0\u{1}sdp\0")
+  package static let protoMessageName: String = _protobuf_package + ".SessionDescription"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}type\0\u{1}sdp\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._type == nil {return false}
     if self._sdp == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3121,7 +3121,7 @@ nonisolated extension PCastSessionDescription: SwiftProtobuf.Message, SwiftProto
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3135,7 +3135,7 @@ nonisolated extension PCastSessionDescription: SwiftProtobuf.Message, SwiftProto
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastSessionDescription, rhs: PCastSessionDescription) -> Bool {
+  package static func ==(lhs: PCastSessionDescription, rhs: PCastSessionDescription) -> Bool {
     if lhs._type != rhs._type {return false}
     if lhs._sdp != rhs._sdp {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -3144,21 +3144,21 @@ nonisolated extension PCastSessionDescription: SwiftProtobuf.Message, SwiftProto
 }
 
 nonisolated extension PCastSessionDescription.TypeEnum: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0Offer\0\u{1}Answer\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0Offer\0\u{1}Answer\0")
 }
 
 nonisolated extension PCastSetLocalDescription: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SetLocalDescription"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}sessionDescription\0\u{1}apiVersion\0")
+  package static let protoMessageName: String = _protobuf_package + ".SetLocalDescription"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}sessionDescription\0\u{1}apiVersion\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._streamID == nil {return false}
     if self._sessionDescription == nil {return false}
     if let v = self._sessionDescription, !v.isInitialized {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3172,7 +3172,7 @@ nonisolated extension PCastSetLocalDescription: SwiftProtobuf.Message, SwiftProt
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3189,7 +3189,7 @@ nonisolated extension PCastSetLocalDescription: SwiftProtobuf.Message, SwiftProt
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastSetLocalDescription, rhs: PCastSetLocalDescription) -> Bool {
+  package static func ==(lhs: PCastSetLocalDescription, rhs: PCastSetLocalDescription) -> Bool {
     if lhs._streamID != rhs._streamID {return false}
     if lhs._sessionDescription != rhs._sessionDescription {return false}
     if lhs._apiVersion != rhs._apiVersion {return false}
@@ -3199,15 +3199,15 @@ nonisolated extension PCastSetLocalDescription: SwiftProtobuf.Message, SwiftProt
 }
 
 nonisolated extension PCastSetLocalDescriptionResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SetLocalDescriptionResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}options\0")
+  package static let protoMessageName: String = _protobuf_package + ".SetLocalDescriptionResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}options\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3220,7 +3220,7 @@ nonisolated extension PCastSetLocalDescriptionResponse: SwiftProtobuf.Message, S
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3234,7 +3234,7 @@ nonisolated extension PCastSetLocalDescriptionResponse: SwiftProtobuf.Message, S
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastSetLocalDescriptionResponse, rhs: PCastSetLocalDescriptionResponse) -> Bool {
+  package static func ==(lhs: PCastSetLocalDescriptionResponse, rhs: PCastSetLocalDescriptionResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs.options != rhs.options {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -3243,17 +3243,17 @@ nonisolated extension PCastSetLocalDescriptionResponse: SwiftProtobuf.Message, S
 }
 
 nonisolated extension PCastSetRemoteDescription: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SetRemoteDescription"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}sessionDescription\0\u{1}apiVersion\0")
+  package static let protoMessageName: String = _protobuf_package + ".SetRemoteDescription"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}sessionDescription\0\u{1}apiVersion\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._streamID == nil {return false}
     if self._sessionDescription == nil {return false}
     if let v = self._sessionDescription, !v.isInitialized {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3267,7 +3267,7 @@ nonisolated extension PCastSetRemoteDescription: SwiftProtobuf.Message, SwiftPro
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3284,7 +3284,7 @@ nonisolated extension PCastSetRemoteDescription: SwiftProtobuf.Message, SwiftPro
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastSetRemoteDescription, rhs: PCastSetRemoteDescription) -> Bool {
+  package static func ==(lhs: PCastSetRemoteDescription, rhs: PCastSetRemoteDescription) -> Bool {
     if lhs._streamID != rhs._streamID {return false}
     if lhs._sessionDescription != rhs._sessionDescription {return false}
     if lhs._apiVersion != rhs._apiVersion {return false}
@@ -3294,16 +3294,16 @@ nonisolated extension PCastSetRemoteDescription: SwiftProtobuf.Message, SwiftPro
 }
 
 nonisolated extension PCastSetRemoteDescriptionResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SetRemoteDescriptionResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}sessionDescription\0\u{1}options\0")
+  package static let protoMessageName: String = _protobuf_package + ".SetRemoteDescriptionResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}sessionDescription\0\u{1}options\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     if let v = self._sessionDescription, !v.isInitialized {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3317,7 +3317,7 @@ nonisolated extension PCastSetRemoteDescriptionResponse: SwiftProtobuf.Message, 
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3334,7 +3334,7 @@ nonisolated extension PCastSetRemoteDescriptionResponse: SwiftProtobuf.Message, 
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastSetRemoteDescriptionResponse, rhs: PCastSetRemoteDescriptionResponse) -> Bool {
+  package static func ==(lhs: PCastSetRemoteDescriptionResponse, rhs: PCastSetRemoteDescriptionResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs._sessionDescription != rhs._sessionDescription {return false}
     if lhs.options != rhs.options {return false}
@@ -3344,15 +3344,15 @@ nonisolated extension PCastSetRemoteDescriptionResponse: SwiftProtobuf.Message, 
 }
 
 nonisolated extension PCastCreateOfferDescription: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".CreateOfferDescription"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}options\0\u{1}apiVersion\0")
+  package static let protoMessageName: String = _protobuf_package + ".CreateOfferDescription"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}options\0\u{1}apiVersion\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._streamID == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3366,7 +3366,7 @@ nonisolated extension PCastCreateOfferDescription: SwiftProtobuf.Message, SwiftP
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3383,7 +3383,7 @@ nonisolated extension PCastCreateOfferDescription: SwiftProtobuf.Message, SwiftP
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastCreateOfferDescription, rhs: PCastCreateOfferDescription) -> Bool {
+  package static func ==(lhs: PCastCreateOfferDescription, rhs: PCastCreateOfferDescription) -> Bool {
     if lhs._streamID != rhs._streamID {return false}
     if lhs.options != rhs.options {return false}
     if lhs._apiVersion != rhs._apiVersion {return false}
@@ -3393,16 +3393,16 @@ nonisolated extension PCastCreateOfferDescription: SwiftProtobuf.Message, SwiftP
 }
 
 nonisolated extension PCastCreateOfferDescriptionResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".CreateOfferDescriptionResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}sessionDescription\0\u{1}options\0")
+  package static let protoMessageName: String = _protobuf_package + ".CreateOfferDescriptionResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}sessionDescription\0\u{1}options\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     if let v = self._sessionDescription, !v.isInitialized {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3416,7 +3416,7 @@ nonisolated extension PCastCreateOfferDescriptionResponse: SwiftProtobuf.Message
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3433,7 +3433,7 @@ nonisolated extension PCastCreateOfferDescriptionResponse: SwiftProtobuf.Message
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastCreateOfferDescriptionResponse, rhs: PCastCreateOfferDescriptionResponse) -> Bool {
+  package static func ==(lhs: PCastCreateOfferDescriptionResponse, rhs: PCastCreateOfferDescriptionResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs._sessionDescription != rhs._sessionDescription {return false}
     if lhs.options != rhs.options {return false}
@@ -3443,15 +3443,15 @@ nonisolated extension PCastCreateOfferDescriptionResponse: SwiftProtobuf.Message
 }
 
 nonisolated extension PCastCreateAnswerDescription: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".CreateAnswerDescription"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}options\0\u{1}apiVersion\0")
+  package static let protoMessageName: String = _protobuf_package + ".CreateAnswerDescription"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}options\0\u{1}apiVersion\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._streamID == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3465,7 +3465,7 @@ nonisolated extension PCastCreateAnswerDescription: SwiftProtobuf.Message, Swift
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3482,7 +3482,7 @@ nonisolated extension PCastCreateAnswerDescription: SwiftProtobuf.Message, Swift
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastCreateAnswerDescription, rhs: PCastCreateAnswerDescription) -> Bool {
+  package static func ==(lhs: PCastCreateAnswerDescription, rhs: PCastCreateAnswerDescription) -> Bool {
     if lhs._streamID != rhs._streamID {return false}
     if lhs.options != rhs.options {return false}
     if lhs._apiVersion != rhs._apiVersion {return false}
@@ -3492,16 +3492,16 @@ nonisolated extension PCastCreateAnswerDescription: SwiftProtobuf.Message, Swift
 }
 
 nonisolated extension PCastCreateAnswerDescriptionResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".CreateAnswerDescriptionResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}sessionDescription\0\u{1}options\0")
+  package static let protoMessageName: String = _protobuf_package + ".CreateAnswerDescriptionResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}sessionDescription\0\u{1}options\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     if let v = self._sessionDescription, !v.isInitialized {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3515,7 +3515,7 @@ nonisolated extension PCastCreateAnswerDescriptionResponse: SwiftProtobuf.Messag
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3532,7 +3532,7 @@ nonisolated extension PCastCreateAnswerDescriptionResponse: SwiftProtobuf.Messag
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastCreateAnswerDescriptionResponse, rhs: PCastCreateAnswerDescriptionResponse) -> Bool {
+  package static func ==(lhs: PCastCreateAnswerDescriptionResponse, rhs: PCastCreateAnswerDescriptionResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs._sessionDescription != rhs._sessionDescription {return false}
     if lhs.options != rhs.options {return false}
@@ -3542,10 +3542,10 @@ nonisolated extension PCastCreateAnswerDescriptionResponse: SwiftProtobuf.Messag
 }
 
 nonisolated extension PCastIceServer: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".IceServer"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}urls\0\u{1}username\0\u{1}credential\0")
+  package static let protoMessageName: String = _protobuf_package + ".IceServer"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}urls\0\u{1}username\0\u{1}credential\0")
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3559,7 +3559,7 @@ nonisolated extension PCastIceServer: SwiftProtobuf.Message, SwiftProtobuf._Mess
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3576,7 +3576,7 @@ nonisolated extension PCastIceServer: SwiftProtobuf.Message, SwiftProtobuf._Mess
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastIceServer, rhs: PCastIceServer) -> Bool {
+  package static func ==(lhs: PCastIceServer, rhs: PCastIceServer) -> Bool {
     if lhs.urls != rhs.urls {return false}
     if lhs._username != rhs._username {return false}
     if lhs._credential != rhs._credential {return false}
@@ -3586,10 +3586,10 @@ nonisolated extension PCastIceServer: SwiftProtobuf.Message, SwiftProtobuf._Mess
 }
 
 nonisolated extension PCastRtcConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".RtcConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}bundlePolicy\0\u{2}\u{2}iceCandidatePoolSize\0\u{1}iceServers\0\u{1}iceTransportPolicy\0\u{1}peerIdentity\0\u{1}rtcpMuxPolicy\0")
+  package static let protoMessageName: String = _protobuf_package + ".RtcConfiguration"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}bundlePolicy\0\u{2}\u{2}iceCandidatePoolSize\0\u{1}iceServers\0\u{1}iceTransportPolicy\0\u{1}peerIdentity\0\u{1}rtcpMuxPolicy\0")
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3606,7 +3606,7 @@ nonisolated extension PCastRtcConfiguration: SwiftProtobuf.Message, SwiftProtobu
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3632,7 +3632,7 @@ nonisolated extension PCastRtcConfiguration: SwiftProtobuf.Message, SwiftProtobu
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastRtcConfiguration, rhs: PCastRtcConfiguration) -> Bool {
+  package static func ==(lhs: PCastRtcConfiguration, rhs: PCastRtcConfiguration) -> Bool {
     if lhs._bundlePolicy != rhs._bundlePolicy {return false}
     if lhs._iceCandidatePoolSize != rhs._iceCandidatePoolSize {return false}
     if lhs.iceServers != rhs.iceServers {return false}
@@ -3645,29 +3645,29 @@ nonisolated extension PCastRtcConfiguration: SwiftProtobuf.Message, SwiftProtobu
 }
 
 nonisolated extension PCastRtcConfiguration.BundlePolicy: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}BundlePolicyBalanced\0\u{1}BundlePolicyMaxCompat\0\u{1}BundlePolicyMaxBundle\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}BundlePolicyBalanced\0\u{1}BundlePolicyMaxCompat\0\u{1}BundlePolicyMaxBundle\0")
 }
 
 nonisolated extension PCastRtcConfiguration.IceTransportPolicy: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}IceTransportPolicyAll\0\u{1}IceTransportPolicyPublic\0\u{1}IceTransportPolicyRelay\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}IceTransportPolicyAll\0\u{1}IceTransportPolicyPublic\0\u{1}IceTransportPolicyRelay\0")
 }
 
 nonisolated extension PCastRtcConfiguration.RtcpMuxPolicy: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}RtcpMuxPolicyNegotiate\0\u{1}RtcpMuxPolicyRequire\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}RtcpMuxPolicyNegotiate\0\u{1}RtcpMuxPolicyRequire\0")
 }
 
 nonisolated extension PCastIceCandidate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".IceCandidate"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}candidate\0\u{1}sdpMLineIndex\0\u{1}sdpMid\0")
+  package static let protoMessageName: String = _protobuf_package + ".IceCandidate"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}candidate\0\u{1}sdpMLineIndex\0\u{1}sdpMid\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._candidate == nil {return false}
     if self._sdpMlineIndex == nil {return false}
     if self._sdpMid == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3681,7 +3681,7 @@ nonisolated extension PCastIceCandidate: SwiftProtobuf.Message, SwiftProtobuf._M
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3698,7 +3698,7 @@ nonisolated extension PCastIceCandidate: SwiftProtobuf.Message, SwiftProtobuf._M
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastIceCandidate, rhs: PCastIceCandidate) -> Bool {
+  package static func ==(lhs: PCastIceCandidate, rhs: PCastIceCandidate) -> Bool {
     if lhs._candidate != rhs._candidate {return false}
     if lhs._sdpMlineIndex != rhs._sdpMlineIndex {return false}
     if lhs._sdpMid != rhs._sdpMid {return false}
@@ -3708,16 +3708,16 @@ nonisolated extension PCastIceCandidate: SwiftProtobuf.Message, SwiftProtobuf._M
 }
 
 nonisolated extension PCastAddIceCandidates: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".AddIceCandidates"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}candidates\0\u{1}options\0\u{1}apiVersion\0")
+  package static let protoMessageName: String = _protobuf_package + ".AddIceCandidates"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}candidates\0\u{1}options\0\u{1}apiVersion\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._streamID == nil {return false}
     if !SwiftProtobuf.Internal.areAllInitialized(self.candidates) {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3732,7 +3732,7 @@ nonisolated extension PCastAddIceCandidates: SwiftProtobuf.Message, SwiftProtobu
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3752,7 +3752,7 @@ nonisolated extension PCastAddIceCandidates: SwiftProtobuf.Message, SwiftProtobu
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastAddIceCandidates, rhs: PCastAddIceCandidates) -> Bool {
+  package static func ==(lhs: PCastAddIceCandidates, rhs: PCastAddIceCandidates) -> Bool {
     if lhs._streamID != rhs._streamID {return false}
     if lhs.candidates != rhs.candidates {return false}
     if lhs.options != rhs.options {return false}
@@ -3763,15 +3763,15 @@ nonisolated extension PCastAddIceCandidates: SwiftProtobuf.Message, SwiftProtobu
 }
 
 nonisolated extension PCastAddIceCandidatesResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".AddIceCandidatesResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}options\0")
+  package static let protoMessageName: String = _protobuf_package + ".AddIceCandidatesResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}options\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3784,7 +3784,7 @@ nonisolated extension PCastAddIceCandidatesResponse: SwiftProtobuf.Message, Swif
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3798,7 +3798,7 @@ nonisolated extension PCastAddIceCandidatesResponse: SwiftProtobuf.Message, Swif
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastAddIceCandidatesResponse, rhs: PCastAddIceCandidatesResponse) -> Bool {
+  package static func ==(lhs: PCastAddIceCandidatesResponse, rhs: PCastAddIceCandidatesResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs.options != rhs.options {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -3858,17 +3858,17 @@ nonisolated extension PCastCaptionCue: SwiftProtobuf.Message, SwiftProtobuf._Mes
 }
 
 nonisolated extension PCastSendCaptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SendCaptions"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}timestamp\0\u{1}cues\0")
+  package static let protoMessageName: String = _protobuf_package + ".SendCaptions"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}streamId\0\u{1}timestamp\0\u{1}cues\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._streamID == nil {return false}
     if self._timestamp == nil {return false}
     if !SwiftProtobuf.Internal.areAllInitialized(self.cues) {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3882,7 +3882,7 @@ nonisolated extension PCastSendCaptions: SwiftProtobuf.Message, SwiftProtobuf._M
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3899,7 +3899,7 @@ nonisolated extension PCastSendCaptions: SwiftProtobuf.Message, SwiftProtobuf._M
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastSendCaptions, rhs: PCastSendCaptions) -> Bool {
+  package static func ==(lhs: PCastSendCaptions, rhs: PCastSendCaptions) -> Bool {
     if lhs._streamID != rhs._streamID {return false}
     if lhs._timestamp != rhs._timestamp {return false}
     if lhs.cues != rhs.cues {return false}
@@ -3909,15 +3909,15 @@ nonisolated extension PCastSendCaptions: SwiftProtobuf.Message, SwiftProtobuf._M
 }
 
 nonisolated extension PCastSendCaptionsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".SendCaptionsResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}options\0")
+  package static let protoMessageName: String = _protobuf_package + ".SendCaptionsResponse"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}status\0\u{1}options\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._status == nil {return false}
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3930,7 +3930,7 @@ nonisolated extension PCastSendCaptionsResponse: SwiftProtobuf.Message, SwiftPro
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3944,7 +3944,7 @@ nonisolated extension PCastSendCaptionsResponse: SwiftProtobuf.Message, SwiftPro
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastSendCaptionsResponse, rhs: PCastSendCaptionsResponse) -> Bool {
+  package static func ==(lhs: PCastSendCaptionsResponse, rhs: PCastSendCaptionsResponse) -> Bool {
     if lhs._status != rhs._status {return false}
     if lhs.options != rhs.options {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -3953,10 +3953,10 @@ nonisolated extension PCastSendCaptionsResponse: SwiftProtobuf.Message, SwiftPro
 }
 
 nonisolated extension PCastStreamCaptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".StreamCaptions"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}streamId\0\u{1}timestamp\0\u{1}cues\0")
+  package static let protoMessageName: String = _protobuf_package + ".StreamCaptions"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sessionId\0\u{1}streamId\0\u{1}timestamp\0\u{1}cues\0")
 
-  public var isInitialized: Bool {
+  package var isInitialized: Bool {
     if self._sessionID == nil {return false}
     if self._streamID == nil {return false}
     if self._timestamp == nil {return false}
@@ -3964,7 +3964,7 @@ nonisolated extension PCastStreamCaptions: SwiftProtobuf.Message, SwiftProtobuf.
     return true
   }
 
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
       // The use of inline closures is to circumvent an issue where the compiler
       // allocates stack space for every case branch when no optimizations are
@@ -3979,7 +3979,7 @@ nonisolated extension PCastStreamCaptions: SwiftProtobuf.Message, SwiftProtobuf.
     }
   }
 
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     // The use of inline closures is to circumvent an issue where the compiler
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
@@ -3999,7 +3999,7 @@ nonisolated extension PCastStreamCaptions: SwiftProtobuf.Message, SwiftProtobuf.
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: PCastStreamCaptions, rhs: PCastStreamCaptions) -> Bool {
+  package static func ==(lhs: PCastStreamCaptions, rhs: PCastStreamCaptions) -> Bool {
     if lhs._sessionID != rhs._sessionID {return false}
     if lhs._streamID != rhs._streamID {return false}
     if lhs._timestamp != rhs._timestamp {return false}

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 // The prefix of the response's option that contains the reason of a refusal.
 private let reasonMark = "refused-because="
@@ -8,7 +8,7 @@ private let longestReason = 400
 extension PCastSetRemoteDescriptionResponse {
     /// Creates a response that refuses the request. `status` is the status of the protocol, and `reason` is a text for
     /// people.
-    public init(refusal status: String, because reason: String) {
+    package init(refusal status: String, because reason: String) {
         self.init()
         self.status = status
         options = ["\(reasonMark)\(reason.prefix(longestReason))"]
@@ -17,28 +17,28 @@ extension PCastSetRemoteDescriptionResponse {
 
 extension PCastSendCaptionsResponse {
     /// Creates a response without a reason.
-    public init(status: RequestStatus) {
+    package init(status: RequestStatus) {
         self.init()
         self.status = status.wire
     }
 
     /// Creates a response that refuses the request. `status` is the status of the protocol, and `reason` is a text for
     /// people.
-    public init(refusal status: String, because reason: String) {
+    package init(refusal status: String, because reason: String) {
         self.init()
         self.status = status
         options = ["\(reasonMark)\(reason.prefix(longestReason))"]
     }
 
     /// The platform's reason for the refusal as a text for people; nil if there is none.
-    public var refusalReason: String? { reason(in: options) }
+    package var refusalReason: String? { reason(in: options) }
 }
 
 extension PCastSetupStreamResponse {
 
     /// Creates a response that refuses the request. `status` is the status of the protocol, and `reason` is a text for
     /// people. The message has no field for a reason, so it is an option, which other clients ignore.
-    public init(refusal status: String, because reason: String) {
+    package init(refusal status: String, because reason: String) {
         self.init()
         self.status = status
         createStreamResponse.status = status
@@ -46,7 +46,7 @@ extension PCastSetupStreamResponse {
     }
 
     /// The platform's reason for the refusal as a text for people; nil if there is none.
-    public var refusalReason: String? { reason(in: createStreamResponse.options) }
+    package var refusalReason: String? { reason(in: createStreamResponse.options) }
 }
 
 /// Returns the reason of a refusal in the options of a response; nil if there is none.

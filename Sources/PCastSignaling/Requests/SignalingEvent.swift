@@ -2,7 +2,7 @@ import FoundationEssentials
 import SwiftProtobuf
 
 /// A notification that the platform sends to a client. It is sent as a response with an empty request ID.
-public enum SignalingEvent: Hashable, Sendable {
+package enum SignalingEvent: Hashable, Sendable {
     /// A stream has ended.
     case streamEnded(PCastStreamEnded)
     /// The stream's media connection is lost, and the stream has to be set up again.
@@ -17,7 +17,7 @@ public enum SignalingEvent: Hashable, Sendable {
 
 extension SignalingEvent {
     /// The full name of the message, which is the `type` of the envelope.
-    public var typeName: String { type(of: message).protoMessageName }
+    package var typeName: String { type(of: message).protoMessageName }
 
     /// The message of the protocol.
     var message: any Message {

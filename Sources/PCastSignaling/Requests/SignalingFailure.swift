@@ -1,7 +1,7 @@
-public import PCastCore
+package import PCastCore
 
 /// The reason for which a request has no usable response.
-public enum SignalingFailure: Error, Hashable, Sendable {
+package enum SignalingFailure: Error, Hashable, Sendable {
     /// No response arrived within ``ClientSignalingMachine/requestTimeout``.
     case timeout
     /// The connection was lost, or there was none.
@@ -14,7 +14,7 @@ public enum SignalingFailure: Error, Hashable, Sendable {
     case malformedResponse
 
     /// The status for the application.
-    public var status: RequestStatus {
+    package var status: RequestStatus {
         switch self {
         case .timeout: .timeout
         case .tooManyOutstanding: .rateLimited

@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 import SwiftProtobuf
 
 extension SignalingRequest {
     /// Returns the response with a status and no other content.
-    public func response(_ status: RequestStatus) -> SignalingResponse {
+    package func response(_ status: RequestStatus) -> SignalingResponse {
         let status = status.wire
         switch self {
         case .authenticate: return .authenticate(.with { $0.status = status })

@@ -2,7 +2,7 @@ import FoundationEssentials
 import SwiftProtobuf
 
 /// A request of a client to the platform.
-public enum SignalingRequest: Hashable, Sendable {
+package enum SignalingRequest: Hashable, Sendable {
     /// Begins or resumes a session.
     case authenticate(PCastAuthenticate)
     /// Ends the session.
@@ -32,7 +32,7 @@ public enum SignalingRequest: Hashable, Sendable {
 
 extension SignalingRequest {
     /// The full name of the message, which is the `type` of the envelope.
-    public var typeName: String { type(of: message).protoMessageName }
+    package var typeName: String { type(of: message).protoMessageName }
 
     /// The `type` of the response's envelope.
     var responseTypeName: String { typeName + "Response" }
@@ -87,8 +87,8 @@ extension SignalingRequest {
 // The description and the mirror contain only the type, because logs must not contain the tokens of requests.
 extension SignalingRequest: CustomStringConvertible, CustomReflectable {
     /// The full name of the message, without its content.
-    public var description: String { typeName }
+    package var description: String { typeName }
 
     /// The mirror without children, which hides the content from `dump`.
-    public var customMirror: Mirror { Mirror(self, children: []) }
+    package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,7 +1,7 @@
 /// The number of a request in one conversation, counted from 1. The protocol has it as a decimal number.
-public struct SignalingRequestID: Hashable, Sendable {
+package struct SignalingRequestID: Hashable, Sendable {
     /// The number.
-    public let number: UInt64
+    package let number: UInt64
 
     init(number: UInt64) { self.number = number }
 

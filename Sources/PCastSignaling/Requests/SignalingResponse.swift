@@ -1,9 +1,9 @@
 import FoundationEssentials
-public import PCastCore
+package import PCastCore
 import SwiftProtobuf
 
 /// The platform's response to a ``SignalingRequest`` of the same name.
-public enum SignalingResponse: Hashable, Sendable {
+package enum SignalingResponse: Hashable, Sendable {
     /// The response to `authenticate`.
     case authenticate(PCastAuthenticateResponse)
     /// The response to `bye`.
@@ -32,13 +32,13 @@ public enum SignalingResponse: Hashable, Sendable {
 
 extension SignalingResponse {
     /// The full name of the message, which is the `type` of the envelope.
-    public var typeName: String { type(of: message).protoMessageName }
+    package var typeName: String { type(of: message).protoMessageName }
 
     /// The result of the request.
-    public var status: RequestStatus { RequestStatus(wire: statusText) }
+    package var status: RequestStatus { RequestStatus(wire: statusText) }
 
     /// The result in the form of the protocol.
-    public var statusText: String {
+    package var statusText: String {
         switch self {
         case .authenticate(let message): message.status
         case .bye(let message): message.status

@@ -1,12 +1,12 @@
 import FoundationEssentials
-public import PCastCore
+package import PCastCore
 import SwiftProtobuf
 
 /// The client's side of the signaling conversation, which may need several connections. It numbers requests and gives
 /// exactly one result for each.
-public struct ClientSignalingMachine: Machine {
+package struct ClientSignalingMachine: Machine {
     /// An event of the connection.
-    public enum Input: Sendable {
+    package enum Input: Sendable {
         /// A WebSocket was opened.
         case connected
         /// The WebSocket was closed. All outstanding requests fail.
@@ -16,7 +16,7 @@ public struct ClientSignalingMachine: Machine {
     }
 
     /// An action for the caller, or an event.
-    public enum Output: Hashable, Sendable {
+    package enum Output: Hashable, Sendable {
         /// Send the frame.
         case send(SignalingFrame)
         /// The result of a request.
@@ -30,17 +30,17 @@ public struct ClientSignalingMachine: Machine {
     }
 
     /// The time after which a request without a response fails.
-    public static let requestTimeout = TimeSpan.milliseconds(10_000)
+    package static let requestTimeout = TimeSpan.milliseconds(10_000)
     /// The interval between pings. Proxies close idle WebSockets: nginx does so after 60 s by default
     /// (`proxy_read_timeout`).
-    public static let pingInterval = TimeSpan.milliseconds(25_000)
+    package static let pingInterval = TimeSpan.milliseconds(25_000)
     /// The time without a message after which the platform is considered unresponsive.
-    public static let silenceLimit = TimeSpan.milliseconds(60_000)
+    package static let silenceLimit = TimeSpan.milliseconds(60_000)
     /// The maximum number of outstanding requests. Further requests fail at once.
-    public static let maximumOutstanding = 64
+    package static let maximumOutstanding = 64
 
     /// The number of messages that were malformed or matched no request.
-    public private(set) var malformedCount = 0
+    package private(set) var malformedCount = 0
 
     private struct Outstanding {
         let id: SignalingRequestID
@@ -61,10 +61,10 @@ public struct ClientSignalingMachine: Machine {
     private var outputs: [Output] = []
 
     /// Creates a conversation without a connection. Messages are sent in this form; both forms are received.
-    public init(form: SignalingFrame.Form = .text) { self.form = form }
+    package init(form: SignalingFrame.Form = .text) { self.form = form }
 
     /// Sends a request and returns its ID. The result arrives as ``Output/answered(_:_:)``.
-    public mutating func request(_ request: SignalingRequest, at now: Instant) -> SignalingRequestID {
+    package mutating func request(_ request: SignalingRequest, at now: Instant) -> SignalingRequestID {
         lastID += 1
         let id = SignalingRequestID(number: lastID)
         if connection == nil {
@@ -81,7 +81,7 @@ public struct ClientSignalingMachine: Machine {
     }
 
     /// Processes an event of the connection.
-    public mutating func handle(_ input: Input, at now: Instant) {
+    package mutating func handle(_ input: Input, at now: Instant) {
         switch input {
         case .connected:
             fail(.disconnected)
@@ -95,7 +95,7 @@ public struct ClientSignalingMachine: Machine {
     }
 
     /// Handles timeouts and sends pings that are due.
-    public mutating func advance(to now: Instant) {
+    package mutating func advance(to now: Instant) {
         while let first = outstanding.first, first.deadline <= now {
             outstanding.removeFirst()
             outputs.append(.answered(first.id, .failure(.timeout)))
@@ -110,10 +110,10 @@ public struct ClientSignalingMachine: Machine {
     }
 
     /// Returns the next output; nil if there is none.
-    public mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
+    package mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
     /// The time at which ``advance(to:)`` must be called; nil if nothing is scheduled.
-    public var deadline: Instant? {
+    package var deadline: Instant? {
         let livenessDeadline = connection.map { min($0.nextPing, $0.lastReceivedAt + Self.silenceLimit) }
         return Instant.earlier(outstanding.first?.deadline, livenessDeadline)
     }

@@ -1,14 +1,14 @@
 import FoundationEssentials
-public import PCastCore
+package import PCastCore
 import SwiftProtobuf
 
 /// The platform's side of the signaling conversation over one WebSocket. It emits requests after the client has
 /// authenticated, and ensures that each gets exactly one response.
 ///
 /// A client may send `SetupStream` directly after `Authenticate`. It is emitted after the authentication has succeeded.
-public struct ServerSignalingMachine: Machine {
+package struct ServerSignalingMachine: Machine {
     /// An event of the WebSocket, or a message of the platform.
-    public enum Input: Sendable {
+    package enum Input: Sendable {
         /// A WebSocket message arrived.
         case received(SignalingFrame)
         /// A WebSocket message arrived that exceeds the client's rate limit. It is refused. If it is not a request, it
@@ -23,7 +23,7 @@ public struct ServerSignalingMachine: Machine {
     }
 
     /// An action for the caller.
-    public enum Output: Hashable, Sendable {
+    package enum Output: Hashable, Sendable {
         /// Send the frame.
         case send(SignalingFrame)
         /// Process the request and respond with ``Input/respond(_:_:)``.
@@ -37,28 +37,28 @@ public struct ServerSignalingMachine: Machine {
     }
 
     /// The time after which a request without a response gets the status `timeout`.
-    public static let requestTimeout = TimeSpan.milliseconds(10_000)
+    package static let requestTimeout = TimeSpan.milliseconds(10_000)
     /// The interval between WebSocket pings. Proxies close idle WebSockets: nginx does so after 60 s by default
     /// (`proxy_read_timeout`).
-    public static let pingInterval = TimeSpan.milliseconds(25_000)
+    package static let pingInterval = TimeSpan.milliseconds(25_000)
     /// The time without a message after which the client is considered unresponsive.
-    public static let silenceLimit = TimeSpan.milliseconds(60_000)
+    package static let silenceLimit = TimeSpan.milliseconds(60_000)
     /// The time within which a client has to authenticate.
-    public static let authenticationLimit = TimeSpan.milliseconds(30_000)
+    package static let authenticationLimit = TimeSpan.milliseconds(30_000)
     /// The maximum number of outstanding requests. Further requests get the status `rate-limited`.
-    public static let maximumOutstanding = 64
+    package static let maximumOutstanding = 64
     /// The number of malformed messages after which the conversation ends.
-    public static let maximumMalformed = 16
+    package static let maximumMalformed = 16
 
     /// The number of requests above the rate limit after which the conversation ends.
-    public static let maximumExcess = 1_024
+    package static let maximumExcess = 1_024
     /// The maximum size of a ping's payload in bytes: two numbers, and space for later versions.
     static let maximumPingSize = 64
 
     private var excessCount = 0
 
     /// The number of malformed messages.
-    public private(set) var malformedCount = 0
+    package private(set) var malformedCount = 0
 
     private enum Authentication {
         case none, pending, done
@@ -86,19 +86,19 @@ public struct ServerSignalingMachine: Machine {
     private var outputs: [Output] = []
 
     /// Creates the conversation of a WebSocket that was opened at `now`.
-    public init(at now: Instant) {
+    package init(at now: Instant) {
         unauthenticatedSince = now
         lastReceivedAt = now
         nextPing = now + Self.pingInterval
     }
 
     /// Whether the client has authenticated.
-    public var isAuthenticated: Bool {
+    package var isAuthenticated: Bool {
         if case .done = authentication { true } else { false }
     }
 
     /// Processes an event of the WebSocket, or sends a message of the platform. It has no effect after the end.
-    public mutating func handle(_ input: Input, at now: Instant) {
+    package mutating func handle(_ input: Input, at now: Instant) {
         guard !isClosed else { return }
         switch input {
         case .received(let frame):
@@ -116,7 +116,7 @@ public struct ServerSignalingMachine: Machine {
     }
 
     /// Handles timeouts and requests pings that are due.
-    public mutating func advance(to now: Instant) {
+    package mutating func advance(to now: Instant) {
         guard !isClosed else { return }
         while !isClosed, let first = outstanding.first, first.deadline <= now {
             if !first.isHeld { outputs.append(.expired(first.id)) }
@@ -133,7 +133,7 @@ public struct ServerSignalingMachine: Machine {
     }
 
     /// Returns the next output; nil if there is none.
-    public mutating func poll() -> Output? {
+    package mutating func poll() -> Output? {
         guard !outputs.isEmpty else { return nil }
         // Thousands of idle conversations must not retain memory for earlier outputs.
         defer { if outputs.isEmpty { outputs = [] } }
@@ -141,7 +141,7 @@ public struct ServerSignalingMachine: Machine {
     }
 
     /// The time at which ``advance(to:)`` must be called; nil after the end.
-    public var deadline: Instant? {
+    package var deadline: Instant? {
         guard !isClosed else { return nil }
         var deadline = min(nextPing, lastReceivedAt + Self.silenceLimit)
         if let since = unauthenticatedSince { deadline = min(deadline, since + Self.authenticationLimit) }

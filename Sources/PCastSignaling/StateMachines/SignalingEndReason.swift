@@ -1,5 +1,5 @@
 /// The reason for which the platform ends a conversation.
-public enum SignalingEndReason: Hashable, Sendable {
+package enum SignalingEndReason: Hashable, Sendable {
     /// The client sent `Bye` and received its response.
     case bye
     /// Nothing arrived for ``ServerSignalingMachine/silenceLimit``.

@@ -1,21 +1,21 @@
-public import PCastCore
+package import PCastCore
 
 /// Follows a log and a playhead, and returns the deliveries that are due. Nothing is delivered before its time.
-public struct TimelineCursor: Sendable {
+package struct TimelineCursor: Sendable {
     /// The log so far.
-    public private(set) var log: TimelineLog
+    package private(set) var log: TimelineLog
     /// The revisions that were delivered.
-    public private(set) var shown = DeliveredRevisions()
+    package private(set) var shown = DeliveredRevisions()
     /// The present position of the viewer.
-    public private(set) var moment: TimelinePosition
+    package private(set) var moment: TimelinePosition
     /// Whether each revision is delivered as soon as it is known.
-    public let isUngated: Bool
+    package let isUngated: Bool
     private let limits: TimelineLimits
     /// Whether revisions were added that have not been delivered yet.
     private var isBehind = false
 
     /// Creates a cursor with an empty log. With `spoiler`, each revision is delivered as soon as it is known.
-    public init(spoiler: Bool = false, within limits: TimelineLimits = .standard) {
+    package init(spoiler: Bool = false, within limits: TimelineLimits = .standard) {
         (isUngated, self.limits) = (spoiler, limits)
         log = TimelineLog(within: limits)
         moment = spoiler ? .everything : .nowhere
@@ -23,10 +23,10 @@ public struct TimelineCursor: Sendable {
     }
 
     /// The next time of the program at which a delivery is due; nil if there is none.
-    public private(set) var due: WallTime?
+    package private(set) var due: WallTime?
 
     /// Moves to the time of the frame that is shown; nil if the time is unknown. Returns the deliveries that are due.
-    public mutating func move(to timecode: WallTime?) -> [TimelineDelivery] {
+    package mutating func move(to timecode: WallTime?) -> [TimelineDelivery] {
         guard !isUngated else { return [] }
         let next = timecode.map { TimelinePosition.at($0) } ?? .nowhere
         // At most frames, no delivery is due.
@@ -49,7 +49,7 @@ public struct TimelineCursor: Sendable {
     /// - Throws: ``TimelineError/gap(expected:got:)`` if a revision is missing, ``TimelineError/full(limit:)`` if there
     ///   is no space, and ``TimelineError/tooLarge(limit:)`` for a revision that is too large. Earlier revisions of the
     ///   call stay in the log.
-    public mutating func take(
+    package mutating func take(
         _ revisions: some Sequence<TimelineRevision>, holding isHolding: Bool = false
     ) throws(TimelineError) -> [TimelineDelivery] {
         for revision in revisions { try log.append(revision) }
@@ -61,7 +61,7 @@ public struct TimelineCursor: Sendable {
     }
 
     /// Begins with another log. Returns the deliveries that withdraw everything that was delivered.
-    public mutating func startOver() -> [TimelineDelivery] {
+    package mutating func startOver() -> [TimelineDelivery] {
         let deliveries = TimelineGate.deliveries(from: shown, to: DeliveredRevisions(), of: log, at: .nowhere)
         (log, shown, due, isBehind) = (TimelineLog(within: limits), DeliveredRevisions(), nil, false)
         return deliveries

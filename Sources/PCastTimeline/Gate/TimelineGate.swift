@@ -5,9 +5,9 @@
 /// describes it. An event appears with its own frame, even if the feed was late, and a correction appears at the time
 /// of its recording. A later viewer sees the correction at the same frame as a live viewer. The first description of
 /// the game applies from the beginning, because it only says who plays.
-public enum TimelineGate {
+package enum TimelineGate {
     /// Returns the revisions that apply at a position.
-    public static func shown(of log: TimelineLog, at moment: TimelinePosition) -> DeliveredRevisions {
+    package static func shown(of log: TimelineLog, at moment: TimelinePosition) -> DeliveredRevisions {
         var shown = DeliveredRevisions()
         guard moment != .nowhere else { return shown }
         let info = log.infos.last { moment.hasReached(log.gates[$0]) } ?? log.infos.first
@@ -30,7 +30,7 @@ public enum TimelineGate {
     ///   - log: The log.
     ///   - moment: The position.
     /// - Returns: The deliveries in order.
-    public static func deliveries(
+    package static func deliveries(
         from before: DeliveredRevisions, to shown: DeliveredRevisions, of log: TimelineLog, at moment: TimelinePosition
     ) -> [TimelineDelivery] {
         func delivery(

@@ -1,7 +1,7 @@
-public import PCastCore
+package import PCastCore
 
 /// The position of a viewer in the program, up to which revisions may be delivered.
-public enum TimelinePosition: Hashable, Sendable {
+package enum TimelinePosition: Hashable, Sendable {
     /// The position is unknown. Nothing may be delivered.
     case nowhere
     /// The viewer sees the frame of this time.
@@ -21,7 +21,7 @@ public enum TimelinePosition: Hashable, Sendable {
 
 extension TimelinePosition: Comparable {
     /// Returns whether the left position is before the right one.
-    public static func < (left: TimelinePosition, right: TimelinePosition) -> Bool {
+    package static func < (left: TimelinePosition, right: TimelinePosition) -> Bool {
         switch (left, right) {
         case (.at(let left), .at(let right)): left < right
         case (.nowhere, .nowhere), (.everything, _): false

@@ -1,13 +1,13 @@
-public import PCastCore
+package import PCastCore
 import PCastJSON
 
 /// The revisions of a game in the order of their recording. The log is append-only. ``TimelineGate`` determines the
 /// revisions that apply at a position.
-public struct TimelineLog: Sendable {
+package struct TimelineLog: Sendable {
     /// The revisions.
-    public private(set) var revisions: [TimelineRevision] = []
+    package private(set) var revisions: [TimelineRevision] = []
     /// The size of all revisions in bytes of JSON.
-    public private(set) var byteCount = 0
+    package private(set) var byteCount = 0
     /// The indices in `revisions` of each event's revisions.
     private(set) var history: [TimelineEventID: [Int]] = [:]
     /// The indices in `revisions` of the game's descriptions.
@@ -19,23 +19,23 @@ public struct TimelineLog: Sendable {
     private let limits: TimelineLimits
 
     /// Creates an empty log.
-    public init(within limits: TimelineLimits = .standard) { self.limits = limits }
+    package init(within limits: TimelineLimits = .standard) { self.limits = limits }
 
     /// The number of the newest revision; 0 if there is none.
-    public var newest: SequenceNumber { SequenceNumber(revisions.count) }
+    package var newest: SequenceNumber { SequenceNumber(revisions.count) }
 
     /// The numbers of the first and the last revision; nil if there is none.
-    public var bounds: ClosedRange<SequenceNumber>? {
+    package var bounds: ClosedRange<SequenceNumber>? {
         revisions.isEmpty ? nil : SequenceNumber(1)...newest
     }
 
     /// Returns the revisions after a number, the oldest first.
-    public func changes(since number: SequenceNumber) -> ArraySlice<TimelineRevision> {
+    package func changes(since number: SequenceNumber) -> ArraySlice<TimelineRevision> {
         revisions[min(max(number.value, 0), revisions.count)...]
     }
 
     /// The revision with a number; nil if there is none.
-    public subscript(number: SequenceNumber) -> TimelineRevision? {
+    package subscript(number: SequenceNumber) -> TimelineRevision? {
         revisions.indices.contains(number.value - 1) ? revisions[number.value - 1] : nil
     }
 
@@ -48,7 +48,7 @@ public struct TimelineLog: Sendable {
     ///
     /// - Parameter number: The number of the revision.
     /// - Returns: The gate; nil if there is no such revision.
-    public func gate(of number: SequenceNumber) -> WallTime? {
+    package func gate(of number: SequenceNumber) -> WallTime? {
         gates.indices.contains(number.value - 1) ? gates[number.value - 1] : nil
     }
 
@@ -61,14 +61,14 @@ public struct TimelineLog: Sendable {
     // MARK: Present state
 
     /// The latest description of the game; nil if there is none.
-    public var info: GameInfo? { infos.last.flatMap { revisions[$0].info } }
+    package var info: GameInfo? { infos.last.flatMap { revisions[$0].info } }
 
     /// Returns the latest state of an event; nil if there is none, or if it was deleted.
-    public func event(_ id: TimelineEventID) -> GameEvent? { history[id]?.last.flatMap { revisions[$0].event } }
+    package func event(_ id: TimelineEventID) -> GameEvent? { history[id]?.last.flatMap { revisions[$0].event } }
 
     /// All events in the order in which they happened. Events of the same time are in the order of their first
     /// revisions.
-    public var events: [GameEvent] {
+    package var events: [GameEvent] {
         history.values.compactMap { places -> (WallTime, Int, GameEvent)? in
             guard let first = places.first, let last = places.last, let event = revisions[last].event else {
                 return nil
@@ -80,7 +80,7 @@ public struct TimelineLog: Sendable {
     // MARK: Gates
 
     /// Returns the first gate after a time; nil if there is none.
-    public func firstGate(after moment: WallTime) -> WallTime? {
+    package func firstGate(after moment: WallTime) -> WallTime? {
         let index = Self.firstIndex(in: sortedGates) { $0 > moment }
         return index < sortedGates.count ? sortedGates[index] : nil
     }
@@ -105,7 +105,7 @@ public struct TimelineLog: Sendable {
     ///   - now: The present time by the clock of the service that keeps the log.
     /// - Returns: The revision; nil if the request changes nothing.
     /// - Throws: ``TimelineError`` if the request is invalid or there is no space.
-    public func revision(
+    package func revision(
         for request: TimelineRequest, at now: WallTime
     ) throws(TimelineError) -> TimelineRevision? {
         if let recordedAt = request.recordedAt, recordedAt > now { throw .recordedInFuture }
@@ -160,7 +160,7 @@ public struct TimelineLog: Sendable {
     /// - Throws: ``TimelineError/gap(expected:got:)`` if an earlier revision is missing, ``TimelineError/full(limit:)``
     ///   if there is no space, and ``TimelineError/tooLarge(limit:)`` for a revision that is too large.
     @discardableResult
-    public mutating func append(_ revision: TimelineRevision) throws(TimelineError) -> Bool {
+    package mutating func append(_ revision: TimelineRevision) throws(TimelineError) -> Bool {
         guard revision.number > newest else { return false }
         guard revision.number == newest.next else {
             throw .gap(expected: newest.next.value, got: revision.number.value)

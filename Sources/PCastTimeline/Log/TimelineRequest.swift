@@ -1,10 +1,10 @@
-public import PCastCore
-public import PCastJSON
+package import PCastCore
+package import PCastJSON
 
 /// A request of a producer to change a timeline.
-public struct TimelineRequest: Hashable, Sendable {
+package struct TimelineRequest: Hashable, Sendable {
     /// The requested change.
-    public enum Change: Hashable, Sendable {
+    package enum Change: Hashable, Sendable {
         /// Sets the description of the game.
         case info(GameInfo)
         /// Adds an event or replaces it as a whole.
@@ -16,16 +16,18 @@ public struct TimelineRequest: Hashable, Sendable {
     }
 
     /// The requested change.
-    public var change: Change
+    package var change: Change
     /// The time of recording in the feed, for the import of a past game; nil for the present.
-    public var recordedAt: WallTime?
+    package var recordedAt: WallTime?
 
     /// Creates a request.
-    public init(_ change: Change, recordedAt: WallTime? = nil) { (self.change, self.recordedAt) = (change, recordedAt) }
+    package init(_ change: Change, recordedAt: WallTime? = nil) {
+        (self.change, self.recordedAt) = (change, recordedAt)
+    }
 
     /// Parses a JSON merge patch and returns the change. Throws ``TimelineError`` if it is not JSON or exceeds the
     /// limits.
-    public static func patch(
+    package static func patch(
         _ id: TimelineEventID, parsing bytes: [UInt8], within limits: TimelineLimits = .standard
     ) throws(TimelineError) -> Change {
         .patch(id, try JSONObject(parsing: bytes, within: limits))

@@ -1,8 +1,8 @@
-public import PCastCore
+package import PCastCore
 
 /// A machine that tunnels datagrams through a TCP stream. Datagrams that arrive at a local UDP port are sent through
 /// the stream, and those of the stream leave from the port. ``Tunnel`` drives it.
-public protocol StreamClientMachine: Sendable {
+package protocol StreamClientMachine: Sendable {
     mutating func connected(at now: Instant)
     mutating func received(_ bytes: [UInt8], at now: Instant)
     mutating func received(datagram: [UInt8], at now: Instant)
@@ -12,7 +12,7 @@ public protocol StreamClientMachine: Sendable {
 }
 
 /// An output of a client machine.
-public enum StreamClientOutput: Sendable {
+package enum StreamClientOutput: Sendable {
     case send([UInt8], mayBeDropped: Bool)
     /// Sends a datagram to the sender of the last one.
     case sendDatagram([UInt8])

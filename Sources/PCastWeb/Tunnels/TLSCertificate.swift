@@ -1,15 +1,15 @@
 import Synchronization
 
 /// The current identity of a TLS server, which can be replaced for later connections.
-public final class TLSCertificate: Sendable {
+package final class TLSCertificate: Sendable {
     private let current: Mutex<TLSIdentity>
 
     /// Creates a certificate with an initial identity.
-    public init(_ identity: TLSIdentity) { current = Mutex(identity) }
+    package init(_ identity: TLSIdentity) { current = Mutex(identity) }
 
     /// The current identity.
-    public var identity: TLSIdentity { current.withLock { $0 } }
+    package var identity: TLSIdentity { current.withLock { $0 } }
 
     /// Replaces the identity for new connections. Open connections keep theirs.
-    public func replace(with identity: TLSIdentity) { current.withLock { $0 = identity } }
+    package func replace(with identity: TLSIdentity) { current.withLock { $0 = identity } }
 }

@@ -1,14 +1,14 @@
 internal import NIOSSL
 
 /// The certificate chain and the private key of a TLS server.
-public struct TLSIdentity: Sendable {
+package struct TLSIdentity: Sendable {
     let context: NIOSSLContext
 
     /// Reads PEM files. `certificate` is the path of the server's certificate, followed by those that issued it; `key`
     /// is the path of its key.
     ///
     /// - Throws: ``WebError/certificate(_:)``.
-    public init(certificate: String, key: String) throws(WebError) {
+    package init(certificate: String, key: String) throws(WebError) {
         do {
             let chain = try NIOSSLCertificate.fromPEMFile(certificate)
             guard !chain.isEmpty else { throw WebError.certificate("\(certificate) contains no certificate") }
@@ -23,7 +23,7 @@ public struct TLSIdentity: Sendable {
     /// Creates an identity from a certificate and its key in DER format.
     ///
     /// - Throws: ``WebError/certificate(_:)``.
-    public init(certificateDER certificate: [UInt8], keyDER key: [UInt8]) throws(WebError) {
+    package init(certificateDER certificate: [UInt8], keyDER key: [UInt8]) throws(WebError) {
         do {
             try self.init(
                 [NIOSSLCertificate(bytes: certificate, format: .der)], NIOSSLPrivateKey(bytes: key, format: .der))

@@ -1,15 +1,15 @@
 import NIOCore
 import NIOPosix
 import NIOSSL
-public import PCastCore
+package import PCastCore
 
 /// Drives a `StreamClientMachine` over TLS. The local end is a UDP port on loopback.
 ///
 /// The server's certificate is not verified. All media is encrypted and authenticated end to end (DTLS-SRTP), and
 /// credentials are proved but never sent. An attacker on the path can therefore only interrupt the tunnel.
-public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
+package final class Tunnel: @unchecked Sendable {  // all on `loop` alone
     /// An event of the tunnel.
-    public enum Event: Hashable, Sendable {
+    package enum Event: Hashable, Sendable {
         /// Datagrams are forwarded between this UDP address and the remote end.
         case ready(TransportAddress)
         /// The tunnel ended. It is reported once, with the reason.
@@ -31,7 +31,7 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
 
     /// Creates a tunnel and begins to connect. `host` is a name or an IP address, and `clock` is the clock of the
     /// machine's times. `onEvent` is called on an event loop, which it must not block.
-    public init(
+    package init(
         _ machine: some StreamClientMachine, host: String, port: UInt16, clock: @escaping @Sendable () -> Instant,
         onEvent: @escaping @Sendable (Event) -> Void
     ) {
@@ -43,7 +43,7 @@ public final class Tunnel: @unchecked Sendable {  // all on `loop` alone
     }
 
     /// Closes the connection, so that the remote end releases its resources.
-    public func close() { loop.execute { self.end("closed") } }
+    package func close() { loop.execute { self.end("closed") } }
 
     private func open(_ host: String, _ number: UInt16) {
         let address = IPAddress(host)

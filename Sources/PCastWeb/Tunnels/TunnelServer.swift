@@ -1,11 +1,11 @@
 import NIOCore
 import NIOPosix
-public import PCastCore
+package import PCastCore
 import Synchronization
 
 /// Drives a `StreamServerMachine` on one event loop. A web server passes it the accepted connections, and it opens the
 /// UDP ports.
-public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all but `accept` on `loop` alone
+package final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all but `accept` on `loop` alone
     private let loop: any EventLoop
     private let clock: @Sendable () -> Instant
     private var machine: any StreamServerMachine
@@ -27,7 +27,7 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
     private static let closingTime = TimeAmount.milliseconds(500)
 
     /// Creates a server. `clock` is the clock of the machine's times.
-    public init(_ machine: some StreamServerMachine, clock: @escaping @Sendable () -> Instant) {
+    package init(_ machine: some StreamServerMachine, clock: @escaping @Sendable () -> Instant) {
         loop = MultiThreadedEventLoopGroup.singleton.next()
         self.machine = machine
         self.clock = clock
@@ -142,7 +142,7 @@ public final class TunnelServer: StreamAcceptor, @unchecked Sendable {  // all b
     }
 
     /// Closes all streams and ports.
-    public func stop() {
+    package func stop() {
         loop.execute { [self] in
             timer?.cancel()
             for stream in streams.values { stream.channel.close(promise: nil) }

@@ -475,7 +475,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 extension InboundTrack {
     /// The mapping from RTP timestamps to wall-clock time in the last sender report; nil if there is none or it has no
     /// time.
-    public var captureClock: CaptureClock? {
+    package var captureClock: CaptureClock? {
         senderReport.flatMap { report in
             guard report.information.ntpTimestamp != 0 else { return nil }
             return CaptureClock(

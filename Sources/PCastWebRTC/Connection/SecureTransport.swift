@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 import PCastRTP
 
 /// The ICE, DTLS and SRTP layers of one connection.
@@ -6,9 +6,9 @@ import PCastRTP
 /// A client's `PeerConnection` uses it with a controlling agent, and the SFU uses it with a lite agent. Media is
 /// decrypted in the driver's buffer and encrypted into the driver's batch. Only handshakes and checks, which are few,
 /// are copied through a queue.
-public struct SecureTransport: ~Copyable {
+package struct SecureTransport: ~Copyable {
     /// The kind of a received datagram.
-    public enum Received {
+    package enum Received {
         /// It was processed here, or is not authentic.
         case nothing
         /// The first `length` bytes of the buffer are a decrypted RTP packet.
@@ -18,7 +18,7 @@ public struct SecureTransport: ~Copyable {
     }
 
     /// A change of the transport, or a request to the driver.
-    public enum Event: Hashable, Sendable {
+    package enum Event: Hashable, Sendable {
         /// Keys are established and media can be sent.
         case connected(SRTPProfile)
         /// Media is sent on another path from now on.
@@ -58,7 +58,7 @@ public struct SecureTransport: ~Copyable {
     private let isControlling: Bool
     private var hasEnded = false
     /// The path on which datagrams are sent; nil before the first valid check.
-    public private(set) var path: NetworkPath?
+    package private(set) var path: NetworkPath?
 
     // The next properties are also accessed for each report of the peer.
     private var receiver: SRTPReceiver?
@@ -70,7 +70,7 @@ public struct SecureTransport: ~Copyable {
     private var isSettled = false
     private var hasStartedHandshake = false
     /// The time at which the last authenticated datagram arrived; nil before the first.
-    public private(set) var lastReceivedAt: Instant?
+    package private(set) var lastReceivedAt: Instant?
     /// The time of the last call of ``advance(to:)``.
     private var lastAdvance = Instant(nanoseconds: .min)
     private var outgoing: [Outgoing] = []
@@ -84,19 +84,19 @@ public struct SecureTransport: ~Copyable {
     private var early: [Outgoing] = []
 
     /// The number of datagrams that were not authentic or of none of the protocols.
-    public private(set) var rejected = 0
+    package private(set) var rejected = 0
 
     /// The number of rejected SRTP and SRTCP packets that arrived after the keys were established.
-    public private(set) var rejectedPackets = 0
+    package private(set) var rejectedPackets = 0
 
     /// The SRTP profile; nil before the keys are established.
-    public var profile: SRTPProfile? { sender?.profile }
+    package var profile: SRTPProfile? { sender?.profile }
 
     /// Whether keys are established and the transport has not ended.
-    public var isConnected: Bool { sender != nil && !hasEnded }
+    package var isConnected: Bool { sender != nil && !hasEnded }
 
     /// Whether media can be sent: keys are established and there is a path.
-    public var canSend: Bool { mutating get { isConnected && path != nil } }
+    package var canSend: Bool { mutating get { isConnected && path != nil } }
 
     /// Creates the transport of a server, which answers checks.
     ///
@@ -104,7 +104,7 @@ public struct SecureTransport: ~Copyable {
     ///   - agent: The ICE agent.
     ///   - handshake: The DTLS handshake.
     ///   - seed: The seed for transaction IDs, from a secure source.
-    public init(lite agent: ICELiteAgent, handshake: any DTLSHandshake, seed: UInt64) {
+    package init(lite agent: ICELiteAgent, handshake: any DTLSHandshake, seed: UInt64) {
         lite = agent
         controlling = nil
         isControlling = false
@@ -113,7 +113,7 @@ public struct SecureTransport: ~Copyable {
     }
 
     /// Creates the transport of a client, which sends checks. `seed`, for transaction IDs, comes from a secure source.
-    public init(controlling agent: ICEControllingAgent, handshake: any DTLSHandshake, seed: UInt64) {
+    package init(controlling agent: ICEControllingAgent, handshake: any DTLSHandshake, seed: UInt64) {
         controlling = UniqueBox(agent)
         isControlling = true
         self.handshake = handshake
@@ -126,7 +126,7 @@ public struct SecureTransport: ~Copyable {
     /// events, and an empty array without its own memory avoids a cache miss.
     ///
     /// - Returns: The event.
-    public mutating func pollEvent() -> Event? {
+    package mutating func pollEvent() -> Event? {
         guard !events.isEmpty else { return nil }
         defer { if events.isEmpty { events = [] } }
         return events.removeFirst()
@@ -135,7 +135,7 @@ public struct SecureTransport: ~Copyable {
     // MARK: Receiving
 
     /// Processes a datagram. RTP and RTCP packets are decrypted in place.
-    public mutating func handle(
+    package mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Received {
         guard !hasEnded else { return .nothing }
@@ -209,10 +209,10 @@ public struct SecureTransport: ~Copyable {
     }
 
     /// The path on which the last connectivity probe was sent; its response arrives on that path.
-    public var probedPath: NetworkPath? { lite?.probedPath }
+    package var probedPath: NetworkPath? { lite?.probedPath }
 
     /// Returns an SSRC that the peer has recently begun to use; nil if there is no other.
-    public mutating func takeNewSource() -> UInt32? { receiver?.takeNewSource() }
+    package mutating func takeNewSource() -> UInt32? { receiver?.takeNewSource() }
 
     /// Keeps a packet that arrived before the keys, if there is room and its path is validated.
     private mutating func bufferEarly(_ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
@@ -222,7 +222,7 @@ public struct SecureTransport: ~Copyable {
 
     /// Returns a packet that arrived before the keys, which the caller passes to ``handle(_:from:at:)`` after
     /// ``Event/connected(_:)``. Returns nil if there is no other.
-    public mutating func takeEarlyPacket() -> (bytes: [UInt8], path: NetworkPath)? {
+    package mutating func takeEarlyPacket() -> (bytes: [UInt8], path: NetworkPath)? {
         guard isConnected, !early.isEmpty else { return nil }
         let packet = early.removeFirst()
         return (packet.bytes, packet.path)
@@ -230,7 +230,7 @@ public struct SecureTransport: ~Copyable {
 
     /// Returns whether the peer has passed an authenticated check on a path. DTLS is accepted on each such path,
     /// because the handshake may begin before nomination (RFC 8445, section 12.2).
-    public func isValidated(_ path: NetworkPath) -> Bool {
+    package func isValidated(_ path: NetworkPath) -> Bool {
         path == self.path || lite?.isValidated(path) == true || controlling?.value.isValidated(path) == true
     }
 
@@ -346,7 +346,7 @@ public struct SecureTransport: ~Copyable {
     ///
     /// It is called after each report. The getter is `mutating` so that it does not copy the agent, though it changes
     /// nothing.
-    public var deadline: Instant? {
+    package var deadline: Instant? {
         mutating get {
             guard !hasEnded else { return nil }
             let checks = isControlling ? controlling?.value.deadline : lite?.deadline(after: lastAdvance)
@@ -356,7 +356,7 @@ public struct SecureTransport: ~Copyable {
     }
 
     /// Performs what is due: checks, retransmissions of the handshake, and timeouts.
-    public mutating func advance(to now: Instant) {
+    package mutating func advance(to now: Instant) {
         guard !hasEnded else { return }
         lastAdvance = now
         controlling?.value.advance(to: now)
@@ -384,7 +384,7 @@ public struct SecureTransport: ~Copyable {
     }
 
     /// Appends checks and handshake datagrams to a batch. Returns true if the batch is full and more are due.
-    public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+    package mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         while !outgoing.isEmpty {
             guard batch.append(outgoing[0].bytes, to: outgoing[0].path) else { return true }
             outgoing.removeFirst()
@@ -400,7 +400,7 @@ public struct SecureTransport: ~Copyable {
 
     /// Encrypts a packet, whose header and payload are in different buffers, into a third one. Returns its size in
     /// bytes; 0 if it failed. See `SRTPSender`.
-    public mutating func protectRTP(
+    package mutating func protectRTP(
         header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         into destination: UnsafeMutableRawBufferPointer
     ) -> Int {
@@ -408,20 +408,20 @@ public struct SecureTransport: ~Copyable {
     }
 
     /// Encrypts a packet in place, whose header has `headerSize` bytes. Returns its size in bytes; 0 if it failed.
-    public mutating func protectRTP(
+    package mutating func protectRTP(
         _ packet: UnsafeMutableRawBufferPointer, length: Int, headerSize: Int
     ) -> Int {
         sender?.protectRTP(packet, length: length, headerSize: headerSize) ?? 0
     }
 
     /// Encrypts a compound RTCP packet in place. Returns its size in bytes; 0 if it failed.
-    public mutating func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
+    package mutating func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
         sender?.protectRTCP(packet, length: length) ?? 0
     }
 
     /// Prefetches the memory that sending a packet needs. See `Prefetch`.
     @inline(__always)
-    public mutating func prefetch(_ step: Prefetch) {
+    package mutating func prefetch(_ step: Prefetch) {
         switch step {
         case .own: Prefetch.bring(&prefetchedSender, through: &path)
         case .objects: if let prefetchedSender { Prefetch.bring(prefetchedSender.toOpaque(), SRTPSender.size) }
@@ -431,7 +431,7 @@ public struct SecureTransport: ~Copyable {
 
     /// Prefetches the memory that receiving a packet needs. See `Prefetch`.
     @inline(__always)
-    public mutating func prefetchReceiving(_ step: Prefetch) {
+    package mutating func prefetchReceiving(_ step: Prefetch) {
         switch step {
         case .own: break
         case .objects:
@@ -442,12 +442,12 @@ public struct SecureTransport: ~Copyable {
     }
 
     /// Whether ``poll(into:at:)`` may append datagrams. It may be true although there is none.
-    public var hasOutput: Bool { mutating get { !outgoing.isEmpty || isControlling } }
+    package var hasOutput: Bool { mutating get { !outgoing.isEmpty || isControlling } }
 
     // MARK: Paths and restarts
 
     /// Reports that a TCP connection was closed. Media moves to another path, if there is one.
-    public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
+    package mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
         lite?.pathClosed(path)
         controlling?.value.pathClosed(path, at: now)
         guard self.path == path else { return }
@@ -457,53 +457,53 @@ public struct SecureTransport: ~Copyable {
     }
 
     /// Reports that the driver opened the connection of an ``Event/openConnection(to:)`` event.
-    public mutating func pathOpened(_ path: NetworkPath, at now: Instant) {
+    package mutating func pathOpened(_ path: NetworkPath, at now: Instant) {
         controlling?.value.connectionOpened(path, at: now)
     }
 
     /// Reports that the driver could not open the connection of an ``Event/openConnection(to:)`` event.
-    public mutating func connectionFailed(to address: TransportAddress) {
+    package mutating func connectionFailed(to address: TransportAddress) {
         controlling?.value.connectionFailed(to: address)
     }
 
     /// Sets whether packets are expected continuously, so that a check is sent after 300 ms of silence.
-    public mutating func expectMedia(_ isExpected: Bool = true) { controlling?.value.expectsMedia = isExpected }
+    package mutating func expectMedia(_ isExpected: Bool = true) { controlling?.value.expectsMedia = isExpected }
 
     /// Sets the addresses of the driver's sockets. It has an effect in a client only.
-    public mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
+    package mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
         controlling?.value.setLocalAddresses(addresses, at: now)
         followAgent(at: now)
     }
 
     /// Adds a TURN tunnel. See `ICEControllingAgent.addRelay`.
-    public mutating func addRelay(_ address: TransportAddress, from local: TransportAddress, at now: Instant) {
+    package mutating func addRelay(_ address: TransportAddress, from local: TransportAddress, at now: Instant) {
         controlling?.value.addRelay(address, from: local, at: now)
     }
 
     /// Removes a TURN tunnel that is closed.
-    public mutating func removeRelay(_ address: TransportAddress, at now: Instant) {
+    package mutating func removeRelay(_ address: TransportAddress, at now: Instant) {
         controlling?.value.removeRelay(address, at: now)
         followAgent(at: now)
     }
 
     /// Adds a candidate of the peer. It has an effect in a client only.
-    public mutating func addRemoteCandidate(_ candidate: ICECandidate, at now: Instant) {
+    package mutating func addRemoteCandidate(_ candidate: ICECandidate, at now: Instant) {
         controlling?.value.addRemoteCandidate(candidate, at: now)
     }
 
     /// Restarts ICE with new credentials on both sides. The old ones stay valid until a path is nominated with the new
     /// ones (RFC 8445, section 9).
-    public mutating func restart(local: ICECredentials, remote: ICECredentials, at now: Instant) {
+    package mutating func restart(local: ICECredentials, remote: ICECredentials, at now: Instant) {
         lite?.restart(local: local, remote: remote)
         controlling?.value.restart(local: local, remote: remote, at: now)
     }
 
     /// The round-trip time of the last check; nil in a server, and before the first check.
-    public var roundTrip: TimeSpan? { controlling?.value.roundTrip }
+    package var roundTrip: TimeSpan? { controlling?.value.roundTrip }
 
     /// Closes the transport. The caller still sends the datagrams that ``poll(into:at:)`` appends, which end with a
     /// DTLS close_notify alert.
-    public mutating func close(at now: Instant) {
+    package mutating func close(at now: Instant) {
         guard !hasEnded else { return }
         handshake.close()
         drainHandshake()

@@ -1,5 +1,5 @@
 /// The reason why a handshake failed.
-public enum DTLSFailure: Hashable, Sendable {
+package enum DTLSFailure: Hashable, Sendable {
     /// The certificate of the peer does not match the fingerprint in its session description, so no keys were derived
     /// (RFC 8122).
     case fingerprintMismatch

@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 
 /// A DTLS handshake that results in SRTP keys (RFC 5764), driven like a machine.
 ///
 /// It is a protocol so that deterministic simulations can establish keys without OpenSSL.
-public protocol DTLSHandshake: AnyObject {
+package protocol DTLSHandshake: AnyObject {
     /// Starts the handshake after the first valid ICE check: a client sends its first flight, and a server waits for
     /// it.
     func start(at now: Instant)
@@ -34,8 +34,8 @@ public protocol DTLSHandshake: AnyObject {
 
 extension DTLSHandshake {
     /// True, for a handshake that does not track this.
-    public var hasDatagrams: Bool { true }
+    package var hasDatagrams: Bool { true }
 
     /// Does nothing, for a handshake that has nothing to release.
-    public func releaseResources() {}
+    package func releaseResources() {}
 }

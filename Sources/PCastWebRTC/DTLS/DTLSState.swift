@@ -1,5 +1,5 @@
 /// The progress of a handshake.
-public enum DTLSState: Equatable, Sendable {
+package enum DTLSState: Equatable, Sendable {
     /// The handshake has not started.
     case new
     /// Flights are being exchanged.

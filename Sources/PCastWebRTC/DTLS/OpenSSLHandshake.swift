@@ -1,5 +1,5 @@
 import COpenSSL
-public import PCastCore
+package import PCastCore
 
 /// A DTLS 1.2 handshake by OpenSSL, with time as an input (RFC 6347).
 ///
@@ -13,7 +13,7 @@ public import PCastCore
 ///
 /// The `SSL` object is released when the peer has shown that it has the keys. Only the last flight, the close_notify
 /// record and the peer's alert keys are kept, which have some hundred bytes instead of tens of thousands.
-public final class OpenSSLHandshake: DTLSHandshake {
+package final class OpenSSLHandshake: DTLSHandshake {
     /// The maximum size of a written datagram in bytes, which fits into the IPv6 minimum MTU of 1280 bytes with
     /// headers.
     static let datagramSize = 1200
@@ -29,10 +29,10 @@ public final class OpenSSLHandshake: DTLSHandshake {
     private static let queueLimit = 32
 
     /// The progress of the handshake.
-    public private(set) var state = DTLSState.new
+    package private(set) var state = DTLSState.new
 
     /// The round-trip time to the peer; nil if it is unknown. The first retransmission waits for at least two of them.
-    public var roundTrip: TimeSpan?
+    package var roundTrip: TimeSpan?
 
     private let certificate: DTLSCertificate
     private let role: DTLSRole
@@ -73,7 +73,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     ///   - role: The role of this side.
     ///   - expectedFingerprints: The fingerprints of the peer's certificate, of which one must match (RFC 8122, section
     ///     5).
-    public init(certificate: DTLSCertificate, role: DTLSRole, expectedFingerprints: [DTLSFingerprint]) {
+    package init(certificate: DTLSCertificate, role: DTLSRole, expectedFingerprints: [DTLSFingerprint]) {
         self.certificate = certificate
         self.role = role
         fingerprints = expectedFingerprints
@@ -93,7 +93,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     // MARK: Input
 
     /// Starts the handshake; a client sends its first flight.
-    public func start(at now: Instant) {
+    package func start(at now: Instant) {
         guard state == .new else { return }
         state = .handshaking
         giveUp = now + Self.timeout
@@ -102,7 +102,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     }
 
     /// Processes a datagram. Before the start it also starts the handshake.
-    public func handle(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
+    package func handle(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
         guard !datagram.isEmpty else { return }
         switch state {
         case .new:
@@ -219,7 +219,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     // MARK: After the handshake
 
     /// Releases the `SSL` object and keeps the data for the end of the connection.
-    public func releaseResources() {
+    package func releaseResources() {
         guard case .established = state, let ssl, let alerts = DTLSAlertReader(ssl, role: role) else { return }
         closeNotify = CloseNotify(datagrams: writeCloseNotify(ssl), alerts: alerts)
         SSL_free(ssl)
@@ -267,7 +267,7 @@ public final class OpenSSLHandshake: DTLSHandshake {
     }
 
     /// Queues a close_notify alert.
-    public func close() {
+    package func close() {
         guard case .established = state else { return }
         if let closeNotify { enqueue(closeNotify.datagrams) } else if let ssl { enqueue(writeCloseNotify(ssl)) }
         state = .closed
@@ -276,10 +276,10 @@ public final class OpenSSLHandshake: DTLSHandshake {
     // MARK: Time and output
 
     /// The time of the next retransmission or of the failure; nil if nothing is scheduled.
-    public var deadline: Instant? { Instant.earlier(nextRepetition, giveUp) }
+    package var deadline: Instant? { Instant.earlier(nextRepetition, giveUp) }
 
     /// Retransmits the last flight if it is due, or fails after 30 s.
-    public func advance(to now: Instant) {
+    package func advance(to now: Instant) {
         guard state == .handshaking else { return }
         if let giveUp, now >= giveUp { return fail(.timeout) }
         guard let repetition = nextRepetition, now >= repetition else { return }
@@ -314,10 +314,10 @@ public final class OpenSSLHandshake: DTLSHandshake {
     }
 
     /// Whether datagrams are queued.
-    public var hasDatagrams: Bool { !queue.isEmpty }
+    package var hasDatagrams: Bool { !queue.isEmpty }
 
     /// Writes the next datagram into a buffer and returns its size; nil if there is none.
-    public func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+    package func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         guard !queue.isEmpty else { return nil }
         var datagram = queue.removeFirst()
         recordNumbers.renumber(&datagram)

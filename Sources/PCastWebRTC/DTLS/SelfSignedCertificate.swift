@@ -1,19 +1,19 @@
 import COpenSSL
-public import PCastCore
+package import PCastCore
 
 /// A self-signed certificate and its key, both in DER. It is for TLS connections whose content is protected otherwise.
-public struct SelfSignedCertificate: Sendable {
+package struct SelfSignedCertificate: Sendable {
     /// The X.509 certificate in DER.
-    public let certificate: [UInt8]
+    package let certificate: [UInt8]
     /// The private key in DER.
-    public let key: [UInt8]
+    package let key: [UInt8]
 
     /// Generates an ECDSA key on P-256 and a certificate that is valid for a year from the day before.
     ///
     /// - Parameter now: The present time.
     /// - Returns: The certificate and its key.
     /// - Throws: ``DTLSError`` if OpenSSL fails.
-    public static func generate(at now: WallTime) throws(DTLSError) -> SelfSignedCertificate {
+    package static func generate(at now: WallTime) throws(DTLSError) -> SelfSignedCertificate {
         guard let key = pcast_evp_ec_gen("P-256") else {
             throw .openSSL(step: "making a key", reason: OpenSSLErrors.take())
         }

@@ -7,7 +7,7 @@ extension ICECandidate: CustomStringConvertible {
 
     /// Parses `candidate:…`, also with `a=` before it or without `candidate:`, as trickled candidates have it. Unknown
     /// extensions are ignored. Returns nil if the grammar is violated or the transport is neither UDP nor TCP.
-    public init?(_ attribute: String) {
+    package init?(_ attribute: String) {
         guard attribute.utf8.count <= Self.maximumSize else { return nil }
         var text = attribute[...]
         if text.hasPrefix("a=") { text = text.dropFirst(2) }
@@ -58,7 +58,7 @@ extension ICECandidate: CustomStringConvertible {
     }
 
     /// The value of the SDP attribute, `candidate:…`.
-    public var description: String {
+    package var description: String {
         let host =
             switch address {
             case .ip(let ip): "\(ip)"

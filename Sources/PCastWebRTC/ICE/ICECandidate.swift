@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 
 /// An ICE candidate: an address at which an agent may be reached (RFC 8445, section 5.1; RFC 6544 for TCP).
-public struct ICECandidate: Hashable, Sendable {
+package struct ICECandidate: Hashable, Sendable {
     /// The type of a candidate. The raw values are those of SDP.
-    public enum Kind: String, Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable {
         /// An address of the host itself.
         case host
         /// The address that a STUN server sees.
@@ -15,7 +15,7 @@ public struct ICECandidate: Hashable, Sendable {
     }
 
     /// The side of a TCP candidate that opens the connection (RFC 6544, section 4.1).
-    public enum TCPType: String, Hashable, Sendable {
+    package enum TCPType: String, Hashable, Sendable {
         /// The candidate opens the connection.
         case active
         /// The candidate accepts the connection.
@@ -25,13 +25,13 @@ public struct ICECandidate: Hashable, Sendable {
     }
 
     /// The transport protocol.
-    public enum Transport: Hashable, Sendable {
+    package enum Transport: Hashable, Sendable {
         case udp
         case tcp(TCPType)
     }
 
     /// The address, or the name of one.
-    public enum Address: Hashable, Sendable {
+    package enum Address: Hashable, Sendable {
         case ip(IPAddress)
 
         /// A host name, usually an mDNS name (`.local`) of a browser. It is kept for logs and never resolved, because
@@ -40,26 +40,26 @@ public struct ICECandidate: Hashable, Sendable {
     }
 
     /// The foundation, which is the same for candidates of one type, base and transport (RFC 8445, section 5.1.1.3).
-    public var foundation: String
+    package var foundation: String
 
     /// The component ID, 1 for RTP. RTCP has the same, because it is multiplexed (RFC 5761).
-    public var component: Int
+    package var component: Int
     /// The transport protocol.
-    public var transport: Transport
+    package var transport: Transport
     /// The priority (RFC 8445, section 5.1.2).
-    public var priority: UInt32
+    package var priority: UInt32
     /// The address or host name.
-    public var address: Address
+    package var address: Address
     /// The port.
-    public var port: UInt16
+    package var port: UInt16
     /// The type of the candidate.
-    public var kind: Kind
+    package var kind: Kind
 
     /// The related address in SDP, which is the base of a reflexive candidate; nil if missing.
-    public var related: TransportAddress?
+    package var related: TransportAddress?
 
     /// Creates a candidate.
-    public init(
+    package init(
         foundation: String, component: Int = 1, transport: Transport, priority: UInt32, address: Address, port: UInt16,
         kind: Kind, related: TransportAddress? = nil
     ) {
@@ -74,14 +74,14 @@ public struct ICECandidate: Hashable, Sendable {
     }
 
     /// The address and port; nil for a host name.
-    public var transportAddress: TransportAddress? {
+    package var transportAddress: TransportAddress? {
         if case .ip(let ip) = address { return TransportAddress(ip: ip, port: port) }
         return nil
     }
 
     /// Returns a local host candidate. `preference` is the local preference from 0 to 65535, which counts down for less
     /// preferred addresses.
-    public static func host(
+    package static func host(
         _ address: TransportAddress, transport: Transport = .udp, preference: UInt16 = 65535
     ) -> ICECandidate {
         local(.host, address, transport: transport, preference: preference, related: nil)
@@ -89,7 +89,7 @@ public struct ICECandidate: Hashable, Sendable {
 
     /// Returns a local server-reflexive candidate. `address` is the public address of `base`, which a STUN server or
     /// the configuration specifies.
-    public static func serverReflexive(
+    package static func serverReflexive(
         _ address: TransportAddress, base: TransportAddress, preference: UInt16 = 65535
     ) -> ICECandidate {
         local(.serverReflexive, address, transport: .udp, preference: preference, related: base)
@@ -106,7 +106,7 @@ public struct ICECandidate: Hashable, Sendable {
 
     /// Returns the priority of a candidate (RFC 8445, section 5.1.2.1) with the recommended type preferences. TCP
     /// candidates have lower ones than UDP candidates of the same type (RFC 6544, section 4.2).
-    public static func priority(
+    package static func priority(
         _ kind: Kind, transport: Transport, preference: UInt16 = 65535, component: Int = 1
     ) -> UInt32 {
         precondition((1...256).contains(component))

@@ -1,10 +1,10 @@
-public import PCastCore
+package import PCastCore
 
 // MARK: - Time
 
 extension ICEControllingAgent {
     /// The time at which ``advance(to:)`` and then ``poll(into:at:)`` must be called; nil in a new and a failed agent.
-    public var deadline: Instant? {
+    package var deadline: Instant? {
         mutating get {
             guard state != .new, state != .failed else { return nil }
             var deadline: Instant?
@@ -29,7 +29,7 @@ extension ICEControllingAgent {
     }
 
     /// Begins and ends checks that are due, and updates the state.
-    public mutating func advance(to now: Instant) {
+    package mutating func advance(to now: Instant) {
         guard state != .new, state != .failed else { return }
         endChecks(at: now)
         if let selected, pairs[selected].check == nil, let due = nextSelectedCheck, due <= now {
@@ -102,7 +102,7 @@ extension ICEControllingAgent {
     }
 
     /// Writes the next check that is due into a buffer. Returns its size in bytes and its path; nil if none is due.
-    public mutating func poll(
+    package mutating func poll(
         into buffer: UnsafeMutableRawBufferPointer, at now: Instant
     ) -> (length: Int, path: NetworkPath)? {
         guard state != .new, state != .failed, let index = nextDue(at: now), var check = pairs[index].check else {

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// TCP connections (RFC 6544), which are tried only if UDP does not work.
 extension ICEControllingAgent {
@@ -13,7 +13,7 @@ extension ICEControllingAgent {
 
     /// Returns an address to which the driver must open a connection; nil if there is none. The driver then calls
     /// ``connectionOpened(_:at:)`` or ``connectionFailed(to:)``.
-    public mutating func pollConnection() -> TransportAddress? {
+    package mutating func pollConnection() -> TransportAddress? {
         guard wantsConnections, isChecking, state != .failed else { return nil }
         guard let index = pairs.firstIndex(where: { $0.state == .unopened }) else {
             wantsConnections = false
@@ -24,7 +24,7 @@ extension ICEControllingAgent {
     }
 
     /// Reports that a requested connection is open. `path` has its number and both addresses.
-    public mutating func connectionOpened(_ path: NetworkPath, at now: Instant) {
+    package mutating func connectionOpened(_ path: NetworkPath, at now: Instant) {
         precondition(path.transport != .udp)
         guard let index = pairs.firstIndex(where: { $0.state == .opening && $0.path.remote == path.remote }),
             isChecking
@@ -38,14 +38,14 @@ extension ICEControllingAgent {
     }
 
     /// Reports that a requested connection could not be opened.
-    public mutating func connectionFailed(to remote: TransportAddress) {
+    package mutating func connectionFailed(to remote: TransportAddress) {
         for index in pairs.indices where pairs[index].state == .opening && pairs[index].path.remote == remote {
             pairs[index].state = .failed
         }
     }
 
     /// Reports that a connection was closed by the peer or an error.
-    public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
+    package mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
         if heldPath == path { heldPath = nil }
         guard path.transport != .udp, let index = pairs.firstIndex(where: { $0.isTCP && $0.matches(path) }) else {
             return
@@ -67,7 +67,7 @@ extension ICEControllingAgent {
     ///   - address: The address of the tunnel on this host.
     ///   - local: The address of the socket that sends to the tunnel.
     ///   - now: The present time.
-    public mutating func addRelay(_ address: TransportAddress, from local: TransportAddress, at now: Instant) {
+    package mutating func addRelay(_ address: TransportAddress, from local: TransportAddress, at now: Instant) {
         let priority = ICECandidate.priority(.relayed, transport: .udp)
         let path = NetworkPath(local: local, remote: address)
         guard let index = addPair(path, priority: priority, remotePriority: priority, at: now) else { return }
@@ -76,7 +76,7 @@ extension ICEControllingAgent {
     }
 
     /// Removes a tunnel that is closed.
-    public mutating func removeRelay(_ address: TransportAddress, at now: Instant) {
+    package mutating func removeRelay(_ address: TransportAddress, at now: Instant) {
         guard let index = pairs.firstIndex(where: { !$0.isTCP && $0.path.remote == address }) else { return }
         let isCut = index == selected || heldPath?.remote == address
         if heldPath?.remote == address { heldPath = nil }
@@ -87,7 +87,7 @@ extension ICEControllingAgent {
     }
 
     /// Returns a connection that is not needed and that the driver must close; nil if there is none.
-    public mutating func takePathToClose() -> NetworkPath? { pathsToClose.popLast() }
+    package mutating func takePathToClose() -> NetworkPath? { pathsToClose.popLast() }
 
     /// Returns whether a pair has an open connection.
     func isOpenConnection(_ pair: ICECandidatePair) -> Bool {

@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 
 extension ICEControllingAgent {
     /// Processes a STUN message on a path and writes the response into `reply`, which has `STUNMessage.maximumSize`
     /// bytes.
-    public mutating func handle(
+    package mutating func handle(
         _ bytes: Span<UInt8>, message: STUNMessage, from path: NetworkPath, at now: Instant,
         reply: UnsafeMutableRawBufferPointer
     ) -> ICEOutcome {
@@ -27,7 +27,7 @@ extension ICEControllingAgent {
     ///   - local: The new local credentials.
     ///   - remote: The new credentials of the peer.
     ///   - now: The present time.
-    public mutating func restart(local: ICECredentials, remote: ICECredentials, at now: Instant) {
+    package mutating func restart(local: ICECredentials, remote: ICECredentials, at now: Instant) {
         let path = selectedPath
         for pair in pairs where isOpenConnection(pair) && pair.path != path { closeLater(pair.path) }
         previousLocal = self.local

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// The ICE agent of a client: a full, controlling agent (RFC 8445) that needs one round trip to connect to a lite
 /// server.
@@ -7,40 +7,40 @@ public import PCastCore
 /// succeeds is selected. Candidates may be added at any time (trickle ICE, RFC 8838). The driver follows the rules of
 /// `Machine`: after each call it calls ``poll(into:at:)``, ``pollConnection()`` and ``takePathToClose()`` until each
 /// returns nil, and ``advance(to:)`` at the ``deadline``.
-public struct ICEControllingAgent: Sendable {
+package struct ICEControllingAgent: Sendable {
     /// The state of the agent (RTCIceTransportState, W3C WebRTC, section 5.6.4).
-    public enum State: Sendable { case new, checking, connected, disconnected, failed }
+    package enum State: Sendable { case new, checking, connected, disconnected, failed }
 
     /// The maximum number of remote candidates; others are ignored.
-    public static let maximumRemoteCandidates = 32
+    package static let maximumRemoteCandidates = 32
 
     /// The maximum number of candidate pairs; others are ignored.
-    public static let maximumPairs = 64
+    package static let maximumPairs = 64
 
     /// The maximum number of local addresses; others are ignored.
-    public static let maximumLocalAddresses = 8
+    package static let maximumLocalAddresses = 8
 
     /// The local credentials.
-    public internal(set) var local: ICECredentials
+    package internal(set) var local: ICECredentials
     /// The credentials of the peer.
-    public internal(set) var remote: ICECredentials
+    package internal(set) var remote: ICECredentials
     /// The state of the agent.
-    public internal(set) var state = State.new
+    package internal(set) var state = State.new
 
     /// The path of the selected pair; nil before the first success.
-    public var selectedPath: NetworkPath? { selected.map { pairs[$0].path } ?? heldPath }
+    package var selectedPath: NetworkPath? { selected.map { pairs[$0].path } ?? heldPath }
 
     /// The round-trip time of the last check that measured it; nil before the first.
-    public internal(set) var roundTrip: TimeSpan?
+    package internal(set) var roundTrip: TimeSpan?
 
     /// The local address as the peer sees it in the last check (XOR-MAPPED-ADDRESS); nil before the first response.
-    public internal(set) var reflexiveAddress: TransportAddress?
+    package internal(set) var reflexiveAddress: TransportAddress?
 
     /// The consent of the peer.
-    public internal(set) var consent = ICEConsent()
+    package internal(set) var consent = ICEConsent()
 
     /// Whether packets are expected continuously, so that the selected pair is checked after 300 ms of silence.
-    public var expectsMedia = false
+    package var expectsMedia = false
 
     /// Whether the role is controlling, which a role conflict may change.
     var isControlling = true
@@ -80,7 +80,7 @@ public struct ICEControllingAgent: Sendable {
     var quietSince: Instant?
 
     /// Creates an agent. `tieBreaker` and `seed` are random numbers, and `addresses` are those of the driver's sockets.
-    public init(
+    package init(
         local: ICECredentials, remote: ICECredentials, tieBreaker: UInt64, addresses: [TransportAddress], seed: UInt64
     ) {
         self.local = local
@@ -91,15 +91,15 @@ public struct ICEControllingAgent: Sendable {
     }
 
     /// Returns whether the peer was authenticated on a path.
-    public func isValidated(_ path: NetworkPath) -> Bool {
+    package func isValidated(_ path: NetworkPath) -> Bool {
         path == heldPath || pairs.contains { ($0.state == .succeeded || $0.hasPeerRequest) && $0.matches(path) }
     }
 
     /// Records a media packet of the peer, which ends silence.
-    public mutating func noteReceived(at now: Instant) { quietSince = now }
+    package mutating func noteReceived(at now: Instant) { quietSince = now }
 
     /// Records an authenticated packet of the peer, which extends consent.
-    public mutating func noteAuthenticated(at now: Instant) {
+    package mutating func noteAuthenticated(at now: Instant) {
         quietSince = now
         consent.extend(at: now)
         if state == .disconnected, selectedPath != nil { state = .connected }
@@ -111,7 +111,7 @@ public struct ICEControllingAgent: Sendable {
 extension ICEControllingAgent {
     /// Adds a candidate of the peer. It is ignored if it has a host name or another component, is a TCP candidate that
     /// does not accept connections, is a duplicate, or exceeds ``maximumRemoteCandidates``.
-    public mutating func addRemoteCandidate(_ candidate: ICECandidate, at now: Instant) {
+    package mutating func addRemoteCandidate(_ candidate: ICECandidate, at now: Instant) {
         guard let address = candidate.transportAddress, candidate.component == 1, address.port != 0,
             remoteCandidates.count < Self.maximumRemoteCandidates, !remoteCandidates.contains(candidate)
         else { return }
@@ -125,7 +125,7 @@ extension ICEControllingAgent {
 
     /// Sets the addresses of the driver's sockets. If the selected address has disappeared, all other pairs are checked
     /// at once.
-    public mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
+    package mutating func setLocalAddresses(_ addresses: [TransportAddress], at now: Instant) {
         let addresses = Array(addresses.prefix(Self.maximumLocalAddresses))
         let removedAddresses = localAddresses.filter { !addresses.contains($0) }
         localAddresses.removeAll { removedAddresses.contains($0) }

@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 
 extension ICELiteAgent {
     /// Processes a STUN message on a path and writes the response into `reply`, which has `STUNMessage.maximumSize`
     /// bytes. Indications get no response (RFC 8489, section 6.3.2).
-    public mutating func handle(
+    package mutating func handle(
         _ bytes: Span<UInt8>, message: STUNMessage, from path: NetworkPath, at now: Instant,
         reply: UnsafeMutableRawBufferPointer
     ) -> ICEOutcome {
@@ -75,7 +75,7 @@ extension ICELiteAgent {
     ///   - buffer: The buffer for the request.
     ///   - generator: The generator for transaction IDs.
     /// - Returns: The size in bytes; 0 if no request is necessary or another was sent recently.
-    public mutating func probe(
+    package mutating func probe(
         _ path: NetworkPath, at now: Instant, into buffer: UnsafeMutableRawBufferPointer,
         using generator: inout some RandomNumberGenerator
     ) -> Int {

@@ -1,10 +1,10 @@
-public import PCastCore
+package import PCastCore
 
 /// The ICE agent of a server: a lite agent, which answers checks and follows the peer's nominations (RFC 8445, section
 /// 2.5).
 ///
 /// It is always controlled. A peer that is also lite cannot connect to it, because one agent must be full.
-public struct ICELiteAgent: Sendable {
+package struct ICELiteAgent: Sendable {
     /// The credentials before or after a restart. `remote` is nil until the peer's description is known.
     struct Generation: Sendable {
         var local: ICECredentials
@@ -28,7 +28,7 @@ public struct ICELiteAgent: Sendable {
     }
 
     /// The maximum number of validated paths. The one that was silent longest is removed, but never the selected one.
-    public static let maximumPaths = 8
+    package static let maximumPaths = 8
 
     /// The current credentials.
     var current: Generation
@@ -41,52 +41,52 @@ public struct ICELiteAgent: Sendable {
     let setupDeadline: Instant?
 
     /// The path that the peer nominated last; nil before the first nomination.
-    public internal(set) var selectedPath: NetworkPath?
+    package internal(set) var selectedPath: NetworkPath?
 
     /// The consent of the peer.
-    public internal(set) var consent = ICEConsent()
+    package internal(set) var consent = ICEConsent()
 
     /// Creates an agent. A peer without a successful check expires at `setupDeadline`; nil for never.
-    public init(local: ICECredentials, remote: ICECredentials? = nil, setupDeadline: Instant? = nil) {
+    package init(local: ICECredentials, remote: ICECredentials? = nil, setupDeadline: Instant? = nil) {
         current = Generation(local: local, remote: remote)
         self.setupDeadline = setupDeadline
         paths.reserveCapacity(Self.maximumPaths)
     }
 
     /// The current local credentials.
-    public var local: ICECredentials { current.local }
+    package var local: ICECredentials { current.local }
 
     /// The current credentials of the peer; nil until its description is known. Until then checks are authenticated by
     /// the local ones only.
-    public var remote: ICECredentials? {
+    package var remote: ICECredentials? {
         get { current.remote }
         set { current.remote = newValue }
     }
 
     /// The time at which the peer was last authenticated; nil before the first successful check.
-    public var lastAuthenticated: Instant? { consent.lastAuthenticated }
+    package var lastAuthenticated: Instant? { consent.lastAuthenticated }
 
     /// Returns whether the peer has been silent for 5 s.
-    public func isAway(at now: Instant) -> Bool { consent.isAway(at: now) }
+    package func isAway(at now: Instant) -> Bool { consent.isAway(at: now) }
 
     /// Returns whether consent has expired, or the setup deadline has passed without a successful check.
-    public func hasExpired(at now: Instant) -> Bool {
+    package func hasExpired(at now: Instant) -> Bool {
         if lastAuthenticated == nil, let setupDeadline { return now >= setupDeadline }
         return consent.hasExpired(at: now)
     }
 
     /// Returns whether an authenticated check arrived on a path, so that DTLS and media are accepted on it.
-    public func isValidated(_ path: NetworkPath) -> Bool { paths.contains { $0.path == path } }
+    package func isValidated(_ path: NetworkPath) -> Bool { paths.contains { $0.path == path } }
 
     /// The path on which to send: the selected one, or before a nomination the one that was authenticated last. It is
     /// nil before the first check.
-    public var sendingPath: NetworkPath? {
+    package var sendingPath: NetworkPath? {
         selectedPath ?? paths.max { $0.lastAuthenticated < $1.lastAuthenticated }?.path
     }
 
     /// Returns the time at which the result of ``isAway(at:)``, ``hasExpired(at:)`` or ``takePathToClose(at:)`` may
     /// change; nil if it does not.
-    public mutating func deadline(after now: Instant) -> Instant? {
+    package mutating func deadline(after now: Instant) -> Instant? {
         var deadline = consent.deadline(after: now)
         if lastAuthenticated == nil, let setupDeadline, setupDeadline > now { deadline = setupDeadline }
         for entry in paths where isClosable(entry) {
@@ -97,7 +97,7 @@ public struct ICELiteAgent: Sendable {
 
     /// Restarts ICE with new credentials. Both old and new ones are valid until the peer nominates with the new ones,
     /// and the paths stay valid (RFC 8445, section 9).
-    public mutating func restart(local: ICECredentials, remote: ICECredentials?) {
+    package mutating func restart(local: ICECredentials, remote: ICECredentials?) {
         previous = current
         current = Generation(local: local, remote: remote)
         outstandingProbe = nil
@@ -105,7 +105,7 @@ public struct ICELiteAgent: Sendable {
 
     /// Records an authenticated SRTCP packet of the peer, which extends consent. It does not validate its path; see
     /// ``probe(_:at:into:using:)``.
-    public mutating func noteAuthenticated(path: NetworkPath, at now: Instant) {
+    package mutating func noteAuthenticated(path: NetworkPath, at now: Instant) {
         consent.extend(at: now)
         if let index = paths.firstIndex(where: { $0.path == path }) { paths[index].lastAuthenticated = now }
     }
@@ -152,13 +152,13 @@ extension ICELiteAgent {
 
     /// Returns a connection that the driver must close, because another path was nominated; the agent forgets it.
     /// Returns nil if there is none; call until then.
-    public mutating func takePathToClose(at now: Instant) -> NetworkPath? {
+    package mutating func takePathToClose(at now: Instant) -> NetworkPath? {
         let index = paths.firstIndex { isClosable($0) && now >= $0.lastAuthenticated + Self.closingDelay }
         return index.map { paths.remove(at: $0).path }
     }
 
     /// Reports that a connection was closed. If it was selected, ``sendingPath`` falls back to another path.
-    public mutating func pathClosed(_ path: NetworkPath) {
+    package mutating func pathClosed(_ path: NetworkPath) {
         paths.removeAll { $0.path == path }
         if selectedPath == path { selectedPath = nil }
     }

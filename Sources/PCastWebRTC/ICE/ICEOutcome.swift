@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 
 /// The result of processing a STUN message.
-public struct ICEOutcome: Sendable {
+package struct ICEOutcome: Sendable {
     /// The reason why a message was rejected, for metrics.
-    public enum Rejection: Sendable {
+    package enum Rejection: Sendable {
         /// FINGERPRINT is wrong.
         case badFingerprint
         /// USERNAME or MESSAGE-INTEGRITY is missing.
@@ -20,22 +20,22 @@ public struct ICEOutcome: Sendable {
     }
 
     /// The size of the response in the buffer in bytes, to be sent back on the path of the message; 0 for none.
-    public var replyLength = 0
+    package var replyLength = 0
 
     /// Whether MESSAGE-INTEGRITY shows that the peer sent the message.
-    public var isAuthenticated = false
+    package var isAuthenticated = false
 
     /// Whether the message is an accepted request with USE-CANDIDATE.
-    public var isNomination = false
+    package var isNomination = false
 
     /// The path that is newly selected; nil if the selection has not changed.
-    public var newlySelectedPath: NetworkPath?
+    package var newlySelectedPath: NetworkPath?
 
     /// The reason why the message was rejected; nil if it was not.
-    public var rejection: Rejection?
+    package var rejection: Rejection?
 
     /// Creates the result of a message without effect.
-    public init() {}
+    package init() {}
 
     /// Returns the result of a rejected message.
     static func rejected(_ rejection: Rejection, replyLength: Int = 0) -> ICEOutcome {

@@ -1,40 +1,40 @@
-public import PCastCore
-public import PCastRTP
+package import PCastCore
+package import PCastRTP
 
 /// The receiving state of a peer's track: its SSRC, its lost packets, and the requests for retransmissions and key
 /// frames.
-public struct InboundTrack: Sendable {
+package struct InboundTrack: Sendable {
     /// The negotiated media section.
-    public let media: NegotiatedMedia
+    package let media: NegotiatedMedia
 
     /// The RID of the simulcast layer (RFC 8852); nil if the peer sends only one.
-    public let rid: RTPStreamIdentifier?
+    package let rid: RTPStreamIdentifier?
 
     /// The SSRC of the track, announced in SDP or learned from the first packet; nil before.
-    public private(set) var ssrc: UInt32?
+    package private(set) var ssrc: UInt32?
 
     /// The SSRC of the retransmissions of a layer, learned from the first one.
-    public internal(set) var retransmissionSSRC: UInt32?
+    package internal(set) var retransmissionSSRC: UInt32?
 
     /// The reception statistics of the SSRC; nil before the first packet.
-    public internal(set) var statistics: ReceiveStatistics?
+    package internal(set) var statistics: ReceiveStatistics?
     /// The missing packets and their retransmission requests.
-    public internal(set) var missing = NACKRequester()
+    package internal(set) var missing = NACKRequester()
     /// The state of key-frame requests.
-    public internal(set) var keyFrame = KeyFrameRequester()
+    package internal(set) var keyFrame = KeyFrameRequester()
     /// The state of pause requests; nil if the sender does not support them, or video cannot be resumed because key
     /// frames cannot be requested.
-    public internal(set) var pause: PauseRequest?
+    package internal(set) var pause: PauseRequest?
 
     /// The last sender report and its arrival time; nil if there is none.
-    public internal(set) var senderReport: (information: SenderInformation, arrival: Instant)?
+    package internal(set) var senderReport: (information: SenderInformation, arrival: Instant)?
 
     /// The number of payload bytes received, including retransmissions.
-    public private(set) var bytesReceived = 0
+    package private(set) var bytesReceived = 0
     /// The number of packets received, without retransmissions.
-    public private(set) var packetsReceived = 0
+    package private(set) var packetsReceived = 0
     /// The number of missing audio packets that a later one repeated (RFC 2198).
-    public internal(set) var packetsRepeated = 0
+    package internal(set) var packetsRepeated = 0
 
     /// The unwrapper of the current source's sequence numbers.
     private var unwrapper = SequenceUnwrapper()

@@ -1,29 +1,29 @@
-public import PCastCore
+package import PCastCore
 
 /// Schedules key-frame requests to a source.
 ///
 /// One key frame serves all that need one. The request is repeated until a key frame arrives, because a lost PLI would
 /// leave a viewer without video. Requests are limited to one every 400 ms, so that key frames use a bounded share of
 /// the bit rate.
-public struct KeyFrameRequester: Sendable {
+package struct KeyFrameRequester: Sendable {
     /// The minimum time from a received key frame to the next request.
-    public static let spacing = TimeSpan.milliseconds(400)
+    package static let spacing = TimeSpan.milliseconds(400)
 
     /// The minimum time before a request is repeated, to which the round-trip time is added.
-    public static let timeout = TimeSpan.milliseconds(150)
+    package static let timeout = TimeSpan.milliseconds(150)
 
     /// The maximum number of repetitions, after which a new need for a key frame starts again.
-    public static let maximumAttempts = 20
+    package static let maximumAttempts = 20
 
     /// The time after the first request within which a responsive source sends a key frame, to which the round-trip
     /// time is added. It allows for a request that is lost and repeated.
-    public static let answerTime = TimeSpan.milliseconds(300)
+    package static let answerTime = TimeSpan.milliseconds(300)
 
     /// The maximum number of requests if no viewer depends on the key frame.
-    public static let tentativeAttempts = 2
+    package static let tentativeAttempts = 2
 
     /// The minimum time from the last request to a request on which no viewer depends.
-    public static let tentativeSpacing = TimeSpan.seconds(1 as Int64)
+    package static let tentativeSpacing = TimeSpan.seconds(1 as Int64)
 
     /// The number of requests for the current need.
     private var attempts = 0
@@ -37,11 +37,11 @@ public struct KeyFrameRequester: Sendable {
     private var lastReceived: Instant?
 
     /// Whether a key frame is needed.
-    public private(set) var isWanted = false
+    package private(set) var isWanted = false
 
     /// Whether the source left earlier requests unanswered: the next key frame was too late to be an answer, or none
     /// came.
-    public private(set) var ignoresRequests = false
+    package private(set) var ignoresRequests = false
 
     /// Returns whether no answer is to be expected, because the source left earlier requests unanswered, or the current
     /// ones for too long.
@@ -50,7 +50,7 @@ public struct KeyFrameRequester: Sendable {
     ///   - roundTrip: The round-trip time to the source as far as it is known.
     ///   - now: The current time.
     /// - Returns: Whether no answer is to be expected.
-    public func isUnanswered(roundTrip: TimeSpan, at now: Instant) -> Bool {
+    package func isUnanswered(roundTrip: TimeSpan, at now: Instant) -> Bool {
         ignoresRequests || isLate(roundTrip: roundTrip, at: now)
     }
 
@@ -60,18 +60,18 @@ public struct KeyFrameRequester: Sendable {
     }
 
     /// The number of requests sent.
-    public private(set) var sentCount = 0
+    package private(set) var sentCount = 0
 
     /// Creates a scheduler without a need.
-    public init() {}
+    package init() {}
 
     /// Records that a key frame is needed.
-    public mutating func request() {
+    package mutating func request() {
         if !isWanted || isTentative || attempts >= Self.maximumAttempts { begin(isTentative: false) }
     }
 
     /// Somebody has been sent an old key frame, and would skip to a newer one: the source may answer by now.
-    public mutating func requestTentatively() {
+    package mutating func requestTentatively() {
         if !isWanted || attempts >= limit { begin(isTentative: true) }
     }
 
@@ -87,7 +87,7 @@ public struct KeyFrameRequester: Sendable {
     /// - Parameters:
     ///   - roundTrip: The round-trip time to the source.
     ///   - now: The present time.
-    public mutating func received(roundTrip: TimeSpan, at now: Instant) {
+    package mutating func received(roundTrip: TimeSpan, at now: Instant) {
         if isWanted, firstSent != nil { ignoresRequests = isLate(roundTrip: roundTrip, at: now) }
         isWanted = false
         firstSent = nil
@@ -98,7 +98,7 @@ public struct KeyFrameRequester: Sendable {
     mutating func note(ignoresRequests: Bool) { self.ignoresRequests = ignoresRequests }
 
     /// Returns the time of the next request; nil if none is scheduled.
-    public func deadline(roundTrip: TimeSpan) -> Instant? {
+    package func deadline(roundTrip: TimeSpan) -> Instant? {
         guard isWanted, attempts < limit else { return nil }
         let wait = attempts > 0 ? Self.timeout + roundTrip : isTentative ? Self.tentativeSpacing : .zero
         let next = lastSent.map { $0 + wait }
@@ -107,7 +107,7 @@ public struct KeyFrameRequester: Sendable {
     }
 
     /// Returns whether a request must be sent now, and counts it.
-    public mutating func poll(roundTrip: TimeSpan, at now: Instant) -> Bool {
+    package mutating func poll(roundTrip: TimeSpan, at now: Instant) -> Bool {
         guard let deadline = deadline(roundTrip: roundTrip), now >= deadline else { return false }
         firstSent = firstSent ?? now
         lastSent = now

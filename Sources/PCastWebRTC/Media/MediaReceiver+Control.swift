@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 import PCastRTP
 
 /// RTCP reports and requests to the peer.
@@ -7,7 +7,7 @@ extension MediaReceiver {
 
     /// Requests that the peer send at most a bit rate, all tracks together; nil removes the limit. The request is sent
     /// at once and repeated each second while the limit holds (REMB, draft-alvestrand-rmcat-remb-03).
-    public mutating func setBitrateLimit(_ limit: Bitrate?, at now: Instant) {
+    package mutating func setBitrateLimit(_ limit: Bitrate?, at now: Instant) {
         guard limit != bitrateLimit else { return }
         bitrateLimit = limit
         liftings = limit == nil ? Self.liftingCount : 0
@@ -26,7 +26,7 @@ extension MediaReceiver {
     }
 
     /// The time at which ``poll(through:into:wallTime:at:)`` must be called; nil if nothing is scheduled.
-    public var deadline: Instant? {
+    package var deadline: Instant? {
         mutating get {
             var deadline = Instant.earlier(nextReport, limitDue)
             deadline = Instant.earlier(deadline, arrivals?.deadline)
@@ -51,7 +51,7 @@ extension MediaReceiver {
     }
 
     /// Appends a datagram with all RTCP packets that are due. Returns true if the batch is full.
-    public mutating func poll(
+    package mutating func poll(
         through transport: inout SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
         at now: Instant
     ) -> Bool {

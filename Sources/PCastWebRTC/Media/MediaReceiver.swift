@@ -1,5 +1,5 @@
-public import PCastCore
-public import PCastRTP
+package import PCastCore
+package import PCastRTP
 
 /// The receiving half of a peer's media. It assigns packets to tracks and sends reports, retransmission requests and
 /// key-frame requests.
@@ -9,31 +9,31 @@ public import PCastRTP
 ///
 /// Methods that are called for each packet are `mutating` even if they change nothing. A nonmutating call would copy
 /// the value and retain all its references.
-public struct MediaReceiver: Sendable {
+package struct MediaReceiver: Sendable {
     /// A received RTP packet, or a retransmitted or recovered one with its original properties.
-    public struct Packet: Sendable {
+    package struct Packet: Sendable {
         /// The media type.
-        public let type: MediaType
+        package let type: MediaType
         /// The index in `layers`; 0 for audio.
-        public let layer: Int
+        package let layer: Int
         /// The unwrapped sequence number, which never decreases when a source restarts.
-        public let sequence: Int64
+        package let sequence: Int64
         /// The RTP timestamp.
-        public let timestamp: UInt32
+        package let timestamp: UInt32
         /// The RTP sequence number of the original packet.
-        public let sequenceNumber: UInt16
+        package let sequenceNumber: UInt16
         /// The marker bit.
-        public let marker: Bool
+        package let marker: Bool
         /// The range of the payload in the datagram; empty for padding.
-        public let payload: Range<Int>
+        package let payload: Range<Int>
         /// The codec of the payload.
-        public let codec: Codec
+        package let codec: Codec
         /// Whether the packet was retransmitted (RFC 4588) or recovered from redundancy (RFC 2198).
-        public let isRetransmission: Bool
+        package let isRetransmission: Bool
         /// Whether the source has restarted with this packet.
-        public let isRestart: Bool
+        package let isRestart: Bool
         /// The header extensions that the SFU forwards.
-        public let forwarded: RTPExtensionValues
+        package let forwarded: RTPExtensionValues
     }
 
     /// The meaning of a payload type. It has no references to count, because it is accessed for each packet.
@@ -57,21 +57,21 @@ public struct MediaReceiver: Sendable {
 
     /// The video layers, in the order of the offer, which is not that of their quality. There is one without a RID if
     /// the peer sends no simulcast, and none if it sends no video.
-    public internal(set) var layers: [InboundTrack] = []
+    package internal(set) var layers: [InboundTrack] = []
     /// The audio track; nil if the peer sends no audio.
-    public internal(set) var audio: InboundTrack?
+    package internal(set) var audio: InboundTrack?
 
     /// The first video layer; nil if the peer sends no video.
-    public var video: InboundTrack? { layers.first }
+    package var video: InboundTrack? { layers.first }
 
     /// Whether the peer supports PLI or FIR, which FFmpeg's WHIP does not.
-    public internal(set) var canRequestKeyFrames = false
+    package internal(set) var canRequestKeyFrames = false
 
     /// The number of packets that had no negotiated payload type or did not belong to their track.
-    public internal(set) var refused = 0
+    package internal(set) var refused = 0
 
     /// The SSRC of this side in RTCP packets.
-    public let reporterSSRC: UInt32
+    package let reporterSSRC: UInt32
     let cname: [UInt8]
     let measuresRoundTrip: Bool
 
@@ -99,7 +99,7 @@ public struct MediaReceiver: Sendable {
 
     /// The playout delay that the sender of the video requested last (WebRTC's playout-delay header extension); nil if
     /// it has not.
-    public internal(set) var playoutDelay: PlayoutDelay?
+    package internal(set) var playoutDelay: PlayoutDelay?
 
     /// The bit rate that a message which removes the limit contains.
     static let noLimit = Bitrate.kilobits(1_000_000)
@@ -107,7 +107,7 @@ public struct MediaReceiver: Sendable {
     static let liftingCount = 3
 
     /// The last report of the publisher about itself; nil if it does not send any.
-    public internal(set) var publisherReport: PublisherReport?
+    package internal(set) var publisherReport: PublisherReport?
 
     /// The interval of receiver reports.
     static let reportInterval = TimeSpan.seconds(Int64(1))
@@ -120,7 +120,7 @@ public struct MediaReceiver: Sendable {
     ///   - cname: The canonical name of this side.
     ///   - measuresRoundTrip: Whether to send a receiver reference time with each report (RFC 3611, section 4.4). It is
     ///     needed if this side sends no media.
-    public init(_ media: [NegotiatedMedia], reporterSSRC: UInt32, cname: String, measuresRoundTrip: Bool) {
+    package init(_ media: [NegotiatedMedia], reporterSSRC: UInt32, cname: String, measuresRoundTrip: Bool) {
         self.reporterSSRC = reporterSSRC
         self.cname = Array(cname.utf8.prefix(255))
         self.measuresRoundTrip = measuresRoundTrip
@@ -150,10 +150,10 @@ public struct MediaReceiver: Sendable {
     }
 
     /// The smoothed round-trip time; nil before it was measured.
-    public var roundTrip: TimeSpan? { delays.smoothed }
+    package var roundTrip: TimeSpan? { delays.smoothed }
 
     /// The local monotonic time minus the wall-clock time of the peer, from its sender reports; nil if it is unknown.
-    public var senderClockOffset: TimeSpan? { delays.minimum.flatMap { clock.offset(roundTrip: $0) } }
+    package var senderClockOffset: TimeSpan? { delays.minimum.flatMap { clock.offset(roundTrip: $0) } }
 
     // MARK: RTP input
 
@@ -166,7 +166,7 @@ public struct MediaReceiver: Sendable {
     ///   - datagram: The packet.
     ///   - now: The time of its arrival.
     /// - Returns: The packet with its payload range.
-    public mutating func receive(_ datagram: UnsafeRawBufferPointer, at now: Instant) -> Packet? {
+    package mutating func receive(_ datagram: UnsafeRawBufferPointer, at now: Instant) -> Packet? {
         recovered.removeAll(keepingCapacity: true)
         let bytes = Span<UInt8>(_unsafeBytes: datagram)
         guard let header = RTPHeader.parse(bytes) else {
@@ -192,7 +192,7 @@ public struct MediaReceiver: Sendable {
 
     /// Returns the oldest missing packet that the last one repeated, which must be processed before it; nil if there is
     /// no other. Its payload is in the same datagram.
-    public mutating func takeRecovered() -> Packet? { recovered.popLast() }
+    package mutating func takeRecovered() -> Packet? { recovered.popLast() }
 
     /// Receives an audio packet with redundancy (RFC 2198). One that is malformed or has another codec counts as a
     /// packet with an empty payload.
@@ -339,7 +339,7 @@ public struct MediaReceiver: Sendable {
     ///   - now: The time of its arrival.
     /// - Returns: The track whose sender report the packet is; nil for other packets.
     @discardableResult
-    public mutating func receive(
+    package mutating func receive(
         _ packet: RTCPPacket, in datagram: Span<UInt8>, wallTime: WallTime, at now: Instant
     ) -> (type: MediaType, layer: Int)? {
         switch packet {
@@ -378,7 +378,7 @@ public struct MediaReceiver: Sendable {
     }
 
     /// Sets the round-trip time for retransmission requests, if it was measured elsewhere.
-    public mutating func setRoundTrip(_ roundTrip: TimeSpan) {
+    package mutating func setRoundTrip(_ roundTrip: TimeSpan) {
         for index in layers.indices { layers[index].missing.roundTrip = roundTrip }
         audio?.missing.roundTrip = roundTrip
     }
@@ -398,7 +398,7 @@ public struct MediaReceiver: Sendable {
 
     /// Sets whether a track has subscribers. The sender of a track without any is asked to pause after a while, if it
     /// supports this.
-    public mutating func setDemanded(_ type: MediaType, layer: Int = 0, _ isWanted: Bool, at now: Instant) {
+    package mutating func setDemanded(_ type: MediaType, layer: Int = 0, _ isWanted: Bool, at now: Instant) {
         switch type {
         case .video where layers.indices.contains(layer): layers[layer].pause?.setDemanded(isWanted, at: now)
         case .audio: audio?.pause?.setDemanded(isWanted, at: now)
@@ -407,10 +407,10 @@ public struct MediaReceiver: Sendable {
     }
 
     /// Sets the paused tracks, if another receiver requests the pauses.
-    public mutating func follow(_ pausedTracks: PausedTracks) { externalPause = pausedTracks }
+    package mutating func follow(_ pausedTracks: PausedTracks) { externalPause = pausedTracks }
 
     /// The paused tracks.
-    public var pausedTracks: PausedTracks {
+    package var pausedTracks: PausedTracks {
         var pausedTracks = PausedTracks()
         for layer in layers.indices where isPaused(.video, layer: layer) { pausedTracks.layers |= 1 << UInt8(layer) }
         pausedTracks.audio = isPaused(.audio)
@@ -418,7 +418,7 @@ public struct MediaReceiver: Sendable {
     }
 
     /// Returns whether the sender of a track was asked to pause and has not resumed.
-    public func isPaused(_ type: MediaType, layer: Int = 0) -> Bool {
+    package func isPaused(_ type: MediaType, layer: Int = 0) -> Bool {
         if let externalPause {
             return type == .audio ? externalPause.audio : externalPause.layers & 1 << UInt8(layer) != 0
         }
@@ -438,14 +438,14 @@ public struct MediaReceiver: Sendable {
     /// - Parameters:
     ///   - layer: The index of the layer.
     ///   - isTentative: Whether a viewer would skip to the key frame, but none depends on it.
-    public mutating func requestKeyFrame(layer: Int = 0, isTentative: Bool = false) {
+    package mutating func requestKeyFrame(layer: Int = 0, isTentative: Bool = false) {
         guard layers.indices.contains(layer) else { return }
         if isTentative { layers[layer].keyFrame.requestTentatively() } else { layers[layer].keyFrame.request() }
     }
 
     /// Returns whether no key frame of a layer is to be expected on request: requests cannot be sent to the peer, or it
     /// leaves them unanswered.
-    public func ignoresKeyFrameRequests(layer: Int = 0, at now: Instant) -> Bool {
+    package func ignoresKeyFrameRequests(layer: Int = 0, at now: Instant) -> Bool {
         !canRequestKeyFrames || layers.indices.contains(layer) && isUnanswered(layer, at: now)
     }
 
@@ -454,17 +454,17 @@ public struct MediaReceiver: Sendable {
     }
 
     /// Returns the maximum time until a requested key frame of a layer arrives from a peer that answers requests.
-    public func answerTime(layer: Int) -> TimeSpan {
+    package func answerTime(layer: Int) -> TimeSpan {
         KeyFrameRequester.answerTime + (layers.indices.contains(layer) ? layers[layer].missing.roundTrip : .zero)
     }
 
     /// Returns a bit mask of the layers whose key-frame requests are left unanswered.
-    public func unansweredLayers(at now: Instant) -> UInt8 {
+    package func unansweredLayers(at now: Instant) -> UInt8 {
         layers.indices.reduce(0) { $0 | (isUnanswered($1, at: now) ? 1 << UInt8($1) : 0) }
     }
 
     /// Takes over which key-frame requests are left unanswered from the receiver that sends them.
-    public mutating func follow(unansweredLayers: UInt8) {
+    package mutating func follow(unansweredLayers: UInt8) {
         for index in layers.indices {
             layers[index].keyFrame.note(ignoresRequests: unansweredLayers & 1 << UInt8(index) != 0)
         }
@@ -474,7 +474,7 @@ public struct MediaReceiver: Sendable {
     private static let longRoundTrip = TimeSpan.milliseconds(500)
 
     /// Records that a key frame begins with a sequence number, which ends the request for one.
-    public mutating func keyFrameArrived(layer: Int = 0, sequence: Int64, at now: Instant) {
+    package mutating func keyFrameArrived(layer: Int = 0, sequence: Int64, at now: Instant) {
         guard layers.indices.contains(layer) else { return }
         layers[layer].keyFrame.received(roundTrip: delays.smoothed ?? Self.longRoundTrip, at: now)
         layers[layer].missing.keyFrameReceived(upTo: sequence)

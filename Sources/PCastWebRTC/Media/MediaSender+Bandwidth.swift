@@ -1,30 +1,30 @@
-public import PCastCore
-public import PCastRTP
+package import PCastCore
+package import PCastRTP
 
 /// The bandwidth estimation and pacing of the path to the peer.
 extension MediaSender {
     /// The bandwidth estimate of the path to the peer. It is read several times per second for each viewer, so the
     /// getter is `mutating` to avoid a copy.
-    public var estimate: BandwidthEstimate { mutating get { bandwidth.estimate } }
+    package var estimate: BandwidthEstimate { mutating get { bandwidth.estimate } }
 
     /// Whether more was sent than the path carries, so that packets are queued in the network.
-    public var isCongested: Bool { mutating get { bandwidth.isCongested } }
+    package var isCongested: Bool { mutating get { bandwidth.isCongested } }
 
     /// The bit rate that may be sent, all tracks together, including headers.
-    public var targetBitrate: Bitrate { mutating get { bandwidth.targetBitrate } }
+    package var targetBitrate: Bitrate { mutating get { bandwidth.targetBitrate } }
 
     /// The bit rate that would be sent if bandwidth were unlimited. The estimate does not exceed twice this rate.
-    public var desiredBitrate: Bitrate {
+    package var desiredBitrate: Bitrate {
         get { bandwidth.wanted }
         set { bandwidth.wanted = newValue }
     }
 
     /// Resets the measurements of the path, because packets are sent on another one.
-    public mutating func pathChanged(at now: Instant) { bandwidth.pathChanged(at: now) }
+    package mutating func pathChanged(at now: Instant) { bandwidth.pathChanged(at: now) }
 
     /// Prefetches the memory that sending a packet needs. See `Prefetch`.
     @inline(__always)
-    public mutating func prefetch(_ step: Prefetch) {
+    package mutating func prefetch(_ step: Prefetch) {
         switch step {
         case .own:
             Prefetch.bring(&transportSequenceNumber, through: &pacer)
@@ -40,7 +40,7 @@ extension MediaSender {
 
     /// Prefetches the memory that processing a report needs. See `Prefetch`.
     @inline(__always)
-    public mutating func prefetchReporting(_ step: Prefetch) {
+    package mutating func prefetchReporting(_ step: Prefetch) {
         switch step {
         case .objects: if let video { Prefetch.bring(video, MemoryLayout<OutboundTrack>.size) }
         case .tables: if let records = bandwidth.records { Prefetch.bring(arrayAt: records) }

@@ -1,12 +1,12 @@
-public import PCastCore
-public import PCastRTP
+package import PCastCore
+package import PCastRTP
 
 /// Pauses by the peer, and sender reports to it.
 extension MediaSender {
     // MARK: Pauses
 
     /// Returns whether the peer has paused a track, whose packets are then not sent.
-    public func isPaused(_ type: MediaType, layer: Int = 0) -> Bool {
+    package func isPaused(_ type: MediaType, layer: Int = 0) -> Bool {
         pauses.contains { $0.type == type && $0.layer == layer && $0.isPaused }
     }
 
@@ -14,10 +14,10 @@ extension MediaSender {
     var isVideoPaused: Bool { pauses.count { $0.type == .video && $0.isPaused } == layerCount }
 
     /// Returns the next pause or resume by the peer; nil if there is none.
-    public mutating func pollPauseEvent() -> PauseEvent? { pauseEvents.isEmpty ? nil : pauseEvents.removeFirst() }
+    package mutating func pollPauseEvent() -> PauseEvent? { pauseEvents.isEmpty ? nil : pauseEvents.removeFirst() }
 
     /// Executes pauses to which other receivers have not objected, and begins probes that are due.
-    public mutating func advance(to now: Instant) {
+    package mutating func advance(to now: Instant) {
         if !pauses.isEmpty { changePauses { $0.advance(to: now) } }
         bandwidth.advance(to: now)
         if !pacer.isProbing { beginProbe(at: now) }
@@ -63,7 +63,7 @@ extension MediaSender {
 
     /// Sets the values that are sent with each sender report. They are sent at once if a value changed that says that
     /// media is withheld or reduced.
-    public mutating func setPublisherReport(_ report: PublisherReport, at now: Instant) {
+    package mutating func setPublisherReport(_ report: PublisherReport, at now: Instant) {
         let hasChanged =
             publisherReport.map {
                 $0.isVideoCut != report.isVideoCut || $0.isVideoWithheld != report.isVideoWithheld
@@ -74,21 +74,21 @@ extension MediaSender {
     }
 
     /// The time at which reports, ``advance(to:)`` or sending must be called; nil if nothing is scheduled.
-    public var deadline: Instant? {
+    package var deadline: Instant? {
         mutating get { Instant.earlier(unpacedDeadline, pacer.deadline) }
     }
 
     /// The time at which reports or ``advance(to:)`` must be called; nil if nothing is scheduled.
-    public var unpacedDeadline: Instant? {
+    package var unpacedDeadline: Instant? {
         mutating get { Instant.earlier(reportDeadline, bandwidth.deadline) }
     }
 
     /// The time at which a paced packet or a probe may be sent; nil if there is none.
-    public var pacingDeadline: Instant? { mutating get { pacer.deadline } }
+    package var pacingDeadline: Instant? { mutating get { pacer.deadline } }
 
     /// Returns whether ``pollReports(through:into:wallTime:at:)`` has a report. It is called after packets were sent,
     /// which a report accompanies.
-    public mutating func isReportDue(at now: Instant) -> Bool {
+    package mutating func isReportDue(at now: Instant) -> Bool {
         if let due = video?.pointee.report.due, due <= now { return true }
         if let due = audio?.pointee.report.due, due <= now { return true }
         if let due = publisherReportDue, due <= now { return true }
@@ -98,7 +98,7 @@ extension MediaSender {
     }
 
     /// The time at which reports must be sent even if no packets are; nil if none is scheduled.
-    public var reportDeadline: Instant? {
+    package var reportDeadline: Instant? {
         mutating get {
             var deadline = Instant.earlier(video?.pointee.report.deadline, audio?.pointee.report.deadline)
             for layer in moreLayers { deadline = Instant.earlier(deadline, layer?.pointee.report.deadline) }
@@ -109,7 +109,7 @@ extension MediaSender {
     }
 
     /// Appends a datagram with the reports that are due. Returns true if the batch is full.
-    public mutating func pollReports(
+    package mutating func pollReports(
         through transport: inout SecureTransport, into batch: inout DatagramBatch, wallTime: WallTime,
         at now: Instant
     ) -> Bool {

@@ -1,16 +1,16 @@
-public import PCastCore
-public import PCastRTP
+package import PCastCore
+package import PCastRTP
 
 /// The sending of RTP packets from packet logs into datagrams.
 extension MediaSender {
     /// The result of sending the queued packets of a track.
-    public struct SendResult: Sendable {
+    package struct SendResult: Sendable {
         /// The number of packets sent.
-        public var packets = 0
+        package var packets = 0
         /// The number of packets sent that are not bandwidth probes.
-        public var data = 0
+        package var data = 0
         /// The reason why sending ended; `sent` at the end of a frame.
-        public var end = Sending.idle
+        package var end = Sending.idle
     }
 
     /// Sends the queued packets of a track, as far as the pacer allows.
@@ -25,7 +25,7 @@ extension MediaSender {
     ///   - backlog: The kind of queued packets, for the pacer.
     ///   - now: The present time.
     /// - Returns: The number of packets sent and the reason why sending ended.
-    public mutating func sendAll(
+    package mutating func sendAll(
         _ type: MediaType, from log: borrowing PacketLog, through transport: inout SecureTransport,
         into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool = false,
         backlog: Pacer.Backlog = .live, at now: Instant

@@ -1,23 +1,23 @@
-public import PCastCore
-public import PCastRTP
+package import PCastCore
+package import PCastRTP
 
 /// The sending half of a peer's media. It writes packets from the logs of tracks into datagrams and processes the
 /// peer's reports and requests.
 ///
 /// It is noncopyable, and methods that are called for each packet are `mutating` even if they change nothing. Swift
 /// passes a large borrowed value as a bitwise copy otherwise.
-public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have no other owner
+package struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have no other owner
     /// The requests of the peer that the encoder must fulfill.
-    public struct Requests: Sendable {
+    package struct Requests: Sendable {
         /// The layers for which a key frame is requested, as a bit mask.
-        public var layers: UInt8 = 0
+        package var layers: UInt8 = 0
 
         /// Whether a key frame is requested of any layer.
-        public var keyFrame: Bool { layers != 0 }
+        package var keyFrame: Bool { layers != 0 }
     }
 
     /// The result of sending.
-    public enum Sending: Sendable {
+    package enum Sending: Sendable {
         /// A packet was sent.
         case sent
         /// No packet is queued.
@@ -29,7 +29,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
     }
 
     /// The pause or resume of a track by the peer (RFC 7728).
-    public enum PauseEvent: Hashable, Sendable {
+    package enum PauseEvent: Hashable, Sendable {
         /// The peer has paused a track or layer.
         case paused(MediaType, layer: Int)
         /// The peer has resumed a track or layer.
@@ -41,11 +41,11 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
     /// The next transport-wide sequence number.
     var transportSequenceNumber: UInt16
     /// The first or only video layer; nil if no video is sent. The address does not change.
-    public let video: UnsafeMutablePointer<OutboundTrack>?
+    package let video: UnsafeMutablePointer<OutboundTrack>?
     /// The audio track; nil if no audio is sent. The address does not change.
-    public let audio: UnsafeMutablePointer<OutboundTrack>?
+    package let audio: UnsafeMutablePointer<OutboundTrack>?
     /// The simulcast layers after the first one.
-    public let moreLayers: [UnsafeMutablePointer<OutboundTrack>?]
+    package let moreLayers: [UnsafeMutablePointer<OutboundTrack>?]
     /// The states of tracks that the peer may pause; empty for the viewers of the SFU.
     var pauses: [PauseState] = []
     /// The time at which the report of the publisher is due; nil if it waits for a sender report.
@@ -57,12 +57,12 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
     // The next properties are accessed for reports and requests.
 
     /// The round-trip time from receiver reports.
-    public internal(set) var roundTripTime = RoundTripTime()
+    package internal(set) var roundTripTime = RoundTripTime()
     /// The bit rate limit of the peer for all tracks together (REMB); nil for none. If the peer sends transport-wide
     /// feedback it is a request, otherwise its estimate of the path.
-    public internal(set) var receiverLimit: Bitrate?
+    package internal(set) var receiverLimit: Bitrate?
     /// Whether the peer sends transport-wide feedback, so that the bandwidth is estimated here.
-    public var reportsArrivals: Bool {
+    package var reportsArrivals: Bool {
         mutating get { (video ?? audio)?.pointee.media.feedback.contains(.transportCC) ?? false }
     }
     /// The sequence numbers that the current datagram requests, at most
@@ -92,7 +92,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
     ///   - desiredBitrate: The bit rate that would be sent if bandwidth were unlimited (see ``desiredBitrate``).
     ///   - evensSizes: Whether packets of a frame are padded to one size, so that one GSO send can transmit them.
     ///   - generator: The generator for SSRCs and sequence numbers.
-    public init(
+    package init(
         _ media: [NegotiatedMedia], cname: String, playoutDelay: PlayoutDelay?,
         startBitrate: Bitrate = Self.assumedBitrate, desiredBitrate: Bitrate = Self.assumedBitrate,
         evensSizes: Bool = false, using generator: inout some RandomNumberGenerator
@@ -152,11 +152,11 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
     }
 
     /// The sent tracks, video first.
-    public var tracks: [UnsafeMutablePointer<OutboundTrack>] { ([video] + moreLayers + [audio]).compactMap { $0 } }
+    package var tracks: [UnsafeMutablePointer<OutboundTrack>] { ([video] + moreLayers + [audio]).compactMap { $0 } }
 
     /// The bandwidth that is assumed before any feedback. It is that of a typical stream, so that joining is not
     /// delayed.
-    public static let assumedBitrate = Bitrate.kilobits(2_500)
+    package static let assumedBitrate = Bitrate.kilobits(2_500)
 
     /// The maximum number of packets for which space in a batch is required, as many as one GSO send transmits.
     static let longestRun = 64
@@ -165,15 +165,15 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
     static let openingPace = Bitrate.kilobits(25_000)
 
     /// The smoothed round-trip time, or 50 ms before the first report.
-    public var roundTrip: TimeSpan { roundTripTime.smoothed ?? Self.assumedRoundTrip }
+    package var roundTrip: TimeSpan { roundTripTime.smoothed ?? Self.assumedRoundTrip }
 
     // MARK: Layers
 
     /// The number of sent video layers.
-    public var layerCount: Int { video == nil ? 0 : 1 + moreLayers.count }
+    package var layerCount: Int { video == nil ? 0 : 1 + moreLayers.count }
 
     /// Returns the track of a layer; nil if it is not sent.
-    public func layer(_ index: Int) -> UnsafeMutablePointer<OutboundTrack>? {
+    package func layer(_ index: Int) -> UnsafeMutablePointer<OutboundTrack>? {
         index == 0 ? video : moreLayers.indices.contains(index - 1) ? moreLayers[index - 1] : nil
     }
 
@@ -188,7 +188,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
 
     /// Sends the next packet of one of several layers. It never sends a probe, which
     /// ``sendAll(_:from:through:into:capture:stopsAfterFrame:at:)`` does when no layer has packets.
-    public mutating func send(
+    package mutating func send(
         layer index: Int, from log: borrowing PacketLog, through transport: inout SecureTransport,
         into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant
     ) -> Sending {
@@ -200,7 +200,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
 
     /// Switches the video to another layer at a key frame (see `OutboundStream.change`). The mapping of timestamps in
     /// sender reports restarts, because the layers have different clocks (RFC 3550, section 6.4.1).
-    public mutating func changeVideo(
+    package mutating func changeVideo(
         to log: borrowing PacketLog, at position: Int64, from former: borrowing PacketLog, alignment: UInt32?,
         repairsFormer: Bool
     ) {
@@ -212,7 +212,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
     }
 
     /// Sends the next retransmission of the layer before the last switch.
-    public mutating func resend(
+    package mutating func resend(
         from former: borrowing PacketLog, through transport: inout SecureTransport,
         into batch: inout DatagramBatch, at now: Instant
     ) -> Sending {
@@ -245,7 +245,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
     ///   - waited: The time from the arrival to `now`.
     ///   - now: The present time.
     /// - Returns: The requests that the encoder must fulfill.
-    public mutating func receive(
+    package mutating func receive(
         _ packet: RTCPPacket, in datagram: Span<UInt8>, budget: inout Int, wallTime: WallTime,
         waited: TimeSpan = .zero, at now: Instant
     ) -> Requests {
@@ -343,7 +343,7 @@ public struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have 
 
     /// Schedules the retransmissions that the last datagram requested of a track. It must be called for each track
     /// after a datagram was read.
-    public mutating func resolveRequests(
+    package mutating func resolveRequests(
         _ type: MediaType, layer: Int = 0, in log: borrowing PacketLog, at now: Instant
     ) {
         guard !asked.isEmpty else { return }

@@ -1,23 +1,23 @@
 import PCastCore
-public import PCastRTP
+package import PCastRTP
 
 /// The sending state of a track: its stream, its sender reports, and the reports of the peer.
-public struct OutboundTrack: Sendable {
+package struct OutboundTrack: Sendable {
     /// The negotiated media section, with the SSRCs.
-    public let media: NegotiatedMedia
+    package let media: NegotiatedMedia
     /// The stream of packets.
-    public var stream: OutboundStream
+    package var stream: OutboundStream
     /// The schedule and counters of sender reports.
-    public internal(set) var report: SenderReportSource
+    package internal(set) var report: SenderReportSource
 
     /// The last report block of the peer; nil before the first.
-    public internal(set) var receiverReport: ReportBlock?
+    package internal(set) var receiverReport: ReportBlock?
     /// The number of NACK messages received.
-    public internal(set) var nackCount = 0
+    package internal(set) var nackCount = 0
     /// The number of key-frame requests received (PLI and FIR).
-    public internal(set) var pliCount = 0
+    package internal(set) var pliCount = 0
     /// The number of packets that each audio packet repeats, depending on the loss.
-    public private(set) var redundancy = RedundancyLevel()
+    package private(set) var redundancy = RedundancyLevel()
 
     /// Whether the mapping of timestamps in sender reports restarts with the next packet, because the clock of the
     /// source may be another after a pause.
@@ -65,7 +65,7 @@ public struct OutboundTrack: Sendable {
     }
 
     /// Limits the number of packets that each audio packet repeats, from 0 to 2, when bandwidth is low.
-    public mutating func limitRedundancy(to maximum: Int) {
+    package mutating func limitRedundancy(to maximum: Int) {
         redundancy.maximum = maximum
         stream.redundancy = redundancy.count
     }

@@ -1,14 +1,14 @@
-public import PCastCore
-public import PCastRTP
+package import PCastCore
+package import PCastRTP
 
 /// Schedules the requests to the sender of a stream to pause and resume (RFC 7728).
 ///
 /// A request is repeated until it has an effect: packets stop or arrive. The sender repeats its paused state with each
 /// report, so that the loss of messages in either direction has no lasting effect.
-public struct PauseRequest: Sendable {
+package struct PauseRequest: Sendable {
     /// The time without a subscriber after which a pause is requested. A viewer that reloads a page or reconnects finds
     /// the stream running, and encoder and camera are not switched for short visits.
-    public static let timeout = TimeSpan.seconds(2 as Int64)
+    package static let timeout = TimeSpan.seconds(2 as Int64)
 
     /// The minimum time between requests to resume, to which the round-trip time is added; about the interval of a
     /// frame.
@@ -42,7 +42,7 @@ public struct PauseRequest: Sendable {
     private var pauseID: UInt16 = 0
     /// The sequence number of the last packet before the pause, which the sender reported; nil if it has not reported a
     /// pause since it last sent.
-    public private(set) var lastSequenceNumber: UInt32?
+    package private(set) var lastSequenceNumber: UInt32?
     /// Whether a packet has arrived. Before the first one a stream is not paused, so that the publisher can see that it
     /// works.
     private var hasStarted = false
@@ -55,19 +55,19 @@ public struct PauseRequest: Sendable {
     private var effectExpected: Instant?
 
     /// Whether the stream has a subscriber.
-    public private(set) var isWanted = true
+    package private(set) var isWanted = true
 
     /// The time of the next request; nil if none is scheduled.
-    public private(set) var deadline: Instant?
+    package private(set) var deadline: Instant?
 
     /// Creates the state of a stream that is wanted and sent.
-    public init() {}
+    package init() {}
 
     /// Whether the sender was asked to pause and has not resumed.
-    public var isPaused: Bool { phase != .playing }
+    package var isPaused: Bool { phase != .playing }
 
     /// Sets whether the stream has a subscriber. A pause is requested only after ``timeout``.
-    public mutating func setDemanded(_ isWanted: Bool, at now: Instant) {
+    package mutating func setDemanded(_ isWanted: Bool, at now: Instant) {
         guard self.isWanted != isWanted else { return }
         self.isWanted = isWanted
         guard !hasEnded else { return }
@@ -100,7 +100,7 @@ public struct PauseRequest: Sendable {
     ///   - roundTrip: The round-trip time to the sender.
     ///   - now: The present time.
     /// - Returns: The message.
-    public mutating func poll(ssrc: UInt32, roundTrip: TimeSpan, at now: Instant) -> PauseResume.Message? {
+    package mutating func poll(ssrc: UInt32, roundTrip: TimeSpan, at now: Instant) -> PauseResume.Message? {
         guard let deadline, now >= deadline else { return nil }
         lastRequest = now
         requests += 1
@@ -119,12 +119,12 @@ public struct PauseRequest: Sendable {
     }
 
     /// Whether the last request was the first of its kind.
-    public var isFirstRequest: Bool { requests == 1 }
+    package var isFirstRequest: Bool { requests == 1 }
 
     // MARK: Observations
 
     /// Records a packet of the stream that is not a retransmission.
-    public mutating func packetReceived(sequenceNumber: UInt16, at now: Instant) {
+    package mutating func packetReceived(sequenceNumber: UInt16, at now: Instant) {
         if !hasStarted { start(at: now) }
         guard phase != .playing, !hasEnded, isSincePause(sequenceNumber) else { return }
         switch phase {
@@ -171,7 +171,7 @@ public struct PauseRequest: Sendable {
     ///   - message: The message.
     ///   - newest: The sequence number of the stream's newest packet; nil before the first.
     ///   - now: The present time.
-    public mutating func messageReceived(_ message: PauseResume.Message, newest: UInt16?, at now: Instant) {
+    package mutating func messageReceived(_ message: PauseResume.Message, newest: UInt16?, at now: Instant) {
         guard !hasEnded else { return }
         switch message.kind {
         case .pause, .resume: break
@@ -208,13 +208,13 @@ public struct PauseRequest: Sendable {
     }
 
     /// Ends all requests, because the source has sent BYE (RFC 7728, section 6.3.1).
-    public mutating func goodbyeReceived() {
+    package mutating func goodbyeReceived() {
         hasEnded = true
         deadline = nil
     }
 
     /// Resets the state for a new source or a restart of the source. It sends, and its PauseIDs begin with zero.
-    public mutating func restart(at now: Instant) {
+    package mutating func restart(at now: Instant) {
         let isWanted = isWanted
         self = PauseRequest()
         self.isWanted = isWanted

@@ -4,17 +4,17 @@ import COpenSSL
 ///
 /// OpenSSL is always available. libipsec-mb takes about a quarter of the time on processors with VAES and AVX-512,
 /// which OpenSSL uses only since version 3.1. It is used if it is installed and supports the processor.
-public enum SRTPCipherLibrary: Sendable, CaseIterable {
+package enum SRTPCipherLibrary: Sendable, CaseIterable {
     /// OpenSSL.
     case openSSL
     /// Intel's libipsec-mb.
     case ipsecMB
 
     /// The default library, which is selected once per process.
-    public static let preferred: SRTPCipherLibrary = ipsecMB.isAvailable ? .ipsecMB : .openSSL
+    package static let preferred: SRTPCipherLibrary = ipsecMB.isAvailable ? .ipsecMB : .openSSL
 
     /// Whether the library is installed and supports this processor.
-    public var isAvailable: Bool {
+    package var isAvailable: Bool {
         switch self {
         case .openSSL: true
         case .ipsecMB: IPSecMB.loaded != nil
@@ -22,7 +22,7 @@ public enum SRTPCipherLibrary: Sendable, CaseIterable {
     }
 
     /// The name and version; nil if the library is not available.
-    public var name: String? {
+    package var name: String? {
         switch self {
         case .openSSL: OpenSSL_version(OPENSSL_VERSION).map { String(cString: $0) }
         case .ipsecMB: IPSecMB.loaded.map { "libipsec-mb \($0.version)" }

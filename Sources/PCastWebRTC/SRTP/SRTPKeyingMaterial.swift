@@ -1,21 +1,21 @@
 /// The SRTP master keys and salts of both directions from a DTLS handshake (RFC 5764, section 4.2).
 ///
 /// Descriptions contain only the profile, so that keys do not appear in logs.
-public struct SRTPKeyingMaterial: Equatable, Sendable {
+package struct SRTPKeyingMaterial: Equatable, Sendable {
     /// The protection profile.
-    public let profile: SRTPProfile
+    package let profile: SRTPProfile
     /// The master key of this side's packets.
-    public let localKey: [UInt8]
+    package let localKey: [UInt8]
     /// The master salt of this side's packets.
-    public let localSalt: [UInt8]
+    package let localSalt: [UInt8]
     /// The master key of the peer's packets.
-    public let remoteKey: [UInt8]
+    package let remoteKey: [UInt8]
     /// The master salt of the peer's packets.
-    public let remoteSalt: [UInt8]
+    package let remoteSalt: [UInt8]
 
     /// Splits the keying material that was exported with the label "EXTRACTOR-dtls_srtp": client key, server key,
     /// client salt, server salt. Returns nil unless it has exactly `profile.keyingMaterialLength` bytes.
-    public init?(profile: SRTPProfile, exported: [UInt8], role: DTLSRole) {
+    package init?(profile: SRTPProfile, exported: [UInt8], role: DTLSRole) {
         guard exported.count == profile.keyingMaterialLength else { return nil }
         let (key, salt) = (profile.keyLength, profile.saltLength)
         let clientKey = Array(exported[..<key])
@@ -30,9 +30,9 @@ public struct SRTPKeyingMaterial: Equatable, Sendable {
 
 extension SRTPKeyingMaterial: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The profile without keys.
-    public var description: String { "SRTP keys for \(profile)" }
+    package var description: String { "SRTP keys for \(profile)" }
     /// The profile without keys.
-    public var debugDescription: String { description }
+    package var debugDescription: String { description }
     /// A mirror that contains only the profile.
-    public var customMirror: Mirror { Mirror(self, children: ["profile": profile]) }
+    package var customMirror: Mirror { Mirror(self, children: ["profile": profile]) }
 }

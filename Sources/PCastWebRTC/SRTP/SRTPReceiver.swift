@@ -3,9 +3,9 @@
 /// The index of a packet is estimated before it is decrypted, and state is created only for authentic packets. All RTP
 /// packets must be passed to it, including those of unused layers, because the rollover counter is lost after 2^15
 /// missing packets (RFC 3711, section 3.3.1). It must be used by one thread at a time.
-public final class SRTPReceiver {
+package final class SRTPReceiver {
     /// The protection profile.
-    public let profile: SRTPProfile
+    package let profile: SRTPProfile
 
     private let cipher: SRTPCipher
     /// An unretained reference to the cipher of libipsec-mb, for prefetching; nil for another one.
@@ -19,10 +19,10 @@ public final class SRTPReceiver {
 
     /// Whether the last authentic packet is the newest of its stream, so that its source address is the current one. An
     /// older packet may have been sent before an address change (compare RFC 9000, section 9.3).
-    public private(set) var lastWasNewest = false
+    package private(set) var lastWasNewest = false
 
     /// Creates a receiver. `library` must be available.
-    public convenience init(_ keys: SRTPKeyingMaterial, by library: SRTPCipherLibrary = .preferred) {
+    package convenience init(_ keys: SRTPKeyingMaterial, by library: SRTPCipherLibrary = .preferred) {
         let cipher = SRTPCipher(
             profile: keys.profile, masterKey: keys.remoteKey, masterSalt: keys.remoteSalt, direction: .decrypt,
             library: library)
@@ -36,7 +36,7 @@ public final class SRTPReceiver {
     }
 
     /// Returns the SSRC of a stream whose first authentic packet has arrived; nil if there is no other.
-    public func takeNewSource() -> UInt32? {
+    package func takeNewSource() -> UInt32? {
         let source = newSources.popLast()
         // This is called for each packet, and an empty array without memory avoids a cache miss.
         if source != nil, newSources.isEmpty { newSources = [] }
@@ -44,7 +44,7 @@ public final class SRTPReceiver {
     }
 
     /// Authenticates and decrypts an RTP packet in place. The buffer has exactly the size of the packet.
-    public func unprotectRTP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
+    package func unprotectRTP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
         let tail = profile.tagLength
         guard let header = SRTPPacketHeader(rtp: UnsafeRawBufferPointer(packet), tail: tail) else { return .malformed }
         let plaintextLength = packet.count - tail
@@ -81,7 +81,7 @@ public final class SRTPReceiver {
     }
 
     /// Authenticates and decrypts a compound RTCP packet in place. The buffer has exactly the size of the packet.
-    public func unprotectRTCP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
+    package func unprotectRTCP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
         let tail = SRTCPTrailer.overhead(profile)
         let bytes = UnsafeRawBufferPointer(packet)
         guard let ssrc = SRTPPacketHeader.ssrc(ofRTCP: bytes, tail: tail) else { return .malformed }

@@ -1,5 +1,5 @@
 /// The result of decrypting a packet.
-public enum SRTPResult: Equatable, Sendable {
+package enum SRTPResult: Equatable, Sendable {
     /// The packet is authentic. The plaintext has `length` bytes.
     case ok(length: Int)
     /// The index was received before or is too old.

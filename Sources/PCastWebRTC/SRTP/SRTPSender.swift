@@ -3,16 +3,16 @@
 /// An index of an SSRC is never used twice, because two payloads with the same index reveal the GCM authentication key.
 /// A packet whose index was used or is too old is rejected and counted. Memory is allocated only for the first packet
 /// of an SSRC. It must be used by one thread at a time.
-public final class SRTPSender {
+package final class SRTPSender {
     /// The maximum number of bytes that encryption adds to a packet: GCM's tag and the SRTCP index.
-    public static let maximumOverhead = 20
+    package static let maximumOverhead = 20
     /// The maximum number of SSRCs; packets of others are rejected.
-    public static var maximumSources: Int { SRTPStreamTable<SRTPIndexWindow>.capacity }
+    package static var maximumSources: Int { SRTPStreamTable<SRTPIndexWindow>.capacity }
 
     /// The protection profile.
-    public let profile: SRTPProfile
+    package let profile: SRTPProfile
     /// The number of rejected packets: a repeated index, too many SSRCs, an exhausted counter, or no RTP packet.
-    public private(set) var refusals = 0
+    package private(set) var refusals = 0
 
     private let cipher: SRTPCipher
     /// An unretained reference to the cipher of libipsec-mb, for prefetching; nil for another one.
@@ -21,7 +21,7 @@ public final class SRTPSender {
     private var nextRTCPIndex: UInt32
 
     /// Creates a sender. `library` must be available.
-    public convenience init(_ keys: SRTPKeyingMaterial, by library: SRTPCipherLibrary = .preferred) {
+    package convenience init(_ keys: SRTPKeyingMaterial, by library: SRTPCipherLibrary = .preferred) {
         let cipher = SRTPCipher(
             profile: keys.profile, masterKey: keys.localKey, masterSalt: keys.localSalt, direction: .encrypt,
             library: library)
@@ -44,7 +44,7 @@ public final class SRTPSender {
     ///   - payload: The payload.
     ///   - destination: A buffer with space for both and ``maximumOverhead``.
     /// - Returns: The number of bytes written; 0 if the packet was rejected.
-    public func protectRTP(
+    package func protectRTP(
         header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         into destination: UnsafeMutableRawBufferPointer
     ) -> Int {
@@ -65,7 +65,7 @@ public final class SRTPSender {
     ///   - length: The size of the packet.
     ///   - headerSize: The size of its header with CSRCs and extensions.
     /// - Returns: The new size; 0 if the packet was rejected, which leaves it unchanged.
-    public func protectRTP(_ packet: UnsafeMutableRawBufferPointer, length: Int, headerSize: Int) -> Int {
+    package func protectRTP(_ packet: UnsafeMutableRawBufferPointer, length: Int, headerSize: Int) -> Int {
         let total = length + profile.tagLength
         precondition(
             packet.count >= total && headerSize <= length, "the buffer must have space for the packet and its tag")
@@ -80,7 +80,7 @@ public final class SRTPSender {
 
     /// Encrypts a compound RTCP packet of `length` bytes in place, in a buffer with space for ``maximumOverhead`` more.
     /// Returns the new size; 0 if the packet was rejected.
-    public func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
+    package func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
         let total = length + SRTCPTrailer.overhead(profile)
         precondition(packet.count >= total, "the buffer must have space for the packet, its index and its tag")
         let plaintext = UnsafeRawBufferPointer(rebasing: packet[..<length])

@@ -1,30 +1,30 @@
-public import PCastCore
+package import PCastCore
 
 /// Finds the server-reflexive address by a binding request to a STUN server (RFC 8445, section 5.1.1.2).
 ///
 /// The request is transmitted up to seven times, first after 500 ms and then after twice the time before (RFC 8489,
 /// section 6.2.1).
-public struct STUNDiscovery: Sendable {
+package struct STUNDiscovery: Sendable {
     private static let maximumTries = 7
 
     /// The local address and that of the server.
-    public let path: NetworkPath
+    package let path: NetworkPath
 
     /// The address that the server sees; nil before its response.
-    public private(set) var publicAddress: TransportAddress?
+    package private(set) var publicAddress: TransportAddress?
 
     /// Whether the server did not respond or rejected the request.
-    public private(set) var hasFailed = false
+    package private(set) var hasFailed = false
 
     /// The time at which ``advance(to:)`` and ``poll(into:at:)`` must be called; nil after the end.
-    public private(set) var deadline: Instant?
+    package private(set) var deadline: Instant?
 
     private let transactionID: STUNTransactionID
     private var tries = 0
     private var timeout = TimeSpan.milliseconds(500)
 
     /// Creates a request, which is due at once. `seed` is a random number for the transaction ID.
-    public init(path: NetworkPath, seed: UInt64, at now: Instant) {
+    package init(path: NetworkPath, seed: UInt64, at now: Instant) {
         var generator = TransactionIDGenerator(seed: seed)
         transactionID = .random(using: &generator)
         self.path = path
@@ -32,13 +32,13 @@ public struct STUNDiscovery: Sendable {
     }
 
     /// Fails if there is no response after the last transmission.
-    public mutating func advance(to now: Instant) {
+    package mutating func advance(to now: Instant) {
         guard let deadline, deadline <= now, tries == Self.maximumTries else { return }
         fail()
     }
 
     /// Writes the request if it is due. Returns its size in bytes; nil if it is not due.
-    public mutating func poll(into buffer: UnsafeMutableRawBufferPointer, at now: Instant) -> Int? {
+    package mutating func poll(into buffer: UnsafeMutableRawBufferPointer, at now: Instant) -> Int? {
         guard let due = deadline, due <= now, tries < Self.maximumTries else { return nil }
         tries += 1
         deadline = now + timeout
@@ -48,7 +48,7 @@ public struct STUNDiscovery: Sendable {
     }
 
     /// Processes a message. Returns whether it is the response to the request.
-    public mutating func handle(_ message: STUNMessage, from path: NetworkPath) -> Bool {
+    package mutating func handle(_ message: STUNMessage, from path: NetworkPath) -> Bool {
         guard deadline != nil, path.remote == self.path.remote, message.transactionID == transactionID,
             message.fingerprint != .invalid
         else { return false }

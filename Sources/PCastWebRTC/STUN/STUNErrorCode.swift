@@ -1,14 +1,14 @@
 /// The error codes of binding responses (RFC 8489, section 14.8; RFC 8445, section 16.2).
-public enum STUNErrorCode {
+package enum STUNErrorCode {
     /// The request lacks a required attribute.
-    public static let badRequest = 400
+    package static let badRequest = 400
 
     /// The username is unknown or the integrity check fails.
-    public static let unauthenticated = 401
+    package static let unauthenticated = 401
 
     /// The request contains an unknown attribute that must be understood.
-    public static let unknownAttribute = 420
+    package static let unknownAttribute = 420
 
     /// Both agents have the same role.
-    public static let roleConflict = 487
+    package static let roleConflict = 487
 }

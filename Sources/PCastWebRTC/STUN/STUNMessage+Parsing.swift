@@ -9,7 +9,7 @@ extension STUNMessage {
     ///
     /// - Parameter bytes: The message.
     /// - Returns: The message, whose ranges refer to `bytes`.
-    public static func parse(_ bytes: Span<UInt8>) -> STUNMessage? {
+    package static func parse(_ bytes: Span<UInt8>) -> STUNMessage? {
         guard bytes.count >= headerSize, bytes.count <= maximumSize else { return nil }
         let type = bytes.bigEndian16(at: 0)
         // The bits of the method, which is 1 for binding, surround the two bits of the class.

@@ -1,12 +1,12 @@
-public import PCastCore
+package import PCastCore
 
 /// A STUN binding message (RFC 8489). It is parsed without copies, and its ranges refer to the parsed bytes.
-public struct STUNMessage: Sendable {
+package struct STUNMessage: Sendable {
     /// The class of a message (RFC 8489, section 5).
-    public enum MessageClass: UInt8, Sendable { case request, indication, success, error }
+    package enum MessageClass: UInt8, Sendable { case request, indication, success, error }
 
     /// The ICE role of the sender with its tie-breaker (RFC 8445, section 7.1.3).
-    public enum Role: Hashable, Sendable {
+    package enum Role: Hashable, Sendable {
         /// The sender is the controlling agent.
         case controlling(tieBreaker: UInt64)
         /// The sender is the controlled agent.
@@ -14,48 +14,48 @@ public struct STUNMessage: Sendable {
     }
 
     /// The result of checking FINGERPRINT.
-    public enum Fingerprint: Sendable { case absent, valid, invalid }
+    package enum Fingerprint: Sendable { case absent, valid, invalid }
 
     /// The size of the header in bytes.
-    public static let headerSize = 20
+    package static let headerSize = 20
 
     /// The maximum size of a message in bytes. A check has about a hundred.
-    public static let maximumSize = 2048
+    package static let maximumSize = 2048
 
     /// The magic cookie (RFC 8489, section 5).
-    public static let magicCookie: UInt32 = 0x2112_A442
+    package static let magicCookie: UInt32 = 0x2112_A442
 
     /// The class of the message.
-    public let messageClass: MessageClass
+    package let messageClass: MessageClass
     /// The transaction ID.
-    public let transactionID: STUNTransactionID
+    package let transactionID: STUNTransactionID
 
     /// The size of the message in bytes.
-    public let size: Int
+    package let size: Int
 
     /// The range of USERNAME, which is the fragment of the receiver, a colon, and that of the sender; nil if missing.
-    public internal(set) var usernameRange: Range<Int>?
+    package internal(set) var usernameRange: Range<Int>?
 
     /// The offset of the MESSAGE-INTEGRITY attribute; nil if missing.
-    public internal(set) var integrityOffset: Int?
+    package internal(set) var integrityOffset: Int?
 
     /// Whether FINGERPRINT is present and correct.
-    public internal(set) var fingerprint = Fingerprint.absent
+    package internal(set) var fingerprint = Fingerprint.absent
     /// The value of PRIORITY; nil if missing.
-    public internal(set) var priority: UInt32?
+    package internal(set) var priority: UInt32?
     /// Whether USE-CANDIDATE is present.
-    public internal(set) var usesCandidate = false
+    package internal(set) var usesCandidate = false
     /// The ICE role of the sender; nil if missing.
-    public internal(set) var role: Role?
+    package internal(set) var role: Role?
 
     /// The value of XOR-MAPPED-ADDRESS; nil if missing.
-    public internal(set) var mappedAddress: TransportAddress?
+    package internal(set) var mappedAddress: TransportAddress?
 
     /// The value of ERROR-CODE, 300 to 699; nil if missing.
-    public internal(set) var errorCode: Int?
+    package internal(set) var errorCode: Int?
 
     /// The unknown attributes that must be understood.
-    public internal(set) var unknownAttributes = STUNUnknownAttributes()
+    package internal(set) var unknownAttributes = STUNUnknownAttributes()
 
     init(messageClass: MessageClass, transactionID: STUNTransactionID, size: Int) {
         self.messageClass = messageClass
@@ -65,14 +65,14 @@ public struct STUNMessage: Sendable {
 
     /// Returns whether MESSAGE-INTEGRITY is present and correct for `key`, the password of a short-term credential. It
     /// takes constant time.
-    public func verifyIntegrity(_ bytes: Span<UInt8>, key: [UInt8]) -> Bool {
+    package func verifyIntegrity(_ bytes: Span<UInt8>, key: [UInt8]) -> Bool {
         guard let integrityOffset, bytes.count == size else { return false }
         return bytes.withUnsafeBytes { STUNIntegrity.verify($0, attributeOffset: integrityOffset, key: key) }
     }
 
     /// Returns the range of the receiver's fragment in USERNAME, by which a shared port finds the agent; nil if there
     /// is no USERNAME or no colon.
-    public func recipientRange(in bytes: Span<UInt8>) -> Range<Int>? {
+    package func recipientRange(in bytes: Span<UInt8>) -> Range<Int>? {
         guard let usernameRange, usernameRange.upperBound <= bytes.count else { return nil }
         for index in usernameRange where bytes[index] == UInt8(ascii: ":") {
             return usernameRange.lowerBound..<index

@@ -1,17 +1,17 @@
-public import PCastCore
+package import PCastCore
 
 /// Writes a binding message into a buffer, attribute by attribute. ``finish(key:)`` completes it.
 ///
 /// The buffer must be large enough; `STUNMessage.maximumSize` bytes always are.
-public struct STUNMessageWriter {
+package struct STUNMessageWriter {
     private let buffer: UnsafeMutableRawBufferPointer
     private let transactionID: STUNTransactionID
 
     /// The number of bytes written.
-    public private(set) var count = STUNMessage.headerSize
+    package private(set) var count = STUNMessage.headerSize
 
     /// Begins a message with its header.
-    public init(
+    package init(
         _ messageClass: STUNMessage.MessageClass, transactionID: STUNTransactionID,
         into buffer: UnsafeMutableRawBufferPointer
     ) {
@@ -27,7 +27,7 @@ public struct STUNMessageWriter {
     }
 
     /// Adds the USERNAME of a check: the fragment of the receiver, a colon, and that of the sender.
-    public mutating func addUsername(recipient: [UInt8], sender: [UInt8]) {
+    package mutating func addUsername(recipient: [UInt8], sender: [UInt8]) {
         let start = begin(STUNAttributeType.username, length: recipient.count + 1 + sender.count)
         for (index, byte) in recipient.enumerated() { buffer[start + index] = byte }
         buffer[start + recipient.count] = UInt8(ascii: ":")
@@ -35,17 +35,17 @@ public struct STUNMessageWriter {
     }
 
     /// Adds PRIORITY (RFC 8445, section 7.1.1).
-    public mutating func addPriority(_ priority: UInt32) {
+    package mutating func addPriority(_ priority: UInt32) {
         store(priority, at: begin(STUNAttributeType.priority, length: 4))
     }
 
     /// Adds USE-CANDIDATE (RFC 8445, section 7.1.2).
-    public mutating func addUseCandidate() {
+    package mutating func addUseCandidate() {
         _ = begin(STUNAttributeType.useCandidate, length: 0)
     }
 
     /// Adds ICE-CONTROLLING or ICE-CONTROLLED (RFC 8445, section 7.1.3).
-    public mutating func addRole(_ role: STUNMessage.Role) {
+    package mutating func addRole(_ role: STUNMessage.Role) {
         switch role {
         case .controlling(let tieBreaker):
             store(tieBreaker, at: begin(STUNAttributeType.iceControlling, length: 8))
@@ -55,7 +55,7 @@ public struct STUNMessageWriter {
     }
 
     /// Adds XOR-MAPPED-ADDRESS (RFC 8489, section 14.2).
-    public mutating func addMappedAddress(_ address: TransportAddress) {
+    package mutating func addMappedAddress(_ address: TransportAddress) {
         let v4 = address.ip.v4
         let start = begin(STUNAttributeType.xorMappedAddress, length: v4 == nil ? 20 : 8)
         store(v4 == nil ? UInt16(2) : UInt16(1), at: start)
@@ -70,19 +70,19 @@ public struct STUNMessageWriter {
     }
 
     /// Adds ERROR-CODE without a reason phrase, so that the response stays small.
-    public mutating func addErrorCode(_ code: Int) {
+    package mutating func addErrorCode(_ code: Int) {
         precondition((300...699).contains(code))
         store(UInt32((code / 100) << 8 | code % 100), at: begin(STUNAttributeType.errorCode, length: 4))
     }
 
     /// Adds UNKNOWN-ATTRIBUTES (RFC 8489, section 14.13).
-    public mutating func addUnknownAttributes(_ attributes: STUNUnknownAttributes) {
+    package mutating func addUnknownAttributes(_ attributes: STUNUnknownAttributes) {
         let start = begin(STUNAttributeType.unknownAttributes, length: attributes.count * 2)
         for index in 0..<attributes.count { store(attributes[index], at: start + index * 2) }
     }
 
     /// Adds MESSAGE-INTEGRITY, if there is a key, and FINGERPRINT. Returns the size of the message in bytes.
-    public mutating func finish(key: [UInt8]?) -> Int {
+    package mutating func finish(key: [UInt8]?) -> Int {
         if let key {
             let start = begin(STUNAttributeType.messageIntegrity, length: STUNIntegrity.size)
             let covered = UnsafeRawBufferPointer(rebasing: buffer[..<(start - 4)])

@@ -1,23 +1,23 @@
 /// The unknown attributes of a request that must be understood, for an error response 420 (RFC 8489, section 14.13).
 ///
 /// It holds the first eight. A request with more is also rejected.
-public struct STUNUnknownAttributes: Sendable {
+package struct STUNUnknownAttributes: Sendable {
     /// The maximum number of attributes.
-    public static let capacity = 8
+    package static let capacity = 8
 
     private var types = InlineArray<8, UInt16>(repeating: 0)
 
     /// The number of attributes, at most ``capacity``.
-    public private(set) var count = 0
+    package private(set) var count = 0
 
     /// Creates an empty list.
-    public init() {}
+    package init() {}
 
     /// Whether there are no attributes.
-    public var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
     /// The type of an attribute; the index must be less than ``count``.
-    public subscript(index: Int) -> UInt16 {
+    package subscript(index: Int) -> UInt16 {
         precondition(index < count)
         return types[index]
     }

@@ -1,11 +1,11 @@
-public import PCastCore
+package import PCastCore
 
 /// The client side of TURN over a stream (RFC 8656): an allocation and one channel to one peer.
 ///
 /// The driver connects and exchanges the bytes of the stream and the datagrams with it.
-public struct TURNClient: Sendable {
+package struct TURNClient: Sendable {
     /// The progress of the allocation.
-    public enum State: Hashable, Sendable {
+    package enum State: Hashable, Sendable {
         /// The Allocate request has no response yet.
         case allocating
         /// The channel is being bound.
@@ -17,7 +17,7 @@ public struct TURNClient: Sendable {
     }
 
     /// An action for the driver.
-    public enum Output: Hashable, Sendable {
+    package enum Output: Hashable, Sendable {
         /// Send bytes to the stream.
         case send([UInt8])
         /// Deliver a datagram of the peer.
@@ -31,7 +31,7 @@ public struct TURNClient: Sendable {
     }
 
     /// The progress of the allocation.
-    public private(set) var state = State.allocating
+    package private(set) var state = State.allocating
 
     private let credentials: TURNCredentials
     private let peer: TransportAddress
@@ -69,20 +69,20 @@ public struct TURNClient: Sendable {
     private static let waitingLimit = 16
 
     /// Creates a client. `seed` is a random number for transaction IDs.
-    public init(credentials: TURNCredentials, peer: TransportAddress, seed: UInt64) {
+    package init(credentials: TURNCredentials, peer: TransportAddress, seed: UInt64) {
         self.credentials = credentials
         self.peer = peer
         generator = TransactionIDGenerator(seed: seed)
     }
 
     /// Returns the next output; nil if there is none.
-    public mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
+    package mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
     /// Reports that the stream is connected, and sends the Allocate request.
-    public mutating func connected(at now: Instant) { allocate(at: now) }
+    package mutating func connected(at now: Instant) { allocate(at: now) }
 
     /// Processes received bytes of the stream.
-    public mutating func received(_ bytes: some Sequence<UInt8>, at now: Instant) {
+    package mutating func received(_ bytes: some Sequence<UInt8>, at now: Instant) {
         reader.append(bytes)
         while true {
             switch reader.next() {
@@ -98,7 +98,7 @@ public struct TURNClient: Sendable {
     }
 
     /// Sends a datagram to the peer. It waits if the channel is not bound yet, and is dropped if it is too large.
-    public mutating func send(_ bytes: [UInt8]) {
+    package mutating func send(_ bytes: [UInt8]) {
         guard bytes.count <= TURNServer.maximumDatagramSize else { return }
         switch state {
         case .ready: outputs.append(.send(TURNStreamReader.channelData(Self.channel, bytes)))
@@ -110,7 +110,7 @@ public struct TURNClient: Sendable {
     }
 
     /// Deletes the allocation, by a Refresh with a lifetime of zero.
-    public mutating func close() {
+    package mutating func close() {
         guard state == .ready || state == .binding else { return }
         ask(.refresh) { $0.add(TURNAttributeType.lifetime, number: 0) }
     }
@@ -118,13 +118,13 @@ public struct TURNClient: Sendable {
     // MARK: Time
 
     /// The time at which ``advance(to:)`` must be called; nil if nothing is scheduled.
-    public var deadline: Instant? {
+    package var deadline: Instant? {
         if case .failed = state { return nil }
         return Instant.earlier(giveUpAt, Instant.earlier(refreshAt, bindAt))
     }
 
     /// Sends refreshes that are due, and fails if a response is overdue.
-    public mutating func advance(to now: Instant) {
+    package mutating func advance(to now: Instant) {
         if let giveUpAt, giveUpAt <= now { return fail(TURNErrorCode.insufficientCapacity) }
         guard request == nil else { return }
         if let refreshAt, refreshAt <= now {

@@ -1,15 +1,15 @@
-public import PCastCore
+package import PCastCore
 
 /// Credentials with a limited lifetime, which derive from a secret of the server (draft-uberti-behave-turn-rest). The
 /// username contains the expiration, and the password is the HMAC of the username.
-public struct TURNCredentials: Hashable, Sendable {
+package struct TURNCredentials: Hashable, Sendable {
     /// The username, `expiration:user`.
-    public let username: String
+    package let username: String
     /// The password.
-    public let password: String
+    package let password: String
 
     /// Creates credentials from username and password.
-    public init(username: String, password: String) {
+    package init(username: String, password: String) {
         self.username = username
         self.password = password
     }
@@ -21,7 +21,7 @@ public struct TURNCredentials: Hashable, Sendable {
     ///   - user: An identifier of the user without a colon, by which quotas count.
     ///   - expiry: The time after which no allocation can be made with the credentials.
     /// - Returns: The credentials.
-    public static func make(secret: [UInt8], user: String, expiry: WallTime) -> TURNCredentials {
+    package static func make(secret: [UInt8], user: String, expiry: WallTime) -> TURNCredentials {
         let username = "\(expiry.nanosecondsSinceEpoch / 1_000_000_000):\(user)"
         return TURNCredentials(username: username, password: password(of: username, secret: secret))
     }
@@ -40,7 +40,7 @@ public struct TURNCredentials: Hashable, Sendable {
 
 extension TURNCredentials: CustomStringConvertible, CustomReflectable {
     /// The username without the password.
-    public var description: String { "TURNCredentials(\(username))" }
+    package var description: String { "TURNCredentials(\(username))" }
     /// A mirror that contains only the username.
-    public var customMirror: Mirror { Mirror(self, children: ["username": username]) }
+    package var customMirror: Mirror { Mirror(self, children: ["username": username]) }
 }

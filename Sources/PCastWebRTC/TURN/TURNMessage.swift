@@ -1,9 +1,9 @@
 import PCastCore
 
 /// A TURN message (RFC 8656), which keeps its bytes.
-public struct TURNMessage: Sendable {
+package struct TURNMessage: Sendable {
     /// The method of a message (RFC 8656, section 17). The raw values are the method numbers.
-    public enum Method: UInt16, Sendable {
+    package enum Method: UInt16, Sendable {
         /// A STUN Binding.
         case binding = 1
         /// A request for an allocation.
@@ -27,13 +27,13 @@ public struct TURNMessage: Sendable {
     }
 
     /// The method.
-    public let method: Method
+    package let method: Method
     /// The class of the message.
-    public let messageClass: STUNMessage.MessageClass
+    package let messageClass: STUNMessage.MessageClass
     /// The transaction ID.
-    public let transactionID: STUNTransactionID
+    package let transactionID: STUNTransactionID
     /// The whole message.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     private let attributes: [Attribute]
 
@@ -42,7 +42,7 @@ public struct TURNMessage: Sendable {
 
     /// Parses a message, which fills `bytes`. Returns nil for anything else. After an integrity attribute only a
     /// stronger one counts (RFC 8489, section 14.5).
-    public init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         guard (STUNMessage.headerSize...TURNStreamReader.maximumFrameSize).contains(bytes.count) else { return nil }
         let type = Self.number(bytes, 0)
         guard type & 0xC000 == 0, Self.number(bytes, 4) == 0x2112, Self.number(bytes, 6) == 0xA442,

@@ -1,16 +1,16 @@
-public import PCastCore
+package import PCastCore
 
 /// A TURN server (RFC 8656) for clients that connect by TCP or TLS where UDP is blocked. It relays only to the media
 /// addresses of this platform.
 ///
 /// The driver accepts connections, passes their bytes, opens a UDP port for each allocation on request, and performs
 /// the outputs of ``poll()``. Credentials are long-term credentials with a short lifetime (`TURNCredentials`).
-public struct TURNServer: Sendable {
+package struct TURNServer: Sendable {
     /// The driver's number of a connection, which is used once.
-    public typealias Connection = UInt32
+    package typealias Connection = UInt32
 
     /// An action for the driver.
-    public enum Output: Hashable, Sendable {
+    package enum Output: Hashable, Sendable {
         /// Send bytes to a connection.
         case send([UInt8], Connection)
         /// Open a UDP port for a connection. The driver calls ``opened(_:on:at:)`` or ``openingFailed(on:)``.
@@ -32,17 +32,17 @@ public struct TURNServer: Sendable {
     private var generator: any RandomNumberGenerator & Sendable
 
     /// The maximum number of connections, with or without an allocation; others are closed.
-    public static let maximumConnections = 4_096
+    package static let maximumConnections = 4_096
 
     /// The number of rejected requests and dropped datagrams.
-    public internal(set) var refusals = 0
+    package internal(set) var refusals = 0
 
     /// Creates a server.
     ///
     /// - Parameters:
     ///   - configuration: The parameters.
     ///   - generator: A cryptographically secure generator, because it creates the key of nonces.
-    public init(configuration: TURNServerConfiguration, generator: any RandomNumberGenerator & Sendable) {
+    package init(configuration: TURNServerConfiguration, generator: any RandomNumberGenerator & Sendable) {
         self.configuration = configuration
         self.generator = generator
         var key: [UInt8] = []
@@ -51,7 +51,7 @@ public struct TURNServer: Sendable {
     }
 
     /// Returns the next output; nil if there is none.
-    public mutating func poll() -> Output? {
+    package mutating func poll() -> Output? {
         guard firstOutput < outputs.count else {
             outputs.removeAll(keepingCapacity: true)
             firstOutput = 0
@@ -64,12 +64,12 @@ public struct TURNServer: Sendable {
     mutating func put(_ output: Output) { outputs.append(output) }
 
     /// The number of clients with an allocation, including those whose port is being opened.
-    public var allocationCount: Int { allocations.values.count { $0.username != nil } }
+    package var allocationCount: Int { allocations.values.count { $0.username != nil } }
 
     // MARK: Connections
 
     /// Reports a new connection. It is closed if there are too many.
-    public mutating func connected(_ connection: Connection, from client: TransportAddress, at now: Instant) {
+    package mutating func connected(_ connection: Connection, from client: TransportAddress, at now: Instant) {
         precondition(allocations[connection] == nil, "a connection ID must be unique")
         guard allocations.count < Self.maximumConnections else { return put(.close(connection)) }
         let allocation = TURNAllocation(client: client, at: now)
@@ -78,10 +78,10 @@ public struct TURNServer: Sendable {
     }
 
     /// Reports that a connection was closed by the client or an error.
-    public mutating func disconnected(_ connection: Connection) { allocations[connection] = nil }
+    package mutating func disconnected(_ connection: Connection) { allocations[connection] = nil }
 
     /// Processes received bytes of a connection.
-    public mutating func received(_ bytes: some Sequence<UInt8>, on connection: Connection, at now: Instant) {
+    package mutating func received(_ bytes: some Sequence<UInt8>, on connection: Connection, at now: Instant) {
         allocations[connection]?.reader.append(bytes)
         while let next = allocations[connection]?.reader.next() {
             switch next {
@@ -103,7 +103,7 @@ public struct TURNServer: Sendable {
     // MARK: Ports
 
     /// Reports that the port of a connection is open, and responds to the Allocate request.
-    public mutating func opened(_ port: UInt16, on connection: Connection, at now: Instant) {
+    package mutating func opened(_ port: UInt16, on connection: Connection, at now: Instant) {
         guard let pending = allocations[connection]?.pending, let client = allocations[connection]?.client,
             let peer = configuration.peers.first
         else { return }
@@ -119,7 +119,7 @@ public struct TURNServer: Sendable {
     }
 
     /// Reports that no port could be opened, and responds to the Allocate request with an error.
-    public mutating func openingFailed(on connection: Connection) {
+    package mutating func openingFailed(on connection: Connection) {
         guard let pending = allocations[connection]?.pending else { return }
         allocations[connection]?.pending = nil
         allocations[connection]?.username = nil
@@ -130,7 +130,7 @@ public struct TURNServer: Sendable {
 
     /// Processes a datagram that arrived at the port of a connection. `peer` is the address that the client knows as
     /// its sender.
-    public mutating func relayed(
+    package mutating func relayed(
         _ bytes: [UInt8], from peer: TransportAddress, on connection: Connection, at now: Instant
     ) {
         guard let allocation = allocations[connection], allocation.relayed != nil,
@@ -163,10 +163,10 @@ public struct TURNServer: Sendable {
     // MARK: Time
 
     /// The time at which ``advance(to:)`` must be called; nil if there are no connections.
-    public var deadline: Instant? { nextExpiry }
+    package var deadline: Instant? { nextExpiry }
 
     /// Closes connections whose time has expired.
-    public mutating func advance(to now: Instant) {
+    package mutating func advance(to now: Instant) {
         guard let nextExpiry, nextExpiry <= now else { return }
         for (connection, allocation) in allocations where allocation.expiry <= now { close(connection) }
         self.nextExpiry = allocations.values.map(\.expiry).min()

@@ -1,23 +1,23 @@
-public import PCastCore
+package import PCastCore
 
 /// The parameters of a TURN server.
-public struct TURNServerConfiguration: Sendable {
+package struct TURNServerConfiguration: Sendable {
     /// The realm of the credentials.
-    public var realm: String
+    package var realm: String
     /// The secret from which credentials derive (`TURNCredentials`); random.
-    public var secret: [UInt8]
+    package var secret: [UInt8]
     /// The relation of monotonic time to UTC, for the expiration of credentials.
-    public var clock: WallClockReference
+    package var clock: WallClockReference
     /// The allowed peers, which are the media addresses of this platform. The first one of an address family, with
     /// another port, is the relayed address that clients see.
-    public var peers: [TransportAddress]
+    package var peers: [TransportAddress]
     /// The maximum number of allocations of a user; others are rejected (486).
-    public var maximumAllocationsPerUser: Int
+    package var maximumAllocationsPerUser: Int
     /// The maximum number of allocations of all users; others are rejected (486).
-    public var maximumAllocations: Int
+    package var maximumAllocations: Int
 
     /// Creates parameters; `secret` must not be empty.
-    public init(
+    package init(
         realm: String = "pcast", secret: [UInt8], clock: WallClockReference, peers: [TransportAddress],
         maximumAllocationsPerUser: Int = 8, maximumAllocations: Int = 2_000
     ) {

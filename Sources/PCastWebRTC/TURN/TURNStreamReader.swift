@@ -1,8 +1,8 @@
 /// Splits a TCP or TLS stream of TURN into messages (RFC 8656, section 12.5): STUN messages, and channel data with
 /// padding to four bytes.
-public struct TURNStreamReader: Sendable {
+package struct TURNStreamReader: Sendable {
     /// A message of the stream.
-    public enum Frame: Hashable, Sendable {
+    package enum Frame: Hashable, Sendable {
         /// A STUN message.
         case message([UInt8])
         /// The data of a channel.
@@ -10,7 +10,7 @@ public struct TURNStreamReader: Sendable {
     }
 
     /// The next part of the stream.
-    public enum Next: Hashable, Sendable {
+    package enum Next: Hashable, Sendable {
         /// A complete message.
         case frame(Frame)
         /// The message is incomplete.
@@ -20,19 +20,19 @@ public struct TURNStreamReader: Sendable {
     }
 
     /// The maximum size of a message in bytes, for a datagram with attributes around it.
-    public static let maximumFrameSize = 2048
+    package static let maximumFrameSize = 2048
 
     private var buffer: [UInt8] = []
     private var start = 0
 
     /// Creates a reader.
-    public init() {}
+    package init() {}
 
     /// The number of buffered bytes. It is bounded if ``next()`` is called until it returns no frame.
-    public var waiting: Int { buffer.count - start }
+    package var waiting: Int { buffer.count - start }
 
     /// Appends received bytes.
-    public mutating func append(_ bytes: some Sequence<UInt8>) {
+    package mutating func append(_ bytes: some Sequence<UInt8>) {
         if start > 0 {
             buffer.removeSubrange(..<start)
             start = 0
@@ -41,7 +41,7 @@ public struct TURNStreamReader: Sendable {
     }
 
     /// Returns the next message, if it is complete, and removes it.
-    public mutating func next() -> Next {
+    package mutating func next() -> Next {
         guard waiting >= 4 else { return .incomplete }
         let first = Int(buffer[start]) << 8 | Int(buffer[start + 1])
         let length = Int(buffer[start + 2]) << 8 | Int(buffer[start + 3])
@@ -65,7 +65,7 @@ public struct TURNStreamReader: Sendable {
     }
 
     /// Returns whether a message carries a datagram, which may be dropped, rather than a request or response.
-    public static func isData(_ frame: [UInt8]) -> Bool {
+    package static func isData(_ frame: [UInt8]) -> Bool {
         frame.count >= 2 && (frame[0] >= 0x40 || (frame[0] == 0 && (frame[1] == 0x16 || frame[1] == 0x17)))
     }
 

@@ -1,5 +1,5 @@
 /// Iterates over the NAL units of a byte stream without copying (ITU-T H.264, annex B).
-public struct AnnexBReader {
+package struct AnnexBReader {
     private let bytes: UnsafeRawBufferPointer
 
     /// The offset of the next NAL unit, or the end.
@@ -8,13 +8,13 @@ public struct AnnexBReader {
     /// Creates a reader at the first NAL unit.
     ///
     /// - Parameter bytes: The byte stream, which must be valid while the reader is used.
-    public init(_ bytes: UnsafeRawBufferPointer) {
+    package init(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
         position = Self.startCode(in: bytes, from: 0).map { $0 + 3 } ?? bytes.count
     }
 
     /// Returns the range of the next NAL unit without trailing zero bytes; nil after the last. Empty units are skipped.
-    public mutating func next() -> Range<Int>? {
+    package mutating func next() -> Range<Int>? {
         while position < bytes.count {
             let start = position
             let code = Self.startCode(in: bytes, from: start)

@@ -2,7 +2,7 @@
 ///
 /// A unit that violates the format is counted and dropped together with its frame, because a frame without one of its
 /// slices is decoded with artifacts.
-public struct H264Depacketizer: Sendable {
+package struct H264Depacketizer: Sendable {
     /// The state of a fragmented NAL unit.
     private enum Fragmentation {
         /// There is none.
@@ -31,16 +31,16 @@ public struct H264Depacketizer: Sendable {
     private var parameterSetCount: Int64 = 0
 
     /// The number of NAL units that were dropped because they violate the payload format.
-    public private(set) var malformedUnits = 0
+    package private(set) var malformedUnits = 0
 
     /// Creates a depacketizer without parameter sets.
-    public init() {}
+    package init() {}
 
     /// Whether the stream has sent its parameter sets, so that an IDR picture without them can be decoded.
-    public var hasParameterSets: Bool { parameterSets.isComplete }
+    package var hasParameterSets: Bool { parameterSets.isComplete }
 
     /// Keeps the parameter sets of a payload that precedes the next frame and is not appended to it.
-    public mutating func rememberParameterSets(of payload: Span<UInt8>) {
+    package mutating func rememberParameterSets(of payload: Span<UInt8>) {
         var reader = H264PayloadReader()
         while let unit = reader.next(in: payload) {
             if unit.isWhole, H264NALUnit.isParameterSet(unit.type) { remember(payload.extracting(unit.range)) }
@@ -53,7 +53,7 @@ public struct H264Depacketizer: Sendable {
     }
 
     /// Appends the NAL units of a payload, or the fragment of a NAL unit, to the access unit.
-    public mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
+    package mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
         guard !payload.isEmpty else { return }
         let type = payload[0] & H264NALUnit.typeMask
         if type == H264NALUnit.fuA {
@@ -71,7 +71,7 @@ public struct H264Depacketizer: Sendable {
 
     /// Marks packets before the next payload as lost: the incomplete NAL unit is dropped, and the frame cannot be
     /// decoded.
-    public mutating func packetsLost(from bytes: inout [UInt8]) {
+    package mutating func packetsLost(from bytes: inout [UInt8]) {
         isIntact = false
         if case .open(let start, _) = fragmentation { bytes.removeLast(bytes.count - start) }
         fragmentation = .dropping
@@ -79,7 +79,7 @@ public struct H264Depacketizer: Sendable {
 
     /// Finishes the access unit. Returns nil if it cannot be decoded. If an IDR picture has no parameter sets, those
     /// that the stream sent before are inserted.
-    public mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
+    package mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
         dropOpenFragment(from: &bytes)
         defer { reset() }
         guard isIntact, !bytes.isEmpty else { return nil }

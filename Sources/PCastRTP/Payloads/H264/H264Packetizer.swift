@@ -4,9 +4,9 @@
 /// sets precede the IDR picture with the same timestamp. Larger units are divided into FU-As of equal size. In mode 0
 /// each NAL unit is a packet. Access unit delimiters and filler data are omitted, because a receiver does not need
 /// them.
-public struct H264Packetizer {
+package struct H264Packetizer {
     /// The `packetization-mode` (RFC 6184, sections 6.2 and 6.3).
-    public enum Mode: Int, Sendable {
+    package enum Mode: Int, Sendable {
         /// Each NAL unit is a packet.
         case singleUnit = 0
         /// Units may be aggregated or fragmented.
@@ -30,7 +30,7 @@ public struct H264Packetizer {
     private var isFirstFragment = false
 
     /// The number of units that could not be sent: larger than a packet in mode 0, or of a type that RTP reserves.
-    public private(set) var droppedUnits = 0
+    package private(set) var droppedUnits = 0
 
     /// Creates a packetizer for an access unit.
     ///
@@ -38,7 +38,7 @@ public struct H264Packetizer {
     ///   - accessUnit: The access unit in Annex B format, which must be valid until ``next(into:)`` has returned nil.
     ///   - maximumPayloadSize: The maximum size of a payload in bytes.
     ///   - mode: The negotiated packetization mode.
-    public init(
+    package init(
         accessUnit: UnsafeRawBufferPointer,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, mode: Mode = .nonInterleaved
     ) {
@@ -54,7 +54,7 @@ public struct H264Packetizer {
 
     /// Writes the next payload at the beginning of a buffer of at least the maximum payload size. Returns nil after the
     /// last.
-    public mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
+    package mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
         guard let current = unit else { return nil }
         if fragmentSize > 0 { return nextFragment(of: current, into: buffer) }
         if current.count > maximumPayloadSize {

@@ -5,7 +5,7 @@ import PCastCore
 ///
 /// At most ``maximumCount`` sets with ``maximumTotalSize`` bytes are kept; beyond that the oldest ones are removed. A
 /// set that is too large or has no valid ID is ignored.
-public struct H264ParameterSets: Sendable {
+package struct H264ParameterSets: Sendable {
     private struct Entry {
         /// Whether it is a sequence parameter set.
         let isSequence: Bool
@@ -33,10 +33,10 @@ public struct H264ParameterSets: Sendable {
     private var totalSize = 0
 
     /// Creates an empty collection.
-    public init() {}
+    package init() {}
 
     /// Whether there is a picture parameter set with its sequence parameter set, which a frame needs at least.
-    public var isComplete: Bool {
+    package var isComplete: Bool {
         entries.contains { entry in
             !entry.isSequence && entries.contains { $0.isSequence && $0.id == entry.sequenceID }
         }
@@ -61,7 +61,7 @@ public struct H264ParameterSets: Sendable {
     /// - Parameters:
     ///   - unit: The NAL unit with its header.
     ///   - order: The position in the stream. A set from before the stored one is ignored.
-    public mutating func remember(_ unit: Span<UInt8>, order: Int64) {
+    package mutating func remember(_ unit: Span<UInt8>, order: Int64) {
         guard unit.count <= Self.maximumSize, let set = H264ParameterSetID(unit) else { return }
         if let index = entries.firstIndex(where: { $0.isSequence == set.isSequence && $0.id == set.id }) {
             guard order >= entries[index].order else { return }

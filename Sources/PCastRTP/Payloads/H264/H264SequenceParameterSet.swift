@@ -1,25 +1,25 @@
-public import PCastCore
+package import PCastCore
 
 /// The properties of a video stream from its sequence parameter set (ITU-T H.264, section 7.3.2.1.1).
-public struct H264SequenceParameterSet: Hashable, Sendable {
+package struct H264SequenceParameterSet: Hashable, Sendable {
     /// The profile, `profile_idc`.
-    public let profile: UInt8
+    package let profile: UInt8
 
     /// The six constraint flags and two reserved bits after the profile.
-    public let constraints: UInt8
+    package let constraints: UInt8
 
     /// The level multiplied by ten, such as 31 for 3.1.
-    public let level: UInt8
+    package let level: UInt8
 
     /// The size of the video after cropping.
-    public let dimensions: Dimensions
+    package let dimensions: Dimensions
 
     /// The maximum width and height; a larger size is invalid.
-    public static let maximumSide = 16_384
+    package static let maximumSide = 16_384
 
     /// Parses a NAL unit with its header. Returns nil if it is not a sequence parameter set, or if it is truncated or
     /// invalid.
-    public init?(_ unit: Span<UInt8>) {
+    package init?(_ unit: Span<UInt8>) {
         guard unit.count >= 4, unit[0] & H264NALUnit.typeMask == H264NALUnit.sequenceParameterSet else { return nil }
         profile = unit[1]
         constraints = unit[2]

@@ -1,18 +1,18 @@
 /// Returns Opus packets from RTP payloads; each payload is a packet (RFC 7587, section 4.2).
-public struct OpusDepacketizer: Sendable {
+package struct OpusDepacketizer: Sendable {
     /// Whether the frame is a valid Opus packet.
     private var isIntact = false
     /// Whether nothing was appended to the frame.
     private var isEmpty = true
 
     /// The number of invalid packets.
-    public private(set) var malformedUnits = 0
+    package private(set) var malformedUnits = 0
 
     /// Creates a depacketizer.
-    public init() {}
+    package init() {}
 
     /// Appends a payload, which must be the only one of its frame.
-    public mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
+    package mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
         isIntact = isEmpty && OpusTOC(payload) != nil
         isEmpty = false
         guard isIntact else {
@@ -23,7 +23,7 @@ public struct OpusDepacketizer: Sendable {
     }
 
     /// Finishes the frame. Returns nil if it cannot be decoded.
-    public mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
+    package mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
         defer {
             isIntact = false
             isEmpty = true

@@ -1,5 +1,5 @@
 /// Writes an Opus packet as one RTP payload (RFC 7587, section 4.2).
-public struct OpusPacketizer {
+package struct OpusPacketizer {
     private let packet: UnsafeRawBufferPointer
     /// Whether the payload was written.
     private var isDone: Bool
@@ -8,13 +8,13 @@ public struct OpusPacketizer {
     ///
     /// - Parameter packet: The packet, which must be valid until ``next(into:)`` has returned nil. An empty packet has
     ///   no payload.
-    public init(packet: UnsafeRawBufferPointer) {
+    package init(packet: UnsafeRawBufferPointer) {
         self.packet = packet
         isDone = packet.isEmpty
     }
 
     /// Writes the payload at the beginning of a buffer of at least the packet's size. Returns nil the second time.
-    public mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
+    package mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
         guard !isDone else { return nil }
         isDone = true
         buffer.copyMemory(from: packet)

@@ -1,25 +1,25 @@
-public import PCastCore
+package import PCastCore
 
 /// The properties of an Opus packet that its first bytes contain (RFC 6716, section 3.1).
-public struct OpusTOC: Hashable, Sendable {
+package struct OpusTOC: Hashable, Sendable {
     /// The configuration from 0 to 31: mode, bandwidth and frame duration.
-    public let configuration: UInt8
+    package let configuration: UInt8
 
     /// Whether the packet is encoded in stereo.
-    public let isStereo: Bool
+    package let isStereo: Bool
 
     /// The number of Opus frames in the packet, from 1 to 48.
-    public let frameCount: Int
+    package let frameCount: Int
 
     /// Whether the packet contains only silence of discontinuous transmission: it has at most two bytes (RFC 7587,
     /// section 3.1.3; RFC 6716, section 2.1.9).
-    public let isDiscontinuous: Bool
+    package let isDiscontinuous: Bool
 
     /// The maximum duration of a packet (RFC 6716, section 3.4, requirement R5).
-    public static let maximumDuration = TimeSpan.milliseconds(120)
+    package static let maximumDuration = TimeSpan.milliseconds(120)
 
     /// Parses a packet. Returns nil if it is empty, or if its duration is 0 or more than 120 ms.
-    public init?(_ packet: Span<UInt8>) {
+    package init?(_ packet: Span<UInt8>) {
         guard !packet.isEmpty else { return nil }
         let first = packet[0]
         configuration = first >> 3
@@ -36,7 +36,7 @@ public struct OpusTOC: Hashable, Sendable {
     }
 
     /// The duration of an Opus frame (RFC 6716, table 2).
-    public var frameDuration: TimeSpan {
+    package var frameDuration: TimeSpan {
         let step = Int64(configuration & 0x03)
         switch configuration {
         case 0..<12: return step == 0 ? .milliseconds(10) : .milliseconds(20 * step)
@@ -46,8 +46,8 @@ public struct OpusTOC: Hashable, Sendable {
     }
 
     /// The duration of the packet.
-    public var duration: TimeSpan { frameDuration * Int64(frameCount) }
+    package var duration: TimeSpan { frameDuration * Int64(frameCount) }
 
     /// The duration of the packet in ticks of the 48 kHz RTP clock (RFC 7587, section 4.1).
-    public var tickCount: Int64 { ClockRate.opus.ticks(in: duration) }
+    package var tickCount: Int64 { ClockRate.opus.ticks(in: duration) }
 }

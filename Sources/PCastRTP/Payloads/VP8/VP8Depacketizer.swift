@@ -1,5 +1,5 @@
 /// Assembles VP8 frames from RTP payloads (RFC 7741).
-public struct VP8Depacketizer: Sendable {
+package struct VP8Depacketizer: Sendable {
     /// Whether nothing of the frame was lost or dropped.
     private var isIntact = true
     /// Whether the frame is a key frame.
@@ -8,13 +8,13 @@ public struct VP8Depacketizer: Sendable {
     private var isEmpty = true
 
     /// The number of payloads that were dropped because they violate the payload format.
-    public private(set) var malformedUnits = 0
+    package private(set) var malformedUnits = 0
 
     /// Creates a depacketizer.
-    public init() {}
+    package init() {}
 
     /// Appends a payload. The first one must begin the frame, and others must not.
-    public mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
+    package mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
         guard let descriptor = VP8PayloadDescriptor.parse(payload), descriptor.size < payload.count,
             descriptor.startsFrame == isEmpty
         else {
@@ -28,10 +28,10 @@ public struct VP8Depacketizer: Sendable {
     }
 
     /// Marks packets before the next payload as lost, so that the frame cannot be decoded.
-    public mutating func packetsLost() { isIntact = false }
+    package mutating func packetsLost() { isIntact = false }
 
     /// Finishes the frame. Returns nil if it cannot be decoded.
-    public mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
+    package mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
         defer { (isIntact, isKeyFrame, isEmpty) = (true, false, true) }
         guard isIntact, !isEmpty else { return nil }
         return DepacketizedFrame(isKeyFrame: isKeyFrame, hasSlice: true)

@@ -1,12 +1,12 @@
-public import PCastCore
+package import PCastCore
 
 /// The header of a VP8 key frame (RFC 6386, section 9.1).
-public struct VP8FrameHeader: Hashable, Sendable {
+package struct VP8FrameHeader: Hashable, Sendable {
     /// The size of the video.
-    public let dimensions: Dimensions
+    package let dimensions: Dimensions
 
     /// Parses a VP8 frame without payload descriptor. Returns nil if it does not begin a key frame or has no size.
-    public init?(keyFrame frame: Span<UInt8>) {
+    package init?(keyFrame frame: Span<UInt8>) {
         guard frame.count >= 10, frame[0] & 1 == 0, frame[3] == 0x9D, frame[4] == 0x01, frame[5] == 0x2A else {
             return nil
         }

@@ -1,6 +1,6 @@
 /// Divides a VP8 frame into RTP payloads of equal size (RFC 7741). All have partition index 0, because receivers other
 /// than decoders only need to know where a frame begins.
-public struct VP8Packetizer {
+package struct VP8Packetizer {
     private let bytes: UnsafeRawBufferPointer
     /// The picture ID; nil for none.
     private let pictureID: UInt16?
@@ -15,7 +15,7 @@ public struct VP8Packetizer {
     ///   - frame: The frame, which must be valid until ``next(into:)`` has returned nil. An empty frame has no payload.
     ///   - maximumPayloadSize: The maximum size of a payload in bytes, with its descriptor.
     ///   - pictureID: The picture ID, 15 bits; nil for none.
-    public init(
+    package init(
         frame: UnsafeRawBufferPointer,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, pictureID: UInt16?
     ) {
@@ -29,7 +29,7 @@ public struct VP8Packetizer {
 
     /// Writes the next payload at the beginning of a buffer of at least the maximum payload size. Returns nil after the
     /// last.
-    public mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
+    package mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
         guard offset < bytes.count else { return nil }
         var length = 1
         buffer[0] = offset == 0 ? VP8PayloadDescriptor.startBit : 0

@@ -1,5 +1,5 @@
 /// The descriptor at the beginning of each VP8 payload (RFC 7741, section 4.2).
-public struct VP8PayloadDescriptor: Hashable, Sendable {
+package struct VP8PayloadDescriptor: Hashable, Sendable {
     /// The bit X in the first byte: the extension byte follows.
     static let extensionBit: UInt8 = 0x80
     /// The bit N in the first byte.
@@ -20,43 +20,43 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
     static let longPictureIDBit: UInt8 = 0x80
 
     /// Whether no other frame refers to this one (N).
-    public var isNonReference = false
+    package var isNonReference = false
 
     /// Whether the payload begins a partition (S).
-    public var startsPartition = false
+    package var startsPartition = false
 
     /// The partition index (PID).
-    public var partitionIndex: UInt8 = 0
+    package var partitionIndex: UInt8 = 0
 
     /// The picture ID (I); nil if absent.
-    public var pictureID: VP8PictureID?
+    package var pictureID: VP8PictureID?
 
     /// The number of the last frame in the lowest temporal layer, modulo 256 (L); nil if absent.
-    public var tl0PictureIndex: UInt8?
+    package var tl0PictureIndex: UInt8?
 
     /// The temporal layer (T); nil if absent.
-    public var temporalID: UInt8?
+    package var temporalID: UInt8?
 
     /// Whether the frame only refers to the lowest temporal layer, so that a receiver may switch to its layer here (Y).
-    public var isLayerSync = false
+    package var isLayerSync = false
 
     /// The number of the last key frame, modulo 32 (K); nil if absent.
-    public var keyIndex: UInt8?
+    package var keyIndex: UInt8?
 
     /// The size of the descriptor in bytes, and so the offset of the VP8 data in the payload.
-    public private(set) var size = 1
+    package private(set) var size = 1
 
     /// Whether the payload begins a key frame: S is set, PID is 0, and the frame's P bit is 0 (RFC 7741, section 4.3).
-    public private(set) var startsKeyFrame = false
+    package private(set) var startsKeyFrame = false
 
     /// Whether the payload begins a frame.
-    public var startsFrame: Bool { startsPartition && partitionIndex == 0 }
+    package var startsFrame: Bool { startsPartition && partitionIndex == 0 }
 
     /// Creates a descriptor of one byte without fields.
-    public init() {}
+    package init() {}
 
     /// Parses the descriptor of a payload. Returns nil if the payload is truncated.
-    public static func parse(_ payload: Span<UInt8>) -> VP8PayloadDescriptor? {
+    package static func parse(_ payload: Span<UInt8>) -> VP8PayloadDescriptor? {
         guard !payload.isEmpty else { return nil }
         var descriptor = VP8PayloadDescriptor()
         descriptor.isNonReference = payload[0] & nonReferenceBit != 0
@@ -119,7 +119,7 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
     ///     original is kept.
     ///   - buffer: A buffer of at least ``maximumSize`` bytes.
     /// - Returns: The size of the descriptor in bytes.
-    public func rewrite(
+    package func rewrite(
         pictureID: VP8PictureID?, tl0PictureIndex: UInt8?, into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
         var copy = self
@@ -129,7 +129,7 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
     }
 
     /// The maximum size of a descriptor in bytes.
-    public static let maximumSize = 6
+    package static let maximumSize = 6
 
     /// The size of the descriptor that ``write(into:)`` writes in bytes.
     var writtenSize: Int {
@@ -140,7 +140,7 @@ public struct VP8PayloadDescriptor: Hashable, Sendable {
     }
 
     /// Writes the descriptor into a buffer of at least ``maximumSize`` bytes, and returns its size.
-    public func write(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    package func write(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         precondition(buffer.count >= Self.maximumSize, "the buffer is too small for a VP8 payload descriptor")
         buffer[0] =
             (isNonReference ? Self.nonReferenceBit : 0) | (startsPartition ? Self.startBit : 0)

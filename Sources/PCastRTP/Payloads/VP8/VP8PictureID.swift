@@ -1,7 +1,7 @@
 /// The picture ID of a VP8 payload descriptor, which wraps around at its width of 7 or 15 bits (RFC 7741, section 4.2).
-public struct VP8PictureID: Hashable, Sendable {
+package struct VP8PictureID: Hashable, Sendable {
     /// The width in bits, which the sender chooses.
-    public enum Width: Int, Sendable {
+    package enum Width: Int, Sendable {
         /// Seven bits.
         case short = 7
         /// 15 bits.
@@ -9,12 +9,12 @@ public struct VP8PictureID: Hashable, Sendable {
     }
 
     /// The number.
-    public let value: UInt16
+    package let value: UInt16
     /// The width.
-    public let width: Width
+    package let width: Width
 
     /// Creates a picture ID from the low bits of a value.
-    public init(_ value: UInt16, width: Width) {
+    package init(_ value: UInt16, width: Width) {
         self.value = value & Self.mask(width)
         self.width = width
     }
@@ -23,18 +23,18 @@ public struct VP8PictureID: Hashable, Sendable {
     private static func mask(_ width: Width) -> UInt16 { (1 << UInt16(width.rawValue)) - 1 }
 
     /// Returns the picture ID of the frame after a number of frames, with wraparound.
-    public func advanced(by count: Int) -> VP8PictureID {
+    package func advanced(by count: Int) -> VP8PictureID {
         VP8PictureID(UInt16(truncatingIfNeeded: Int(value) &+ count), width: width)
     }
 
     /// Returns the number of frames from another picture ID to this one, negative if this one is earlier; both must
     /// have the same width.
-    public func distance(from earlier: VP8PictureID) -> Int {
+    package func distance(from earlier: VP8PictureID) -> Int {
         let difference = Int((value &- earlier.value) & Self.mask(width))
         let half = 1 << (width.rawValue - 1)
         return difference >= half ? difference - 2 * half : difference
     }
 
     /// The size in a descriptor in bytes.
-    public var size: Int { width == .short ? 1 : 2 }
+    package var size: Int { width == .short ? 1 : 2 }
 }

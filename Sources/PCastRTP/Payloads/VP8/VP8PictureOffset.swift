@@ -1,28 +1,28 @@
 /// The value that is added to the numbers of VP8 frames, so that they continue after a switch to another layer.
-public struct VP8PictureOffset: Hashable, Sendable {
+package struct VP8PictureOffset: Hashable, Sendable {
     /// The value that is added to the picture ID.
-    public var pictureID: UInt16 = 0
+    package var pictureID: UInt16 = 0
     /// The value that is added to the index in the lowest temporal layer.
-    public var tl0PictureIndex: UInt8 = 0
+    package var tl0PictureIndex: UInt8 = 0
 
     /// Creates an offset of zero.
-    public init() {}
+    package init() {}
 
     /// Creates the offset that makes one frame follow another.
     ///
     /// - Parameters:
     ///   - last: The last descriptor that the receiver got.
     ///   - next: The next descriptor from another layer, with its original numbers.
-    public init(continuing last: VP8PayloadDescriptor, with next: VP8PayloadDescriptor) {
+    package init(continuing last: VP8PayloadDescriptor, with next: VP8PayloadDescriptor) {
         if let end = last.pictureID, let start = next.pictureID { pictureID = end.value &+ 1 &- start.value }
         if let end = last.tl0PictureIndex, let start = next.tl0PictureIndex { tl0PictureIndex = end &+ 1 &- start }
     }
 
     /// Whether the numbers stay unchanged.
-    public var isZero: Bool { pictureID == 0 && tl0PictureIndex == 0 }
+    package var isZero: Bool { pictureID == 0 && tl0PictureIndex == 0 }
 
     /// Returns a descriptor with the changed numbers.
-    public func applied(to descriptor: VP8PayloadDescriptor) -> VP8PayloadDescriptor {
+    package func applied(to descriptor: VP8PayloadDescriptor) -> VP8PayloadDescriptor {
         var changed = descriptor
         changed.pictureID = descriptor.pictureID.map { VP8PictureID($0.value &+ pictureID, width: $0.width) }
         changed.tl0PictureIndex = descriptor.tl0PictureIndex.map { $0 &+ tl0PictureIndex }
@@ -30,7 +30,7 @@ public struct VP8PictureOffset: Hashable, Sendable {
     }
 
     /// Copies a payload with changed numbers; its size does not change. A payload that is not VP8 is copied unchanged.
-    public func copy(_ payload: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) {
+    package func copy(_ payload: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) {
         buffer.copyMemory(from: payload)
         guard !isZero, buffer.count >= VP8PayloadDescriptor.maximumSize,
             let descriptor = VP8PayloadDescriptor.parse(Span(_unsafeBytes: payload))

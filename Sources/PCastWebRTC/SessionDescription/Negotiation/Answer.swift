@@ -1,14 +1,14 @@
-public import PCastCore
+package import PCastCore
 
 /// The local answer to a peer's offer, and the result of the negotiation.
-public struct Answer: Sendable {
+package struct Answer: Sendable {
     /// The description to send to the peer.
-    public let description: SessionDescription
+    package let description: SessionDescription
     /// The result of the negotiation.
-    public let session: NegotiatedSession
+    package let session: NegotiatedSession
     /// The sections that were rejected although media of their type was wanted, and sections other than audio and
     /// video. The caller decides whether to send the answer nevertheless.
-    public let problems: [SectionProblem]
+    package let problems: [SectionProblem]
 
     /// Answers an offer section by section.
     ///
@@ -24,7 +24,7 @@ public struct Answer: Sendable {
     ///   - intent: Returns the use of a section. `ordinal` is the number of accepted sections of the type before it.
     ///     Nil rejects the section.
     /// - Throws: ``SDPError`` if the offer lacks ICE credentials, a supported fingerprint or a usable DTLS role.
-    public init(
+    package init(
         to offer: SessionDescription, originSessionID: UInt64, transport: TransportDescription,
         capabilities: MediaCapabilities, intent: (_ type: MediaType, _ ordinal: Int) -> AnswerOptions?
     ) throws(SDPError) {

@@ -1,24 +1,24 @@
 /// The use of a section that a peer offers.
-public struct AnswerOptions: Sendable {
+package struct AnswerOptions: Sendable {
     /// The wanted direction, from the local view. The answer is limited by the offer.
-    public var direction: MediaDirection
+    package var direction: MediaDirection
     /// The only format to send, for a forwarded stream; nil for any codec.
-    public var format: SourceFormat?
+    package var format: SourceFormat?
     /// The local source, which is needed to send; nil otherwise.
-    public var source: OutgoingSource?
+    package var source: OutgoingSource?
 
     /// Creates a use of a section.
-    public init(direction: MediaDirection, format: SourceFormat? = nil, source: OutgoingSource? = nil) {
+    package init(direction: MediaDirection, format: SourceFormat? = nil, source: OutgoingSource? = nil) {
         self.direction = direction
         self.format = format
         self.source = source
     }
 
     /// Receiving only, as a server answers a publisher.
-    public static let receive = AnswerOptions(direction: .receiveOnly)
+    package static let receive = AnswerOptions(direction: .receiveOnly)
 
     /// Returns the use of a section that only sends, as a server answers a viewer.
-    public static func send(_ format: SourceFormat?, from source: OutgoingSource) -> AnswerOptions {
+    package static func send(_ format: SourceFormat?, from source: OutgoingSource) -> AnswerOptions {
         AnswerOptions(direction: .sendOnly, format: format, source: source)
     }
 }

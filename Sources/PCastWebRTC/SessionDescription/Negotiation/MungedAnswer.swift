@@ -4,16 +4,16 @@ import PCastCore
 ///
 /// Only some lines are changed. An answer may contain several formats per section, of which one was negotiated. A
 /// browser plays Opus in mono unless its own description has `stereo=1` (RFC 7587, section 6.1).
-public struct MungedAnswer: Sendable {
+package struct MungedAnswer: Sendable {
     /// The answer as text, with the line endings of the peer.
-    public let text: String
+    package let text: String
 
     /// Modifies an answer.
     ///
     /// - Parameters:
     ///   - answer: The text of the answer.
     ///   - session: The result of parsing and accepting it.
-    public init(_ answer: String, keeping session: NegotiatedSession) {
+    package init(_ answer: String, keeping session: NegotiatedSession) {
         var lines: [String] = []
         var section = -1
         var dropped: Set<UInt8> = []

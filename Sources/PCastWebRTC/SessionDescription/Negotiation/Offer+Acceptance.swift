@@ -8,7 +8,7 @@ extension Offer {
     /// - Returns: The result of the negotiation.
     /// - Throws: ``SDPError`` if the sections of the answer do not match the offer, or it lacks ICE credentials, a
     ///   supported fingerprint or a usable DTLS role.
-    public func accept(_ answer: SessionDescription) throws(SDPError) -> NegotiatedSession {
+    package func accept(_ answer: SessionDescription) throws(SDPError) -> NegotiatedSession {
         guard answer.media.count == description.media.count else { throw .answerDoesNotMatchOffer }
         var media: [NegotiatedMedia] = []
         var problems: [SectionProblem] = []

@@ -2,9 +2,9 @@ import PCastCore
 import PCastRTP
 
 /// The local offer.
-public struct Offer: Sendable {
+package struct Offer: Sendable {
     /// The description to send to the peer.
-    public private(set) var description: SessionDescription
+    package private(set) var description: SessionDescription
 
     /// Creates an offer of at most 32 sections, whose MIDs are their indexes.
     ///
@@ -13,7 +13,7 @@ public struct Offer: Sendable {
     ///   - originSessionID: A random number below 2^63.
     ///   - transport: The local ICE and DTLS parameters.
     ///   - capabilities: The local capabilities.
-    public init(
+    package init(
         sections: [OfferSection], originSessionID: UInt64, transport: TransportDescription,
         capabilities: MediaCapabilities
     ) {
@@ -28,7 +28,7 @@ public struct Offer: Sendable {
     }
 
     /// Returns the offer with other ICE credentials, which restart ICE (RFC 8839, section 4.4.1.1.1).
-    public func restarted(_ credentials: ICECredentials) -> Offer {
+    package func restarted(_ credentials: ICECredentials) -> Offer {
         var offer = self
         offer.description.origin.sessionVersion += 1
         for index in description.media.indices {

@@ -1,30 +1,30 @@
-public import PCastCore
+package import PCastCore
 
 /// A section of the local offer.
-public struct OfferSection: Sendable {
+package struct OfferSection: Sendable {
     /// The media type.
-    public var type: MediaType
+    package var type: MediaType
     /// The direction, from the local view.
-    public var direction: MediaDirection
+    package var direction: MediaDirection
     /// The codecs to offer; nil for all of the capabilities.
-    public var codecs: [Codec]?
+    package var codecs: [Codec]?
     /// The only format to offer, for a forwarded stream; nil for those of ``codecs``.
-    public var format: SourceFormat?
+    package var format: SourceFormat?
     /// The local source, which is needed to send; nil otherwise.
-    public var source: OutgoingSource?
+    package var source: OutgoingSource?
     /// The RIDs of simulcast layers (RFC 8853), at most `SDPLimits.simulcastLayers`. With fewer than two there is no
     /// simulcast. The SSRCs of layers are not announced, because packets carry the RID.
-    public var layers: [String]
+    package var layers: [String]
     /// Whether the format with redundancy (RFC 2198) comes first. Chromium sends redundancy only then.
-    public var prefersRedundancy = false
+    package var prefersRedundancy = false
     /// The identification tag, `a=mid` (RFC 5888, section 9.1); nil for the section's index.
-    public var mid: String?
+    package var mid: String?
     /// Offers retransmissions (RTX, RFC 4588). Chromium rejects an audio section that announces their source in an
     /// `a=ssrc-group:FID`.
-    public var offersRetransmission = true
+    package var offersRetransmission = true
 
     /// Creates a section.
-    public init(
+    package init(
         type: MediaType, direction: MediaDirection, codecs: [Codec]? = nil, format: SourceFormat? = nil,
         source: OutgoingSource? = nil, layers: [String] = []
     ) {

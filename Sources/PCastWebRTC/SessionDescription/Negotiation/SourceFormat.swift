@@ -1,25 +1,25 @@
-public import PCastCore
+package import PCastCore
 
 /// The format of a stream that is forwarded without transcoding.
-public struct SourceFormat: Hashable, Sendable {
+package struct SourceFormat: Hashable, Sendable {
     /// The codec of the stream.
-    public var codec: Codec
+    package var codec: Codec
     /// The H.264 parameters, which a receiver must support; nil for other codecs.
-    public var h264: H264Format?
+    package var h264: H264Format?
 
     /// Creates a format.
-    public init(codec: Codec, h264: H264Format? = nil) {
+    package init(codec: Codec, h264: H264Format? = nil) {
         self.codec = codec
         self.h264 = h264
     }
 
     /// VP8.
-    public static let vp8 = SourceFormat(codec: .vp8)
+    package static let vp8 = SourceFormat(codec: .vp8)
     /// Opus.
-    public static let opus = SourceFormat(codec: .opus)
+    package static let opus = SourceFormat(codec: .opus)
 
     /// Returns the format of an H.264 stream.
-    public static func h264(_ format: H264Format) -> SourceFormat { SourceFormat(codec: .h264, h264: format) }
+    package static func h264(_ format: H264Format) -> SourceFormat { SourceFormat(codec: .h264, h264: format) }
 
     /// Returns whether a receiver of a payload format can receive the stream.
     func isPlayed(by format: PayloadFormat) -> Bool {

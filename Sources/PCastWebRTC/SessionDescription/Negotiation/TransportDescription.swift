@@ -1,22 +1,22 @@
 /// The ICE and DTLS parameters in a local description.
-public struct TransportDescription: Sendable {
+package struct TransportDescription: Sendable {
     /// The ICE username fragment (RFC 8839, section 5.4).
-    public var iceUfrag: String
+    package var iceUfrag: String
     /// The ICE password, at least 22 characters (RFC 8839, section 5.4).
-    public var icePwd: String
+    package var icePwd: String
     /// The ICE options, e.g. `trickle` (RFC 8838).
-    public var iceOptions: [String]
+    package var iceOptions: [String]
     /// Whether this side is an ICE lite agent (RFC 8445, section 2.5).
-    public var isLite: Bool
+    package var isLite: Bool
     /// The fingerprint of the local certificate.
-    public var fingerprint: FingerprintAttribute
+    package var fingerprint: FingerprintAttribute
     /// The ICE candidates, beginning with `candidate:`.
-    public var candidates: [String]
+    package var candidates: [String]
     /// Whether no more candidates will follow.
-    public var hasAllCandidates: Bool
+    package var hasAllCandidates: Bool
 
     /// Creates the parameters of a transport.
-    public init(
+    package init(
         iceUfrag: String, icePwd: String, iceOptions: [String] = ["trickle"], isLite: Bool = false,
         fingerprint: FingerprintAttribute, candidates: [String], hasAllCandidates: Bool = true
     ) {

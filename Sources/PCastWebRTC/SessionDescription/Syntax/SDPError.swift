@@ -26,15 +26,15 @@ public enum SDPError: Error, Hashable, Sendable {
 }
 
 /// The limits of the parser. A description that exceeds one of them is rejected unless the limit says otherwise.
-public enum SDPLimits {
+package enum SDPLimits {
     /// The maximum size of the text, in bytes of UTF-8.
-    public static let textSize = 65_536
+    package static let textSize = 65_536
     /// The maximum number of lines that are not empty.
-    public static let lines = 4_096
+    package static let lines = 4_096
     /// The maximum number of `m=` sections.
-    public static let mediaSections = 32
+    package static let mediaSections = 32
     /// The maximum number of `a=ssrc` sources and of `a=ssrc-group` groups in a section; others are ignored.
-    public static let sources = 64
+    package static let sources = 64
     /// The maximum number of negotiated simulcast layers; others are omitted from the answer.
-    public static let simulcastLayers = 3
+    package static let simulcastLayers = 3
 }

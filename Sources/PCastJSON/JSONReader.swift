@@ -203,3 +203,61 @@ struct JSONReader {
         return unit
     }
 }
+
+/// The reason why a text was rejected as JSON. Limits are those of ``JSONLimits``.
+public enum JSONError: Error, Hashable, Sendable {
+    /// The text has more bytes than the limit.
+    case tooLarge(limit: Int)
+    /// Arrays and objects are nested deeper than the limit.
+    case tooDeep(limit: Int)
+    /// The text has more values than the limit.
+    case tooManyValues(limit: Int)
+    /// An object has more members than the limit.
+    case tooManyMembers(limit: Int)
+    /// The text is not JSON, or is ambiguous, at a byte offset.
+    case malformed(at: Int)
+}
+
+extension JSONError: CustomStringConvertible {
+    /// The message for a person: the limit, or the byte to look at.
+    public var description: String {
+        switch self {
+        case .tooLarge(let limit): "the text is too large: send at most \(limit) bytes"
+        case .tooDeep(let limit): "the text is nested too deeply: use at most \(limit) levels"
+        case .tooManyValues(let limit): "the text has too many values: use at most \(limit)"
+        case .tooManyMembers(let limit): "an object has too many members: use at most \(limit)"
+        case .malformed(let offset): "the text is not valid JSON: check byte \(offset)"
+        }
+    }
+}
+
+/// The limits for JSON from untrusted sources. A text that exceeds one is rejected.
+public struct JSONLimits: Hashable, Sendable {
+    /// The maximum size of the text in bytes of UTF-8.
+    public var bytes: Int
+    /// The maximum nesting depth of arrays and objects.
+    public var depth: Int
+    /// The maximum number of values, including those in arrays and objects.
+    public var values: Int
+    /// The maximum number of members of one object.
+    public var members: Int
+    /// Whether to reject repeated member names and unpaired surrogates, which parsers handle differently (RFC 7493,
+    /// sections 2.1 and 2.3).
+    ///
+    /// If false, they are read as in ECMAScript: the last member counts, and an unpaired surrogate becomes U+FFFD.
+    public var refusesAmbiguity: Bool
+
+    /// Creates limits; the defaults suit small messages.
+    public init(
+        bytes: Int = 16 * 1024, depth: Int = 16, values: Int = 4_096, members: Int = 512, refusesAmbiguity: Bool = false
+    ) {
+        (self.bytes, self.depth, self.values, self.members) = (bytes, depth, values, members)
+        self.refusesAmbiguity = refusesAmbiguity
+    }
+
+    /// The default limits: 16 KiB, 16 levels, 4,096 values, 512 members of an object.
+    public static let standard = JSONLimits()
+
+    /// The maximum length of a number. None needs more characters, and longer ones take long to parse.
+    static let numberLength = 64
+}

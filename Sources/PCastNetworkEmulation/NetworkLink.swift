@@ -202,3 +202,107 @@ package struct NetworkLink<Packet> {
 
 extension NetworkLink: Sendable where Packet: Sendable {}
 extension NetworkLink.Entry: Sendable where Packet: Sendable {}
+
+/// The random number generator SplitMix64 (Steele, Lea, Flood 2014). It is deterministic and must not be used for
+/// secrets.
+package struct SeededGenerator: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    /// Creates a generator. The same seed produces the same numbers.
+    package init(seed: UInt64) { state = seed }
+
+    /// Returns the next 64-bit number.
+    package mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+
+    /// Returns true with the probability `share`. It consumes a random number only if `share` is between 0 and 1.
+    package mutating func happens(_ share: Double) -> Bool {
+        share > 0 && (share >= 1 || Double.random(in: 0..<1, using: &self) < share)
+    }
+
+    /// Returns a number from 0 to below a bound, which must be far less than 2^64 for an even distribution.
+    package mutating func next(below bound: Int) -> Int { Int(next() % UInt64(bound)) }
+}
+
+/// The counters of one direction of a link.
+package struct LinkStatistics: Hashable, Sendable {
+    /// The number of sent packets, including those that were dropped.
+    package internal(set) var sent = 0
+    /// The number of packets that arrived.
+    package internal(set) var delivered = 0
+    /// The bytes that arrived, including IP headers.
+    package internal(set) var deliveredBytes = 0
+    /// The number of duplicated packets.
+    package internal(set) var duplicated = 0
+    /// The number of packets that the loss model dropped.
+    package internal(set) var lost = 0
+    /// The number of packets that were dropped because the queue was full.
+    package internal(set) var overflowed = 0
+    /// The number of packets that were dropped because they were too large.
+    package internal(set) var oversized = 0
+    /// The number of packets that were dropped because the link was down.
+    package internal(set) var cutOff = 0
+    /// The size of the largest sent packet in bytes.
+    package internal(set) var largestPacket = 0
+    /// The maximum number of bytes in the queue.
+    package internal(set) var largestBacklog = 0
+
+    /// Creates counters of zero.
+    package init() {}
+}
+
+/// The packets on a link, ordered by arrival time in a binary heap. Packets with equal times keep the order of
+/// insertion.
+struct DelayLine<Element> {
+    fileprivate struct Entry {
+        let instant: Instant
+        let number: UInt64
+        let element: Element
+
+        static func < (left: Entry, right: Entry) -> Bool {
+            left.instant == right.instant ? left.number < right.number : left.instant < right.instant
+        }
+    }
+
+    private var entries: [Entry] = []
+    private var inserted: UInt64 = 0
+
+    var count: Int { entries.count }
+    var next: Instant? { entries.first?.instant }
+
+    mutating func insert(_ element: Element, at instant: Instant) {
+        entries.append(Entry(instant: instant, number: inserted, element: element))
+        inserted += 1
+        var index = entries.count - 1
+        while index > 0, entries[index] < entries[(index - 1) / 2] {
+            entries.swapAt(index, (index - 1) / 2)
+            index = (index - 1) / 2
+        }
+    }
+
+    /// Removes and returns the first packet whose arrival time is reached; nil if there is none.
+    mutating func pop(until now: Instant) -> Element? {
+        guard let first = entries.first, first.instant <= now else { return nil }
+        let last = entries.removeLast()
+        guard !entries.isEmpty else { return first.element }
+        entries[0] = last
+        var index = 0
+        while true {
+            var child = 2 * index + 1
+            guard child < entries.count else { break }
+            if child + 1 < entries.count, entries[child + 1] < entries[child] { child += 1 }
+            guard entries[child] < entries[index] else { break }
+            entries.swapAt(index, child)
+            index = child
+        }
+        return first.element
+    }
+}
+
+extension DelayLine: Sendable where Element: Sendable {}
+extension DelayLine.Entry: Sendable where Element: Sendable {}

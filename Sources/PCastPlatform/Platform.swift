@@ -1,6 +1,6 @@
 import Hummingbird
 public import Logging
-import PCastCore
+public import PCastCore
 import PCastDatabase
 import PCastIO
 import PCastWeb
@@ -297,4 +297,20 @@ public struct Platform: Sendable {
             uri: "http://\(name):\(port)", rtcPort: router.rtcPort, advertised: router.advertised,
             tlsPort: tlsPort, allowsAnonymousLoopback: configuration.isLoopback, applications: applications)
     }
+}
+
+/// The addresses of a running platform.
+public struct PlatformListening: Sendable {
+    /// The URI, such as `http://127.0.0.1:8080`.
+    public let uri: String
+    /// The port for media.
+    public let rtcPort: UInt16
+    /// The addresses in candidates.
+    public let advertised: [TransportAddress]
+    /// The port for TLS; nil if there is none.
+    public let tlsPort: Int?
+    /// Whether programs of this host may publish and subscribe without a token.
+    public let allowsAnonymousLoopback: Bool
+    /// The applications whose tokens are valid.
+    public let applications: [PlatformConfiguration.Application]
 }

@@ -78,3 +78,131 @@ extension Viewer {
         }
     }
 }
+
+/// Whether a viewer's path has had low jitter for a while: no losses, no queue, little jitter.
+///
+/// Frames on such a path are best shown as they arrive. A browser does so only if the playout-delay extension asks for
+/// it, and otherwise holds frames for about 40 ms. A new path counts as low-jitter, so that the first frame is not
+/// held.
+struct LowJitterDetector {
+    static let loss = 0.004
+    static let queue = TimeSpan.milliseconds(15)
+    static let jitter = TimeSpan.milliseconds(10)
+    private static let timeout = TimeSpan.seconds(20 as Int64)
+
+    private var restlessUntil: Instant?
+
+    mutating func observe(loss: Double, queue: TimeSpan, jitter: TimeSpan, at now: Instant) {
+        guard loss >= Self.loss || queue >= Self.queue || jitter >= Self.jitter else { return }
+        restlessUntil = now + Self.timeout
+    }
+
+    func isLowJitter(at now: Instant) -> Bool { restlessUntil.map { now >= $0 } ?? true }
+}
+
+/// Finds the packets that a viewer would have requested if its reports had not been lost.
+///
+/// A viewer sends little: Chromium 156 sends a report every 100 ms. A burst of losses that drops four of its packets
+/// removes all requests of 400 ms, and retransmissions would come too late. Packets since then that cannot have been
+/// reported are therefore retransmitted once without a request. TCP probes the tail of a flight similarly (RFC 8985,
+/// section 7). This is meant for a hop that loses much and is not full.
+struct MissingFeedbackDetector {
+    /// The assumed interval of reports until the viewer's own interval is known, and its maximum.
+    private static let maximumDefaultInterval = TimeSpan.milliseconds(300)
+    private static let minimumDefaultInterval = TimeSpan.milliseconds(40)
+    /// The tolerance for a late report.
+    private static let grace = TimeSpan.milliseconds(20)
+    /// Packets that were sent longer ago are already too late.
+    private static let reach = TimeSpan.milliseconds(500)
+    /// A viewer that is silent for longer is gone or disconnected.
+    private static let longest = TimeSpan.seconds(1 as Int64)
+
+    /// The time of the viewer's last report.
+    private var lastReport: Instant?
+    /// The maximum interval of the viewer's reports while none is lost.
+    private var typical = maximumDefaultInterval
+    /// The time before which all packets have been handled.
+    private var repaired: Instant?
+
+    /// Records a report of the viewer.
+    mutating func observe(at now: Instant) {
+        if let lastReport {
+            let pause = now - lastReport
+            // A much longer interval is a lost report. If such intervals continue, they become the usual ones.
+            let isSilence = pause > typical * 3 / 2
+            typical = isSilence ? typical * 17 / 16 : max(pause, typical * 15 / 16)
+            typical = min(max(typical, Self.minimumDefaultInterval), Self.maximumDefaultInterval)
+        }
+        lastReport = now
+    }
+
+    /// Returns the range of times at which the packets that are to be retransmitted without a request were first sent.
+    /// Returns nil if there are none, and each moment only once. The round trip is that to the viewer.
+    mutating func takeUnreported(roundTrip: TimeSpan, at now: Instant) -> Range<Instant>? {
+        guard let lastReport, now - lastReport < Self.longest else { return nil }
+        let end = now - roundTrip - typical - Self.grace
+        // A report covers packets that were sent one round trip before it arrived.
+        let begin = max(lastReport - roundTrip, max(repaired ?? lastReport - roundTrip, now - Self.reach))
+        guard begin < end else { return nil }
+        repaired = end
+        return begin..<end
+    }
+}
+
+/// The time for which a viewer should hold frames, so that retransmissions arrive before the frames are shown.
+///
+/// A receiver adapts to late packets by itself. A browser does so only after its video has frozen, and never enough for
+/// packets that are lost twice. The sender of retransmissions knows the loss and the round trip.
+struct RetransmissionLatency {
+    /// The loss from which the time for one request is added. At higher losses one answer in a thousand is lost too.
+    private static let once = 0.008
+    /// The loss from which the time for two requests is added.
+    private static let twice = 0.035
+    /// The time for which the value is kept after the loss, because losses recur.
+    private static let memory = TimeSpan.seconds(30 as Int64)
+    /// The weight of the newest value in the mean, which covers about five seconds.
+    private static let weight = 0.1
+    private static let fewestLooks = 4
+    /// With fewer values the mean may be wrong by up to `uncertainty`. For example, 2 % of a few hundred packets may appear
+    /// as 5 %.
+    private static let minimumSamples = 16
+    private static let uncertainty = 0.03
+    /// The time that the first answer may be late. A browser repeats a request every 100 ms, whatever the round-trip time
+    /// is. With less, a packet that is lost three times at 2 % freezes the video in about every other minute.
+    private static let firstGrace = TimeSpan.milliseconds(35)
+    /// The additional time that the second answer may be late.
+    private static let secondGrace = TimeSpan.milliseconds(5)
+
+    private var mean = 0.0
+    private var looks = 0
+    private var requests: Int64 = 0
+    private var until: Instant?
+
+    /// Updates the mean by the loss since the last call: the share of packets lost on the hop, 0...1.
+    mutating func observe(_ loss: Double, at now: Instant) {
+        looks = min(looks + 1, 1_000)
+        mean += (loss - mean) * max(Self.weight, 1 / Double(looks))
+        guard looks >= Self.fewestLooks else { return }
+        let missing = Double(max(Self.minimumSamples - looks, 0)) / Double(Self.minimumSamples - Self.fewestLooks)
+        let needed: Int64 = mean >= Self.twice + Self.uncertainty * missing ? 2 : mean >= Self.once ? 1 : 0
+        // A high value that was based on few values is dropped as soon as enough values contradict it.
+        let isCorrected = looks == Self.minimumSamples && needed < requests
+        if needed >= requests, needed > 0 {
+            requests = needed
+            until = now + Self.memory
+        } else if let until, now >= until || isCorrected {
+            requests = needed
+            self.until = needed > 0 ? now + Self.memory : nil
+        }
+    }
+
+    /// Whether the loss is so high that even answers to requests are lost.
+    var losesAnswers: Bool { requests > 1 }
+
+    /// Returns the time for which frames should be held, for a round trip over the hop.
+    func delay(roundTrip: TimeSpan) -> TimeSpan {
+        guard requests > 0 else { return .zero }
+        return NACKRequester.interval(roundTrip: roundTrip) * requests + Self.firstGrace
+            + Self.secondGrace * (requests - 1)
+    }
+}

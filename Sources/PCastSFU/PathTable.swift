@@ -154,3 +154,131 @@ struct PathTable {
         for slot in occupied { take(slot) }
     }
 }
+
+/// The index of a peer in the SFU's tables.
+enum PeerIndex: Hashable {
+    case publisher(Int)
+    case viewer(Int)
+}
+
+/// The peers by the SSRCs that they send with, to find a peer that has migrated.
+///
+/// An SSRC is unique only within a session. Browsers that only receive send their reports with the SSRC 1, so several
+/// peers may have the same one. The authentication of the packet determines its sender.
+struct SourceIndex: Equatable {
+    /// The maximum number of peers for one SSRC, because each candidate costs one attempt to authenticate. Further
+    /// peers are found by their next check.
+    static let maximumEntries = 8
+
+    private var peers: [UInt32: [PeerIndex]] = [:]
+
+    func candidates(_ source: UInt32) -> [PeerIndex] { peers[source] ?? [] }
+
+    /// Adds a peer. Returns false if the SSRC has too many.
+    mutating func add(_ source: UInt32, _ peerIndex: PeerIndex) -> Bool {
+        guard peers[source, default: []].count < Self.maximumEntries else { return false }
+        peers[source, default: []].append(peerIndex)
+        return true
+    }
+
+    mutating func remove(_ source: UInt32, _ peerIndex: PeerIndex) {
+        peers[source]?.removeAll { $0 == peerIndex }
+        if peers[source]?.isEmpty == true { peers[source] = nil }
+    }
+}
+
+/// A binary heap of instants and peers that yields the earliest deadline.
+///
+/// An entry is never changed. A peer whose deadline becomes earlier gets another entry, and an entry that is out of
+/// date has no effect when it is popped. The owner of the heap removes such entries when there are many.
+struct DeadlineHeap {
+    private var entries: [(instant: Instant, peerIndex: PeerIndex)] = []
+
+    var first: Instant? { entries.first?.instant }
+    var count: Int { entries.count }
+
+    /// Keeps only the entries that the predicate accepts.
+    mutating func filter(_ isWanted: (Instant, PeerIndex) -> Bool) {
+        let wanted = entries.filter { isWanted($0.instant, $0.peerIndex) }
+        entries.removeAll(keepingCapacity: true)
+        for entry in wanted { insert(entry.instant, entry.peerIndex) }
+    }
+
+    mutating func insert(_ instant: Instant, _ peerIndex: PeerIndex) {
+        entries.append((instant, peerIndex))
+        var index = entries.count - 1
+        while index > 0 {
+            let parent = (index - 1) / 2
+            guard entries[index].instant < entries[parent].instant else { break }
+            entries.swapAt(index, parent)
+            index = parent
+        }
+    }
+
+    /// Removes and returns the earliest entry that is due; nil if none is due.
+    mutating func pop(until now: Instant) -> (instant: Instant, peerIndex: PeerIndex)? {
+        guard let first = entries.first, first.instant <= now else { return nil }
+        let last = entries.removeLast()
+        guard !entries.isEmpty else { return first }
+        entries[0] = last
+        var index = 0
+        while true {
+            var child = 2 * index + 1
+            if child + 1 < entries.count, entries[child + 1].instant < entries[child].instant { child += 1 }
+            guard child < entries.count, entries[child].instant < entries[index].instant else { return first }
+            entries.swapAt(index, child)
+            index = child
+        }
+    }
+}
+
+/// Finds the peer to which a network path belongs.
+///
+/// The paths of the datagrams of a batch are looked up together, and each path once. A table with thousands of entries
+/// does not fit into the faster caches.
+struct PathIndex {
+    private(set) var table = PathTable()
+    /// The results for the datagrams that follow, in their order. They are discarded when an entry changes.
+    private var expected: [PathTable.Entry] = []
+    private var next = 0
+
+    subscript(path: NetworkPath) -> PeerIndex? {
+        get { table[path] }
+        set {
+            table[path] = newValue
+            removeExpected()
+        }
+    }
+
+    mutating func removeValue(forKey path: NetworkPath) -> PeerIndex? {
+        removeExpected()
+        return table.removeValue(forKey: path)
+    }
+
+    /// Looks up the paths of the datagrams that follow and forgets the results of earlier calls. `known` is called for
+    /// each path that belongs to a peer.
+    mutating func expect(from paths: Span<NetworkPath>, known: (PeerIndex) -> Void) {
+        removeExpected()
+        var found: [PathTable.Entry] = []
+        swap(&found, &expected)
+        table.look(up: paths) { path, peerIndex in
+            found.append(PathTable.Entry(path: path, peerIndex: peerIndex))
+            known(peerIndex)
+        }
+        swap(&found, &expected)
+    }
+
+    /// Returns the peer of a datagram that arrived; nil if the path is unknown.
+    mutating func findPeer(of path: NetworkPath) -> PeerIndex? {
+        for index in next..<expected.count where expected[index].path == path {
+            next = index + 1
+            return expected[index].peerIndex
+        }
+        return table[path]
+    }
+
+    private mutating func removeExpected() {
+        expected.removeAll(keepingCapacity: true)
+        next = 0
+    }
+}

@@ -140,3 +140,179 @@ struct PublishedTrack: ~Copyable {
         return .keyFrame(sequence: log[found.position].sequence)
     }
 }
+
+/// The state of a track in addition to its packets.
+struct TrackSnapshot {
+    var captureClock: CaptureClock?
+    var followsReports = false
+    var arrivalClock = ArrivalClock()
+    var activity = TrackActivity()
+    /// The dimensions of its frames according to the last key frame; nil while they are unknown.
+    var dimensions: Dimensions?
+    /// The bit rate on the wire. For a paused track it is the last bit rate; nil while it is unknown.
+    var bitrate: Bitrate?
+    /// The timestamp of the newest key frame, and the size of the payload that has arrived.
+    var keyFrame: (timestamp: UInt32, byteCount: Int)?
+    var parameterSets = H264ParameterSets()
+}
+
+/// The share of a layer's bit rate that key frames use. It decides whether a key frame may be requested for a new
+/// viewer (generic cell rate algorithm, ITU-T I.371).
+///
+/// Every key frame costs the time in which its size is that share of the bit rate. A few may follow each other quickly.
+/// When many viewers join one after another, they share one key frame in each such time.
+struct KeyFrameShare: Hashable, Sendable {
+    /// The number of key frames that may be requested in a row.
+    static let burst: Int64 = 3
+
+    /// The time at which all costs are compensated; nil before the first key frame.
+    private var whole: Instant?
+    private var cost = TimeSpan.zero
+
+    /// Accounts for a key frame that arrived. Its cost is the time in which a key frame of its size uses the share.
+    mutating func charge(_ cost: TimeSpan, at now: Instant) {
+        // A source that makes more key frames by itself delays new viewers by no more than a burst.
+        whole = min(max(whole ?? now, now) + cost, now + cost * Self.burst)
+        self.cost = cost
+    }
+
+    /// Whether another key frame may be requested for a new viewer.
+    func allowsRequest(at now: Instant) -> Bool {
+        guard let whole else { return true }
+        return whole - now <= cost * (Self.burst - 1)
+    }
+}
+
+/// The layers of a stream's video in the publisher's order, at stable addresses. There is one without simulcast, and
+/// one that does not exist without video.
+struct VideoLayers: ~Copyable {
+    private let tracks: UnsafeMutablePointer<PublishedTrack>
+    let count: Int
+
+    init(count: Int, _ make: (Int) -> PublishedTrack) {
+        precondition(count > 0, "there must be at least one track")
+        self.count = count
+        tracks = .allocate(capacity: count)
+        for index in 0..<count { (tracks + index).initialize(to: make(index)) }
+    }
+
+    deinit {
+        tracks.deinitialize(count: count)
+        tracks.deallocate()
+    }
+
+    var indices: Range<Int> { 0..<count }
+
+    /// Whether the stream has video.
+    var exist: Bool { tracks.pointee.exists }
+
+    /// The address of a layer.
+    func address(_ index: Int) -> UnsafeMutablePointer<PublishedTrack> {
+        precondition(indices.contains(index), "the layer does not exist")
+        return tracks + index
+    }
+
+    subscript(index: Int) -> PublishedTrack {
+        unsafeAddress { UnsafePointer(address(index)) }
+        unsafeMutableAddress { address(index) }
+    }
+}
+
+/// Estimates when the frames of a track were captured from the times at which they arrive. It is used when the
+/// publisher's sender reports state no time, or an impossible one.
+///
+/// The network only adds delay, so the frame with the least delay gives the best estimate. Clock drift is followed
+/// slowly.
+struct ArrivalClock {
+    /// A timestamp, and the time at which it would have arrived without any delay.
+    private var reference: (timestamp: UInt32, arrival: Instant)?
+    /// The time of the current reference's first packet.
+    private var began = Instant(nanoseconds: 0)
+    /// The arrival of the newest packet; nil before the first one.
+    private(set) var last: Instant?
+
+    /// A larger difference between timestamps and elapsed time means that the timestamps come from another clock.
+    private static let longestDelay = TimeSpan.seconds(2 as Int64)
+    /// A publisher that sends reports sends the first one within this time.
+    private static let settlingTime = TimeSpan.seconds(1 as Int64)
+
+    /// Updates the estimate by the arrival of a packet with an RTP timestamp.
+    mutating func observe(_ timestamp: UInt32, rate: ClockRate, at now: Instant) {
+        last = now
+        guard let reference, reference.timestamp != timestamp else {
+            if reference == nil { begin(timestamp, at: now) }
+            return
+        }
+        let expected =
+            reference.arrival + rate.span(ofTicks: Int64(Int32(bitPattern: timestamp &- reference.timestamp)))
+        let delay = now - expected
+        if max(delay, .zero - delay) > Self.longestDelay { return begin(timestamp, at: now) }
+        self.reference = (timestamp, delay < .zero ? now : expected + delay / 128)
+    }
+
+    private mutating func begin(_ timestamp: UInt32, at now: Instant) {
+        reference = (timestamp, now)
+        began = now
+    }
+
+    /// Whether a publisher that sends reports would have sent one by now.
+    func isSettled(at now: Instant) -> Bool { reference != nil && now - began >= Self.settlingTime }
+
+    /// The estimated capture clock; nil before the first packet.
+    func captureClock(rate: ClockRate, _ clock: WallClockReference) -> CaptureClock? {
+        reference.map { CaptureClock(timestamp: $0.timestamp, wallTime: clock.wallTime(at: $0.arrival), rate: rate) }
+    }
+}
+
+/// The arrivals of a track: the time of the last packet, and the bit rate on the wire, including headers.
+struct TrackActivity {
+    private static let spanCount = 8
+    private static let span = TimeSpan.milliseconds(100)
+    /// The headers of IPv4, UDP and RTP with a few extensions, and the authentication tag, in bytes.
+    private static let overhead = 70
+
+    /// The bytes of the last spans of 100 ms, each at its number modulo eight.
+    private var bytes = SIMD8<Int32>(repeating: 0)
+    /// The number of the newest span.
+    private var newest: Int64 = 0
+    private var start: Instant?
+
+    private(set) var lastArrival: Instant?
+
+    mutating func arrived(_ payload: Int, at now: Instant) {
+        if start == nil || isSilent(at: now) {
+            start = now
+            bytes = SIMD8(repeating: 0)
+            newest = Self.number(now)
+        }
+        move(to: Self.number(now))
+        bytes[Int(newest) & (Self.spanCount - 1)] &+= Int32(payload + Self.overhead)
+        lastArrival = now
+    }
+
+    private static func number(_ now: Instant) -> Int64 { now.nanoseconds / span.nanoseconds }
+
+    private mutating func move(to number: Int64) {
+        while newest < number {
+            newest += 1
+            bytes[Int(newest) & (Self.spanCount - 1)] = 0
+        }
+    }
+
+    private static let silence = span * Int64(spanCount)
+
+    private func isSilent(at now: Instant) -> Bool { lastArrival.map { now - $0 >= Self.silence } ?? true }
+
+    /// The bit rate over the last 0.8 s; nil before that time has passed. If packets have just stopped, it is the last
+    /// bit rate before; later it is nil.
+    func bitrate(at now: Instant) -> Bitrate? {
+        guard let start, let lastArrival, now - start >= Self.silence, !isSilent(at: now) else { return nil }
+        let end = now - lastArrival > Self.span ? lastArrival : now
+        var copy = self
+        copy.move(to: Self.number(end))
+        // The newest span is incomplete.
+        let open = TimeSpan.nanoseconds(end.nanoseconds % Self.span.nanoseconds)
+        let seconds = (Self.span * Int64(Self.spanCount - 1) + open).seconds
+        return Bitrate(bitsPerSecond: Int64(Double(copy.bytes.wrappedSum()) * 8 / seconds))
+    }
+}

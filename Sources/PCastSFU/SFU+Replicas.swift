@@ -1,6 +1,6 @@
 public import PCastCore
 import PCastRTP
-import PCastWebRTC
+public import PCastWebRTC
 
 /// Streams with viewers on several shards.
 ///
@@ -199,4 +199,86 @@ extension PublishedStream {
 
     /// Whether all viewers are on this shard.
     var isHereAlone: Bool { home == nil && replicas.isEmpty }
+}
+
+/// The state that another shard needs to create a replica of a stream.
+///
+/// The publisher's packets arrive at the home shard, which forwards them to the replica. Some state, such as which SSRC
+/// is which layer, is sent only once by the publisher, and the replica would miss it.
+public struct StreamSnapshot: Sendable {
+    /// The identifier of the stream.
+    public let id: StreamID
+    /// The number of the publisher, by which shards identify the stream.
+    let publisher: PeerID
+    let media: [NegotiatedMedia]
+    let playout: TimeSpan?
+    let receiver: MediaReceiver
+    let clock: PublisherClock
+    let ladder: LayerLadder
+    let quality: StreamQuality
+    let layers: [TrackSnapshot]
+    let audio: TrackSnapshot
+}
+
+/// The reason why a peer was not admitted, or an operation on it failed.
+public enum SFUError: Error, Hashable, Sendable {
+    /// The peer's session description is unusable.
+    case description(SDPError)
+    /// No offered codec is supported or, for a viewer, no offered codec can decode the stream.
+    case noCommonCodec
+    /// These sections would omit a track that the publisher wants to send, or that the viewer wants to receive and the
+    /// stream has. Such a session is rejected rather than incomplete (RFC 9725, section 4.4.3). The list is never
+    /// empty.
+    case unacceptable([SectionProblem])
+    /// No media flow in the required direction: a publisher sends, a viewer receives.
+    case wrongDirection
+    /// The stream does not exist or is ending.
+    case unknownStream(StreamID)
+    /// The stream already has a publisher.
+    case streamExists(StreamID)
+    /// The peer does not exist or has left.
+    case unknownPeer
+    /// The peer answers without an offer, or a second time.
+    case noOffer
+    /// The stream has no layer with this name.
+    case unknownLayer(String)
+    /// The SFU has the maximum number of peers.
+    case full
+}
+
+/// The home shard's knowledge of the viewers on another shard, as of that shard's last message.
+struct StreamReplica {
+    /// The tracks that have subscribers on the shard.
+    struct SubscribedTracks: Hashable {
+        /// The video layers, as bits.
+        var layers: UInt8 = 0
+        var audio = false
+    }
+
+    /// A summary of the viewers' links.
+    struct Links: Hashable {
+        var count = 0
+        var limited = 0
+        var subscribers = 0
+        var blind = 0
+        /// The number of viewers that count as such.
+        var counted = 0
+    }
+
+    let shard: Int
+    var subscribers = SubscribedTracks()
+    var links = Links()
+    /// The bandwidth estimate of each known link.
+    var estimates: [Bitrate] = []
+}
+
+/// The state of a stream that its home sends to its replicas, in addition to packets.
+struct ReplicaUpdate {
+    var isAway: Bool
+    var pausedTracks: PausedTracks
+    /// The limit that is requested from the publisher.
+    var limit: SharedLimit
+    var isVideoDropped: Bool
+    /// The layers whose publisher leaves requests for key frames unanswered, as bits.
+    var unansweredLayers: UInt8
 }

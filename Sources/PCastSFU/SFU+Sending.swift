@@ -109,3 +109,119 @@ extension SFU {
         return false
     }
 }
+
+/// Queries and limits of layers.
+extension SFU {
+    /// Returns the layers of a viewer's stream and the one that it receives; nil if the viewer has left or has no
+    /// video.
+    public func layers(viewedBy peer: PeerID) -> ViewedLayers? {
+        guard case .viewer(let index) = peerIndices[peer], viewers[index].sender.video != nil else { return nil }
+        let stream = streams.address(viewers[index].stream)
+        guard stream.pointee.layers.exist else { return nil }
+        let viewer = viewers.address(index)
+        return ViewedLayers(
+            layers: stream.pointee.ladder.rungs.reversed().map { rung in
+                ViewedLayers.Layer(
+                    name: stream.pointee.name(of: rung.layer), bitrate: stream.pointee.layers[rung.layer].bitrate,
+                    dimensions: rung.dimensions, isAvailable: rung.isAvailable)
+            },
+            current: viewer.pointee.layers.current.map { stream.pointee.name(of: $0) },
+            pinned: viewer.pointee.selection.pin.map { stream.pointee.name(of: $0) },
+            choice: viewer.pointee.selection.choice, cause: viewer.pointee.selection.cause)
+    }
+
+    /// Limits a viewer to a layer. It receives a lower layer if its link does not carry this one.
+    ///
+    /// - Parameters:
+    ///   - peer: The viewer.
+    ///   - layer: The name of the layer; nil removes the limit.
+    ///   - now: The current time.
+    /// - Throws: `SFUError.unknownPeer` or `SFUError.unknownLayer`.
+    public mutating func pin(_ peer: PeerID, layer: String?, at now: Instant) throws(SFUError) {
+        guard case .viewer(let index) = peerIndices[peer] else { throw .unknownPeer }
+        let stream = streams.address(viewers[index].stream)
+        var pin: Int?
+        if let layer {
+            pin = stream.pointee.layers.indices.first { stream.pointee.name(of: $0) == layer }
+            guard pin != nil else { throw .unknownLayer(layer) }
+        }
+        viewers[index].selection.pin = pin
+        selectLayer(viewer: index, at: now)
+    }
+
+    /// Limits the bit rate of a publisher, regardless of what its viewers could receive. A publisher that ignores the
+    /// limit is ended with `capacity`. The bit rate is that on the wire; nil removes the limit.
+    public mutating func limit(_ peer: PeerID, to bitrate: Bitrate?) {
+        guard case .publisher(let index) = peerIndices[peer] else { return }
+        streams[index].quality.ceiling.change(to: bitrate)
+    }
+}
+
+/// Handshakes of peers that have no keys yet, processed a few at a time.
+extension SFU {
+    /// Queues a datagram that belongs to a handshake while others are waiting. Returns true if it was queued or
+    /// dropped.
+    mutating func defersHandshake(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, of peerIndex: PeerIndex, at now: Instant
+    ) -> Bool {
+        guard DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))) == .dtls,
+            isHandshaking(peerIndex, by: path)
+        else { return false }
+        guard HandshakeQueue.isMadeOfRecords(UnsafeRawBufferPointer(datagram)) else {
+            handshakes.noteMalformed()
+            return true
+        }
+        guard !handshakes.mayPass(at: now) else { return false }
+        handshakes.append(HandshakeQueue.Entry(bytes: Array(datagram), path: path, peerIndex: peerIndex), of: peerIndex)
+        return true
+    }
+
+    /// Whether a peer's handshake is in progress on a path. The path must have passed a check, so unknown sources
+    /// cannot fill the queue.
+    private func isHandshaking(_ peerIndex: PeerIndex, by path: NetworkPath) -> Bool {
+        switch peerIndex {
+        case .publisher(let index):
+            streams.contains(index) && !streams[index].isConnected
+                && streams[index].isValidated(path)
+        case .viewer(let index):
+            viewers.contains(index) && !viewers[index].transport.isConnected
+                && viewers[index].transport.isValidated(path)
+        }
+    }
+
+    /// Processes the queued datagrams whose time has come.
+    mutating func processHandshakes(at now: Instant) {
+        while let entry = handshakes.next(at: now) {
+            var bytes = entry.bytes
+            bytes.withUnsafeMutableBytes { datagram in
+                _ = handle(datagram, from: entry.path, to: entry.peerIndex, at: now)
+            }
+        }
+    }
+}
+
+/// The layers of a stream from the view of one viewer: the available ones, the current one, and the reason for it.
+public struct ViewedLayers: Hashable, Sendable {
+    /// One layer of the stream.
+    public struct Layer: Hashable, Sendable {
+        /// The publisher's name of the layer (RFC 8852), or its index in the offer if it has none.
+        public var name: String
+        /// The bit rate on the wire; nil while it is unknown.
+        public var bitrate: Bitrate?
+        /// The dimensions of the layer's frames; nil while they are unknown.
+        public var dimensions: Dimensions?
+        /// Whether the layer arrives, or would arrive if a viewer wanted it.
+        public var isAvailable: Bool
+    }
+
+    /// The layers, best first.
+    public var layers: [Layer]
+    /// The name of the layer that is sent; nil while none is sent.
+    public var current: String?
+    /// The name of the best layer that the viewer accepts; nil if it accepts all.
+    public var pinned: String?
+    /// The media that the viewer should receive.
+    public var choice: LayerSelection.Choice
+    /// The reason why the choice is not better.
+    public var cause: LayerSelection.Cause
+}

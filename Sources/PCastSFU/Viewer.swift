@@ -197,3 +197,107 @@ struct Viewer: ~Copyable {
         drain = CongestionPause(since: now)
     }
 }
+
+/// The budget of one viewer for key frames, because each one is sent to all viewers of the layer.
+///
+/// It allows a few in a row, which a viewer needs after losses, and then one in each `interval`. The viewer repeats a
+/// request that is refused.
+struct KeyFrameBudget: Hashable, Sendable {
+    static let interval = TimeSpan.seconds(2 as Int64)
+    static let burst: Int64 = 4
+
+    /// The time at which the budget is complete again (generic cell rate algorithm, ITU-T I.371).
+    private var whole = Instant(nanoseconds: .min)
+
+    /// Whether a request may be forwarded now. If true, it counts as forwarded.
+    mutating func take(at now: Instant) -> Bool {
+        let base = max(whole, now)
+        guard base - now <= Self.interval * (Self.burst - 1) else { return false }
+        whole = base + Self.interval
+        return true
+    }
+}
+
+/// The deadlines by which a peer must be connected and must send data, if its options set them.
+struct PeerDeadlines {
+    /// The time by which the peer must be connected. Nil once it is, and if only ICE's timeout applies.
+    private var setup: Instant?
+    private let abandonLimit: TimeSpan?
+    /// The time of the last data; nil before the peer is connected, and if there is no limit.
+    private var lastData: Instant?
+
+    /// Creates the deadlines of a peer that was admitted, or was sent an offer, at the time `began`.
+    init(_ terms: PeerOptions, began: Instant) {
+        setup = terms.setupLimit.map { began + $0 }
+        abandonLimit = terms.abandonLimit
+    }
+
+    mutating func connected(at now: Instant) {
+        setup = nil
+        if abandonLimit != nil { lastData = now }
+    }
+
+    /// Data came, or none could have; for every packet.
+    mutating func noteData(at now: Instant) {
+        if lastData != nil { lastData = now }
+    }
+
+    var next: Instant? { setup ?? abandonment }
+
+    private var abandonment: Instant? {
+        guard let lastData, let abandonLimit else { return nil }
+        return lastData + abandonLimit
+    }
+
+    func hasPassed(at now: Instant) -> Bool { next.map { $0 <= now } ?? false }
+}
+
+/// The keys by which datagrams are assigned to a peer. They are removed when the peer leaves.
+struct PeerKeys {
+    /// The ufrags of the current credentials and of those before an ICE restart (RFC 8445, section 9).
+    static let maximumUfrags = 2
+    /// The maximum number of SSRCs for one peer.
+    static let maximumSources = 8
+
+    /// The ufrags, oldest first.
+    private(set) var ufrags: [String]
+    private(set) var paths: [NetworkPath] = []
+    /// The SSRCs that the peer has used.
+    private(set) var sources: [UInt32] = []
+    /// The path of the last check that asked whether the peer is reachable.
+    var probedPath: NetworkPath?
+
+    init(fragment: String) { ufrags = [fragment] }
+
+    /// Creates the keys of a peer that is not reached by datagrams.
+    init() { ufrags = [] }
+
+    /// Adds a ufrag. Returns the ufrag that is no longer valid; nil if there is none.
+    mutating func add(fragment: String) -> String? {
+        ufrags.append(fragment)
+        return ufrags.count > Self.maximumUfrags ? ufrags.removeFirst() : nil
+    }
+
+    /// Adds an SSRC. Returns false if it is known, or if there are too many. A peer has three or four.
+    mutating func add(source: UInt32) -> Bool {
+        guard sources.count < Self.maximumSources, !sources.contains(source) else { return false }
+        sources.append(source)
+        return true
+    }
+
+    mutating func add(path: NetworkPath) {
+        remove(path: path)
+        paths.append(path)
+    }
+
+    /// Removes and returns the paths that the peer's agent has given up, once there are more paths than the agent
+    /// keeps.
+    mutating func takeStalePaths(isValidated: (NetworkPath) -> Bool) -> [NetworkPath] {
+        guard paths.count > ICELiteAgent.maximumPaths else { return [] }
+        let stale = paths.filter { !isValidated($0) }
+        paths.removeAll { stale.contains($0) }
+        return stale
+    }
+
+    mutating func remove(path: NetworkPath) { paths.removeAll { $0 == path } }
+}

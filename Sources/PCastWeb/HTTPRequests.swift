@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOSSL
@@ -98,4 +99,14 @@ package enum HTTPRequests {
 
 extension Duration {
     fileprivate var nanoseconds: Int64 { components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000 }
+}
+
+extension TLSConfiguration {
+    /// The TLS configuration of clients. It trusts the certificates of the file in `SSL_CERT_FILE`, as OpenSSL does,
+    /// otherwise those of the system.
+    static var client: TLSConfiguration {
+        var configuration = makeClientConfiguration()
+        if let file = getenv("SSL_CERT_FILE") { configuration.trustRoots = .file(String(cString: file)) }
+        return configuration
+    }
 }

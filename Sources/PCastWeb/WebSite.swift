@@ -1,7 +1,8 @@
 import HTTPTypes
-import Hummingbird
+package import Hummingbird
 import Logging
-import NIOCore
+package import NIOCore
+package import PCastCore
 
 /// A small web site with documents and WebSockets below one path, for programs that need no router.
 package struct WebSite: Sendable {
@@ -97,4 +98,69 @@ private struct WholeSite: RouterMiddleware {
             status: .init(code: answer.status), headers: headers,
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
     }
+}
+
+extension String {
+    /// The text on one line without terminal control sequences. Control characters (Unicode C0 and C1), line and
+    /// paragraph separators, and bidirectional controls are escaped, such as `\n` or `\u{1B}`.
+    public var escapingControlCharacters: String { escapingControlCharacters(keeping: []) }
+
+    /// Returns the text with control characters escaped, except those in `kept`.
+    public func escapingControlCharacters(keeping kept: Set<Unicode.Scalar>) -> String {
+        guard unicodeScalars.contains(where: { Self.isControl($0) && !kept.contains($0) }) else { return self }
+        var text = String.UnicodeScalarView()
+        for scalar in unicodeScalars {
+            guard Self.isControl(scalar), !kept.contains(scalar) else {
+                text.append(scalar)
+                continue
+            }
+            let escape =
+                switch scalar {
+                case "\n": "\\n"
+                case "\r": "\\r"
+                case "\t": "\\t"
+                default: "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+                }
+            text.append(contentsOf: escape.unicodeScalars)
+        }
+        return String(text)
+    }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F...0x9F, 0x2028, 0x2029, 0x202A...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}
+
+/// The context of a request: the client and the connection.
+package struct WebRequestContext: RequestContext, RemoteAddressRequestContext {
+    /// The context of Hummingbird.
+    package var coreContext: CoreRequestContextStorage
+    /// The remote address of the connection; nil if it is closed.
+    package let remoteAddress: SocketAddress?
+    /// The address of the client. It is the address that a trusted proxy reports, otherwise that of the connection. Nil
+    /// if the connection is closed.
+    package var clientAddress: IPAddress?
+    /// Whether an untrusted proxy forwarded the request, so that the client is unknown.
+    package var isHiddenByProxy = false
+    /// Whether the client uses TLS according to a trusted proxy.
+    package var isSecureByProxy = false
+    /// The port of this server that received the connection.
+    package let localPort: Int?
+    /// The connection of the client.
+    let channel: any Channel
+
+    /// Creates the context of a connection.
+    package init(source: ApplicationRequestContextSource) {
+        coreContext = .init(source: source)
+        remoteAddress = source.channel.remoteAddress
+        clientAddress = TransportAddress(source.channel.remoteAddress)?.ip
+        channel = source.channel
+        localPort = source.channel.localAddress?.port
+    }
+
+    /// The maximum size of a request's content in bytes. Offers, trickle ICE fragments and JSON requests are small.
+    package var maxUploadSize: Int { 256 * 1024 }
 }

@@ -1,6 +1,6 @@
-import PCastCore
+public import PCastCore
 import PCastIO
-import PCastRendering
+public import PCastRendering
 import Synchronization
 
 /// The state that a window shares with the window thread: a queue of one frame, and the options.
@@ -154,5 +154,44 @@ final class WindowState: Sendable {
             state.statistics.framesShown += 1
             state.statistics.delay = now - given
         }
+    }
+}
+
+/// The options of a window.
+public struct WindowOptions: Sendable {
+    /// The method of drawing.
+    public enum Drawing: String, CaseIterable, Sendable {
+        /// The GPU if there is one, otherwise the CPU.
+        case automatic
+        /// OpenGL, even if it is emulated, with vertical synchronization if available.
+        case accelerated
+        /// libyuv, directly to memory that is shared with the X server. It takes a tenth of the CPU time of emulated
+        /// OpenGL.
+        case software
+    }
+
+    /// The title of the window.
+    public var title: String
+
+    /// The size in pixels; nil for the size of the first frame, limited by the display.
+    public var dimensions: Dimensions?
+
+    /// Whether the window is full screen.
+    public var isFullscreen: Bool
+    /// The arrangement of frames.
+    public var arrangement: FrameArrangement
+    /// The method of drawing.
+    public var drawing: Drawing
+
+    /// Creates options.
+    public init(
+        title: String = "PCast", dimensions: Dimensions? = nil, isFullscreen: Bool = false,
+        arrangement: FrameArrangement = FrameArrangement(), drawing: Drawing = .automatic
+    ) {
+        self.title = title
+        self.dimensions = dimensions
+        self.isFullscreen = isFullscreen
+        self.arrangement = arrangement
+        self.drawing = drawing
     }
 }

@@ -88,3 +88,96 @@ struct TestPatternStripTests {
         #expect(TestPatternStrip.read(frame) == nil)
     }
 }
+
+/// Frames for tests.
+enum TestFrames {
+    static func empty(_ dimensions: Dimensions, luma: UInt8 = 16) -> VideoFrame {
+        let byteCount = VideoFrame.layout(dimensions).byteCount
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 64)
+        memory.initializeMemory(as: UInt8.self, repeating: luma)
+        return VideoFrame(
+            dimensions: dimensions, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video), memory: memory,
+            release: { $0.deallocate() })
+    }
+
+    /// Changes every luma sample randomly by at most `amount`. The numbers depend on the seed only.
+    static func addNoise(to frame: VideoFrame, amount: Int, seed: UInt64) {
+        var state = seed
+        for row in 0..<frame.dimensions.height {
+            for column in 0..<frame.dimensions.width {
+                state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                let change = Int(state >> 33) % (2 * amount + 1) - amount
+                let index = row * frame.strideY + column
+                frame.planeY[index] = UInt8(min(max(Int(frame.planeY[index]) + change, 0), 255))
+            }
+        }
+    }
+
+    /// Returns the luma at the center.
+    static func middle(of frame: VideoFrame) -> UInt8 {
+        frame.planeY[frame.dimensions.height / 2 * frame.strideY + frame.dimensions.width / 2]
+    }
+}
+
+@Suite("The test pattern")
+struct TestPatternTests {
+    private let size = Dimensions(width: 640, height: 360)
+
+    private func draw(_ milliseconds: Int64, counter: Int = 3) -> VideoFrame {
+        let frame = TestFrames.empty(size)
+        TestPattern(dimensions: size).draw(
+            counter: counter, captureTime: WallTime(millisecondsSinceEpoch: 1_795_227_333_000 + milliseconds),
+            into: frame)
+        return frame
+    }
+
+    @Test("the disc is in the middle during the first 100 ms of a UTC second", arguments: [0, 33, 99])
+    func discPresent(_ milliseconds: Int64) {
+        #expect(TestFrames.middle(of: draw(milliseconds)) == 235)
+    }
+
+    @Test("the disc is hidden at other times", arguments: [100, 101, 500, 999])
+    func discAbsent(_ milliseconds: Int64) {
+        #expect(TestFrames.middle(of: draw(milliseconds)) < 40)
+    }
+
+    @Test("the strip has the counter and the capture time")
+    func strip() throws {
+        let stamp = try #require(TestPatternStrip.read(draw(742, counter: 65_540)))
+        #expect(stamp.counter == 4)
+        #expect(stamp.milliseconds == 1_795_227_333_742 % (1 << 40))
+    }
+
+    @Test("two times have different frames below the strip too: the clock runs and the ball moves")
+    func moves() {
+        let (first, second) = (draw(200), draw(233))
+        var differences = 0
+        for row in 40..<size.height {
+            for column in 0..<size.width {
+                let index = row * first.strideY + column
+                if first.planeY[index] != second.planeY[index] { differences += 1 }
+            }
+        }
+        #expect(differences > 100)
+    }
+
+    @Test("odd sizes and the smallest are drawn within their memory")
+    func sizes() {
+        for size in [
+            Dimensions(width: 64, height: 32), Dimensions(width: 333, height: 187), Dimensions(width: 100, height: 400),
+        ] {
+            let frame = TestFrames.empty(size)
+            TestPattern(dimensions: size).draw(
+                counter: 1, captureTime: WallTime(millisecondsSinceEpoch: 1_795_227_333_020), into: frame)
+            #expect(TestFrames.middle(of: frame) == 235)
+        }
+    }
+
+    @Test("the clock is in UTC, also on leap days and before 1970")
+    func clock() {
+        #expect(WallClockText(WallTime(millisecondsSinceEpoch: 1_709_210_096_007)).date == "2024-02-29")
+        #expect(WallClockText(WallTime(millisecondsSinceEpoch: 1_709_210_096_007)).clock == "12:34:56.007")
+        #expect(WallClockText(WallTime(millisecondsSinceEpoch: -1)).date == "1969-12-31")
+        #expect(WallClockText(WallTime(millisecondsSinceEpoch: -1)).clock == "23:59:59.999")
+    }
+}

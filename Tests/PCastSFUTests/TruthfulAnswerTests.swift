@@ -207,3 +207,11 @@ import Testing
         #expect(viewer.media[1].payloadFormats[0].h264?.profileLevelID.hasPrefix("42e0") == true)
     }
 }
+
+extension SFUError {
+    /// The reasons of the rejected sections; nil for another error.
+    var problemCodes: [String]? {
+        guard case .unacceptable(let problems) = self else { return nil }
+        return problems.map(\.reason.code)
+    }
+}

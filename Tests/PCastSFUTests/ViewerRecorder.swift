@@ -1,4 +1,8 @@
 import PCastCore
+import PCastNetworkEmulation
+import PCastRTP
+import PCastWebRTC
+import Testing
 
 /// Checks on everything that a viewer received, which must hold on any network.
 struct ViewerRecorder {
@@ -49,5 +53,100 @@ struct ViewerRecorder {
             guard let number = broadcast.number(of: frame.0.frame), number >= first else { return longest }
             return max(longest, frame.1 - broadcast.instants[number])
         }
+    }
+}
+
+/// Detects whether two different packets were protected with the same key and index, which would reuse a nonce
+/// (RFC 3711, section 9.1).
+final class NonceRecorder {
+    /// The key, source and index of a packet. With fewer than 2^16 packets, the sequence number is the index.
+    private struct Nonce: Hashable {
+        let sender: Int
+        let ssrc: UInt32
+        let index: UInt32
+        let isControl: Bool
+    }
+
+    private var seen: [Nonce: Int] = [:]
+    /// The first reuse; nil if there is none.
+    private(set) var offence: String?
+
+    /// Records a datagram. `sender` identifies the key, because each peer has its own key in each direction.
+    func see(_ bytes: [UInt8], from sender: Int) {
+        // This selects SRTP and SRTCP (RFC 7983, section 7). The smallest packet has the header, tag and index of
+        // SRTCP.
+        guard bytes.count >= 28, (128...191).contains(bytes[0]) else { return }
+        func word(_ offset: Int) -> UInt32 { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
+        let isControl = (192...223).contains(bytes[1])
+        // Both ends agree on AES-GCM, with which the SRTCP index is at the end (RFC 7714, section 9.2).
+        let nonce = Nonce(
+            sender: sender, ssrc: word(isControl ? 4 : 8),
+            index: isControl ? word(bytes.count - 4) & 0x7FFF_FFFF : UInt32(bytes[2]) << 8 | UInt32(bytes[3]),
+            isControl: isControl)
+        let hash = bytes.hashValue
+        if let before = seen.updateValue(hash, forKey: nonce), before != hash { offence = "\(nonce)" }
+    }
+}
+
+/// One viewer in a hundred has a bad network.
+struct BadViewerTests {
+    private static let viewers = 100
+
+    @Test("one viewer's bad network has no effect on the audio and video of the others")
+    func othersNoticeNothing() throws {
+        let network = VirtualNetwork(seed: 4, maximumPeers: Self.viewers + 1)
+        let publisher = try network.publish(.h264)
+        network.link = VirtualNetwork.Link(loss: 20, delay: .milliseconds(150), jitter: .milliseconds(50))
+        network.link.down.rate = .kilobits(200)
+        let bad = try network.view()
+        network.link = VirtualNetwork.Link()
+        let others = try (1..<Self.viewers).map { _ in try network.view() }
+        #expect(network.run { publisher.isConnected && others.allSatisfy(\.isConnected) })
+        var broadcast = Broadcast(.h264)
+        broadcast.send(20, from: publisher, by: network)
+        // The viewer repeats its requests for packets and key frames.
+        let requests = publisher.beginnings
+        for _ in 0..<100 {
+            bad.connection.requestKeyFrame()
+            broadcast.send(1, from: publisher, by: network)
+        }
+        network.run(for: .milliseconds(200))
+        #expect(bad.connection.statistics.nackCount > 0)
+        // A key frame costs bandwidth for every viewer, so there is at most one each half second.
+        #expect(publisher.beginnings - requests <= 5)
+        for viewer in others {
+            let recorder = ViewerRecorder(viewer: viewer, broadcast: broadcast)
+            #expect(recorder.offences().isEmpty)
+            let received = recorder.received(ofLast: 100)
+            #expect(received.videoFrames == 100 && received.audioFrames == 100)
+            #expect(recorder.longestWay(ofLast: 100) <= .milliseconds(60))
+            #expect(viewer.connection.statistics.nackCount == 0)
+        }
+    }
+
+    @Test("a viewer that keeps requesting key frames receives few, and another viewer's request is answered at once")
+    func keyFrameRequestFlood() throws {
+        let network = VirtualNetwork(seed: 5)
+        let publisher = try network.publish(.vp8)
+        let broken = try network.scriptViewer()
+        let others = try (0..<3).map { _ in try network.view() }
+        #expect(network.run { publisher.isConnected && broken.isConnected && others.allSatisfy(\.isConnected) })
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(50, from: publisher, by: network)
+        let ssrc = try #require(broken.media(.video).remoteSources.first?.ssrc)
+        let before = publisher.beginnings
+        // One minute. With the interval that all viewers share it would be 150.
+        for _ in 0..<600 {
+            broken.report { $0.pictureLossIndication(senderSSRC: 9, mediaSSRC: ssrc) }
+            network.deliverAll(broken)
+            broadcast.send(5, from: publisher, by: network)
+        }
+        let wasted = publisher.beginnings - before
+        #expect((25...36).contains(wasted), "\(wasted)")
+        others[0].connection.requestKeyFrame()
+        network.deliverAll(others[0])
+        broadcast.send(25, from: publisher, by: network)
+        let granted = broadcast.sent.suffix(25).count(where: \.isKeyFrame)
+        #expect(granted == 1)
     }
 }

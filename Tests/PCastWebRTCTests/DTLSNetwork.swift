@@ -1,5 +1,7 @@
+import COpenSSL
 import PCastCore
 import PCastNetworkEmulation
+import Testing
 
 @testable import PCastWebRTC
 
@@ -107,5 +109,122 @@ enum DTLSTestCertificates {
             OpenSSLHandshake(certificate: client, role: .client, expectedFingerprints: [server.fingerprint]),
             OpenSSLHandshake(certificate: server, role: .server, expectedFingerprints: [client.fingerprint])
         )
+    }
+}
+
+/// Certificates on other curves (RFC 8827, section 6.5 requires P-256 and forbids none).
+struct DTLSCurveTests {
+    @Test(
+        "a peer's certificate may be on any of the usual curves, in both roles",
+        arguments: ["P-256", "P-384", "P-521", "secp224r1"], [DTLSRole.client, .server])
+    func curves(curve: String, role: DTLSRole) throws {
+        let key = try #require(pcast_evp_ec_gen(curve))
+        defer { EVP_PKEY_free(key) }
+        let certificate = try DTLSCertificate.make(key, at: DTLSTestCertificates.wallTime)
+        let ours = OpenSSLHandshake(
+            certificate: DTLSTestCertificates.server, role: role == .client ? .server : .client,
+            expectedFingerprints: [certificate.fingerprint])
+        // The peer's list contains its own curve, like GnuTLS for secp224r1 and unlike OpenSSL's default.
+        let groups = ["X25519", "P-256"] + (curve == "P-256" ? [] : [curve])
+        let peer = DTLSForeignPeer(role, certificate: certificate, groups: groups.joined(separator: ":"))
+        var network =
+            role == .client ? DTLSNetwork(client: peer, server: ours) : DTLSNetwork(client: ours, server: peer)
+        network.run()
+        #expect(ours.keys != nil, "\(ours.state)")
+        #expect(peer.isFinished)
+    }
+
+    @Test(
+        "a client may use a certificate on secp224r1 without listing it, like GnuTLS",
+        arguments: ["X448", "brainpoolP256r1"])
+    func unlisted(spare: String) throws {
+        let key = try #require(pcast_evp_ec_gen("secp224r1"))
+        defer { EVP_PKEY_free(key) }
+        let certificate = try DTLSCertificate.make(key, at: DTLSTestCertificates.wallTime)
+        let ours = OpenSSLHandshake(
+            certificate: DTLSTestCertificates.server, role: .server, expectedFingerprints: [certificate.fingerprint])
+        let peer = DTLSForeignPeer(.client, certificate: certificate, groups: "P-256:X25519:P-384:\(spare)")
+        var network = DTLSNetwork(client: peer, server: ours)
+        network.run()
+        #expect(ours.keys != nil, "\(ours.state)")
+        #expect(peer.isFinished)
+    }
+
+    @Test("key agreement uses X25519 if the peer supports it, and P-256 otherwise")
+    func preference() {
+        #expect(DTLSCertificate.groups.hasPrefix("X25519:P-256:"))
+        for groups in ["P-521:P-384:P-256", "P-256"] {
+            let server = DTLSTestCertificates.ends().server
+            let peer = DTLSForeignPeer(.client, certificate: DTLSTestCertificates.client, groups: groups)
+            var network = DTLSNetwork(client: peer, server: server)
+            network.run()
+            #expect(server.keys != nil && peer.isFinished)
+        }
+    }
+}
+
+/// The path of a transport, and its notification of a change.
+struct TransportPathTests {
+    private let start = Instant(nanoseconds: 1_000_000_000)
+
+    private func path(tcp connection: UInt32? = nil) -> NetworkPath {
+        NetworkPath(
+            transport: connection.map { .tcp(connection: $0) } ?? .udp, local: ICENetwork.serverAddress,
+            remote: ICENetwork.clientAddress)
+    }
+
+    private func server() -> SecureTransport {
+        let agent = ICELiteAgent(local: ICENetwork.serverCredentials, remote: ICENetwork.clientCredentials)
+        return SecureTransport(lite: agent, handshake: DTLSTestCertificates.ends().server, seed: 1)
+    }
+
+    /// Makes the client check a path.
+    private func check(
+        _ path: NetworkPath, nominating: Bool, at now: Instant, of transport: inout SecureTransport
+    ) {
+        let (local, remote) = (ICENetwork.serverCredentials, ICENetwork.clientCredentials)
+        var bytes = stunMessage(.request, key: local.password) { writer in
+            writer.addUsername(recipient: Array(local.ufrag.utf8), sender: Array(remote.ufrag.utf8))
+            writer.addPriority(1)
+            writer.addRole(.controlling(tieBreaker: 5))
+            if nominating { writer.addUseCandidate() }
+        }
+        bytes.withUnsafeMutableBytes { _ = transport.handle($0, from: path, at: now) }
+    }
+
+    /// Returns the events of a transport since the last call.
+    private func news(of transport: inout SecureTransport) -> [SecureTransport.Event] {
+        var news: [SecureTransport.Event] = []
+        while let event = transport.pollEvent() { news.append(event) }
+        return news
+    }
+
+    @Test("a closing connection in use is replaced by another path, which is a change like others")
+    func fallsBack() {
+        var transport = server()
+        check(path(), nominating: false, at: start, of: &transport)
+        let first = news(of: &transport)
+        #expect(first.isEmpty, "the first path is not a change")
+        check(path(tcp: 2), nominating: true, at: start, of: &transport)
+        let nominated = news(of: &transport)
+        #expect(nominated == [.pathChanged(path(tcp: 2))])
+        transport.pathClosed(path(tcp: 2), at: start)
+        let (left, closed) = (transport.path, news(of: &transport))
+        #expect(left == path())
+        #expect(closed == [.pathChanged(path())])
+    }
+
+    @Test("without another path the next one is a change, and the end of an unused one is not")
+    func comesBack() {
+        var transport = server()
+        check(path(tcp: 1), nominating: true, at: start, of: &transport)
+        transport.pathClosed(path(tcp: 9), at: start)
+        transport.pathClosed(path(tcp: 1), at: start)
+        let (left, closed) = (transport.path, news(of: &transport))
+        #expect(left == nil)
+        #expect(closed.isEmpty)
+        check(path(tcp: 2), nominating: true, at: start + .seconds(1 as Int64), of: &transport)
+        let nominated = news(of: &transport)
+        #expect(nominated == [.pathChanged(path(tcp: 2))])
     }
 }

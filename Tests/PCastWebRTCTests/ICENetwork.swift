@@ -188,3 +188,96 @@ extension ICEControllingAgent {
         return path.map { (bytes, $0) }
     }
 }
+
+@Suite struct ICECredentialsTests {
+    @Test("a ufrag of 32 characters with + and / is accepted and verified")
+    func longUfrag() {
+        var network = ICENetwork()
+        #expect(network.server.local.ufrag.count == 32)
+        network.addServerCandidate()
+        network.run(.milliseconds(100))
+        #expect(network.client.state == .connected)
+    }
+
+    @Test("random credentials have the requested lengths and characters of the grammar, and differ")
+    func random() {
+        var generator = SeededGenerator(seed: 1)
+        let first = ICECredentials.random(using: &generator)
+        let second = ICECredentials.random(ufragLength: 32, using: &generator)
+        #expect(first.ufrag.count == 8 && second.ufrag.count == 32 && first.password.count == 24)
+        #expect(first.password != second.password && !second.ufrag.hasPrefix(first.ufrag))
+        let isAllowed = { (character: Character) in
+            character.isASCII && (character.isLetter || character.isNumber || "+/".contains(character))
+        }
+        #expect((first.ufrag + first.password + second.ufrag).allSatisfy(isAllowed))
+    }
+
+    @Test("credentials that are too short, too long, or contain a colon or a space are rejected")
+    func refused() {
+        let password = String(repeating: "p", count: 22)
+        #expect(ICECredentials(ufrag: "abcd", password: password) != nil)
+        #expect(ICECredentials(ufrag: "abc", password: password) == nil)
+        #expect(ICECredentials(ufrag: "ab:d", password: password) == nil)
+        #expect(ICECredentials(ufrag: "ab d", password: password) == nil)
+        #expect(ICECredentials(ufrag: "abcd", password: String(password.dropLast())) == nil)
+        #expect(ICECredentials(ufrag: String(repeating: "u", count: 257), password: password) == nil)
+    }
+
+    @Test("a password is in the output of neither print nor dump")
+    func secrecy() {
+        let network = ICENetwork()
+        var dumped = ""
+        dump(network.server, to: &dumped)
+        dump(network.client, to: &dumped)
+        dumped += "\(network.server) \(network.client) \(String(reflecting: network.client.local))"
+        #expect(dumped.contains("cLnT"))
+        #expect(!dumped.contains("password-"))
+    }
+}
+
+@Suite struct STUNDiscoveryTests {
+    private let path = NetworkPath(local: ICENetwork.clientAddress, remote: TransportAddress("192.0.2.1:3478")!)
+    private let start = Instant(nanoseconds: 5)
+
+    private func poll(_ discovery: inout STUNDiscovery, at now: Instant) -> [UInt8]? {
+        let bytes = [UInt8](unsafeUninitializedCapacity: 256) { buffer, count in
+            count = discovery.poll(into: UnsafeMutableRawBufferPointer(buffer), at: now) ?? 0
+        }
+        return bytes.isEmpty ? nil : bytes
+    }
+
+    @Test("the public address is read only from the response of the STUN server")
+    func publicAddressResponse() throws {
+        var discovery = STUNDiscovery(path: path, seed: 3, at: start)
+        let bytes = try #require(poll(&discovery, at: start))
+        let request = try #require(parsedSTUN(bytes))
+        #expect(request.messageClass == .request && request.integrityOffset == nil)
+        let address = TransportAddress("203.0.113.9:40000")!
+        let foreign = stunMessage(.success) { $0.addMappedAddress(address) }
+        let isForeignTaken = discovery.handle(parsedSTUN(foreign)!, from: path)
+        #expect(!isForeignTaken)
+        var answer = foreign
+        answer.replaceSubrange(8..<20, with: bytes[8..<20])
+        // The address is protected by the cookie only, because the fingerprint is cut off.
+        answer = Array(answer[..<32])
+        answer[3] = 12
+        let other = NetworkPath(local: path.local, remote: TransportAddress("192.0.2.66:3478")!)
+        let isOtherTaken = discovery.handle(parsedSTUN(answer)!, from: other)
+        let hasSubscribers = discovery.handle(parsedSTUN(answer)!, from: path)
+        #expect(!isOtherTaken && hasSubscribers)
+        #expect(discovery.publicAddress == address)
+        #expect(discovery.deadline == nil && !discovery.hasFailed)
+    }
+
+    @Test("an unanswered request is sent seven times with doubled intervals, and then fails")
+    func retransmission() {
+        var discovery = STUNDiscovery(path: path, seed: 3, at: start)
+        var times: [Int64] = []
+        while let now = discovery.deadline {
+            discovery.advance(to: now)
+            if poll(&discovery, at: now) != nil { times.append((now - start).nanoseconds / 1_000_000) }
+        }
+        #expect(times == [0, 500, 1500, 3500, 7500, 15500, 31500])
+        #expect(discovery.hasFailed && discovery.publicAddress == nil)
+    }
+}

@@ -1,4 +1,4 @@
-import PCastCore
+public import PCastCore
 import PCastIO
 import PCastRTP
 import Synchronization
@@ -191,5 +191,89 @@ final class StreamLifecycle: StreamListener {
     private func follow(_ change: (inout State) -> DataQuality?) {
         let (updates, isOver) = state.withLock { state in (change(&state), state.info != nil) }
         if let updates, !isOver { qualities.send(updates) }
+    }
+}
+
+extension StreamLifecycle {
+    /// The time for which the platform's message with the reason is awaited. The media connection may be closed before
+    /// the message arrives.
+    private static let endReasonTimeout = Duration.seconds(1)
+
+    /// Processes a change of the stream's media connection.
+    func follow(_ event: MediaCall.Event) {
+        switch event {
+        case .connected:
+            connected()
+            setAway(false, at: MonotonicClock.now())
+        case .keyFrameRequested, .paused, .resumed, .layerNeedsKeyFrame, .layerPaused, .layerResumed: break
+        case .away: setAway(true, at: MonotonicClock.now())
+        case .back: setAway(false, at: MonotonicClock.now())
+        case .failed(let reason):
+            guard !interruption.isUnderWay else { return }
+            end(StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: reason))
+        case .closed:
+            // The platform's message that the connection is lost may have arrived first.
+            guard !isConnectionLost else { return }
+            let before = interruption.count
+            Task {
+                try? await Task.sleep(for: Self.endReasonTimeout)
+                // The message may have requested a new setup.
+                guard interruption == (false, before) else { return }
+                end(StreamEndedInfo(ender: .platform, reason: .ended, reasonDescription: "ended"))
+            }
+        }
+    }
+
+    /// The interval between observations of the connection.
+    private static let lookInterval = Duration.milliseconds(250)
+
+    /// Observes the stream's media connection at intervals until the stream ends. `alongside` runs with each
+    /// observation.
+    func watch(_ call: MediaCall, _ alongside: @escaping @Sendable (MediaCall) -> Void = { _ in }) {
+        let watching = Task { [weak self, weak call] in
+            while (try? await Task.sleep(for: Self.lookInterval)) != nil {
+                guard let self, let call else { return }
+                alongside(call)
+                guard let lifecycle = await call.linkActivity() else { continue }
+                self.observe(
+                    lastReceivedAt: lifecycle.lastReceivedAt, packetsSent: lifecycle.packetsSent,
+                    at: MonotonicClock.now())
+            }
+        }
+        whenEnded { _ in watching.cancel() }
+    }
+}
+
+/// The cause of a stream's end (Phenix: `PhenixMediaStreamEndedInfo`, `PhenixPublisherEndedInfo`).
+public struct StreamEndedInfo: Hashable, Sendable {
+    /// The party that ended the stream.
+    public enum EndingParty: String, Hashable, Sendable {
+        /// The platform, or a peer behind it.
+        case platform
+        /// This program, with `stop`.
+        case stop
+        /// The source of a published stream, which has ended.
+        case source
+        /// The media connection, which failed.
+        case connection
+    }
+
+    /// The party that ended the stream.
+    public var ender: EndingParty
+    /// The reason for the end.
+    public var reason: StreamEndedReason
+    /// The text that came with the reason. It is the whole reason if that is ``StreamEndedReason/custom``.
+    public var reasonDescription: String
+
+    /// Creates the cause of an end from its parts.
+    public init(ender: EndingParty, reason: StreamEndedReason, reasonDescription: String) {
+        self.ender = ender
+        self.reason = reason
+        self.reasonDescription = reasonDescription
+    }
+
+    /// Creates the cause of an end from the reason string of the protocol.
+    init(ender: EndingParty, wire text: String) {
+        self.init(ender: ender, reason: StreamEndedReason(wire: text), reasonDescription: text)
     }
 }

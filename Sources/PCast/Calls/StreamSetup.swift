@@ -1,6 +1,7 @@
 import Logging
 import PCastCore
 import PCastSignaling
+import Synchronization
 
 /// Sets up a stream with one request, which carries the client's offer. The response carries the platform's answer.
 struct StreamSetup: Sendable {
@@ -189,4 +190,46 @@ struct StreamSetup: Sendable {
         }
         return confirmation
     }
+}
+
+/// A value that is set once, and the actions that wait for it.
+final class Promise<Value: Sendable>: Sendable {
+    private struct State {
+        var value: Value?
+        var actions: [@Sendable (Value) -> Void] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Sets the value, if it is not set yet. Waiting actions run on the caller's thread.
+    func resolve(_ value: Value) {
+        let actions: [@Sendable (Value) -> Void] = state.withLock { state in
+            if state.value != nil { return [] }
+            state.value = value
+            defer { state.actions = [] }
+            return state.actions
+        }
+        for action in actions { action(value) }
+    }
+
+    /// Runs `action` with the value, when it is set or at once.
+    func whenSettled(_ action: @escaping @Sendable (Value) -> Void) {
+        let value = state.withLock { state in
+            if state.value == nil { state.actions.append(action) }
+            return state.value
+        }
+        if let value { action(value) }
+    }
+
+    /// The value; waits until it is set.
+    var settled: Value {
+        get async {
+            await withCheckedContinuation { continuation in
+                whenSettled { continuation.resume(returning: $0) }
+            }
+        }
+    }
+
+    /// The value; nil before it is set.
+    var value: Value? { state.withLock { $0.value } }
 }

@@ -133,3 +133,68 @@ final class TURNFallback: Sendable {
         }
     }
 }
+
+/// A TURN server of the platform that the client supports: TURN over TLS and TCP.
+struct TURNServerAddress: Hashable, Sendable {
+    let host: String
+    let port: UInt16
+    let credentials: TURNCredentials
+
+    private static let defaultPort: UInt16 = 5349
+
+    /// Parses a TURN URI (RFC 7065), e.g. `turns:media.example.org:443?transport=tcp`; nil for another transport or a
+    /// malformed URI.
+    init?(uri: String, username: String, credential: String) {
+        guard uri.lowercased().hasPrefix("turns:") else { return nil }
+        let parts = uri.dropFirst("turns:".count).split(separator: "?", maxSplits: 1)
+        guard let authority = parts.first, parts.count == 1 || parts[1].lowercased() == "transport=tcp" else {
+            return nil
+        }
+        var host = authority
+        var port = Self.defaultPort
+        if let colon = authority.lastIndex(of: ":"), authority[colon...].firstIndex(of: "]") == nil {
+            guard let number = UInt16(authority[authority.index(after: colon)...]) else { return nil }
+            host = authority[..<colon]
+            port = number
+        }
+        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+        guard !host.isEmpty, !username.isEmpty else { return nil }
+        self.host = String(host)
+        self.port = port
+        credentials = TURNCredentials(username: username, password: credential)
+    }
+}
+
+/// The TURN client as the state machine of a `Tunnel`.
+struct TURNTunnel: StreamClientMachine {
+    private var client: TURNClient
+    private var isReady = false
+    private var hasFailed = false
+
+    init(_ credentials: TURNCredentials, peer: TransportAddress) {
+        client = TURNClient(credentials: credentials, peer: peer, seed: UInt64.random(in: 0...UInt64.max))
+    }
+
+    mutating func connected(at now: Instant) { client.connected(at: now) }
+    mutating func received(_ bytes: [UInt8], at now: Instant) { client.received(bytes, at: now) }
+    mutating func received(datagram: [UInt8], at now: Instant) { client.send(datagram) }
+    mutating func advance(to now: Instant) { client.advance(to: now) }
+    var deadline: Instant? { client.deadline }
+
+    mutating func pollOutput() -> StreamClientOutput? {
+        switch client.poll() {
+        case .send(let bytes): return .send(bytes, mayBeDropped: TURNStreamReader.isData(bytes))
+        case .received(let bytes): return .sendDatagram(bytes)
+        case nil: break
+        }
+        switch client.state {
+        case .ready where !isReady:
+            isReady = true
+            return .ready
+        case .failed(let code) where !hasFailed:
+            hasFailed = true
+            return .failed("the TURN server rejected the request (\(code))")
+        case .allocating, .binding, .ready, .failed: return nil
+        }
+    }
+}

@@ -1,7 +1,9 @@
+import PCastCodecs
 import PCastCore
 import PCastDevices
 public import PCastIO
 import PCastRendering
+import PCastWebRTC
 import Synchronization
 
 /// The job of a process that a platform has started for one stream. It pulls an address and publishes it, or views a
@@ -151,4 +153,70 @@ private final class Flag: Sendable {
     var isRaised: Bool { state.load(ordering: .relaxed) }
 
     func raise() { state.store(true, ordering: .relaxed) }
+}
+
+/// A video source that drops frames evenly to reduce the frame rate.
+final class DecimatedVideoSource: VideoSource {
+    private let source: any VideoSource
+    private let rate: Double
+    private let thinning = Mutex(FrameDecimation())
+
+    init(_ source: any VideoSource, rate: Double) {
+        self.source = source
+        self.rate = rate
+    }
+
+    var dimensions: Dimensions { source.dimensions }
+
+    var nominalFrameRate: Double { min(source.nominalFrameRate, rate) }
+
+    var transcodeReason: TranscodeReason? { source.transcodeReason }
+
+    func start(
+        deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+    ) throws(DeviceError) {
+        let share = rate / max(source.nominalFrameRate, 1)
+        try source.start(
+            deliver: { [self] sample in
+                if thinning.withLock({ $0.takes(share) }) { deliver(sample) }
+            }, ended: ended)
+    }
+
+    func stop() { source.stop() }
+}
+
+/// A subscribed stream that is pushed to an address.
+final class EgressJob: Sendable {
+    private let media: RemoteMedia
+    private let pusher: StreamPusher
+    private let taking: Int
+
+    /// Begins to push a stream. `changed` receives the states of the push. Throws an error if the stream is not
+    /// subscribed, or if the push cannot be set up.
+    init(
+        of stream: MediaStream, to policy: OutboundPolicy, format: String,
+        changed: @escaping @Sendable (StreamPusher.State) -> Void
+    ) throws(PCastError) {
+        guard case .remote(let media) = stream.origin else {
+            throw PCastError(.badRequest, .usage, "only a subscribed stream can be pushed")
+        }
+        do {
+            pusher = try StreamPusher(
+                uri: policy.uri, name: policy.name, format: format, tracks: stream.codecs, changed: changed)
+        } catch {
+            throw PCastError(.failed, .media, "\(error)")
+        }
+        self.media = media
+        taking = media.feed.add { [pusher] media in
+            if case .frame(let frame, let arrival) = media { pusher.push(frame, arrivedAt: arrival) }
+        }
+        // The pusher waits for a key frame before it sends anything.
+        media.call.requestKeyFrame()
+    }
+
+    /// Sends the frames that wait, and returns when they are sent.
+    func stop() {
+        media.feed.remove(taking)
+        pusher.finish()
+    }
 }

@@ -1,8 +1,9 @@
 import FoundationEssentials
-import Logging
+public import Logging
 import PCastCore
 import PCastIO
 import PCastWeb
+import Synchronization
 
 /// Keeps the log lines of the SDK for ``PCast/collectLogMessages()``, without tokens and keys. It also forwards the
 /// events to the application's handler, if there is one.
@@ -60,5 +61,125 @@ struct CollectingLogHandler: LogHandler {
         let milliseconds = MonotonicClock.wallTime().millisecondsSinceEpoch
         return Date(timeIntervalSince1970: Double(milliseconds) / 1_000)
             .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    }
+}
+
+/// Whether the SDK logs, at which level, and to which handler (the configuration of ``PCast/configureLogging(_:)``). No
+/// line contains a token or a key.
+public struct LoggingConfiguration: Sendable {
+    /// Whether the handler receives log events.
+    public var isEnabled: Bool
+    /// The lowest level that the handler receives.
+    public var level: Logger.Level
+    /// Makes the handler, once for each ``PCast``.
+    public var makeHandler: @Sendable (_ label: String) -> any LogHandler
+
+    /// Creates a configuration.
+    ///
+    /// - Parameters:
+    ///   - isEnabled: Whether the handler receives log events.
+    ///   - level: The lowest level that it receives.
+    ///   - handler: A function that makes the handler; nil for the handler of `LoggingSystem.bootstrap`, which is
+    ///     standard output unless the program has set another.
+    public init(
+        isEnabled: Bool = true, level: Logger.Level = .info,
+        handler: (@Sendable (_ label: String) -> any LogHandler)? = nil
+    ) {
+        self.isEnabled = isEnabled
+        self.level = level
+        makeHandler = handler ?? { Logger(label: $0).handler }
+    }
+
+    /// The configuration without a handler. ``PCast/collectLogMessages()`` still returns lines.
+    public static let off = LoggingConfiguration(isEnabled: false)
+}
+
+/// The newest lines of a log. When the ring is full, a new line replaces the oldest one.
+final class LogRing: Sendable {
+    private struct State {
+        var lines: [String] = []
+        /// The index of the oldest line, once the ring is full.
+        var oldest = 0
+    }
+
+    private let capacity: Int
+    private let lineLimit: Int
+    private let state = Mutex(State())
+
+    /// Creates an empty ring.
+    ///
+    /// - Parameters:
+    ///   - capacity: The number of lines; at least 1.
+    ///   - lineLimit: The maximum length of a line in characters; longer lines are truncated.
+    init(capacity: Int = 1_000, lineLimit: Int = 500) {
+        precondition(capacity > 0 && lineLimit > 0, "the capacity and the line limit must be positive")
+        self.capacity = capacity
+        self.lineLimit = lineLimit
+    }
+
+    /// Adds a line.
+    func add(_ line: String) {
+        let line = line.count > lineLimit ? line.prefix(lineLimit - 1) + "…" : line
+        state.withLock { state in
+            if state.lines.count < capacity {
+                state.lines.append(line)
+            } else {
+                state.lines[state.oldest] = line
+                state.oldest = (state.oldest + 1) % capacity
+            }
+        }
+    }
+
+    /// The lines, the oldest first.
+    var lines: [String] {
+        state.withLock { Array($0.lines[$0.oldest...] + $0.lines[..<$0.oldest]) }
+    }
+}
+
+/// Removes tokens and keys from a log line. A secret begins after a known mark and ends at the next space, quote or
+/// separator.
+enum SecretRedaction {
+    /// The marks in lower case, which are compared without regard to case.
+    private static let marks: [[UInt8]] = [
+        "digest:", "digest%3a", "bearer ", "basic ", "token=", "token:", "secret=", "password=", "credential=",
+        "ice-pwd:",
+    ].map { Array($0.utf8) }
+
+    private static let separators = Set(" \t\r\n&\"'<>(),;[]{}".utf8)
+    private static let replacement = Array("…".utf8)
+
+    /// Returns the text with each secret replaced by an ellipsis.
+    static func redact(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        var result: [UInt8] = []
+        var index = 0
+        while index < bytes.count {
+            guard let mark = marks.first(where: { begins($0, in: bytes, at: index) }) else {
+                result.append(bytes[index])
+                index += 1
+                continue
+            }
+            result += bytes[index..<index + mark.count]
+            index += mark.count
+            // Spaces may separate a mark from its secret.
+            while index < bytes.count, bytes[index] == UInt8(ascii: " ") {
+                result.append(bytes[index])
+                index += 1
+            }
+            let end = bytes[index...].firstIndex(where: separators.contains) ?? bytes.endIndex
+            if end > index { result += replacement }
+            index = end
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// Returns whether the mark is at the index.
+    private static func begins(_ mark: [UInt8], in bytes: [UInt8], at index: Int) -> Bool {
+        guard bytes.count - index >= mark.count else { return false }
+        return mark.indices.allSatisfy { lower(bytes[index + $0]) == mark[$0] }
+    }
+
+    private static func lower(_ byte: UInt8) -> UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
     }
 }

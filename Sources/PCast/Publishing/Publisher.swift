@@ -1,4 +1,5 @@
 public import PCastCore
+import Synchronization
 
 /// A stream that this program publishes (Phenix: `PhenixPublisher`). It lasts until it is stopped, the platform ends
 /// it, or its source or its ``PCast`` ends.
@@ -103,4 +104,105 @@ public final class Publisher: Sendable {
     /// Limits the bit rate of the video encoder while the returned object exists. The lowest of several limits applies.
     /// It has no effect if the platform pulls or pushes the media itself.
     public func limitBandwidth(_ bitrate: Bitrate) -> BandwidthLimit { limits.add(bitrate) }
+}
+
+/// The statistics of a publisher: counters since it began, rates and times of the last second.
+public struct PublisherStatistics: Hashable, Sendable, Encodable {
+    /// The number of frames from the source, including those without subscribers.
+    public var framesCaptured = 0
+    /// The number of frames that were encoded.
+    public var framesEncoded = 0
+    /// The number of frames that were dropped because the encoder was too slow.
+    public var framesDropped = 0
+    /// The sent bit rate in bits per second, without RTP headers.
+    public var bitrate = 0
+    /// The target bit rate of the video encoder in bits per second.
+    public var targetBitrate = 0
+    /// The number of sent RTP packets.
+    public var packetsSent = 0
+    /// The number of retransmitted RTP packets.
+    public var packetsRetransmitted = 0
+    /// The round-trip time in milliseconds; nil before it was measured.
+    public var roundTripTime: Double?
+    /// The mean encode time of a frame in milliseconds; nil without an encoder.
+    public var encodeTime: Double?
+    /// The number of video layers with subscribers; see ``PublishOptions/layers``.
+    public var layersEncoded = 0
+    /// Whether the stream has subscribers; see ``Publisher/hasSubscribers``.
+    public var hasSubscribers = true
+
+    enum CodingKeys: CodingKey {
+        case framesCaptured, framesEncoded, framesDropped, bitrate, targetBitrate, packetsSent, packetsRetransmitted
+        case roundTripTime, encodeTime, layersEncoded, hasSubscribers
+    }
+
+    /// Encodes all values, with null for those that were not measured. Throws an error of the encoder.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(framesCaptured, forKey: .framesCaptured)
+        try container.encode(framesEncoded, forKey: .framesEncoded)
+        try container.encode(framesDropped, forKey: .framesDropped)
+        try container.encode(bitrate, forKey: .bitrate)
+        try container.encode(targetBitrate, forKey: .targetBitrate)
+        try container.encode(packetsSent, forKey: .packetsSent)
+        try container.encode(packetsRetransmitted, forKey: .packetsRetransmitted)
+        try container.encode(roundTripTime, forKey: .roundTripTime)
+        try container.encode(encodeTime, forKey: .encodeTime)
+        try container.encode(layersEncoded, forKey: .layersEncoded)
+        try container.encode(hasSubscribers, forKey: .hasSubscribers)
+    }
+}
+
+/// The present limits of one publisher or one track. The lowest one applies.
+package final class BandwidthLimits: Sendable {
+    private struct State {
+        var limits: [Int: Bitrate] = [:]
+        var lastID = 0
+    }
+
+    private let state = Mutex(State())
+
+    private let changed: @Sendable (Bitrate?) -> Void
+
+    /// Creates an empty set of limits. `changed` receives the lowest limit whenever it may have changed; nil if there
+    /// is none.
+    package init(changed: @escaping @Sendable (Bitrate?) -> Void = { _ in }) { self.changed = changed }
+
+    /// Adds a limit, which applies while the returned object exists.
+    func add(_ bitrate: Bitrate) -> BandwidthLimit {
+        let id = state.withLock { state in
+            state.lastID += 1
+            state.limits[state.lastID] = bitrate
+            return state.lastID
+        }
+        changed(lowest)
+        return BandwidthLimit(bitrate: bitrate) { [weak self] in
+            guard let self else { return }
+            state.withLock { $0.limits[id] = nil }
+            changed(lowest)
+        }
+    }
+
+    /// The limit that applies; nil if there is none.
+    private var lowest: Bitrate? { state.withLock { $0.limits.values.min() } }
+
+    /// Returns the bit rate reduced to the lowest limit.
+    func apply(to wanted: Bitrate) -> Bitrate {
+        state.withLock { min(wanted, $0.limits.values.min() ?? wanted) }
+    }
+}
+
+/// A limit on the bit rate that a publisher sends or a subscriber receives. It applies while this object exists
+/// (Phenix: the `PhenixDisposable` that `limitBandwidth` returns).
+public final class BandwidthLimit: Sendable {
+    /// The maximum bit rate of the video.
+    public let bitrate: Bitrate
+    private let remove: @Sendable () -> Void
+
+    init(bitrate: Bitrate, remove: @escaping @Sendable () -> Void) {
+        self.bitrate = bitrate
+        self.remove = remove
+    }
+
+    deinit { remove() }
 }

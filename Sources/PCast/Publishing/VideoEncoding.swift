@@ -266,3 +266,38 @@ package final class VideoEncoding: Sendable {
         for frame in frames { encoded(frame) }
     }
 }
+
+/// The default bit rates by the height of the video, after Phenix's encoding ladder of 2020.
+enum BitrateLadder {
+    private static let steps: [(height: Int, kilobits: Int64)] = [
+        (144, 192), (240, 350), (360, 520), (480, 830), (720, 1_600), (1_080, 3_000),
+    ]
+
+    /// Returns the bit rate of the lowest step whose height is at least the shorter side. Larger frames have the bit
+    /// rate of the highest step.
+    static func bitrate(for dimensions: Dimensions) -> Bitrate {
+        let height = min(dimensions.width, dimensions.height)
+        return .kilobits((steps.first { height <= $0.height } ?? steps[steps.count - 1]).kilobits)
+    }
+}
+
+/// Drops frames evenly to reach a share of the frames.
+struct FrameDecimation: Sendable {
+    private var due = 1.0
+
+    /// Returns whether the next frame is kept. `share` is the share of frames to keep, 0...1; from 1 on all frames are
+    /// kept.
+    mutating func takes(_ share: Double) -> Bool {
+        guard share < 1 else {
+            due = 1
+            return true
+        }
+        // Sums of fractions such as thirds are not exact.
+        guard due > 0.999 else {
+            due += share
+            return false
+        }
+        due += share - 1
+        return true
+    }
+}

@@ -1,6 +1,7 @@
 public import PCastCodecs
 public import PCastCore
 public import PCastDevices
+import PCastIO
 
 /// The video and audio of this machine's sources (Phenix: `PhenixUserMediaStream`).
 ///
@@ -70,4 +71,28 @@ public final class UserMediaStream: Sendable {
 
     /// Stops the sources and their publications. It has no effect when it is called again.
     public func stop() { mediaStream.stop() }
+}
+
+/// Runs functions that wait for a device or an address on their own threads, because the threads of Swift's concurrency
+/// must not block.
+enum DeviceThread {
+    /// Returns the result of the function. Throws its error, or an error if there is no thread.
+    static func run<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(DeviceError) -> Value
+    ) async throws(PCastError) -> Value {
+        let result: Result<Value, DeviceError> = await withCheckedContinuation { continuation in
+            do {
+                _ = try WorkerThread(name: "devices") {
+                    continuation.resume(returning: Result { () throws(DeviceError) in try body() })
+                }
+            } catch {
+                continuation.resume(returning: .failure(.noThread("\(error)")))
+            }
+        }
+        do throws(DeviceError) {
+            return try result.get()
+        } catch {
+            throw PCastError(error)
+        }
+    }
 }

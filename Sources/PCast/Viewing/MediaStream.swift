@@ -1,5 +1,8 @@
+public import PCastCodecs
 public import PCastCore
 import PCastIO
+public import PCastRendering
+import Synchronization
 
 /// A stream that can be rendered or published: a subscribed stream, or the stream of this machine's sources (Phenix:
 /// `PhenixMediaStream`). A subscribed stream lasts until it is stopped, the platform ends it, or its ``PCast`` ends.
@@ -151,4 +154,91 @@ public final class MediaStream: Sendable {
         }
         return try StreamRecording(of: media, codecs: codecs, to: path, named: name)
     }
+}
+
+/// The video or audio track of a ``MediaStream`` (Phenix: `PhenixMediaStreamTrack`).
+public final class MediaStreamTrack: Sendable {
+    /// The type of media.
+    public let mediaType: MediaType
+    private let enabled = Atomic(true)
+    /// The limits on the received bit rate; nil for a track that is not received.
+    private let limits: BandwidthLimits?
+
+    /// Creates a track. `limited` receives each change of the limit on the received bit rate; nil if there is none.
+    init(_ mediaType: MediaType, limited: (@Sendable (Bitrate?) -> Void)? = nil) {
+        self.mediaType = mediaType
+        limits = limited.map { BandwidthLimits(changed: $0) }
+    }
+
+    /// Whether the track's frames are passed on, to the encoder of a publisher or to the renderers of a viewer.
+    public var isEnabled: Bool { enabled.load(ordering: .relaxed) }
+
+    /// Limits the received bit rate of a subscribed video track while the returned object exists. The lowest of several
+    /// limits applies (Phenix: `limitBandwidth`).
+    ///
+    /// The platform sends the best layer below the limit, or the lowest layer if all are above it. The limit has no
+    /// effect on audio and on tracks of this machine. ``Publisher/limitBandwidth(_:)`` limits the latter.
+    ///
+    /// - Parameter bitrate: The maximum bit rate.
+    /// - Returns: The limit, which applies while the object exists.
+    public func limitBandwidth(_ bitrate: Bitrate) -> BandwidthLimit {
+        limits?.add(bitrate) ?? BandwidthLimit(bitrate: bitrate, remove: {})
+    }
+
+    /// Enables or disables the track. A disabled track passes no frames on. Video resumes with the next key frame.
+    public func setEnabled(_ isEnabled: Bool) { enabled.store(isEnabled, ordering: .relaxed) }
+}
+
+/// The options of a renderer (Phenix: `PhenixRendererOptions`).
+public struct RendererOptions: Hashable, Sendable {
+    /// Whether audio and video are synchronized. If not, each is presented as soon as it is decoded.
+    public var lipSync: Bool
+
+    /// Whether latency and skew are measured with the test pattern and the test audio, if the stream contains them.
+    public var measuresTestSignal: Bool
+
+    /// Whether audio is decoded, timed and measured, but not played. The default is false.
+    ///
+    /// Otherwise the audio is played on ALSA's device "default", if that can be opened (``Renderer/isAudioPlayed``). A
+    /// preview of a microphone plays the microphone as well: set this if the microphone would record the audio output
+    /// again.
+    public var useNullAudioDevice: Bool
+
+    /// Whether video is decoded, timed and measured, but not shown, whatever surface the renderer has.
+    public var useNullVideoDevice: Bool
+
+    /// The fitting of frames to a surface with another aspect ratio.
+    public var aspectRatioMode: AspectRatioMode
+
+    /// Whether the preview of a camera that faces the user is mirrored.
+    public var autoMirroringEnabled: Bool
+
+    /// The clockwise rotation of frames on the surface.
+    public var rotation: FrameRotation
+
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - lipSync: Whether audio and video are synchronized.
+    ///   - measuresTestSignal: Whether latency and skew are measured with the test signal.
+    ///   - useNullAudioDevice: Whether audio is not played.
+    ///   - useNullVideoDevice: Whether video is not shown.
+    ///   - aspectRatioMode: The fitting of frames to a surface with another aspect ratio.
+    ///   - autoMirroringEnabled: Whether the preview of a camera that faces the user is mirrored.
+    ///   - rotation: The clockwise rotation of frames on the surface.
+    public init(
+        lipSync: Bool = true, measuresTestSignal: Bool = true, useNullAudioDevice: Bool = false,
+        useNullVideoDevice: Bool = false, aspectRatioMode: AspectRatioMode = .automatic,
+        autoMirroringEnabled: Bool = false, rotation: FrameRotation = .none
+    ) {
+        self.lipSync = lipSync
+        self.measuresTestSignal = measuresTestSignal
+        self.useNullAudioDevice = useNullAudioDevice
+        self.useNullVideoDevice = useNullVideoDevice
+        self.aspectRatioMode = aspectRatioMode
+        self.autoMirroringEnabled = autoMirroringEnabled
+        self.rotation = rotation
+    }
+    /// The options to neither show frames nor play audio: everything is decoded, timed and measured.
+    public static let nullDevices = RendererOptions(useNullAudioDevice: true, useNullVideoDevice: true)
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Dispatch
+import Foundation
 import Glibc
 import PCastCore
 import PCastJSON
@@ -165,5 +166,48 @@ struct ImpairCommand: AsyncParsableCommand {
             sentence: "\(direction): \(statistics.delivered) of \(statistics.sent) packets arrived, "
                 + "\(statistics.lost) were lost, \(statistics.overflowed) found the queue full, "
                 + "\(statistics.oversized) were too large.")
+    }
+}
+
+/// A duration on a command line: `25ms`, `1.5s`.
+struct MillisecondsArgument: ExpressibleByArgument {
+    let span: TimeSpan
+
+    init(span: TimeSpan) { self.span = span }
+
+    init?(argument: String) {
+        for (unit, factor) in [("ms", 0.001), ("s", 1.0)] where argument.hasSuffix(unit) {
+            guard let number = Double(argument.dropLast(unit.count)), (0...3_600).contains(number) else { return nil }
+            span = TimeSpan(seconds: number * factor)
+            return
+        }
+        return nil
+    }
+
+    var defaultValueDescription: String { "\(span.milliseconds)ms" }
+}
+
+/// The signals of Ctrl-C and of a supervisor.
+enum StopSignals {
+    static func wait() async {
+        let (signals, continuation) = AsyncStream<Void>.makeStream()
+        let sources = [SIGINT, SIGTERM].map { source(of: $0) { continuation.yield() } }
+        for await _ in signals { break }
+        sources.forEach { $0.cancel() }
+    }
+
+    /// Calls `action` at each signal of this number, until the returned source is cancelled.
+    static func on(_ number: Int32, _ action: @escaping @Sendable () -> Void) -> any DispatchSourceSignal {
+        source(of: number, action)
+    }
+
+    private static func source(
+        of number: Int32, _ action: @escaping @Sendable () -> Void
+    ) -> any DispatchSourceSignal {
+        signal(number, SIG_IGN)
+        let source = DispatchSource.makeSignalSource(signal: number)
+        source.setEventHandler(handler: action)
+        source.resume()
+        return source
     }
 }

@@ -95,3 +95,36 @@ struct LinkConditionsArgument: ExpressibleByArgument, Sendable {
         }
     }
 }
+
+/// A change of a link's conditions on a command line: `rate=800k`, `up down`, `down loss=5%`. Without a direction, it
+/// applies to both.
+struct LinkStepArgument: ExpressibleByArgument, Sendable {
+    let isUp, isDown: Bool
+    let conditions: LinkConditionsArgument
+
+    init?(argument: String) {
+        var words = argument.split(separator: " ").map(String.init)
+        let direction = words.count == 2 ? words.removeFirst() : nil
+        guard [nil, "up", "down"].contains(direction), words.count == 1,
+            let conditions = LinkConditionsArgument(argument: words[0])
+        else { return nil }
+        isUp = direction != "down"
+        isDown = direction != "up"
+        self.conditions = conditions
+    }
+}
+
+/// A timed change of a link's conditions on a command line: `10s rate=800k`, `10s up down`, `14s down loss=5%`.
+struct LinkChangeArgument: ExpressibleByArgument, Sendable {
+    let age: TimeSpan
+    let step: LinkStepArgument
+
+    init?(argument: String) {
+        let halves = argument.split(separator: " ", maxSplits: 1).map(String.init)
+        guard halves.count == 2, let age = MillisecondsArgument(argument: halves[0])?.span,
+            let step = LinkStepArgument(argument: halves[1])
+        else { return nil }
+        self.age = age
+        self.step = step
+    }
+}

@@ -1,5 +1,6 @@
 import ArgumentParser
 import PCastCore
+import PCastPlayback
 
 /// A duration of at most 100 years, written as `500ms`, `10s`, `5m`, `1h` or `1.5s`. It may also be an ISO 8601
 /// duration of days, hours, minutes and seconds, such as `PT10S` or `P1DT12H`.
@@ -33,4 +34,38 @@ struct DurationArgument: ExpressibleByArgument, Equatable {
         else { return nil }
         return Double(text)
     }
+}
+
+/// The options for the properties and the duration of a published stream.
+struct PublishedStreamOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Tag of the stream. Repeatable.", valueName: "tag"))
+    var tag: [String] = []
+
+    @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
+    var duration: DurationArgument?
+}
+
+/// A cue point, written as `90s`, or as `90s=goal` with its type.
+struct CueArgument: ExpressibleByArgument {
+    let cuePoint: CuePoint
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+        guard let text = parts.first, let position = DurationArgument(argument: text) else { return nil }
+        cuePoint = CuePoint(type: parts.count > 1 ? parts[1] : nil, at: position.span)
+    }
+}
+
+/// The options for the platform, the tokens and the duration of a command.
+struct PlatformOptions: ParsableArguments {
+    @Option(help: "Platform to connect to. (default: the one in the token, otherwise the one on this host)")
+    var uri: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "EdgeAuth token. Repeat it if one token authenticates and another is for the stream.", valueName: "token"))
+    var token: [String] = []
+
+    @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
+    var duration: DurationArgument?
 }

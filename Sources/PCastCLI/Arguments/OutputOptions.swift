@@ -36,3 +36,13 @@ struct OutputOptions: ParsableArguments {
             verbose: try settings.value("verbose", Int?.none) ?? 0, isQuiet: try settings.flag("quiet", false))
     }
 }
+
+/// A log level: `trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical`.
+struct LogLevelArgument: ExpressibleByArgument {
+    let level: Logger.Level
+
+    init?(argument: String) {
+        guard let level = Logger.Level(rawValue: argument.lowercased()) else { return nil }
+        self.level = level
+    }
+}

@@ -111,3 +111,67 @@ struct PublishCommand: AsyncCommand {
         }
     }
 }
+
+/// The option of `pcast publish` for resuming a stream.
+struct PublishResumeOptions: ParsableArguments {
+    @Flag(help: "Resume the stream of a disconnected publisher with an equivalent token and the same tags.")
+    var resume = false
+}
+
+/// The options of `pcast publish` for the encoder, besides ``EncodingOptions``.
+struct PublishEncodingOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Video encoder: automatic, software, or a name from “pcast devices --capabilities”. (default: automatic)",
+            valueName: "encoder"))
+    var encoder: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Number of simulcast layers, 1 to 3, each half as wide and high as the next. (default: 1)",
+            discussion: """
+                Each viewer receives the best layer for its bandwidth. A layer without viewers is not encoded. With the \
+                token's capability multi-bitrate-contribution, the default is 3.
+                """, valueName: "count"))
+    var layers: Int?
+
+    @Flag(help: "Encode H.264 from the source again instead of publishing it unchanged.")
+    var reencode = false
+}
+
+/// The options of `pcast publish` for the sources and their requested properties.
+struct PublishSourceOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Video source. (default: best camera, otherwise synthetic)", valueName: "source"))
+    var video: SourceArgument?
+
+    @Option(help: ArgumentHelp("Audio source. (default: best microphone, otherwise synthetic)", valueName: "source"))
+    var audio: SourceArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Ideal size of the video, if the source has a choice. (default: 1280x720)", valueName: "size"))
+    var size: SizeArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Ideal frame rate of the video, if the source has a choice. (default: 30)", valueName: "count"))
+    var fps: Int?
+
+    @Option(help: ArgumentHelp("Constraint of the video source. Repeatable.", valueName: "constraint"))
+    var videoConstraint: [String] = []
+
+    @Option(help: ArgumentHelp("Constraint of the audio source. Repeatable.", valueName: "constraint"))
+    var audioConstraint: [String] = []
+
+    @Flag(help: "Open the camera and the microphone only while there are subscribers.")
+    var onDemand = false
+
+    @Flag(help: "Show the video in a window, mirrored if the camera faces the user. Press q to stop.")
+    var preview = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Send captions: a WebVTT or SubRip file whose times count from the first frame, or - for lines of standard "
+                + "input, each shown for 4 s from when it is read.", valueName: "file"))
+    var captions: String?
+}

@@ -181,3 +181,122 @@ extension ApplicationArgument {
         PlatformConfiguration.Application(id: ApplicationID(id), secret: secret)
     }
 }
+
+/// The options of `pcast serve` for applications.
+struct ServeApplicationOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Application whose tokens are accepted. Repeatable. (default: a generated one)", valueName: "id:secret"))
+    var application: [ApplicationArgument] = []
+}
+
+/// The options of `pcast serve` for TLS, and for TURN on the TLS port.
+struct ServeTLSOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Port for HTTPS, such as 443, and for TURN over TLS; 0 selects a free port. (default: none)",
+            discussion: "Clients whose network blocks UDP and the media port send media through it.", valueName: "port")
+    )
+    var tlsPort: UInt16?
+
+    @Option(
+        help: ArgumentHelp(
+            "Certificate of the TLS port with its chain, in PEM. (default: self-signed, browsers warn)",
+            valueName: "file"))
+    var tlsCertificate: String?
+
+    @Option(help: ArgumentHelp("Private key of --tls-certificate, in PEM.", valueName: "file"))
+    var tlsKey: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Host name that clients use for TURN. (default: the host of their request)", valueName: "host"))
+    var turnHost: String?
+}
+
+/// The options of `pcast serve` for reconnecting clients.
+struct SessionOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Time after which a disconnected session ends with its streams. (default: 180s)",
+            valueName: "duration"))
+    var sessionTimeout: DurationArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Time in which publishers can resume streams after the platform crashed. (default: 15s)",
+            valueName: "duration"))
+    var reconnectGrace: DurationArgument?
+
+    func apply(_ settings: Settings, to configuration: inout PlatformConfiguration) throws {
+        if let absence = try settings.value("session-timeout", sessionTimeout) {
+            configuration.sessionTimeout = absence.span
+        }
+        if let time = try settings.value("reconnect-grace", reconnectGrace) { configuration.reconnectGrace = time.span }
+    }
+}
+
+/// The options of `pcast serve` for addresses and ports.
+struct ServeNetworkOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "HTTP address to listen on; port 0 selects a free port. (default: 127.0.0.1:8080)", valueName: "host:port"))
+    var listen: ListenArgument?
+
+    @Option(
+        help: ArgumentHelp("UDP and TCP port of all media; 0 selects a free port. (default: 8189)", valueName: "port"))
+    var rtcPort: UInt16?
+
+    @Option(
+        help: ArgumentHelp("Number of media threads, at most 64. (default: one per processor)", valueName: "count"))
+    var shards: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Address in ICE candidates and links instead of the listening address. Repeatable.", valueName: "address"))
+    var advertise: [AddressArgument] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "STUN server that is queried at startup for the public address. Repeatable.", valueName: "host:port"))
+    var stun: [String] = []
+}
+
+/// The options of `pcast serve` for persistent data.
+struct RecordOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Directory of persistent data; created if missing. (default: data is kept in memory)",
+            valueName: "directory"))
+    var data: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "File with the key that encrypts secrets: 32 bytes in Base64. (default: generated in --data)",
+            valueName: "file"))
+    var dataKey: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Time that ended streams and their views are kept. (default: 720h)", valueName: "duration"))
+    var retention: DurationArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Network that webhooks may reach although it is not public, such as 10.0.0.0/8. Repeatable.",
+            valueName: "network"))
+    var webhookAllow: [NetworkArgument] = []
+
+    func keeping(_ settings: Settings) throws -> StorageConfiguration {
+        let directory = try settings.value("data", data)
+        let keyFile = try settings.value("data-key", dataKey)
+        guard directory != nil || keyFile == nil else {
+            throw CommandFailure(.unusableArguments, "--data-key encrypts persistent data: add --data.")
+        }
+        return StorageConfiguration(
+            directory: directory, keyFile: keyFile,
+            retention: try settings.value("retention", retention)?.span ?? StorageConfiguration.defaultRetention,
+            webhookAllowedNetworks: try settings.values("webhook-allow", webhookAllow).map(\.network),
+            fallback: RandomApplication.make(id: "local").platformApplication)
+    }
+}

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import PCastCore
 import PCastIO
 import PCastJSON
@@ -138,5 +139,169 @@ final class Console: Sendable {
 
     private static func write(_ text: String, to descriptor: Int32) {
         if descriptor == STDOUT_FILENO { StandardOutput.write(text) } else { StandardOutput.writeError(text) }
+    }
+}
+
+/// The wall clock, and the monotonic clock that the SDK's instants use.
+enum SystemClock {
+    static func monotonic() -> Instant {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
+    static func now() -> WallTime {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return WallTime(nanosecondsSinceEpoch: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+}
+
+/// The minimum level of log messages, which may change while a program runs.
+///
+/// The default is that of the variable `PCAST_LOG_LEVEL` (`trace`, `debug`, `info`, `notice`, `warning`, `error` or
+/// `critical`), otherwise `warning`.
+final class LogThreshold: Sendable {
+    private static let standard: Logger.Level = {
+        let level = ProcessInfo.processInfo.environment["PCAST_LOG_LEVEL"]
+        return level.flatMap { Logger.Level(rawValue: $0.lowercased()) } ?? .warning
+    }()
+
+    private let current = Mutex(standard)
+
+    var level: Logger.Level { current.withLock { $0 } }
+
+    /// Changes the level. Nil restores the default.
+    func change(to level: Logger.Level?) { current.withLock { $0 = level ?? Self.standard } }
+}
+
+/// The amount of output of a command: `--verbose`, `--quiet` and `--log-level`.
+struct Verbosity: Equatable {
+    /// The minimum level of log messages; nil for that of `PCAST_LOG_LEVEL`, otherwise `warning`.
+    let level: Logger.Level?
+    /// Whether messages about the progress are left out. Results, warnings and errors are always written.
+    let isQuiet: Bool
+
+    /// Creates the value for options. An explicit level has precedence over that of the two flags.
+    ///
+    /// - Parameter verbose: The number of flags `-v`: 1 is the level `info`, 2 `debug`, and 3 or more `trace`.
+    init(level: Logger.Level?, verbose: Int, isQuiet: Bool) {
+        let ofFlags: Logger.Level? =
+            switch verbose {
+            case ...0: isQuiet ? .error : nil
+            case 1: .info
+            case 2: .debug
+            default: .trace
+            }
+        (self.level, self.isQuiet) = (level ?? ofFlags, isQuiet)
+    }
+}
+
+/// Lines of status that are redrawn in place while a command runs.
+struct StatusBlock: Sendable, Equatable {
+    struct Row: Sendable, Equatable {
+        let label: String
+        let value: String
+
+        init(_ label: String, _ value: String) {
+            self.label = label
+            self.value = value
+        }
+    }
+
+    var title: String
+    var rows: [Row]
+
+    /// Returns the lines. Each is truncated to `width`, because a wrapped line would break redrawing. The complete link
+    /// is printed above the block.
+    func lines(width: Int) -> [String] {
+        let labelWidth = (rows.map(\.label.count).max() ?? 0) + 2
+        let table = rows.map { row in
+            "  " + row.label + String(repeating: " ", count: labelWidth - row.label.count) + row.value
+        }
+        return ([title] + table).map { $0.count <= width ? $0 : String($0.prefix(max(0, width - 1))) + "…" }
+    }
+}
+
+/// An event as a line of JSON. Its object begins with `event` and `time`, followed by the other fields in order.
+struct EventLine {
+    let name: String
+    let time: WallTime
+    let fields: [(key: String, value: JSONValue)]
+
+    init(name: String, time: WallTime, fields: [(key: String, value: JSONValue)]) {
+        (self.name, self.time, self.fields) = (name, time, fields)
+    }
+
+    init(name: String, time: WallTime, fields: KeyValuePairs<String, JSONValue>) {
+        self.init(name: name, time: time, fields: Array(fields))
+    }
+
+    /// The JSON text without a line feed.
+    var text: String {
+        var object = JSONObject()
+        object["event"] = .string(name)
+        object["time"] = .string(time.timestampText)
+        for (name, value) in fields { object[name] = value }
+        return object.text
+    }
+}
+
+extension JSONValue {
+    /// Returns a number; null if it is unknown or not finite.
+    static func figure(_ value: Double?) -> JSONValue {
+        guard let value, value.isFinite else { return .null }
+        return .number(value)
+    }
+
+    /// Returns a measured number, rounded to a thousandth.
+    static func measured(_ value: Double?) -> JSONValue {
+        figure(value.map { ($0 * 1_000).rounded() / 1_000 })
+    }
+
+    static func count(_ value: some BinaryInteger) -> JSONValue { .number(Double(value)) }
+
+    static func text(_ value: String?) -> JSONValue { value.map(JSONValue.string) ?? .null }
+}
+
+/// A log handler that writes to the console above the status block. The console's threshold is the minimum level.
+struct ConsoleLogHandler: LogHandler {
+    private let label: String
+    private let console: Console
+    private let silence: AtomicFlag
+    var metadata: Logger.Metadata = [:]
+    /// The level of this logger, if one was set.
+    private var ownLevel: Logger.Level?
+
+    /// Creates a handler. `silence` is raised to suppress messages while everything stops.
+    init(label: String, console: Console, silence: AtomicFlag) {
+        self.label = label
+        self.console = console
+        self.silence = silence
+    }
+
+    var logLevel: Logger.Level {
+        get { ownLevel ?? console.threshold.level }
+        set { ownLevel = newValue }
+    }
+
+    static func logger(_ label: String, on console: Console, until silence: AtomicFlag) -> Logger {
+        Logger(label: label) { ConsoleLogHandler(label: $0, console: console, silence: silence) }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    /// Returns the text on one line with control characters escaped.
+    static func line(_ text: String) -> String { text.escapingControlCharacters }
+
+    func log(event: LogEvent) {
+        guard !silence.isRaised else { return }
+        let all = metadata.merging(event.metadata ?? [:]) { _, own in own }
+        let details = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+        console.warn(
+            Self.line("\(SystemClock.now().timestampText) \(event.level) \(label): \(event.message)\(details)"))
     }
 }

@@ -170,3 +170,49 @@ struct PlayRun: Sendable {
         console.event("ended", ["reason": .string(reason), "description": .text(description)])
     }
 }
+
+/// The end of a `pcast play` run. Only the first cause is used.
+final class PlayEnd: Sendable {
+    enum Cause: Sendable {
+        /// Ctrl-C, the key q, a closed window, or SIGTERM.
+        case interrupted
+        /// The requested duration has passed.
+        case elapsed
+        /// The last item was played to its end.
+        case completed
+        case failed(PlaybackError)
+    }
+
+    private let (causes, continuation) = AsyncStream.makeStream(of: Cause.self, bufferingPolicy: .bufferingOldest(1))
+
+    func end(_ cause: Cause) { continuation.yield(cause) }
+
+    /// Waits for the end and returns its cause. It must be called once.
+    func wait() async -> Cause { await causes.first { _ in true } ?? .interrupted }
+}
+
+/// The options of a `pcast play` run.
+struct PlayPlan: Sendable {
+    var addresses: [String]
+    /// The cue points of each item.
+    var cuePoints: [CuePoint]
+    var render: RenderArgument
+    var start: TimeSpan?
+    var speed: Double
+    var duration: TimeSpan?
+    var screenshot: String?
+    var isLooping: Bool
+    var isMuted: Bool
+    /// The name of a program, or a folder with the pages of an overlay; nil for no overlay.
+    var overlay: String?
+    var timeline: PlayTimeline.Plan?
+
+    /// The capture time of the first frame of the first item; nil for the time in the media.
+    var timelineStart: WallTime?
+
+    var videos: [Video] {
+        addresses.enumerated().map { index, address in
+            Video(address, cuePoints: cuePoints, wallClock: index == 0 ? timelineStart.map { .start($0) } : nil)
+        }
+    }
+}

@@ -1,6 +1,7 @@
 import PCast
 import PCastCore
 import PCastJSON
+import Synchronization
 
 /// The common part of the commands that use a session: the session, the causes that end the run, and the report and
 /// exit status of the end.
@@ -96,5 +97,202 @@ struct ClientRun: Sendable {
             "dataQuality",
             ["status": .string(quality.status.rawValue), "reason": .string(quality.reason.rawValue)])
         console.say("Data quality: \(quality.text).")
+    }
+}
+
+extension ClientRun {
+    /// Opens the platform of a plan, runs `body` with it until the run ends, and closes it in any case.
+    ///
+    /// - Throws: ``CommandFailure`` unless it ended as requested.
+    func publish(
+        _ plan: PublicationPlan, _ body: (PCast, PublishTarget) async throws -> RunEnd.Cause
+    ) async throws {
+        try await run {
+            let target =
+                plan.isEmbedded
+                ? try await PublishTarget.embedded(listen: plan.listen, console)
+                : try PublishTarget.named(uri: plan.uri, tokens: plan.tokens)
+            target.announce(on: console, isAsked: plan.listen != nil)
+            let result: Result<RunEnd.Cause, any Error>
+            do {
+                result = .success(try await withClient(at: target.uri) { try await body($0, target) })
+            } catch {
+                result = .failure(error)
+            }
+            await target.close()
+            return try result.get()
+        }
+    }
+
+    /// Authenticates and publishes a stream.
+    ///
+    /// - Throws: `PCastError`.
+    func begin(
+        _ mediaStream: MediaStream, by pcast: PCast, at target: PublishTarget, _ plan: PublicationPlan
+    ) async throws(PCastError) -> RecoveringStream<Publisher> {
+        try await settingUp(pcast) { () throws(PCastError) in
+            _ = try await pcast.start(authenticationToken: target.tokens.authentication)
+            return try await pcast.publish(
+                recovering: plan.policy, mediaStream: mediaStream, tags: plan.tags, options: plan.encoding
+            ) { () throws(PCastError) in target.tokens.stream }
+        }
+    }
+
+    /// Reports the state of a stream, each time that it is published. `media` are its devices; nil if it has none.
+    func attend(
+        _ publishing: RecoveringStream<Publisher>, of media: UserMediaStream?, at target: PublishTarget,
+        _ plan: PublicationPlan
+    ) async {
+        await follow(publishing, as: plan.policy) { publisher in
+            target.notify(publisher, on: console)
+            await withTaskGroup { group in
+                group.addTask { await report(publisher, media) }
+                group.addTask { for await quality in publisher.dataQualities { notify(quality) } }
+            }
+        }
+    }
+
+    /// Reports the statistics of a stream each second until it ends. `media` are its devices; nil if it has none.
+    private func report(_ publisher: Publisher, _ media: UserMediaStream?) async {
+        let beginning = SystemClock.monotonic()
+        var seconds = 0
+        for await statistics in publisher.statistics {
+            let elapsed = SystemClock.monotonic() - beginning
+            console.event("stats", PublishMetrics.fields(statistics, media))
+            console.show(
+                PublishMetrics.block(
+                    statistics, media, elapsed: elapsed, link: link.current, quality: publisher.dataQuality))
+            seconds += 1
+            if !console.isLive, seconds % 10 == 0 { console.say(PublishMetrics.line(statistics, elapsed: elapsed)) }
+        }
+    }
+}
+
+/// Streams that are retried when they end, while the run continues.
+extension ClientRun {
+    /// Returns the policy for a run in which no user can be asked. If `noReconnect` is true, each end of the stream
+    /// ends the run.
+    static func policy(noReconnect: Bool) -> RecoveryPolicy {
+        var policy = RecoveryPolicy()
+        for reason in StreamEndedReason.allCases {
+            let action = policy.actions[reason] ?? .offer
+            if noReconnect || action == .offer { policy.actions[reason] = .report }
+        }
+        return policy
+    }
+
+    /// Calls `attend` for one stream after the other until the task is cancelled. The task of `attend` is cancelled
+    /// when its stream has ended. The end of the last stream ends the run.
+    func follow<Stream: RecoverableStream>(
+        _ recovering: RecoveringStream<Stream>, as policy: RecoveryPolicy,
+        _ attend: @escaping @Sendable (Stream) async -> Void
+    ) async {
+        let end = end
+        Task { end.end(.stream(await recovering.ended)) }
+        var attending: Task<Void, Never>?
+        var last: Stream?
+        for await stream in recovering.current.values {
+            attending?.cancel()
+            if let stream {
+                last = stream
+                attending = Task { await attend(stream) }
+            } else if let info = last?.endedInfo, case .retry = policy.action(after: info) {
+                reportRetry(info)
+            }
+        }
+        attending?.cancel()
+        await attending?.value
+    }
+
+    private func reportRetry(_ info: StreamEndedInfo) {
+        console.event(
+            "retrying",
+            ["reason": .string(info.reason.rawValue), "description": .string(info.reasonDescription)])
+        console.warn("The stream ended (\(info.reason.rawValue)). Retrying.")
+    }
+}
+
+/// A flag that is raised once.
+final class AtomicFlag: Sendable {
+    private let value = Atomic(false)
+
+    var isRaised: Bool { value.load(ordering: .acquiring) }
+
+    func raise() { value.store(true, ordering: .releasing) }
+}
+
+/// The options of publishing that are independent of the source.
+struct PublicationPlan: Sendable {
+    let uri: String?
+    let tokens: [String]
+    /// The address of an embedded platform; nil for the default.
+    let listen: ListenArgument?
+    let tags: [String]
+    let encoding: PublishOptions
+    let duration: TimeSpan?
+    /// Whether the run ends with its stream for any reason.
+    let noReconnect: Bool
+
+    /// Creates a plan.
+    ///
+    /// - Throws: ``CommandFailure`` if `listen` is given but no platform is embedded.
+    init(
+        uri: String?, tokens: [String], listen: ListenArgument?, tags: [String], encoding: PublishOptions,
+        duration: TimeSpan?, noReconnect: Bool
+    ) throws {
+        (self.uri, self.tokens, self.listen, self.tags) = (uri, tokens, listen, tags)
+        (self.encoding, self.duration, self.noReconnect) = (encoding, duration, noReconnect)
+        if listen != nil, !isEmbedded {
+            throw CommandFailure(
+                .unusableArguments,
+                "--listen is for the embedded platform: remove it, or remove --uri and the token that names a platform."
+            )
+        }
+    }
+
+    /// Whether a platform is started in this process.
+    var isEmbedded: Bool { uri == nil && tokens.allSatisfy { TokenPair.field("uri", of: $0) == nil } }
+
+    var policy: RecoveryPolicy { ClientRun.policy(noReconnect: noReconnect) }
+}
+
+/// Reports the events of a session, and ends the run if the platform rejects the session.
+struct SessionReport: Sendable {
+    let console: Console
+    let end: RunEnd
+    let link: LinkState
+
+    /// Reports events until the session has ended.
+    func follow(_ events: AsyncStream<PCastEvent>) async {
+        for await event in events {
+            switch event {
+            case .authenticated(.ok, let session):
+                console.event("authenticated", ["sessionId": .text(session?.description)])
+            case .authenticated(let status, _) where link.current != .connecting:
+                end.end(.session(status))
+            case .authenticated: break  // The caller that starts the session reports it.
+            case .online:
+                if link.current == .offline { console.say("Reconnected to the platform.") }
+                link.current = .online
+                console.event("online")
+            case .offline where end.cause == nil:
+                link.current = .offline
+                console.event("offline")
+                console.warn("The connection to the platform was lost. Reconnecting.")
+            case .offline: break  // An embedded platform that stops closes the connection too.
+            }
+        }
+    }
+}
+
+/// The state of the connection to the platform, for the status block.
+final class LinkState: Sendable {
+    enum Value: String { case connecting, online, offline }
+
+    private let value = Mutex(Value.connecting)
+
+    var current: Value {
+        get { value.withLock { $0 } }
+        set { value.withLock { $0 = newValue } }
     }
 }

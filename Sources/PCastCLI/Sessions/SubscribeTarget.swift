@@ -1,3 +1,4 @@
+import PCast
 import PCastCore
 import PCastJSON
 
@@ -73,4 +74,18 @@ extension LocalCredentials {
                 authentication: try tokens.authentication(), stream: try tokens.viewing(stream: stream)),
             stream: stream)
     }
+}
+
+/// The options of `pcast subscribe`.
+struct SubscribePlan: Sendable {
+    var uri: String?
+    var tokens: [String]
+    var stream: String?
+    var duration: TimeSpan?
+    var render: RenderArgument
+    /// The file for the last frame at the end, in PNG or JPEG format according to its extension; nil for none.
+    var screenshot: String?
+    var recording: String?
+    /// Whether the run ends with its stream for any reason. It is always true for a recording.
+    var noReconnect: Bool
 }

@@ -1,5 +1,5 @@
 import CFFmpeg
-package import PCastCore
+public import PCastCore
 import Synchronization
 
 /// The video encoders of this machine.
@@ -98,5 +98,136 @@ package enum VideoEncoders {
 extension VideoEncoderInfo {
     init(name: String, codec: Codec, isHardware: Bool, reason: String?) {
         self.init(name: name, codec: codec, isHardware: isHardware, isUsable: reason == nil, reason: reason)
+    }
+}
+
+/// An encoder, and whether it works on this machine.
+public struct VideoEncoderInfo: Hashable, Sendable {
+    /// FFmpeg's name of the encoder, such as `h264_vaapi`.
+    public let name: String
+    /// The codec that it encodes to.
+    public let codec: Codec
+    /// Whether it is a hardware encoder.
+    public let isHardware: Bool
+    /// Whether a test opened it and received key frames with parameter sets.
+    public let isUsable: Bool
+    /// The reason why it is not usable, for display; nil if it is.
+    public let reason: String?
+}
+
+/// The choice of a video encoder.
+public enum VideoEncoderChoice: Hashable, Sendable {
+    /// A hardware encoder if one works, otherwise the software encoder.
+    case automatic
+    /// The software encoder, libx264 or libvpx.
+    case software
+    /// The encoder with this FFmpeg name, such as `h264_vaapi`.
+    case named(String)
+
+    /// Creates a choice from the text `automatic`, `software` or an encoder's name.
+    public init(_ text: String) {
+        switch text {
+        case "automatic": self = .automatic
+        case "software": self = .software
+        default: self = .named(text)
+        }
+    }
+}
+
+/// A test of a hardware encoder with real frames. An encoder that opens does not necessarily work.
+enum HardwareEncoderTrial {
+    /// The size of the test frames. It exceeds the minimum of all hardware encoders.
+    private static let dimensions = Dimensions(width: 640, height: 360)
+
+    /// The number of test frames. The first and the forced one must come out as key frames.
+    private static let frameCount = 8
+    private static let forced = 4
+
+    /// Returns the reason why the encoder does not work; nil if it works.
+    static func failure(of model: HardwareEncoderModel) -> String? {
+        do throws(CodecError) {
+            let encoder = try HardwareVideoEncoder(
+                model, dimensions: dimensions, frameRate: 30, bitrate: .kilobits(1_000))
+            return try failure(of: encoder)
+        } catch {
+            switch error {
+            case .unsupported(let reason), .failed(_, let reason): return reason
+            case .missing: return "FFmpeg was built without it"
+            default: return "\(error)"
+            }
+        }
+    }
+
+    static func failure(of encoder: any VideoEncoder) throws(CodecError) -> String? {
+        let pool = VideoFramePool()
+        var frames: [EncodedFrame] = []
+        for number in 0..<frameCount {
+            let frame = pool.frame(
+                dimensions: dimensions, captureTime: nil, timestamp: MediaTime(ticks: Int64(number), rate: .video))
+            frame.memory.initializeMemory(as: UInt8.self, repeating: UInt8(100 + number))
+            frames += try encoder.encode(frame, forceKeyFrame: number == 0 || number == forced)
+        }
+        guard let first = frames.first, first.timestamp.ticks == 0 else { return "its first frame is not a key frame" }
+        // Frames that the encoder still holds come out with later ones.
+        let isHonored = frames.contains { $0.isKeyFrame && $0.timestamp.ticks == Int64(forced) }
+        guard isHonored || frames.count <= forced else { return "it does not encode a key frame on request" }
+        guard frames.count > 1 else { return "it delays too many frames" }
+        return nil
+    }
+}
+
+/// An H.264 encoder (libx264): constrained baseline profile, no delay, no B-frames, key frames on request, each with
+/// parameter sets.
+///
+/// The rate-control buffer is set when it opens, because libx264 ignores later bitrate changes without one.
+package final class X264Encoder: VideoEncoder {
+    /// The name of the encoder, `libx264`.
+    package let name = X264Encoder.encoderName
+    static let encoderName = "libx264"
+
+    private let encoder: AVVideoEncoder
+    private let videoFrame = AVFrameHolder()
+    private let dimensions: Dimensions
+    private let color: VideoColor
+    private let matrices = MatrixConverter()
+
+    /// Opens the encoder.
+    ///
+    /// - Parameters:
+    ///   - dimensions: The size of the frames, even numbers.
+    ///   - frameRate: The frames per second, for the rate control; 1...1,000.
+    ///   - bitrate: The target bitrate.
+    ///   - color: The color description of the frames, which is written to the VUI.
+    /// - Throws: `CodecError.unsupported` for an odd size, `CodecError.missing` without libx264.
+    package init(
+        dimensions: Dimensions, frameRate: Double, bitrate: Bitrate, color: VideoColor = .bt601
+    ) throws(CodecError) {
+        guard let codec = avcodec_find_encoder_by_name(Self.encoderName) else { throw .missing(Self.encoderName) }
+        (self.dimensions, self.color) = (dimensions, color)
+        let context = AVCodecContextHolder(codec)
+        try AVVideoEncoder.describe(
+            context.pointer, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
+        try context.open(
+            codec,
+            [
+                "preset": "superfast", "tune": "zerolatency", "profile": "baseline", "forced-idr": "1",
+                "x264-params": "scenecut=0:repeat-headers=1:annexb=1:aud=0:sliced-threads=0",
+            ])
+        encoder = AVVideoEncoder(context)
+    }
+
+    /// Changes the bitrate while encoding.
+    package func setBitrate(_ bitrate: Bitrate) throws(CodecError) { encoder.setBitrate(bitrate) }
+
+    /// Encodes a frame. Throws `CodecError.unsupported` for a frame of another size, or `CodecError.failed`.
+    package func encode(_ frame: VideoFrame, forceKeyFrame: Bool) throws(CodecError) -> [EncodedFrame] {
+        guard frame.dimensions == dimensions else {
+            throw .unsupported("the encoder was opened for \(dimensions), not \(frame.dimensions)")
+        }
+        // The VUI is written once, so all frames are converted to its matrix.
+        let frame = matrices.convert(frame, to: color.matrix)
+        videoFrame.reference(frame)
+        defer { videoFrame.clear() }
+        return try encoder.encode(videoFrame.pointer, of: frame, forceKeyFrame: forceKeyFrame)
     }
 }

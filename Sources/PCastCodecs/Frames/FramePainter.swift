@@ -102,3 +102,87 @@ private struct Planes {
 extension Dimensions {
     fileprivate var exchanged: Dimensions { Dimensions(width: height, height: width) }
 }
+
+/// Rotates frames by multiples of 90° and mirrors them in one pass (libyuv). Only one thread may use it at a time.
+package final class FrameRotator {
+    private let pool: VideoFramePool
+
+    /// Creates a rotator that takes its memory from a pool; nil for a pool of its own.
+    package init(pool: VideoFramePool? = nil) { self.pool = pool ?? VideoFramePool() }
+
+    /// Returns the frame, mirrored first and then rotated; the same frame if there is nothing to do.
+    package func turn(
+        _ frame: VideoFrame, by turn: FrameRotation, mirrored mirroring: FrameMirroring = []
+    ) -> VideoFrame {
+        // A horizontal flip equals a vertical flip and a rotation by 180°.
+        let isFlipped = mirroring.contains(.horizontal) != mirroring.contains(.vertical)
+        let turn = mirroring.contains(.horizontal) ? turn + .half : turn
+        guard isFlipped || turn != .none else { return frame }
+        let (width, height) = (frame.dimensions.width, frame.dimensions.height)
+        let dimensions = turn.exchangesSides ? Dimensions(width: height, height: width) : frame.dimensions
+        let target = pool.frame(
+            dimensions: dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,
+            color: frame.color)
+        let (strideY, strideUV) = (Int32(frame.strideY), Int32(frame.strideUV))
+        let (targetY, targetUV) = (Int32(target.strideY), Int32(target.strideUV))
+        // libyuv reads a frame of negative height from the bottom.
+        let rows = Int32(isFlipped ? -height : height)
+        let result: Int32
+        if isFlipped, turn == .half {
+            result = I420Mirror(
+                frame.planeY, strideY, frame.planeU, strideUV, frame.planeV, strideUV, target.planeY, targetY,
+                target.planeU, targetUV, target.planeV, targetUV, Int32(width), Int32(height))
+        } else {
+            result = I420Rotate(
+                frame.planeY, strideY, frame.planeU, strideUV, frame.planeV, strideUV, target.planeY, targetY,
+                target.planeU, targetUV, target.planeV, targetUV, Int32(width), rows,
+                RotationMode(rawValue: UInt32(turn.degrees)))
+        }
+        precondition(result == 0, "libyuv rejects no frame with a valid size")
+        return target
+    }
+}
+
+/// A clockwise rotation by a multiple of 90°.
+public enum FrameRotation: Int, CaseIterable, Sendable {
+    /// No rotation.
+    case none = 0
+    /// A quarter turn clockwise.
+    case clockwise90 = 90
+    /// A rotation by 180°.
+    case half = 180
+    /// A quarter turn counterclockwise.
+    case clockwise270 = 270
+
+    /// Creates a rotation from degrees, which may be negative or exceed 360. Returns nil if they are not a multiple of
+    /// 90.
+    public init?(degrees: Int) {
+        let rest = degrees % 360
+        self.init(rawValue: rest < 0 ? rest + 360 : rest)
+    }
+
+    /// The angle in degrees, clockwise.
+    public var degrees: Int { rawValue }
+
+    /// Whether the rotation exchanges width and height.
+    public var exchangesSides: Bool { self == .clockwise90 || self == .clockwise270 }
+
+    /// Returns the rotation that results from both.
+    public static func + (first: FrameRotation, second: FrameRotation) -> FrameRotation {
+        FrameRotation(degrees: first.degrees + second.degrees)!
+    }
+}
+
+/// The mirroring of a frame. Both directions together equal a rotation by 180°.
+public struct FrameMirroring: OptionSet, Hashable, Sendable {
+    /// The bits of the set.
+    public let rawValue: UInt8
+
+    /// Creates a set from its bits.
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Exchanges left and right, as in a mirror.
+    public static let horizontal = FrameMirroring(rawValue: 1)
+    /// Exchanges top and bottom.
+    public static let vertical = FrameMirroring(rawValue: 2)
+}

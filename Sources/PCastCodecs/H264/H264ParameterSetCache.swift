@@ -104,3 +104,102 @@ struct H264ParameterSetCache: Sendable {
         }
     }
 }
+
+/// The reason why encoded frames cannot be sent as they are and must be decoded and encoded again.
+package enum TranscodeReason: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Another codec, with its name.
+    case codec(String)
+    /// Frames refer to later ones or come out of presentation order (B-frames). WebRTC receivers present frames in the
+    /// order of arrival, so motion would stutter.
+    case hasReordering
+    /// A profile that WebRTC receivers do not decode.
+    case profile(H264ProfileIDC)
+    /// Each frame consists of two fields.
+    case interlaced
+    /// Frames must be presented rotated or mirrored, which the bitstream alone does not tell WebRTC receivers.
+    case rotated
+    /// Pixels are not square. WebRTC receivers ignore the sample aspect ratio.
+    case anamorphic
+
+    /// The description for display.
+    package var description: String {
+        switch self {
+        case .codec(let name): "the video is encoded as \(name), not as H.264"
+        case .hasReordering: "the video has B-frames: disable them at the source to avoid encoding again"
+        case .profile(let profile): "the video has the H.264 profile \(profile), which few viewers can decode"
+        case .interlaced: "the video is interlaced"
+        case .rotated: "the video is rotated"
+        case .anamorphic: "the video's pixels are not square"
+        }
+    }
+}
+
+/// An H.264 profile as in a sequence parameter set (ITU-T H.264, annex A).
+package struct H264ProfileIDC: Hashable, Sendable, CustomStringConvertible {
+    /// The value of `profile_idc`.
+    package let number: UInt8
+    /// The six constraint flags, with `constraint_set0_flag` as the highest bit, and two reserved bits.
+    package let constraints: UInt8
+
+    /// Creates a profile from `profile_idc` and the byte of constraint flags.
+    package init(number: UInt8, constraints: UInt8) {
+        self.number = number
+        self.constraints = constraints
+    }
+
+    /// Whether WebRTC receivers decode it: 4:2:0 with 8 bits, without data partitioning.
+    package var isWidelyDecodable: Bool { [66, 77, 100].contains(number) }
+
+    /// The name of the profile, such as `constrained baseline`.
+    package var description: String {
+        switch number {
+        case 66: constraints & 0x40 != 0 ? "constrained baseline" : "baseline"
+        case 77: "main"
+        case 88: "extended"
+        case 100: constraints & 0x0C == 0x0C ? "constrained high" : "high"
+        case 110: "high 10"
+        case 122: "high 4:2:2"
+        case 244: "high 4:4:4 predictive"
+        default: "profile \(number)"
+        }
+    }
+}
+
+/// An iterator over the NAL units of a byte stream (ITU-T H.264, annex B) that does not copy.
+struct H264UnitReader {
+    private let bytes: UnsafeRawBufferPointer
+    /// The index after the last start code that was found; nil after the last NAL unit.
+    private var position: Int?
+
+    /// Creates a reader. The bytes must stay valid while it is used.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+        position = Self.startCode(in: bytes, from: 0).map { $0 + 3 }
+    }
+
+    /// Returns the next NAL unit that is not empty, without trailing zeros; nil after the last one.
+    mutating func next() -> UnsafeRawBufferPointer? {
+        while let start = position {
+            let following = Self.startCode(in: bytes, from: start)
+            position = following.map { $0 + 3 }
+            var end = following ?? bytes.count
+            while end > start, bytes[end - 1] == 0 { end -= 1 }
+            if end > start { return UnsafeRawBufferPointer(rebasing: bytes[start..<end]) }
+        }
+        return nil
+    }
+
+    /// Returns the index of the next start code 00 00 01. It examines every third byte: a byte above 1 is no part of a
+    /// start code, and neither of the two bytes before it can start one.
+    private static func startCode(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        var index = start + 2
+        while index < bytes.count {
+            switch bytes[index] {
+            case 0: index += 1
+            case 1 where bytes[index - 1] == 0 && bytes[index - 2] == 0: return index - 2
+            default: index += 3
+            }
+        }
+        return nil
+    }
+}

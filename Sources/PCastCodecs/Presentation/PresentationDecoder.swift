@@ -121,3 +121,111 @@ package final class PresentationDecoder: @unchecked Sendable {  // owned by one 
         return samples
     }
 }
+
+/// A decoded unit of a presentation with its position.
+package enum PresentationSample: Sendable {
+    /// A frame, with its duration if it is known.
+    case frame(VideoFrame, at: TimeSpan, duration: TimeSpan?)
+    /// Audio at 48 kHz with two channels.
+    case audio(AudioFrame, at: TimeSpan)
+    /// Plain text with line feeds, and the time for which it is shown.
+    case text(String, ClosedRange<TimeSpan>)
+    /// Timed metadata as in the container: consecutive ID3 tags.
+    case metadata([UInt8], at: TimeSpan)
+}
+
+/// Restores the ID3 tags in packets of a timed ID3 track. A packet contains one or more tags.
+///
+/// MPEG-TS segments of HLS carry tags directly ("Timed Metadata for HTTP Live Streaming", section 2) in streams of type
+/// 0x15. Other streams put a header of five bytes before them (metadata access unit; ISO/IEC 13818-1, section 2.12.4).
+/// libavformat 59 always removes five bytes. For HLS, these are the first bytes of the tag, which are reconstructed
+/// here from the rest.
+enum TimedID3 {
+    private static let mark = Array("ID3".utf8)
+    /// The bytes of a tag that libavformat removes: the mark, the version and the revision.
+    private static let lostSize = 5
+    /// The rest of a tag's header: the flags and the size.
+    private static let restSize = 5
+
+    /// Returns the complete tags of a packet; the packet as it is if it contains none.
+    static func tags(in packet: UnsafeRawBufferPointer) -> [UInt8] {
+        if packet.starts(with: mark) { return Array(packet) }
+        let behindHeader = packet.dropFirst(lostSize)
+        if behindHeader.starts(with: mark) { return Array(behindHeader) }
+        let sizeBytes = packet.dropFirst(1).prefix(4)
+        guard packet.count > restSize, sizeBytes.allSatisfy({ $0 < 0x80 }) else { return Array(packet) }
+        let size = sizeBytes.reduce(0) { $0 << 7 | Int($1) }
+        let body = packet.dropFirst(restSize)
+        guard size <= body.count else { return Array(packet) }
+        let version: UInt8 = hasFrames(body.prefix(size), bitsOfSize: 7) ? 4 : 3
+        return mark + [version, 0] + packet
+    }
+
+    /// Returns whether frames and padding fill a tag. Frame sizes have seven bits per byte in ID3v2.4 and eight in
+    /// ID3v2.3.
+    private static func hasFrames(_ body: Slice<UnsafeRawBufferPointer>, bitsOfSize: Int) -> Bool {
+        var rest = body
+        while rest.count >= 10, rest.first != 0 {
+            let bytes = rest.dropFirst(4).prefix(4)
+            let size = bytes.reduce(0) { $0 << bitsOfSize | Int($1) }
+            guard bytes.allSatisfy({ Int($0) < 1 << bitsOfSize }), size <= rest.count - 10 else { return false }
+            rest = rest.dropFirst(10 + size)
+        }
+        return rest.allSatisfy { $0 == 0 }
+    }
+}
+
+/// Decodes the audio of a presentation from an exact sample on.
+final class AudioDecoding {
+    let format: CodedFormat
+    private let decoder: AVCodecContextHolder
+    private let frame = AVFrameHolder()
+    private var reading = AudioReading()
+    private var beginning: Int64
+
+    /// Opens the decoder. Returns nil if the format has none.
+    init?(_ format: CodedFormat, beginning: TimeSpan) throws(CodecError) {
+        guard let decoder = try format.decoder() else { return nil }
+        (self.format, self.decoder) = (format, decoder)
+        self.beginning = ClockRate.opus.ticks(in: beginning)
+    }
+
+    /// Discards the decoder's content.
+    func begin(at position: TimeSpan) {
+        avcodec_flush_buffers(decoder.pointer)
+        reading = AudioReading()
+        beginning = ClockRate.opus.ticks(in: position)
+    }
+
+    /// Returns no more audio before the position, but keeps the decoder's content.
+    func skip(to position: TimeSpan) { beginning = ClockRate.opus.ticks(in: position) }
+
+    /// Decodes a packet and adds the resulting audio; nil drains the decoder. Throws `CodecError` if the audio cannot
+    /// be converted.
+    func decode(
+        _ packet: UnsafeMutablePointer<AVPacket>?, into samples: inout [PresentationSample]
+    ) throws(CodecError) {
+        guard avcodec_send_packet(decoder.pointer, packet) >= 0 else { return }
+        while avcodec_receive_frame(decoder.pointer, frame.pointer) >= 0 {
+            defer { av_frame_unref(frame.pointer) }
+            let timestamp = frame.pointer.pointee.best_effort_timestamp
+            let moment = timestamp == cffmpeg_no_timestamp() ? nil : timestamp
+            guard let audio = try reading.take(frame.pointer, moment: moment), let rest = trimmed(audio)
+            else {
+                continue
+            }
+            samples.append(.audio(rest, at: rest.timestamp.span))
+        }
+    }
+
+    /// Returns the part of the audio after the start position; nil if there is none.
+    private func trimmed(_ audio: AudioFrame) -> AudioFrame? {
+        let early = beginning - audio.timestamp.ticks
+        guard early > 0 else { return audio }
+        guard early < audio.sampleCount else { return nil }
+        return AudioFrame(
+            samples: Array(audio.samples.dropFirst(Int(early) * audio.channels)),
+            channels: audio.channels,
+            captureTime: nil, timestamp: MediaTime(ticks: beginning, rate: .opus))
+    }
+}

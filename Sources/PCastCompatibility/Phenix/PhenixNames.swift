@@ -56,3 +56,48 @@ extension Dimensions {
     /// The dimensions. Phenix passes a pointer to them (`displayDimensions->width`).
     public var pointee: Dimensions { self }
 }
+
+extension Publisher {
+    /// The platform's ID of the stream.
+    public var streamId: String! { streamID.description }
+
+    /// Stops publishing. The platform and the viewers receive the reason.
+    public func stop(_ reason: String!) { stop(reason: reason ?? "") }
+}
+
+/// The fitting of frames to a surface (Phenix: `PhenixAspectRatioMode`).
+public typealias PhenixAspectRatioMode = AspectRatioMode
+
+/// The options of a renderer (Phenix: `PhenixRendererOptions`).
+public final class PhenixRendererOptions {
+    /// The fitting of frames to a surface with another aspect ratio.
+    public var aspectRatioMode = PhenixAspectRatioMode.automatic
+    /// Whether the preview of a camera that faces the user is mirrored.
+    public var autoMirroringEnabled = false
+    /// Whether video is not shown.
+    public var useNullVideoDevice = false
+    /// Whether audio is not played.
+    public var useNullAudioDevice = false
+
+    /// Creates the default options.
+    public init() {}
+
+    /// The options of `Renderer`.
+    var options: RendererOptions {
+        RendererOptions(
+            useNullAudioDevice: useNullAudioDevice, useNullVideoDevice: useNullVideoDevice,
+            aspectRatioMode: aspectRatioMode, autoMirroringEnabled: autoMirroringEnabled)
+    }
+}
+
+extension MediaStream {
+    /// Creates a renderer, which has to be started.
+    public func createRenderer(_ options: PhenixRendererOptions!) -> PhenixRenderer! {
+        createRenderer((options ?? PhenixRendererOptions()).options)
+    }
+}
+
+extension Renderer {
+    /// Whether the audio is muted.
+    public var audioMuted: Bool { isAudioMuted }
+}

@@ -1,4 +1,5 @@
 import Dispatch
+public import Foundation
 public import PCast
 import Synchronization
 
@@ -35,4 +36,90 @@ extension UserMediaStream {
 /// The status that the task of a call sets.
 private final class StatusBox: Sendable {
     let status = Mutex(PhenixRequestStatus.ok)
+}
+
+/// The options of a stream of this machine's sources (Phenix: `PhenixUserMediaOptions`).
+public final class PhenixUserMediaOptions {
+    /// The options of the video track.
+    public let video = PhenixMediaTrackOptions()
+    /// The options of the audio track.
+    public let audio = PhenixMediaTrackOptions()
+
+    /// Creates the default options: the best camera and the best microphone.
+    public init() {}
+
+    /// The options of `UserMediaStream`.
+    var options: UserMediaOptions { UserMediaOptions(video: video.options, audio: audio.options) }
+}
+
+/// The options of a track and the constraints on its source (Phenix: `PhenixMediaTrackOptions`).
+public final class PhenixMediaTrackOptions {
+    /// Whether the stream has the track.
+    public var enabled = true
+
+    /// The constraints by the numbers of ``PhenixDeviceCapability``. Unknown numbers are ignored. A `deviceId` is the
+    /// ID of an enumerated device, or the URI of a stream.
+    public var capabilityConstraints: [NSNumber: [PhenixDeviceConstraint]] = [:]
+
+    init() {}
+
+    /// The options of `UserMediaOptions`.
+    var options: MediaTrackOptions {
+        var constraints: DeviceConstraints = [:]
+        for (number, list) in capabilityConstraints {
+            guard let capability = PhenixDeviceCapability(rawValue: number.intValue)?.capability else { continue }
+            constraints[capability] = list.map(\.constraint)
+        }
+        return MediaTrackOptions(isEnabled: enabled, capabilityConstraints: constraints)
+    }
+}
+
+/// A capability of a device, with Phenix's numbers, which are the keys of constraints (Phenix:
+/// `PhenixDeviceCapability`).
+public enum PhenixDeviceCapability: Int, Hashable, Sendable, CaseIterable {
+    /// The width of frames in pixels.
+    case width = 0
+    /// The height of frames in pixels.
+    case height
+    /// The frame rate in frames per second.
+    case frameRate
+    /// The direction in which a camera faces.
+    case facingMode
+    /// The mode of the flash.
+    case flashMode
+    /// The identifier of the device.
+    case deviceId
+    /// The location of the device on a phone or tablet.
+    case location
+    /// The polar pattern of a microphone.
+    case polarPattern
+    /// The mode of echo cancellation. The spelling is Phenix's.
+    case audioEchoCancelationMode
+    /// The rotation of the video source.
+    case videoSourceRotationMode
+    /// The mode of the auto-focus.
+    case autoFocusMode
+    /// The layout of audio channels.
+    case audioChannelLayout
+    /// The target of the auto-focus. Phenix's public headers do not have it; the number is this library's.
+    case autoFocusTarget
+
+    /// The capability of `PCastDevices`.
+    var capability: DeviceCapability {
+        switch self {
+        case .width: .width
+        case .height: .height
+        case .frameRate: .frameRate
+        case .facingMode: .facingMode
+        case .flashMode: .flashMode
+        case .deviceId: .deviceID
+        case .location: .location
+        case .polarPattern: .polarPattern
+        case .audioEchoCancelationMode: .audioEchoCancellationMode
+        case .videoSourceRotationMode: .videoSourceRotationMode
+        case .autoFocusMode: .autoFocusMode
+        case .audioChannelLayout: .audioChannelLayout
+        case .autoFocusTarget: .autoFocusTarget
+        }
+    }
 }

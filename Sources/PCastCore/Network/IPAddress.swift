@@ -141,3 +141,83 @@ extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
         return longest.isEmpty ? text(0..<8) : text(0..<longest.lowerBound) + "::" + text(longest.upperBound..<8)
     }
 }
+
+extension IPAddress {
+    /// Whether this is an address of the public internet. It is false for the special-purpose addresses of RFC 6890 and
+    /// of IANA's registries: this host, private networks, documentation, multicast and others.
+    ///
+    /// An address from an unauthenticated or untrusted source is contacted only if it is public, because it may
+    /// otherwise name a host behind the platform's firewall. An address that embeds an IPv4 address (NAT64, 6to4) is
+    /// public if that address is.
+    public var isPublic: Bool {
+        if let embedded { return embedded.isPublic }
+        return !Self.special.contains { $0.contains(self) }
+    }
+
+    /// The embedded IPv4 address to which a translator forwards; nil if there is none.
+    private var embedded: IPAddress? {
+        guard family == .v6 else { return nil }
+        let (high, low) = v6
+        // The well-known prefix of NAT64 (RFC 6052, section 2.1).
+        if high == 0x0064_FF9B_0000_0000, low >> 32 == 0 { return IPAddress(v4: UInt32(truncatingIfNeeded: low)) }
+        // 6to4 (RFC 3056, section 2).
+        if high >> 48 == 0x2002 { return IPAddress(v4: UInt32(truncatingIfNeeded: high >> 16)) }
+        return nil
+    }
+
+    private static let special: [IPNetwork] = [
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/4", "240.0.0.0/4", "::/96", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23",
+        "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+    ].compactMap { IPNetwork($0) }
+}
+
+/// A block of IP addresses such as `192.168.0.0/16`, or a single address.
+public struct IPNetwork: Hashable, Sendable {
+    /// An address of the block.
+    public let address: IPAddress
+    /// The number of leading bits that all addresses have in common: at most 32 for IPv4, 128 for IPv6.
+    public let prefix: Int
+
+    /// Creates a block; nil if the prefix is negative or longer than the address.
+    public init?(_ address: IPAddress, prefix: Int) {
+        guard (0...Self.bits(of: address)).contains(prefix) else { return nil }
+        self.address = address
+        self.prefix = prefix
+    }
+
+    /// Returns whether an address is in the block. An address of the other IP version is not.
+    public func contains(_ other: IPAddress) -> Bool {
+        guard other.family == address.family else { return false }
+        // An IPv4 address is in the last 32 bits of its mapped form.
+        let length = address.family == .v4 ? prefix + 96 : prefix
+        let (own, asked) = (address.v6, other.v6)
+        let high = Self.mask(min(length, 64))
+        let low = Self.mask(max(length - 64, 0))
+        return own.high & high == asked.high & high && own.low & low == asked.low & low
+    }
+
+    private static func bits(of address: IPAddress) -> Int { address.family == .v4 ? 32 : 128 }
+
+    private static func mask(_ length: Int) -> UInt64 { length == 0 ? 0 : ~0 << UInt64(64 - length) }
+}
+
+extension IPNetwork: CustomStringConvertible, LosslessStringConvertible {
+    /// Parses an address with an optional prefix length, such as `10.0.0.0/8` or `::1`; nil for other text.
+    public init?(_ text: String) {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let first = parts.first, let address = IPAddress(String(first)) else { return nil }
+        guard parts.count == 2 else {
+            self.init(address, prefix: Self.bits(of: address))
+            return
+        }
+        guard parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let prefix = Int(parts[1]) else { return nil }
+        self.init(address, prefix: prefix)
+    }
+
+    /// The text form. It omits the prefix length of a single address.
+    public var description: String {
+        prefix == Self.bits(of: address) ? address.description : "\(address)/\(prefix)"
+    }
+}

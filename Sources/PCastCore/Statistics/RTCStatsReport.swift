@@ -58,3 +58,121 @@ public struct RTCStatsReport: Encodable, Sendable {
         for stats in all { try stats.encode(to: container.superEncoder(forKey: Key(stats.id))) }
     }
 }
+
+/// The members that each object of a statistics report has (W3C webrtc, `RTCStats`).
+public protocol RTCStats: Encodable, Sendable {
+    /// The identifier of the object, which is the same in each report.
+    var id: String { get }
+    /// The time of the values in milliseconds since 1970, with a fraction.
+    var timestamp: Double { get }
+    /// The type of the object.
+    var type: RTCStatsType { get }
+}
+
+/// The type of an object of a statistics report (W3C webrtc-stats, `RTCStatsType`).
+public enum RTCStatsType: String, Hashable, Sendable, Encodable, CaseIterable {
+    case codec
+    case inboundRTP = "inbound-rtp"
+    case outboundRTP = "outbound-rtp"
+    case remoteInboundRTP = "remote-inbound-rtp"
+    case remoteOutboundRTP = "remote-outbound-rtp"
+    case mediaSource = "media-source"
+    case transport
+    case candidatePair = "candidate-pair"
+    case localCandidate = "local-candidate"
+    case remoteCandidate = "remote-candidate"
+}
+
+/// The source of a sent stream (W3C webrtc-stats, `RTCVideoSourceStats` and `RTCAudioSourceStats`).
+public struct RTCMediaSourceStats: RTCStats {
+    /// The type of the object, `media-source`.
+    public let type = RTCStatsType.mediaSource
+    /// The identifier of the object.
+    public var id: String
+    /// The time of the values in milliseconds since 1970.
+    public var timestamp: Double
+    /// Video or audio.
+    public var kind: MediaType
+    /// The name of the device.
+    public var trackIdentifier: String
+    /// The width of the source in pixels; nil for audio.
+    public var width: Int?
+    /// The height of the source in pixels; nil for audio.
+    public var height: Int?
+    /// The number of frames that the source delivered; nil for audio.
+    public var frames: Int?
+
+    /// Creates a value without measurements.
+    public init(id: String, timestamp: Double, kind: MediaType, trackIdentifier: String) {
+        self.id = id
+        self.timestamp = timestamp
+        self.kind = kind
+        self.trackIdentifier = trackIdentifier
+    }
+}
+
+/// The transport that all streams of a connection share (W3C webrtc-stats, `RTCTransportStats`).
+public struct RTCTransportStats: RTCStats {
+    /// The type of the object, `transport`.
+    public let type = RTCStatsType.transport
+    /// The identifier of the object.
+    public var id: String
+    /// The time of the values in milliseconds since 1970.
+    public var timestamp: Double
+    /// The number of sent datagrams of all kinds, including checks and handshakes.
+    public var packetsSent = 0
+    /// The number of received datagrams of all kinds.
+    public var packetsReceived = 0
+    /// The sent bytes of all datagrams without IP and UDP headers.
+    public var bytesSent = 0
+    /// The received bytes of all datagrams without IP and UDP headers.
+    public var bytesReceived = 0
+    /// The state of DTLS: `connecting`, `connected` or `closed`.
+    public var dtlsState = "connecting"
+    /// The role in ICE: `controlling` or `controlled`.
+    public var iceRole = "controlling"
+    /// The SRTP cipher, such as `AEAD_AES_128_GCM`; nil before the handshake is complete.
+    public var srtpCipher: String?
+    /// The `id` of the ``RTCIceCandidatePairStats``; nil before a pair is selected.
+    public var selectedCandidatePairId: String?
+
+    /// Creates a value without measurements.
+    public init(id: String, timestamp: Double) {
+        self.id = id
+        self.timestamp = timestamp
+    }
+}
+
+/// A codec that a stream uses (W3C webrtc-stats, `RTCCodecStats`).
+public struct RTCCodecStats: RTCStats {
+    /// The type of the object, `codec`.
+    public let type = RTCStatsType.codec
+    /// The identifier of the object.
+    public var id: String
+    /// The time of the values in milliseconds since 1970.
+    public var timestamp: Double
+    /// The RTP payload type.
+    public var payloadType: UInt8
+    /// The `id` of the ``RTCTransportStats``.
+    public var transportId: String
+    /// The media type, such as `video/H264`.
+    public var mimeType: String
+    /// The clock rate in hertz.
+    public var clockRate: Int
+    /// The number of audio channels; nil for video.
+    public var channels: Int?
+
+    /// Creates a value from its properties.
+    public init(
+        id: String, timestamp: Double, payloadType: UInt8, transportId: String, mimeType: String, clockRate: Int,
+        channels: Int? = nil
+    ) {
+        self.id = id
+        self.timestamp = timestamp
+        self.payloadType = payloadType
+        self.transportId = transportId
+        self.mimeType = mimeType
+        self.clockRate = clockRate
+        self.channels = channels
+    }
+}

@@ -77,3 +77,97 @@ extension TimeSpan: CustomStringConvertible {
     /// The duration in milliseconds as text, such as `1.5 ms`.
     public var description: String { "\(milliseconds) ms" }
 }
+
+extension TimeSpan {
+    /// Parses an ISO 8601 duration of days, hours, minutes and seconds, such as `PT10S`, `PT0.5S` or `P1DT12H`, in
+    /// either case. It is nil for other text, for years, months and weeks, and for more than 100 years.
+    public init?(iso8601 text: String) {
+        let text = text.lowercased()
+        guard text.hasPrefix("p"), let seconds = Self.seconds(text.dropFirst()), seconds <= Self.longestDuration else {
+            return nil
+        }
+        self = TimeSpan(seconds: seconds)
+    }
+
+    private static let longestDuration = 100 * 365.25 * 86_400
+
+    private static func seconds(_ text: Substring) -> Double? {
+        let halves = text.split(separator: "t", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let date = sum(halves[0], units: [("d", 86_400)]) else { return nil }
+        guard halves.count == 2 else { return halves[0].isEmpty ? nil : date }
+        guard !halves[1].isEmpty, let time = sum(halves[1], units: [("h", 3_600), ("m", 60), ("s", 1)])
+        else { return nil }
+        return date + time
+    }
+
+    /// Returns the sum of numbers with units, in the order of `units`; nil for other text.
+    private static func sum(_ text: Substring, units: [(Character, Double)]) -> Double? {
+        var rest = text
+        var sum = 0.0
+        for (unit, factor) in units {
+            guard let end = rest.firstIndex(of: unit) else { continue }
+            guard let value = number(rest[..<end]) else { return nil }
+            sum += value * factor
+            rest = rest[rest.index(after: end)...]
+        }
+        return rest.isEmpty ? sum : nil
+    }
+
+    /// Parses digits with an optional fraction; nil for other text that `Double` accepts.
+    private static func number(_ text: Substring) -> Double? {
+        guard text.count <= 12, text.first?.isNumber == true, text.last?.isNumber == true,
+            text.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") })
+        else { return nil }
+        return Double(text)
+    }
+}
+
+/// The rate of a media clock, such as that of RTP timestamps.
+public struct ClockRate: Hashable, Sendable {
+    /// The number of ticks per second.
+    public var hertz: Int64
+
+    /// Creates a clock rate. Traps if it is not positive.
+    public init(hertz: Int64) {
+        precondition(hertz > 0, "a clock rate must be positive")
+        self.hertz = hertz
+    }
+
+    /// 90 kHz, the RTP clock rate of all supported video codecs (RFC 6184, section 8.2.1; RFC 7741, section 6.1).
+    public static let video = ClockRate(hertz: 90_000)
+
+    /// 48 kHz, the RTP clock rate of Opus at any sampling rate (RFC 7587, section 4.1).
+    public static let opus = ClockRate(hertz: 48_000)
+
+    /// Returns the number of ticks in a duration, rounded to the nearest one.
+    public func ticks(in span: TimeSpan) -> Int64 {
+        let (seconds, nanoseconds) = span.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        let fraction = nanoseconds * hertz
+        let rounded = (fraction + (fraction < 0 ? -500_000_000 : 500_000_000)) / 1_000_000_000
+        return seconds * hertz + rounded
+    }
+
+    /// Returns the duration of a number of ticks, rounded towards zero to a nanosecond.
+    public func span(ofTicks ticks: Int64) -> TimeSpan {
+        let (seconds, rest) = ticks.quotientAndRemainder(dividingBy: hertz)
+        return TimeSpan(nanoseconds: seconds * 1_000_000_000 + rest * 1_000_000_000 / hertz)
+    }
+}
+
+/// A time in a track, in ticks of the track's clock. It is extended to 64 bits, because a 32-bit RTP timestamp wraps
+/// after 13 hours at 90 kHz.
+public struct MediaTime: Hashable, Sendable {
+    /// The number of ticks since the origin of the track.
+    public var ticks: Int64
+    /// The clock rate of the track.
+    public var rate: ClockRate
+
+    /// Creates a time from ticks of a clock.
+    public init(ticks: Int64, rate: ClockRate) {
+        self.ticks = ticks
+        self.rate = rate
+    }
+
+    /// The duration since the origin of the track.
+    public var span: TimeSpan { rate.span(ofTicks: ticks) }
+}

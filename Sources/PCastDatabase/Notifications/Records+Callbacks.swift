@@ -1,3 +1,4 @@
+internal import Crypto
 import Foundation
 internal import GRDB
 public import PCastCore
@@ -74,4 +75,90 @@ extension Records {
             application: ApplicationID(application), name: name, uri: row["uri"],
             method: CallbackRecord.Method(rawValue: row["method"]) ?? .post, secret: secret)
     }
+}
+
+/// A callback URI of an application's backend, which receives notifications about streams.
+public struct CallbackRecord: Sendable, Hashable {
+    /// The HTTP method of notifications.
+    public enum Method: String, Sendable, CaseIterable { case post = "POST", put = "PUT" }
+
+    /// The application.
+    public var application: ApplicationID
+    /// The name that the application chose for the callback.
+    public var name: String
+    /// The URI that receives the notifications.
+    public var uri: String
+    /// The HTTP method of the requests.
+    public var method: Method
+    /// The secret that signs the notifications.
+    public var secret: SigningSecret
+
+    /// Creates a record.
+    public init(application: ApplicationID, name: String, uri: String, method: Method, secret: SigningSecret) {
+        self.application = application
+        self.name = name
+        self.uri = uri
+        self.method = method
+        self.secret = secret
+    }
+
+    /// The key of a callback, which is independent of its URI.
+    public struct Key: Sendable, Hashable {
+        /// The application.
+        public let application: ApplicationID
+        /// The name of the callback.
+        public let name: String
+    }
+
+    /// The key of the callback.
+    public var key: Key { Key(application: application, name: name) }
+}
+
+/// The secret that signs the notifications to a callback (Standard Webhooks, symmetric signatures `v1`: HMAC-SHA256).
+public struct SigningSecret: Sendable, Hashable {
+    let bytes: [UInt8]
+
+    private static let prefix = "whsec_"
+    /// The sizes in bytes that the specification permits.
+    private static let sizes = 24...64
+
+    init?(_ bytes: [UInt8]) {
+        guard Self.sizes.contains(bytes.count) else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Parses `whsec_` and base64; nil for other text, or if the secret has less than 24 or more than 64 bytes.
+    public init?(_ text: String) {
+        guard text.hasPrefix(Self.prefix), let bytes = Base64.decode(String(text.dropFirst(Self.prefix.count)))
+        else { return nil }
+        self.init(bytes)
+    }
+
+    /// Returns a random secret of 32 bytes.
+    public static func random() -> SigningSecret {
+        guard let made = SigningSecret(SymmetricKey(size: .bits256).withUnsafeBytes(Array.init)) else {
+            preconditionFailure("32 bytes must be a valid size")
+        }
+        return made
+    }
+
+    /// The text form with the prefix `whsec_`, which backends use to verify signatures.
+    public var text: String { Self.prefix + Base64.encode(bytes) }
+
+    /// Returns the HTTP headers of a notification. `id` is the same for each attempt, so that a receiver recognizes
+    /// repetitions. `time` is the time of the attempt.
+    public func headers(id: String, at time: WallTime, body: [UInt8]) -> [(name: String, value: String)] {
+        let seconds = time.millisecondsSinceEpoch / 1_000
+        let signed = Array("\(id).\(seconds).".utf8) + body
+        let code = HMAC<SHA256>.authenticationCode(for: signed, using: SymmetricKey(data: bytes))
+        return [
+            ("webhook-id", id), ("webhook-timestamp", "\(seconds)"),
+            ("webhook-signature", "v1," + Base64.encode(Array(code))),
+        ]
+    }
+}
+
+extension SigningSecret: CustomStringConvertible {
+    /// A constant text that does not contain the secret.
+    public var description: String { "signing secret" }
 }

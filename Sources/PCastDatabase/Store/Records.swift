@@ -1,6 +1,7 @@
+import Foundation
 internal import GRDB
 import Glibc
-import PCastCore
+public import PCastCore
 
 /// The persistent data of a platform in one SQLite database: applications, streams, viewings, sessions, and the outbox
 /// of notifications.
@@ -116,5 +117,201 @@ public final class Records: Sendable {
         } catch {
             throw RecordsError(error, path: path)
         }
+    }
+}
+
+extension Records {
+    /// Writes changes in one transaction. When the function returns, all of them are on the disk.
+    ///
+    /// - Throws: ``RecordsError`` if none of the changes was written.
+    public func record(_ changes: [RecordChange]) async throws(RecordsError) {
+        try await write { db in
+            for change in changes { try Self.apply(change, db) }
+        }
+    }
+
+    private static func apply(_ change: RecordChange, _ db: Database) throws {
+        switch change {
+        case .streamStarting(let stream):
+            try insert(stream, db)
+            try StreamNotification(.starting, of: stream, at: stream.starting).post(db)
+        case .streamStarted(let id, let time):
+            try db.execute(
+                sql: "UPDATE stream SET started = ? WHERE id = ? AND started IS NULL AND ended IS NULL",
+                arguments: [time.millisecondsSinceEpoch, id.description])
+            if let stream = try self.stream(id, db), stream.ended == nil {
+                try StreamNotification(.started, of: stream, at: time).post(db)
+            }
+        case .streamEnded(let id, let time, let reason, let counts):
+            try end(id, at: time, reason: reason, counts, db)
+        case .streamMoved(let id, let session):
+            try db.execute(
+                sql: "UPDATE stream SET session = ? WHERE id = ?", arguments: [session?.description, id.description])
+        case .viewingBegan(let viewing): try insert(viewing, db)
+        case .viewingEnded(let id, let time, let reason):
+            try db.execute(
+                sql: "UPDATE viewing SET ended = ?, reason = ? WHERE id = ? AND ended IS NULL",
+                arguments: [time.millisecondsSinceEpoch, reason, id.description])
+        case .sessionOpened(let session):
+            try db.execute(
+                sql: """
+                    INSERT INTO session (id, application, opened, owner) VALUES (?, ?, ?, ?)
+                    ON CONFLICT (id) DO UPDATE SET ended = NULL
+                    """,
+                arguments: [
+                    session.id.description, session.application.description, session.opened.millisecondsSinceEpoch,
+                    session.owner,
+                ])
+        case .sessionEnded(let id, let time):
+            try db.execute(
+                sql: "UPDATE session SET ended = ? WHERE id = ? AND ended IS NULL",
+                arguments: [time.millisecondsSinceEpoch, id.description])
+        case .alive(let time, let counts):
+            try db.execute(
+                sql: "INSERT INTO life (one, seen) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET seen = excluded.seen",
+                arguments: [time.millisecondsSinceEpoch])
+            for (id, counts) in counts { try note(counts, of: id, db) }
+        }
+    }
+
+    private static func insert(_ stream: StreamRecord, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT INTO stream
+                    (id, application, session, tags, capabilities, starting, views, mostViewers, publisher)
+                VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?) ON CONFLICT (id) DO NOTHING
+                """,
+            arguments: [
+                stream.id.description, stream.application.description, stream.session?.description,
+                StringList.text(stream.tags), StringList.text(stream.capabilities),
+                stream.starting.millisecondsSinceEpoch, stream.publisher,
+            ])
+    }
+
+    private static func insert(_ viewing: ViewingRecord, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT INTO viewing (id, stream, application, session, tags, began) VALUES (?, ?, ?, ?, ?, ?)
+                ON CONFLICT (id) DO NOTHING
+                """,
+            arguments: [
+                viewing.id.description, viewing.stream.description, viewing.application.description,
+                viewing.session?.description, StringList.text(viewing.tags), viewing.began.millisecondsSinceEpoch,
+            ])
+    }
+
+    /// Records the end of a stream once. A second end is ignored.
+    static func end(
+        _ id: StreamID, at time: WallTime, reason: String, _ counts: ViewerCounts, _ db: Database
+    ) throws {
+        try note(counts, of: id, db)
+        try db.execute(
+            sql: "UPDATE stream SET ended = ?, reason = ? WHERE id = ? AND ended IS NULL",
+            arguments: [time.millisecondsSinceEpoch, reason, id.description])
+        guard db.changesCount > 0, let stream = try stream(id, db) else { return }
+        try StreamNotification(.ended, of: stream, at: time).post(db)
+    }
+
+    private static func note(_ counts: ViewerCounts, of id: StreamID, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                UPDATE stream SET views = max(views, ?), mostViewers = max(mostViewers, ?)
+                WHERE id = ? AND ended IS NULL
+                """,
+            arguments: [counts.views, counts.mostViewers, id.description])
+    }
+}
+
+extension Records {
+    /// Returns the last time at which the platform was known to be running; nil for a new database.
+    ///
+    /// - Throws: ``RecordsError``.
+    public func lastSeen() async throws(RecordsError) -> WallTime? {
+        try await read { db in Self.time(try Int64.fetchOne(db, sql: "SELECT seen FROM life")) }
+    }
+
+    /// Ends the streams and viewings that a killed platform left open, with the reason `failed`. Returns the ended
+    /// streams.
+    ///
+    /// Their end is the time `seen`, or the last known time of the stream if that is later. Streams in `sparing` may
+    /// resume and do not end, but viewings without a session do.
+    ///
+    /// - Throws: ``RecordsError``.
+    @discardableResult
+    public func endAbandoned(
+        at seen: WallTime, sparing: Set<StreamID> = []
+    ) async throws(RecordsError) -> [StreamID] {
+        try await write { db in
+            let open = try Row.fetchAll(
+                db, sql: "SELECT id, starting, started FROM stream WHERE ended IS NULL ORDER BY number")
+            var ended: [StreamID] = []
+            for row in open where !sparing.contains(StreamID(row["id"])) {
+                let id = StreamID(row["id"])
+                let heard = WallTime(millisecondsSinceEpoch: row["started"] ?? row["starting"])
+                try Self.end(id, at: max(seen, heard), reason: "failed", ViewerCounts(), db)
+                try db.execute(
+                    sql:
+                        "UPDATE viewing SET ended = max(?, began), reason = 'failed' WHERE stream = ? AND ended IS NULL",
+                    arguments: [seen.millisecondsSinceEpoch, id.description])
+                ended.append(id)
+            }
+            try db.execute(
+                sql:
+                    "UPDATE viewing SET ended = max(?, began), reason = 'failed' WHERE session IS NULL AND ended IS NULL",
+                arguments: [seen.millisecondsSinceEpoch])
+            return ended
+        }
+    }
+
+    /// Returns the streams and viewings that a killed platform left open and that may resume: started streams, and
+    /// their viewings with a session.
+    ///
+    /// - Throws: ``RecordsError``.
+    public func interrupted() async throws(RecordsError) -> (streams: [StreamRecord], viewings: [ViewingRecord]) {
+        try await read { db in
+            let streams = try Row.fetchAll(
+                db, sql: "SELECT * FROM stream WHERE ended IS NULL AND started IS NOT NULL ORDER BY number"
+            ).map(Self.stream)
+            let viewings = try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT v.* FROM viewing v JOIN stream s ON s.id = v.stream
+                    WHERE v.ended IS NULL AND v.session IS NOT NULL AND s.ended IS NULL AND s.started IS NOT NULL
+                    ORDER BY v.number
+                    """
+            ).map(Self.viewing)
+            return (streams, viewings)
+        }
+    }
+
+    /// Deletes streams, viewings and sessions that ended before a time, and their notifications, except those with
+    /// pending deliveries.
+    ///
+    /// - Throws: ``RecordsError``.
+    public func discard(before time: WallTime) async throws(RecordsError) {
+        let limit = time.millisecondsSinceEpoch
+        try await write { db in
+            try db.execute(
+                sql: """
+                    DELETE FROM notification WHERE time < ? AND NOT EXISTS (
+                        SELECT 1 FROM delivery d WHERE d.notification = number AND d.state = 'pending')
+                    AND NOT EXISTS (SELECT 1 FROM stream s WHERE s.id = stream AND s.ended IS NULL)
+                    """, arguments: [limit])
+            for table in ["viewing", "stream", "session"] {
+                try db.execute(sql: "DELETE FROM \(table) WHERE ended < ?", arguments: [limit])
+            }
+        }
+    }
+
+    /// Deletes old data so that the newest `count` ended streams remain, with their viewings and notifications.
+    ///
+    /// - Throws: ``RecordsError``.
+    public func discard(keeping count: Int) async throws(RecordsError) {
+        let oldest = try await read { db in
+            try Int64.fetchOne(
+                db, sql: "SELECT ended FROM stream WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET ?",
+                arguments: [count])
+        }
+        if let oldest { try await discard(before: WallTime(millisecondsSinceEpoch: oldest + 1)) }
     }
 }

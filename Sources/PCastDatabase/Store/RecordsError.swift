@@ -1,3 +1,6 @@
+internal import GRDB
+import Glibc
+
 /// An error of the database. Its text says what to do.
 public enum RecordsError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The disk is full.
@@ -33,4 +36,52 @@ public enum RecordsError: Error, Sendable, Hashable, CustomStringConvertible {
     public var isOfTheDisk: Bool {
         if case .rejected = self { false } else { true }
     }
+}
+
+extension RecordsError {
+    /// Converts an error of SQLite (sqlite.org/rescode.html) or another error.
+    init(_ error: any Error, path: String) {
+        if let error = error as? RecordsError {
+            self = error
+            return
+        }
+        guard let error = error as? DatabaseError else {
+            self = .rejected(reason: "\(error)")
+            return
+        }
+        let reason = error.message ?? "\(error.resultCode)"
+        switch error.resultCode {
+        case .SQLITE_FULL: self = .full(path: path)
+        case .SQLITE_CORRUPT, .SQLITE_NOTADB: self = .corrupt(path: path, reason: reason)
+        case .SQLITE_IOERR, .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH, .SQLITE_NOMEM,
+            .SQLITE_PROTOCOL:
+            self = .inaccessible(path: path, reason: reason)
+        case .SQLITE_BUSY, .SQLITE_LOCKED: self = .inUse(path: path)
+        default: self = .rejected(reason: reason)
+        }
+    }
+}
+
+/// An exclusive lock of a directory. It prevents a second platform from overwriting the database of the first one.
+final class DirectoryLock: Sendable {
+    private let descriptor: Int32
+
+    /// Locks a directory.
+    ///
+    /// - Throws: ``RecordsError/inUse(path:)``, ``RecordsError/inaccessible(path:reason:)`` or
+    ///   ``RecordsError/full(path:)``.
+    init(_ directory: String) throws(RecordsError) {
+        let path = directory + "/lock"
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw errno == ENOSPC
+                ? .full(path: path) : .inaccessible(path: path, reason: String(cString: strerror(errno)))
+        }
+        // The kernel releases the lock when the process ends, even if it is killed.
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .inUse(path: directory) }
+    }
+
+    /// Runs even if the initializer throws, because all properties are set by then. The initializer must not close the
+    /// descriptor itself: a second `close` could hit a descriptor that another thread has opened meanwhile.
+    deinit { if descriptor >= 0 { close(descriptor) } }
 }

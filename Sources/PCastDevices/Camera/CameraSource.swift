@@ -162,3 +162,38 @@ private final class SharedStream: Sendable {
         controls.close()
     }
 }
+
+/// The state that a camera's thread publishes. It remains available after the camera is closed.
+final class CameraRecord: Sendable {
+    struct Entries: Sendable {
+        var statistics = CameraStatistics()
+        var dimensions: Dimensions
+        var transcodeReason: TranscodeReason?
+    }
+
+    private let entries: Mutex<Entries>
+
+    init(dimensions: Dimensions) { entries = Mutex(Entries(dimensions: dimensions)) }
+
+    var current: Entries { entries.withLock { $0 } }
+
+    func change(_ body: (inout Entries) -> Void) { entries.withLock { body(&$0) } }
+}
+
+/// The statistics of a camera since it was started.
+package struct CameraStatistics: Hashable, Sendable {
+    /// The number of delivered frames.
+    package var captured = 0
+    /// The number of dropped frames: by the driver, which skips their sequence numbers if it has no free buffer, or
+    /// because newer frames were already available.
+    package var dropped = 0
+    /// The number of damaged frames: marked by the driver, truncated, undecodable, or of a different size.
+    package var damaged = 0
+    /// The number of frames whose driver timestamp was impossible and was replaced.
+    package var retimed = 0
+    /// The number of restarts of streaming because no frames arrived.
+    package var restarted = 0
+
+    /// Creates statistics with zeros.
+    package init() {}
+}

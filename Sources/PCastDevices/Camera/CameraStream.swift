@@ -214,3 +214,100 @@ final class CameraStream: @unchecked Sendable {
         return nil
     }
 }
+
+/// Detects lost frames by the driver's sequence numbers.
+struct CaptureSequence {
+    /// The largest gap. A larger one is a counter that was reset.
+    private static let limit: UInt32 = 1_000
+
+    private var last: UInt32?
+
+    /// Returns the number of frames that are missing before this one.
+    mutating func gap(before number: UInt32) -> Int {
+        defer { last = number }
+        guard let last else { return 0 }
+        let step = number &- last
+        // Some drivers give every frame the same number.
+        return (2...Self.limit).contains(step) ? Int(step) - 1 : 0
+    }
+
+    /// Resets the detection before streaming restarts.
+    mutating func restart() { last = nil }
+}
+
+/// Computes capture times from the driver's timestamps if they are plausible.
+///
+/// A driver's timestamp is CLOCK_MONOTONIC at the start of exposure or at the end of the frame. The time between both
+/// is unknown, so they are used as they are.
+struct CameraClock {
+    /// The largest plausible distance of a timestamp from the current time.
+    private static let farthest = TimeSpan.seconds(1)
+
+    private var lastStamp: Instant?
+    private var last: Instant?
+
+    /// Computes the capture time of a frame.
+    ///
+    /// - Parameters:
+    ///   - stamp: The driver's timestamp; nil if it uses another clock.
+    ///   - taken: The time at which the frame was dequeued.
+    ///   - idle: The time since the previous dequeue, for which the frame may have been queued.
+    /// - Returns: The capture time, which is later than the previous one, and whether an implausible timestamp was
+    ///   replaced.
+    mutating func time(stamp: Instant?, capturedAt: Instant, idle: TimeSpan) -> (time: Instant, isRetimed: Bool) {
+        let isPossible = stamp.map { stamp in
+            stamp - capturedAt <= Self.farthest && capturedAt - stamp <= Self.farthest + idle
+                && lastStamp.map { stamp > $0 } ?? true
+        }
+        if isPossible == true { lastStamp = stamp }
+        // Some drivers deliver a frame before the end that its timestamp states.
+        var time = isPossible == true ? min(stamp!, capturedAt) : capturedAt
+        if let last, time <= last { time = last + .microseconds(1) }
+        last = time
+        return (time, isPossible == false)
+    }
+}
+
+/// Detects cameras that have stopped delivering frames.
+///
+/// The longest exposure of webcams is half a second, so two seconds without a frame are an error. Streaming is then
+/// restarted, which recovers many USB cameras. If no frame arrives after that, the camera has failed.
+struct CaptureStallDetector {
+    private static let typical = TimeSpan.seconds(2)
+    /// The timeout for the first frame. Some cameras take seconds to start.
+    private static let first = TimeSpan.seconds(5)
+    /// The timeout in frame intervals, for cameras with a low frame rate.
+    private static let frames = 5.0
+
+    private let limit: TimeSpan
+    private var last: Instant
+    private var hasSlice = false
+
+    /// Whether streaming was restarted and no frame has arrived since.
+    private(set) var isRestarted = false
+
+    /// Creates a detector. `now` is the time at which streaming starts.
+    init(frameRate: FrameRate, at now: Instant) {
+        limit = max(Self.typical, TimeSpan(seconds: Self.frames / frameRate.perSecond))
+        last = now
+    }
+
+    mutating func begin(at now: Instant) { last = now }
+
+    mutating func restart(at now: Instant) {
+        last = now
+        isRestarted = true
+    }
+
+    mutating func end(at now: Instant) {
+        last = now
+        hasSlice = true
+        isRestarted = false
+    }
+
+    func length(at now: Instant) -> TimeSpan { now - last }
+
+    func isTooLong(at now: Instant) -> Bool {
+        length(at: now) > (hasSlice || isRestarted ? limit : max(Self.first, limit))
+    }
+}

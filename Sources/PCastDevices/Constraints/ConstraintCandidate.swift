@@ -80,3 +80,117 @@ extension SourceDeviceInfo.DeviceType {
         }
     }
 }
+
+extension ConstraintCandidate where Configuration == AudioConfiguration {
+    init(device: SourceDevice, order: Int, audio: AudioCapabilities, aims: DeviceConstraintSet) {
+        let layoutAim = aims[.audioChannelLayout]
+        let layout = EnumConstraint(layoutAim).evaluate(
+            [.channelLayout(.stereo), .channelLayout(.mono)], instead: nil, lack: "it is not a channel layout")
+        let patterns = PolarPattern.allCases.filter(audio.polarPatterns.contains)
+        let pattern = EnumConstraint(aims[.polarPattern]).evaluate(
+            [.polarPattern(.automatic)] + patterns.map { .polarPattern($0) },
+            instead: patterns.first.map { .polarPattern($0) },
+            lack: patterns.isEmpty
+                ? "its polar pattern is unknown" : "it is \(patterns.map(\.rawValue).joined(separator: " or "))")
+        let echo = EnumConstraint(aims[.audioEchoCancellationMode]).evaluate(
+            [.echoCancellation(.automatic), .echoCancellation(.off)]
+                + (audio.canCancelEcho ? [.echoCancellation(.on)] : []), instead: nil,
+            lack: "it is not a microphone, so it has no echo")
+        var configuration = AudioConfiguration()
+        if case .channelLayout(let layout) = layout.value { configuration.channels = layout }
+        if case .polarPattern(let pattern) = pattern.value { configuration.polarPattern = pattern }
+        if case .echoCancellation(let mode) = echo.value { configuration.echoCancellation = mode }
+        var rank = FitnessRank()
+        let isDoubled = configuration.channels.channels > audio.channels.upperBound
+        rank.doubledChannels = layoutAim.isNamed && isDoubled ? 1 : 0
+        self.init(
+            device: device, order: order, rank: rank,
+            settings: device.placed(by: aims) + [layout.fit, pattern.fit, echo.fit], others: [],
+            configuration: configuration, text: configuration.channels.rawValue + (isDoubled ? ", of one channel" : ""))
+    }
+}
+
+extension ConstraintCandidate where Configuration == VideoConfiguration {
+    init(
+        device: SourceDevice, order: Int, format: VideoFormatChoice, capabilities: VideoCapabilities,
+        aims: DeviceConstraintSet
+    ) {
+        let flash = EnumConstraint(aims[.flashMode]).evaluate(
+            [.flashMode(.automatic)] + Self.ordered(capabilities.flashModes.union([.alwaysOff])).map { .flashMode($0) },
+            instead: nil, lack: "it has no flash")
+        let modes = capabilities.autoFocusModes
+        let focus = EnumConstraint(aims[.autoFocusMode]).evaluate(
+            [.autoFocusMode(.automatic)] + Self.ordered(modes).map { .autoFocusMode($0) },
+            instead: modes.isEmpty ? nil : .autoFocusMode(.automatic), lack: "it does not support this focus mode")
+        let targetAim = aims[.autoFocusTarget]
+        let target = EnumConstraint(targetAim).evaluate(
+            capabilities.hasFocusTarget ? targetAim.targets : [], instead: nil, lack: "it has no focus target")
+        let rotation = EnumConstraint(aims[.videoSourceRotationMode]).evaluate(
+            [.rotationMode(.automatic), .rotationMode(.followUIRotation)]
+                + (capabilities.canFollowDevice ? [.rotationMode(.followDeviceRotation)] : []),
+            instead: .rotationMode(.followUIRotation), lack: "it does not report its orientation")
+        var configuration = VideoConfiguration(
+            encoding: format.encoding, dimensions: format.dimensions, frameRate: format.frameRate)
+        if case .flashMode(let mode) = flash.value { configuration.flashMode = mode }
+        if case .autoFocusMode(let mode) = focus.value { configuration.autoFocusMode = mode }
+        if case .focusTarget(let target) = target.value { configuration.focusTarget = target }
+        if case .rotationMode(let mode) = rotation.value { configuration.rotationMode = mode }
+        self.init(
+            device: device, order: order, rank: format.rank,
+            settings: device.placed(by: aims) + [flash.fit, focus.fit, target.fit, rotation.fit], others: format.fits,
+            configuration: configuration, text: "\(format)", textReason: format.reason)
+    }
+
+    private static func ordered<Mode: CaseIterable & Hashable>(_ modes: Set<Mode>) -> [Mode] {
+        Mode.allCases.filter(modes.contains)
+    }
+}
+
+extension CapabilityConstraint {
+    /// The focus targets of the constraints.
+    fileprivate var targets: [DeviceConstraint.Value] {
+        (demands + ideals).map(\.value).filter { if case .focusTarget = $0 { true } else { false } }
+    }
+}
+
+extension SourceDevice {
+    /// Returns the fitness of the device's unchangeable properties.
+    func placed(by aims: DeviceConstraintSet) -> [CapabilityFit] {
+        let isFacingKnown = info.facingMode != .undefined && info.facingMode != .automatic
+        let isLocationKnown = info.location != .automatic
+        return [
+            EnumConstraint(aims[.facingMode]).evaluate(
+                [.facingMode(info.facingMode)], instead: isFacingKnown ? .facingMode(info.facingMode) : nil,
+                lack: isFacingKnown ? "its facing mode is \(info.facingMode.rawValue)" : "its facing mode is unknown"),
+            EnumConstraint(aims[.location]).evaluate(
+                [.location(info.location)], instead: isLocationKnown ? .location(info.location) : nil,
+                lack: isLocationKnown ? "its location is \(info.location.rawValue)" : "its location is unknown"),
+            EnumConstraint(aims[.deviceID]).evaluate(
+                [.text(info.id)], instead: .text(info.id), lack: "it is unavailable; \(info.id) is used"),
+        ].map(\.fit)
+    }
+}
+
+/// The fitness of one value of a capability for its constraints.
+struct CapabilityFit: Hashable, Sendable {
+    /// A required constraint that the value does not satisfy.
+    struct UnsatisfiedConstraint: Hashable, Sendable {
+        var capability: DeviceCapability
+        var constraint: DeviceConstraint
+
+        /// The distance of the value from the constraint.
+        var missed: Double
+
+        /// The value, as the nearest alternative; nil if the device lacks the capability.
+        var nearest: String?
+    }
+
+    var capability: DeviceCapability
+    var unmetDemands: [UnsatisfiedConstraint] = []
+
+    /// The sum of the distances from all ideal values; nil without any.
+    var distance: Double?
+
+    /// The reason why ideal values are unsatisfied, for display; nil if all are satisfied.
+    var unmet: String?
+}

@@ -1,3 +1,5 @@
+public import PCastCore
+
 /// Chooses a device and its configuration by constraints.
 ///
 /// It follows the SelectSettings algorithm of W3C Media Capture and Streams
@@ -81,5 +83,89 @@ package enum ConstraintSolver {
         let name = ranked[0].device.info.name
         guard ranked.count > 1 else { return "\(name) is the only device." }
         return "\(name) rather than \(ranked[1].device.info.name): \(ranked[0].rank.advantage(over: ranked[1].rank))."
+    }
+}
+
+/// A required constraint that no device satisfies.
+///
+/// If there are several, it is the one that requires the least relaxation: with the nearest available value, as many
+/// constraints as possible are satisfied.
+public struct ConstraintFailure: Error, Hashable, Sendable {
+    /// The capability of the constraint.
+    public var capability: DeviceCapability
+    /// The constraint that is unsatisfied.
+    public var constraint: DeviceConstraint
+    /// The nearest available value, for display; nil if no suitable device has the capability.
+    public var nearest: String?
+
+    /// Another required constraint of the same capability that contradicts this one, such as a maximum below the
+    /// minimum; nil if there is none.
+    public var contradiction: DeviceConstraint?
+
+    /// Creates a failure.
+    public init(
+        capability: DeviceCapability, constraint: DeviceConstraint, nearest: String?,
+        contradiction: DeviceConstraint? = nil
+    ) {
+        self.capability = capability
+        self.constraint = constraint
+        self.nearest = nearest
+        self.contradiction = contradiction
+    }
+}
+
+extension ConstraintFailure: CustomStringConvertible {
+    /// The failure for display, with the nearest available value.
+    public var description: String {
+        let demand = "\(capability.rawValue) \(constraint)"
+        let along = contradiction.map { ", which contradicts \(capability.rawValue) \($0)" } ?? ""
+        guard let nearest else { return "no device satisfies the required constraint \(demand)\(along)." }
+        return
+            "no device satisfies the required constraint \(demand)\(along); the nearest available value is \(nearest)."
+    }
+}
+
+/// The choice of the constraint solver: a device, its configuration, and the reasons.
+public struct ConstraintSelection<Configuration: Hashable & Sendable>: Hashable, Sendable {
+    /// The device.
+    public var device: SourceDevice
+    /// The configuration to open it with.
+    public var configuration: Configuration
+
+    /// The reason for each capability whose ideal value is unsatisfied, for display: "1280 instead of 1920".
+    public var unmet: [DeviceCapability: String]
+    /// The reasons for the choice.
+    public var explanation: ConstraintExplanation
+
+    /// Creates a selection.
+    public init(
+        device: SourceDevice, configuration: Configuration, unmet: [DeviceCapability: String] = [:],
+        explanation: ConstraintExplanation
+    ) {
+        self.device = device
+        self.configuration = configuration
+        self.unmet = unmet
+        self.explanation = explanation
+    }
+}
+
+/// A camera, a screen or another video source, with its configuration.
+public typealias VideoSelection = ConstraintSelection<VideoConfiguration>
+
+/// A microphone or another audio source, with its configuration.
+public typealias AudioSelection = ConstraintSelection<AudioConfiguration>
+
+extension ConstraintSelection where Configuration == VideoConfiguration {
+    /// The size of the frames after rotation, to which constraints of width and height apply.
+    public var deliveredDimensions: Dimensions {
+        guard case .video(let capabilities) = device.capabilities else { return configuration.dimensions }
+        return configuration.dimensions.turned(by: capabilities.mountRotation)
+    }
+}
+
+extension Dimensions {
+    /// Returns the dimensions after a number of quarter turns.
+    func turned(by quarterTurns: Int) -> Dimensions {
+        quarterTurns % 2 == 0 ? self : Dimensions(width: height, height: width)
     }
 }

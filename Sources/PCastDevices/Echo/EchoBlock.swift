@@ -28,3 +28,142 @@ enum EchoBlock {
     /// Returns the bin of a frequency.
     static func bin(hertz: Float) -> Int { Int((hertz / binWidth).rounded()) }
 }
+
+/// The most recent captured blocks.
+final class BlockHistory {
+    /// The number of blocks, 400 ms.
+    static let capacity = 80
+
+    private let blocks = VectorBuffer(count: EchoBlock.sampleCount * BlockHistory.capacity)
+    private var next = 0
+
+    /// The number of stored blocks.
+    private(set) var count = 0
+
+    func append(_ block: VectorBuffer) {
+        blocks.replace(at: next * EchoBlock.sampleCount, with: block)
+        next = (next + 1) % Self.capacity
+        count = min(count + 1, Self.capacity)
+    }
+
+    /// Copies a block. The newest one has the index 1.
+    func copy(_ ago: Int, into block: VectorBuffer) {
+        precondition(ago >= 1 && ago <= count)
+        let slot = (next + Self.capacity - ago) % Self.capacity
+        block.floats.update(from: blocks.floats + slot * EchoBlock.sampleCount, count: EchoBlock.sampleCount)
+    }
+
+    /// Discards all blocks before audio that is not contiguous.
+    func removeAll() { count = 0 }
+}
+
+/// An echo path from the speakers to a microphone: its impulse response in partitions of a block's length, as spectra.
+final class EchoPath {
+    let parts: [Spectrum]
+
+    init() { parts = (0..<EchoBlock.partCount).map { _ in Spectrum(count: EchoBlock.binCount) } }
+
+    /// Computes the spectrum of the predicted echo. Its last block of samples is valid.
+    func apply(to far: FarEnd, into target: Spectrum) {
+        target.clear()
+        for (index, part) in parts.enumerated() {
+            let (audio, _) = far.spectrum(before: index)
+            let (sr, si, pr, pi) = (audio.real, audio.imaginary, part.real, part.imaginary)
+            let (tr, ti) = (target.real, target.imaginary)
+            for bin in 0..<EchoBlock.vectorCount {
+                tr[bin] += sr[bin] * pr[bin] - si[bin] * pi[bin]
+                ti[bin] += sr[bin] * pi[bin] + si[bin] * pr[bin]
+            }
+        }
+    }
+
+    /// Moves a partition towards that of another path by a fraction.
+    func follow(_ other: EchoPath, part index: Int, share: Float) {
+        let (mine, its) = (parts[index], other.parts[index])
+        for bin in 0..<EchoBlock.vectorCount {
+            mine.real[bin] += share * (its.real[bin] - mine.real[bin])
+            mine.imaginary[bin] += share * (its.imaginary[bin] - mine.imaginary[bin])
+        }
+    }
+
+    func clear() { for part in parts { part.clear() } }
+}
+
+/// The recent reference signal, as one spectrum per block that the path covers.
+final class FarEnd {
+    private let transform: RealTransform
+    private let history = VectorBuffer(count: EchoBlock.transformLength)
+    private let spectra: [Spectrum]
+    private let powers: [VectorBuffer]
+
+    /// The index of the newest block's spectrum.
+    private var newest = 0
+
+    init(transform: RealTransform) {
+        self.transform = transform
+        spectra = (0..<EchoBlock.partCount).map { _ in Spectrum(count: EchoBlock.binCount) }
+        powers = (0..<EchoBlock.partCount).map { _ in VectorBuffer(count: EchoBlock.binCount) }
+    }
+
+    /// Adds the next block.
+    func append(_ block: VectorBuffer) {
+        history.shift(in: block)
+        newest = (newest + 1) % EchoBlock.partCount
+        let (spectrum, power) = (spectra[newest], powers[newest])
+        transform.forward(history.floats, into: spectrum)
+        for index in 0..<EchoBlock.vectorCount {
+            let (real, imaginary) = (spectrum.real[index], spectrum.imaginary[index])
+            power.vectors[index] = real * real + imaginary * imaginary
+        }
+    }
+
+    /// Returns the spectrum of the transform that ended a number of blocks ago, and its power.
+    func spectrum(before blocks: Int) -> (Spectrum, VectorBuffer) {
+        let slot = (newest + EchoBlock.partCount - blocks) % EchoBlock.partCount
+        return (spectra[slot], powers[slot])
+    }
+}
+
+/// The coherence of two signals by frequency: moving averages of their powers and of their cross-spectrum.
+final class Coherence {
+    /// The band in which speech is loud.
+    private static let band = EchoBlock.bin(hertz: 200)..<EchoBlock.bin(hertz: 6_000)
+
+    let cross = Spectrum(count: EchoBlock.binCount)
+    let power = VectorBuffer(count: EchoBlock.binCount)
+    let otherPower = VectorBuffer(count: EchoBlock.binCount)
+
+    private let memory: Float
+
+    /// Creates a coherence with zeros. `memory` is the weight of the previous average at each block.
+    init(memory: Float) { self.memory = memory }
+
+    func clear() {
+        cross.clear()
+        power.fill(0)
+        otherPower.fill(0)
+    }
+
+    /// Adds the spectra of both signals for one block.
+    func observe(_ spectrum: Spectrum, _ other: Spectrum) {
+        let (kept, new) = (memory, 1 - memory)
+        let (ar, ai, br, bi) = (spectrum.real, spectrum.imaginary, other.real, other.imaginary)
+        for bin in 0..<EchoBlock.vectorCount {
+            cross.real[bin] = kept * cross.real[bin] + new * (ar[bin] * br[bin] + ai[bin] * bi[bin])
+            cross.imaginary[bin] = kept * cross.imaginary[bin] + new * (ai[bin] * br[bin] - ar[bin] * bi[bin])
+            power.vectors[bin] = kept * power.vectors[bin] + new * (ar[bin] * ar[bin] + ai[bin] * ai[bin])
+            otherPower.vectors[bin] = kept * otherPower.vectors[bin] + new * (br[bin] * br[bin] + bi[bin] * bi[bin])
+        }
+    }
+
+    /// The fraction of the first signal's power that the second one explains, from 0 to 1.
+    var share: Float {
+        var (explained, all) = (Float(0), Float(1e3))
+        for bin in Self.band {
+            let (real, imaginary) = (cross.realFloats[bin], cross.imaginaryFloats[bin])
+            explained += (real * real + imaginary * imaginary) / (otherPower.floats[bin] + 1)
+            all += power.floats[bin]
+        }
+        return min(1, explained / all)
+    }
+}

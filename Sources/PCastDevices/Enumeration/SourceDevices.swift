@@ -1,4 +1,5 @@
-package import PCastCore
+public import PCastCore
+import Synchronization
 
 /// Lists source devices, selects one for a request, and opens it.
 package enum SourceDevices {
@@ -127,6 +128,144 @@ package enum SourceDevices {
         case .systemOutput: return try SystemAudioSource(id: device.id, channels: configuration.channels.channels)
         case .synthetic: return SyntheticAudioSource(channels: configuration.channels.channels)
         case .null, .uri: return NullAudioSource(channels: configuration.channels.channels)
+        }
+    }
+}
+
+extension SourceDevices {
+    /// Returns a stream of the devices that are connected and disconnected from now on, until its reader cancels it. A
+    /// device is reported when it can be opened. Throws `DeviceError` if devices cannot be watched, or
+    /// `.misconfigured`.
+    package static func changes(_ mediaType: MediaType) throws(DeviceError) -> AsyncStream<SourceDeviceChange> {
+        let known = Mutex(try enumerate(mediaType))
+        let (stream, continuation) = AsyncStream<SourceDeviceChange>.makeStream(bufferingPolicy: .bufferingNewest(256))
+        let watch = try DeviceNodeMonitor {
+            guard let now = try? enumerate(mediaType) else { return }
+            let before = known.withLock { known in
+                defer { known = now }
+                return known
+            }
+            for device in before where !now.contains(where: { $0.id == device.id }) {
+                continuation.yield(.departed(device))
+            }
+            for device in now where !before.contains(where: { $0.id == device.id }) {
+                continuation.yield(.arrived(device))
+            }
+        }
+        continuation.onTermination = { _ in watch.stop() }
+        return stream
+    }
+}
+
+/// The computed sources, which every machine has: the test signal, and black frames or silence.
+enum ComputedDevices {
+    static let synthetic = "synthetic"
+    static let null = "null"
+
+    static func list(_ mediaType: MediaType) -> [SourceDevice] {
+        let (test, nothing) = mediaType == .video ? ("Test pattern", "Black video") : ("Clapper", "Silence")
+        return [
+            device(synthetic, test, .synthetic, mediaType), device(null, nothing, .null, mediaType),
+        ]
+    }
+
+    private static func device(
+        _ id: String, _ name: String, _ type: SourceDeviceInfo.DeviceType, _ mediaType: MediaType
+    ) -> SourceDevice {
+        SourceDevice(
+            info: SourceDeviceInfo(id: id, name: name, mediaType: mediaType, deviceType: type),
+            identity: DeviceIdentity(name: name),
+            capabilities: mediaType == .video
+                ? .video(VideoCapabilities(formats: [format]))
+                : .audio(AudioCapabilities(sampleRates: [AudioFrame.sampleRate], channels: 1...2)))
+    }
+
+    /// Any even size that can contain the time strip, up to 8K, and any rate from 1 to 240.
+    private static let format = CaptureFormat(
+        encoding: .computed,
+        sizes: .stepwise(
+            smallest: Dimensions(width: 64, height: 32), largest: Dimensions(width: 7_680, height: 4_320),
+            step: Dimensions(width: 2, height: 2)),
+        rates: .range(slowest: FrameRate(1), fastest: FrameRate(240), isContinuous: true))
+}
+
+/// A source device with its capabilities.
+public struct SourceDevice: Hashable, Sendable {
+    /// The capabilities by media type.
+    public enum Capabilities: Hashable, Sendable {
+        case video(VideoCapabilities)
+        case audio(AudioCapabilities)
+    }
+
+    /// The description of the device.
+    public var info: SourceDeviceInfo
+    /// The identity of the hardware.
+    public var identity: DeviceIdentity
+    /// The capabilities.
+    public var capabilities: Capabilities
+
+    /// Creates a device.
+    public init(info: SourceDeviceInfo, identity: DeviceIdentity, capabilities: Capabilities) {
+        self.info = info
+        self.identity = identity
+        self.capabilities = capabilities
+    }
+}
+
+/// The description of a source device (Phenix: `PhenixSourceDeviceInfo`).
+public struct SourceDeviceInfo: Hashable, Sendable {
+    /// The type of a source device (Phenix: `PhenixSourceDeviceType`).
+    public enum DeviceType: String, Hashable, Sendable, CaseIterable {
+        /// Black frames or silence.
+        case null
+        /// Hardware: a camera or a microphone.
+        case physical
+        /// The output of the system, such as a screen.
+        case systemOutput = "system-output"
+        /// Computed: the test pattern and the clapper.
+        case synthetic
+        /// A file or an address.
+        case uri
+    }
+
+    /// The identifier for `SourceSpecification` and `SourceDevices`. Hardware keeps it across restarts and kernel
+    /// renumbering.
+    public var id: String
+
+    /// The name for display.
+    public var name: String
+    /// The media type.
+    public var mediaType: MediaType
+    /// The type of the device.
+    public var deviceType: DeviceType
+    /// The direction that a camera faces.
+    public var facingMode: FacingMode
+    /// The location on a phone or tablet.
+    public var location: DeviceLocation
+
+    /// Creates a description.
+    public init(
+        id: String, name: String, mediaType: MediaType, deviceType: DeviceType, facingMode: FacingMode = .undefined,
+        location: DeviceLocation = .automatic
+    ) {
+        self.id = id
+        self.name = name
+        self.mediaType = mediaType
+        self.deviceType = deviceType
+        self.facingMode = facingMode
+        self.location = location
+    }
+}
+
+/// A device that was connected or disconnected.
+public enum SourceDeviceChange: Hashable, Sendable {
+    case arrived(SourceDeviceInfo)
+    case departed(SourceDeviceInfo)
+
+    /// The device.
+    public var device: SourceDeviceInfo {
+        switch self {
+        case .arrived(let device), .departed(let device): device
         }
     }
 }

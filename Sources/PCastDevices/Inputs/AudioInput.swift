@@ -1,5 +1,6 @@
 package import PCastCore
 import PCastIO
+import Synchronization
 
 /// The audio of a stream, independent of its device. The device is selected by constraints and can be replaced while
 /// the stream runs. The audio is silent while the device is disconnected, and its echo is cancelled.
@@ -142,5 +143,132 @@ extension AudioConfiguration {
     /// independent of the device.
     func hasFormat(of other: AudioConfiguration) -> Bool {
         channels == other.channels && polarPattern == other.polarPattern
+    }
+}
+
+/// A value behind a lock that several closures share.
+final class SharedState<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+
+    init(_ value: Value) { self.value = Mutex(value) }
+
+    func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result { value.withLock { body(&$0) } }
+}
+
+/// A request for an audio source.
+package struct AudioRequest: Hashable, Sendable {
+    /// The source. If it is ambiguous, the best device is selected.
+    package var source: SourceSpecification
+    /// The constraints.
+    package var constraints: DeviceConstraints
+
+    /// Creates a request.
+    package init(_ source: SourceSpecification = .microphone(id: nil), constraints: DeviceConstraints = [:]) {
+        self.source = source
+        self.constraints = constraints
+    }
+}
+
+/// The timestamps of an audio track across changes of its source: by the number of samples while a source is
+/// contiguous, and by capture time after a gap.
+struct AudioTimeline {
+    /// The largest deviation of capture times in contiguous audio.
+    private static let tolerance = ClockRate.opus.ticks(in: .milliseconds(20))
+
+    private var origin: WallTime?
+    private var next: Int64 = 0
+
+    /// Returns the timestamp of a frame; nil if its time is already covered, e.g., when another microphone takes over.
+    mutating func timestamp(_ captureTime: WallTime, samples: Int) -> MediaTime? {
+        let origin = origin ?? captureTime
+        self.origin = origin
+        let captured = ClockRate.opus.ticks(in: captureTime - origin)
+        guard captured >= next - Self.tolerance else { return nil }
+        if captured > next + Self.tolerance { next = captured }
+        defer { next += Int64(samples) }
+        return MediaTime(ticks: next, rate: .opus)
+    }
+}
+
+/// The echo cancellation of one input, which continues when the microphone changes.
+final class EchoCancelledInput: Sendable {
+    private let canceller = Mutex<EchoCanceller?>(nil)
+
+    /// Adapts to another selection; nil and devices without echo disable the cancellation.
+    func follow(_ selection: AudioSelection?) {
+        guard let selection, case .audio(let capabilities) = selection.device.capabilities, capabilities.canCancelEcho
+        else { return canceller.withLock { $0 = nil } }
+        let configuration = selection.configuration
+        canceller.withLock { canceller in
+            if let current = canceller, current.channels == configuration.channels.channels {
+                current.mode = configuration.echoCancellation
+            } else {
+                canceller = EchoCanceller(
+                    channels: configuration.channels.channels, mode: configuration.echoCancellation)
+            }
+        }
+    }
+
+    /// Returns the frame without echo and with the same times. `captured` is the capture time of its first sample.
+    func clean(_ frame: AudioFrame, captured: WallTime) -> AudioFrame {
+        canceller.withLock { canceller in
+            // While the microphone is replaced, a frame of the previous one may still arrive.
+            guard let canceller, canceller.channels == frame.channels else { return frame }
+            return canceller.process(frame, capturedAt: MonotonicClock.reference().instant(at: captured))
+        }
+    }
+}
+
+/// The video and audio inputs of a publisher, opened together.
+package struct SourceInputs: Sendable {
+    /// The video input; nil without video.
+    package var video: VideoInput?
+    /// The audio input; nil without audio.
+    package var audio: AudioInput?
+
+    /// Opens the requested inputs. A file or an address that both requests name is read once, so that its audio and
+    /// video are in sync. Throws the errors of the inputs, and `DeviceError.unreadable` or `.noTrack` for a file or an
+    /// address.
+    package init(video: VideoRequest?, audio: AudioRequest?) throws(DeviceError) {
+        if let video, let audio, case .uri(let uri, let isLooping) = video.source, video.source == audio.source {
+            let source = try URISource(
+                uri: uri, media: [.video, .audio], isLooping: isLooping, passesThrough: video.passesThrough)
+            self.video = VideoInput(opened: try source.video(), request: video)
+            self.audio = AudioInput(opened: try source.audio(), request: audio)
+            return
+        }
+        self.video = try video.map { request throws(DeviceError) in try Self.open(request) }
+        do throws(DeviceError) {
+            self.audio = try audio.map { request throws(DeviceError) in try Self.open(request) }
+        } catch {
+            self.video?.stop()
+            throw error
+        }
+    }
+
+    /// Creates inputs from an open file or address. `frames` may wrap its video source. Throws `DeviceError.noTrack`.
+    package init(
+        opened source: URISource, frames: (any VideoSource) -> any VideoSource = { $0 }
+    ) throws(DeviceError) {
+        let specification = SourceSpecification.uri(source.uri, isLooping: false)
+        if source.media.contains(.video) {
+            video = VideoInput(opened: frames(try source.video()), request: VideoRequest(specification))
+        }
+        if source.media.contains(.audio) {
+            audio = AudioInput(opened: try source.audio(), request: AudioRequest(specification))
+        }
+    }
+
+    private static func open(_ request: VideoRequest) throws(DeviceError) -> VideoInput {
+        guard case .uri(let uri, let isLooping) = request.source else { return try VideoInput(request) }
+        let source = try URISource(
+            uri: uri, media: [.video], isLooping: isLooping, passesThrough: request.passesThrough)
+        return VideoInput(opened: try source.video(), request: request)
+    }
+
+    private static func open(_ request: AudioRequest) throws(DeviceError) -> AudioInput {
+        guard case .uri(let uri, let isLooping) = request.source else { return try AudioInput(request) }
+        return AudioInput(
+            opened: try URISource(uri: uri, media: [.audio], isLooping: isLooping).audio(), request: request)
     }
 }

@@ -226,3 +226,76 @@ extension VideoConfiguration {
         encoding == other.encoding && dimensions == other.dimensions && frameRate == other.frameRate
     }
 }
+
+/// Rotates the frames of one input, on the thread of any source.
+final class InputRotation: Sendable {
+    private let rotator = Mutex(FrameRotator())
+    private let guide: RotationGuide
+
+    init(guide: RotationGuide) { self.guide = guide }
+
+    /// Returns the rotated frame; the same frame if it is upright.
+    func upright(_ frame: VideoFrame) -> VideoFrame { rotator.withLock { $0.turn(frame, by: guide.turn) } }
+}
+
+/// The timestamps of a video track across changes of its source, from capture times relative to the first frame.
+struct FrameTimeline {
+    private var origin: WallTime?
+    private var last: Int64 = -1
+
+    /// Returns the timestamp of a frame. It is later than the previous one, even if the sources' clocks differ.
+    mutating func timestamp(_ captureTime: WallTime) -> MediaTime {
+        let origin = origin ?? captureTime
+        self.origin = origin
+        last = max(last + 1, ClockRate.video.ticks(in: captureTime - origin))
+        return MediaTime(ticks: last, rate: .video)
+    }
+}
+
+/// The black frames that replace those of a disconnected camera.
+enum BlackFrame {
+    static func substitute(_ dimensions: Dimensions, frameRate: Double)
+        -> SwitchableSource<VideoSample>.SubstituteSample
+    {
+        let black = frame(dimensions)
+        return SwitchableSource.SubstituteSample(
+            interval: TimeSpan(seconds: 1 / max(1, frameRate)),
+            sample: { time in
+                .frame(black.retimed(captureTime: time, timestamp: MediaTime(ticks: 0, rate: .video)))
+            })
+    }
+
+    static func frame(_ dimensions: Dimensions) -> VideoFrame {
+        let frame = VideoFramePool(capacity: 0).frame(
+            dimensions: dimensions, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video))
+        FrameCanvas(frame.memory, dimensions: dimensions).fill(
+            left: 0, top: 0, right: dimensions.width, bottom: dimensions.height, colour: .black)
+        return frame
+    }
+}
+
+/// A request for a video source.
+package struct VideoRequest: Hashable, Sendable {
+    /// The source. If it is ambiguous, the best device is selected.
+    package var source: SourceSpecification
+    /// The constraints.
+    package var constraints: DeviceConstraints
+
+    /// Whether H.264 of a camera or an address is delivered without decoding, if it has no B-frames.
+    package var passesThrough: Bool
+
+    /// Creates a request.
+    package init(
+        _ source: SourceSpecification = .camera(id: nil), constraints: DeviceConstraints = [:],
+        passesThrough: Bool = false
+    ) {
+        self.source = source
+        self.constraints = constraints
+        self.passesThrough = passesThrough
+    }
+
+    /// Whether the camera must keep its frame rate in the dark.
+    var demandsFrameRate: Bool {
+        constraints[.frameRate]?.contains { $0.kind == .min || $0.kind == .exact } ?? false
+    }
+}

@@ -155,3 +155,73 @@ final class MicrophoneCapture: @unchecked Sendable {
             timestamp: MediaTime(ticks: frame.ticks, rate: .opus))
     }
 }
+
+/// Converts a device's channels to one or two: a single channel is duplicated, and several are averaged.
+struct ChannelMix {
+    let from: Int
+    /// The number of output channels, 1 or 2.
+    let to: Int
+
+    /// Converts samples with interleaved channels.
+    func mix(_ samples: [Float], into result: inout [Float]) {
+        guard from != to else {
+            result = samples
+            return
+        }
+        let count = samples.count / from
+        result.removeAll(keepingCapacity: true)
+        result.reserveCapacity(count * to)
+        for index in 0..<count {
+            for channel in 0..<to {
+                result.append(from == 1 ? samples[index] : mean(samples, frame: index, first: channel))
+            }
+        }
+    }
+
+    /// Returns the mean of every other channel. Even channels are the left ones, because the inputs of audio interfaces
+    /// are paired.
+    private func mean(_ samples: [Float], frame: Int, first: Int) -> Float {
+        var (sum, count) = (Float.zero, Float.zero)
+        for channel in stride(from: first, to: from, by: to) {
+            sum += samples[frame * from + channel]
+            count += 1
+        }
+        return sum / count
+    }
+}
+
+/// Limits the number of samples to the elapsed time. Some devices (`file`, `null`) have no clock and deliver as many
+/// samples as requested, and so do faulty drivers. It reads no clock; the caller passes the time.
+struct SampleRateLimiter {
+    /// The factor by which a device may be faster than nominal.
+    private static let haste = 1.001
+
+    private let rate: Double
+    /// The size of the device's buffer, which may be available at once.
+    private let capacity: Double
+    private var allowance: Double
+    private var last: Instant
+
+    /// Creates a limit. The rate is the sample rate, and the capacity the size of the device's buffer in samples per
+    /// channel.
+    init(rate: Int, capacity: Int, at now: Instant) {
+        self.rate = Double(rate) * Self.haste
+        self.capacity = Double(capacity)
+        allowance = Double(capacity)
+        last = now
+    }
+
+    /// Returns the number of samples that may be read now.
+    mutating func allowed(at now: Instant) -> Int {
+        allowance = min(capacity, allowance + max(0, (now - last).seconds) * rate)
+        last = now
+        return Int(allowance)
+    }
+
+    mutating func take(_ count: Int) { allowance -= Double(count) }
+
+    /// Returns the time until a number of samples may be read; zero if they may be now.
+    func wait(for count: Int) -> TimeSpan {
+        TimeSpan(seconds: max(0, (min(Double(count), capacity) - allowance) / rate))
+    }
+}

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The accelerometer of a device's screen, from the kernel's Industrial I/O (iio) subsystem
 /// (`Documentation/ABI/testing/sysfs-bus-iio`).
 package struct Accelerometer: Sendable {
@@ -84,5 +86,126 @@ package struct Accelerometer: Sendable {
             SystemAttribute.number("\(folder)/in_accel_\(axis)_scale")
             ?? SystemAttribute.number("\(folder)/in_accel_scale")
         return ((raw + offset) * (scale ?? 1), scale != nil)
+    }
+}
+
+/// The properties of a sensor from udev's rules and hardware database: lines `E:NAME=VALUE` in its database.
+struct UdevProperties {
+    private var values: [String: String] = [:]
+
+    /// Reads the properties of the kernel's device `name`, such as `iio:device0`, whose sysfs folder is `folder`. Its
+    /// attribute `dev` names the database file of a device with a node in `/dev`.
+    init(of name: String, at folder: String, in database: String) {
+        let node = SystemAttribute.read("\(folder)/dev").flatMap { SystemAttribute.read("\(database)/c\($0)") }
+        guard let text = node ?? SystemAttribute.read("\(database)/+iio:\(name)") else { return }
+        for line in text.split(separator: "\n") where line.hasPrefix("E:") {
+            let parts = line.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count == 2 { values[String(parts[0])] = String(parts[1]) }
+        }
+    }
+
+    subscript(name: String) -> String? { values[name] }
+}
+
+/// Small files of the kernel and of udev.
+enum SystemAttribute {
+    /// The largest size, that of udev's longest property files. The kernel's files are at most a page long.
+    private static let limit = 65_536
+
+    /// Returns the text of a file without surrounding white space; nil if it cannot be read or is not UTF-8.
+    static func read(_ path: String) -> String? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 4_096)
+        while bytes.count < limit {
+            let count = Glibc.read(file, &part, part.count)
+            // A sensor that wakes up answers late, and the call may be interrupted.
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { return nil }
+            guard count > 0 else { break }
+            bytes += part[..<count]
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
+        let isBlank: (Character) -> Bool = { $0.isWhitespace }
+        guard let first = text.firstIndex(where: { !isBlank($0) }) else { return "" }
+        return String(text[first...text.lastIndex { !isBlank($0) }!])
+    }
+
+    static func number(_ path: String) -> Double? {
+        guard let value = read(path).flatMap({ Double($0) }), value.isFinite else { return nil }
+        return value
+    }
+
+    /// Returns the names in a folder in no particular order; empty if it does not exist.
+    static func names(in folder: String) -> [String] {
+        guard let directory = opendir(folder) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if !name.hasPrefix(".") { names.append(name) }
+        }
+        return names
+    }
+}
+
+/// The direction of gravity in a device's axes, in m/s²: x to the right of its screen, y to the top, z out of the
+/// screen towards the viewer.
+///
+/// The vector points to the ground: an upright device has (0, -9.81, 0), one that lies on its back (0, 0, -9.81). HID
+/// sensors report it like this, and the mount matrices in udev's `60-sensor.hwdb` and in device trees assume it,
+/// because Linux desktops rotate screens by it. (The kernel's `mount-matrix.txt`, a draft "for discussion", shows the
+/// opposite sign. A matrix that follows that draft is upside down here, as on the desktop.)
+package struct Gravity: Hashable, Sendable {
+    /// The component to the right of the screen, in m/s².
+    package var x: Double
+    /// The component to the top of the screen, in m/s².
+    package var y: Double
+    /// The component out of the screen, in m/s².
+    package var z: Double
+
+    /// The standard gravity, in m/s².
+    package static let standard = 9.806_65
+
+    /// Creates a vector, in m/s².
+    package init(x: Double, y: Double, z: Double) {
+        self.x = x
+        self.y = y
+        self.z = z
+    }
+
+    /// The magnitude in m/s².
+    package var magnitude: Double { (x * x + y * y + z * z).squareRoot() }
+}
+
+/// The mounting of an accelerometer in its device: a matrix that converts its vectors to the device's axes. The text
+/// form is that of `Documentation/ABI/testing/sysfs-bus-iio` (`in_mount_matrix`) and udev's `ACCEL_MOUNT_MATRIX`: `0,
+/// -1, 0; 1, 0, 0; 0, 0, 1`, row by row.
+struct MountMatrix: Hashable {
+    private let rows: [[Double]]
+
+    static let identity = MountMatrix("1, 0, 0; 0, 1, 0; 0, 0, 1")!
+
+    /// Parses a matrix. Returns nil if it has not three rows of three numbers or consists of zeros.
+    init?(_ text: String) {
+        rows = text.split(separator: ";").map { row in
+            row.split(separator: ",", omittingEmptySubsequences: false).map { Self.number($0) ?? .nan }
+        }
+        let numbers = rows.flatMap(\.self)
+        guard rows.count == 3, rows.allSatisfy({ $0.count == 3 }), numbers.allSatisfy(\.isFinite) else { return nil }
+        guard numbers.contains(where: { $0 != 0 }) else { return nil }
+    }
+
+    func apply(_ vector: Gravity) -> Gravity {
+        let values = rows.map { $0[0] * vector.x + $0[1] * vector.y + $0[2] * vector.z }
+        return Gravity(x: values[0], y: values[1], z: values[2])
+    }
+
+    private static func number(_ text: Substring) -> Double? {
+        Double(text.filter { !$0.isWhitespace })
     }
 }

@@ -86,3 +86,113 @@ package final class TestPattern: Sendable {
             colour: TestCard.accent, on: canvas)
     }
 }
+
+/// A line of characters at one height. The glyphs are computed once, because the clock changes with every frame.
+struct GlyphLine {
+    let height: Int
+    private let masks: [Character: CoverageMask]
+
+    init(height: Int, characters: String) {
+        let height = max(7, height)
+        self.height = height
+        var masks: [Character: CoverageMask] = [:]
+        for character in Set(characters) { masks[character] = StrokeGlyph(character)?.mask(height: height) }
+        self.masks = masks
+    }
+
+    /// Returns the width of a character. All digits have the same width, so that a running clock does not move.
+    private func advance(_ character: Character) -> Int {
+        character == ":" || character == "." ? height * 46 / 100 : height * 80 / 100
+    }
+
+    func width(of text: String) -> Int { text.reduce(0) { $0 + advance($1) } }
+
+    /// Draws a text, centered at `x` and with its top at `y`.
+    func write(_ text: String, centredAt x: Int, top y: Int, colour: FrameColour, on canvas: FrameCanvas) {
+        var pen = x - width(of: text) / 2
+        for character in text {
+            let advance = advance(character)
+            if let mask = masks[character] {
+                canvas.stamp(mask, left: pen + (advance - mask.width) / 2, top: y, colour: colour)
+            }
+            pen += advance
+        }
+    }
+}
+
+/// The date and the time of day in UTC, as the test pattern shows them.
+struct WallClockText {
+    /// The date, such as `2026-11-21`.
+    let date: String
+
+    /// The time, such as `14:03:27.120`.
+    let clock: String
+
+    init(_ time: WallTime) {
+        let milliseconds = time.millisecondsSinceEpoch
+        let day = (milliseconds - (milliseconds % 86_400_000 + 86_400_000) % 86_400_000) / 86_400_000
+        let rest = Int(milliseconds - day * 86_400_000)
+        clock =
+            Self.padded(rest / 3_600_000, 2) + ":" + Self.padded(rest / 60_000 % 60, 2) + ":"
+            + Self.padded(rest / 1_000 % 60, 2) + "." + Self.padded(rest % 1_000, 3)
+        let (year, month, dayOfMonth) = Self.civil(daysSinceEpoch: Int(day))
+        date = "\(year)-" + Self.padded(month, 2) + "-" + Self.padded(dayOfMonth, 2)
+    }
+
+    private static func padded(_ number: Int, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+
+    /// Returns the Gregorian date. Years are counted from March, so that the leap day is the last one (eras of 400
+    /// years).
+    private static func civil(daysSinceEpoch: Int) -> (year: Int, month: Int, day: Int) {
+        let days = daysSinceEpoch + 719_468
+        let era = (days >= 0 ? days : days - 146_096) / 146_097
+        let dayOfEra = days - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shifted = (5 * dayOfYear + 2) / 153
+        let month = shifted < 10 ? shifted + 3 : shifted - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shifted + 2) / 5 + 1)
+    }
+}
+
+/// The coverage of each pixel by a shape, from 0 to 255. A shape is computed once and drawn to every frame.
+struct CoverageMask {
+    let width: Int
+    let height: Int
+    let values: [UInt8]
+
+    /// Creates a mask. `distance` returns the distance from a point to the edge of the shape in pixels, negative
+    /// inside.
+    init(width: Int, height: Int, distance: (_ x: Double, _ y: Double) -> Double) {
+        self.width = max(1, width)
+        self.height = max(1, height)
+        var values: [UInt8] = []
+        values.reserveCapacity(self.width * self.height)
+        for row in 0..<self.height {
+            for column in 0..<self.width {
+                let edge = distance(Double(column) + 0.5, Double(row) + 0.5)
+                values.append(UInt8((min(max(0.5 - edge, 0), 1) * 255).rounded()))
+            }
+        }
+        self.values = values
+    }
+
+    /// Returns a filled circle that touches all four sides.
+    static func disc(diameter: Int) -> CoverageMask {
+        let radius = Double(diameter) / 2
+        return CoverageMask(width: diameter, height: diameter) { x, y in
+            hypot(x - radius, y - radius) - radius
+        }
+    }
+
+    /// Returns a circle of this line thickness, in pixels, that touches all four sides.
+    static func ring(diameter: Int, thickness: Double) -> CoverageMask {
+        let radius = Double(diameter) / 2
+        return CoverageMask(width: diameter, height: diameter) { x, y in
+            abs(hypot(x - radius, y - radius) - radius + thickness / 2) - thickness / 2
+        }
+    }
+}

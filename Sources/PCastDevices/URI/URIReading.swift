@@ -1,6 +1,7 @@
 import PCastCodecs
 import PCastCore
 import PCastIO
+import Synchronization
 
 /// Reads a file or an address ahead of its schedule: the loop of a source's reader thread and its state.
 struct URIReading {
@@ -121,5 +122,90 @@ struct URIReading {
         audioPosition = position
         clock.delaySchedule(position, readAt: MonotonicClock.now())
         for (frame, position) in framer.push(audioFrame, at: position) { audio.push(frame, at: position) }
+    }
+}
+
+/// Converts the presentation times of a file to positions that start at zero and continue seamlessly when the file
+/// repeats.
+struct PlaybackTimeline {
+    /// The presentation time of the first frame; nil before it.
+    private var beginning: TimeSpan?
+
+    /// The position at which the current pass started.
+    private var passStart = TimeSpan.zero
+
+    /// The end of everything that was played.
+    private(set) var end = TimeSpan.zero
+
+    /// Returns the position of a frame since the start of the first pass. It may be slightly negative for a frame
+    /// before the first one that was read, e.g., because of an encoder's priming samples.
+    mutating func position(of time: TimeSpan, length: TimeSpan) -> TimeSpan {
+        let start = beginning ?? time
+        beginning = start
+        let position = passStart + (time - start)
+        end = max(end, position + length)
+        return position
+    }
+
+    /// Starts another pass at the end of the last one.
+    mutating func startNextPass() { passStart = end }
+}
+
+/// Crops an odd last column or row from frames, because encoders of 4:2:0 require even sizes.
+struct EvenSizeCropper {
+    private let pool = VideoFramePool()
+
+    static func even(_ dimensions: Dimensions) -> Dimensions {
+        Dimensions(width: max(2, dimensions.width & ~1), height: max(2, dimensions.height & ~1))
+    }
+
+    /// Returns the cropped frame; the same frame if its size is even.
+    func even(_ videoFrame: VideoFrame) -> VideoFrame {
+        let dimensions = Self.even(videoFrame.dimensions)
+        guard dimensions != videoFrame.dimensions else { return videoFrame }
+        let frame = pool.frame(
+            dimensions: dimensions, captureTime: videoFrame.captureTime, timestamp: videoFrame.timestamp,
+            color: videoFrame.color)
+        let (width, height) = (min(dimensions.width, videoFrame.dimensions.width), dimensions.height)
+        for row in 0..<min(height, videoFrame.dimensions.height) {
+            (frame.planeY + row * frame.strideY).update(
+                from: videoFrame.planeY + row * videoFrame.strideY, count: width)
+        }
+        for row in 0..<min(height, videoFrame.dimensions.height + 1) / 2 {
+            let (target, origin) = (row * frame.strideUV, row * videoFrame.strideUV)
+            (frame.planeU + target).update(from: videoFrame.planeU + origin, count: (width + 1) / 2)
+            (frame.planeV + target).update(from: videoFrame.planeV + origin, count: (width + 1) / 2)
+        }
+        return frame
+    }
+}
+
+/// The schedule of a file's frames, common to video and audio. It moves only if reading cannot keep up.
+final class ReleaseClock: Sendable {
+    /// The lateness above which playback continues later instead of catching up.
+    private static let timeout = TimeSpan.milliseconds(500)
+
+    private let origin = Mutex(MonotonicClock.reference())
+
+    /// Schedules position zero after `lead`, the time for reading ahead.
+    func begin(after lead: TimeSpan) {
+        let now = MonotonicClock.reference()
+        origin.withLock { $0 = WallClockReference(instant: now.instant + lead, wallTime: now.wallTime + lead) }
+    }
+
+    /// Returns the time of a position on both clocks.
+    func due(_ position: TimeSpan) -> WallClockReference {
+        origin.withLock {
+            WallClockReference(instant: $0.instant + position, wallTime: $0.wallTime + position)
+        }
+    }
+
+    /// Delays the whole schedule if a frame is too late, so that both tracks stay in sync.
+    func delaySchedule(_ position: TimeSpan, readAt now: Instant) {
+        origin.withLock { origin in
+            let lateness = now - (origin.instant + position)
+            guard lateness > Self.timeout else { return }
+            origin = WallClockReference(instant: origin.instant + lateness, wallTime: origin.wallTime + lateness)
+        }
     }
 }

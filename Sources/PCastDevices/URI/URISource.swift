@@ -185,3 +185,79 @@ package final class URISource: @unchecked Sendable {
         audioTrack?.finish(end)
     }
 }
+
+/// The tracks of a file or an address.
+struct URIFormat {
+    /// The size of the delivered frames, even numbers; nil without video.
+    var dimensions: Dimensions?
+    var frameRate: Double?
+
+    /// The number of channels, 1 or 2; nil without audio.
+    var channels: Int?
+}
+
+/// The audio of a file or an address.
+final class URIAudioSource: AudioSource {
+    private let source: URISource
+    private let track: ReleaseTrack<AudioFrame>
+
+    init(source: URISource, track: ReleaseTrack<AudioFrame>) {
+        self.source = source
+        self.track = track
+    }
+
+    deinit { stop() }
+
+    var channels: Int { source.format.channels! }
+
+    func start(
+        deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+    ) throws(DeviceError) {
+        try source.start(
+            track,
+            release: { frame, time, _ in
+                var frame = frame
+                frame.captureTime = time
+                deliver(frame)
+            }, ended: ended)
+    }
+
+    func stop() { source.stop(track) }
+}
+
+/// The video of a file or an address.
+final class URIVideoSource: VideoSource {
+    private let source: URISource
+    private let track: ReleaseTrack<VideoSample>
+
+    init(source: URISource, track: ReleaseTrack<VideoSample>) {
+        self.source = source
+        self.track = track
+    }
+
+    deinit { stop() }
+
+    var dimensions: Dimensions { source.format.dimensions! }
+    var nominalFrameRate: Double { source.format.frameRate ?? 25 }
+
+    func start(
+        deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+    ) throws(DeviceError) {
+        try source.start(
+            track,
+            release: { sample, time, position in
+                let timestamp = MediaTime(ticks: ClockRate.video.ticks(in: position), rate: .video)
+                switch sample {
+                case .frame(let frame): deliver(.frame(frame.retimed(captureTime: time, timestamp: timestamp)))
+                case .coded(var frame):
+                    frame.captureTime = time
+                    frame.timestamp = timestamp
+                    deliver(.coded(frame))
+                }
+            }, ended: ended)
+    }
+
+    var transcodeReason: TranscodeReason? { source.transcodeReason }
+
+    func stop() { source.stop(track) }
+}

@@ -103,3 +103,65 @@ public enum DigestTokens {
         return Envelope(applicationID: applicationID, digest: digest, token: token)
     }
 }
+
+/// The reason why a token could not be created.
+public enum EdgeAuthError: Error, Hashable, Sendable {
+    /// The application ID is missing or empty.
+    case missingApplicationID
+    /// The secret is missing.
+    case missingSecret
+    /// The value of `expires` is missing or zero.
+    case missingExpiration
+    /// The body has an `applicationId`, which belongs to the envelope only.
+    case applicationIDInToken
+    /// The encoded token is longer than ``DigestTokens/maximumEncodedSize``, and its verification would fail.
+    case tooLarge(byteCount: Int)
+}
+
+extension EdgeAuthError: CustomStringConvertible {
+    /// The message for a person, with the words of the public EdgeAuth libraries.
+    public var description: String {
+        switch self {
+        case .missingApplicationID: "Application ID must be set"
+        case .missingSecret: "Secret must be set"
+        case .missingExpiration: "Token must have an expiration (milliseconds since UNIX epoch)"
+        case .applicationIDInToken: "Token should not have an application ID property"
+        case .tooLarge(let byteCount): "Token of \(byteCount) bytes is too large"
+        }
+    }
+}
+
+/// The result of verifying a digest token.
+public struct DigestTokenVerification: Hashable, Sendable {
+    /// The result codes, with the raw values of the public EdgeAuth libraries.
+    public enum Code: String, Hashable, Sendable {
+        /// The signature is valid.
+        case verified
+        /// The text does not begin with `DIGEST:`.
+        case notADigestToken = "not-a-digest-token"
+        /// The text cannot be decoded, or lacks the application ID, the digest or the body.
+        case badToken = "bad-token"
+        /// The digest does not match the body, because another secret signed it or it was changed.
+        case badDigest = "bad-digest"
+        /// The digest matches, but the body is not a JSON object.
+        case serverError = "server-error"
+    }
+
+    /// The result code.
+    public let code: Code
+
+    /// The body with `applicationId` added, in the order of the signer; nil unless the token was verified.
+    public let value: JSONObject?
+
+    init(code: Code, value: JSONObject? = nil) {
+        self.code = code
+        self.value = value
+    }
+
+    /// Whether the signature is valid.
+    public var isVerified: Bool { code == .verified }
+
+    /// The verified body; nil unless the token was verified and all its fields have the right type (see
+    /// ``EdgeToken/init(_:)``).
+    public var token: EdgeToken? { value.flatMap { EdgeToken($0) } }
+}

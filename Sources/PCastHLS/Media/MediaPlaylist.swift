@@ -106,3 +106,176 @@ extension MediaPlaylist {
     /// Whether the server may still add segments.
     public var isLive: Bool { !isComplete && kind != .onDemand }
 }
+
+/// The preferred point to start playback (`EXT-X-START`; RFC 8216, section 4.3.5.2).
+public struct StartPoint: Hashable, Sendable {
+    /// The offset from the beginning of the playlist, or from its end if it is negative.
+    public var offset: TimeSpan
+    /// Whether playback begins exactly at the point instead of at the beginning of the segment that contains it.
+    public var isPrecise: Bool
+
+    /// Creates a point at an offset, which counts from the end of the playlist if it is negative.
+    public init(offset: TimeSpan, isPrecise: Bool = false) {
+        self.offset = offset
+        self.isPrecise = isPrecise
+    }
+
+    /// Reads the tag.
+    ///
+    /// - Parameter attributes: The attributes of the tag.
+    /// - Throws: ``PlaylistError`` if `TIME-OFFSET` is missing or cannot be read.
+    init(_ attributes: AttributeList) throws(PlaylistError) {
+        self.init(
+            offset: try attributes.required("TIME-OFFSET", attributes.signedSeconds),
+            isPrecise: attributes.isYes("PRECISE"))
+    }
+
+    /// The attributes of the tag.
+    var attributes: AttributeWriter {
+        var writer = AttributeWriter()
+        writer.seconds("TIME-OFFSET", offset)
+        writer.yes("PRECISE", isPrecise)
+        return writer
+    }
+}
+
+/// The last segment and part of another rendition, which lets a client that switches to it send a blocking request at
+/// once (`EXT-X-RENDITION-REPORT`; RFC 8216bis, section 4.4.5.4).
+public struct RenditionReport: Hashable, Sendable {
+    /// The URI of the media playlist, relative to the playlist that contains the report.
+    public var uri: String
+    /// The media sequence number of the last segment, which may have only parts yet (`LAST-MSN`).
+    public var lastSegment: Int64
+    /// The index of the last part of that segment, from zero (`LAST-PART`); nil if the rendition has no parts.
+    public var lastPart: Int64?
+
+    /// Creates a report of the rendition at a URI.
+    public init(uri: String, lastSegment: Int64, lastPart: Int64? = nil) {
+        self.uri = uri
+        self.lastSegment = lastSegment
+        self.lastPart = lastPart
+    }
+
+    /// Reads the tag.
+    ///
+    /// - Parameter attributes: The attributes of the tag.
+    /// - Throws: ``PlaylistError`` if a required attribute is missing or a number cannot be read.
+    init(_ attributes: AttributeList) throws(PlaylistError) {
+        self.init(
+            uri: try attributes.required("URI"),
+            lastSegment: try attributes.required("LAST-MSN", attributes.integer),
+            lastPart: try attributes.integer("LAST-PART"))
+    }
+
+    /// The attributes of the tag.
+    var attributes: AttributeWriter {
+        var writer = AttributeWriter()
+        writer.quoted("URI", uri)
+        writer.number("LAST-MSN", lastSegment)
+        writer.number("LAST-PART", lastPart)
+        return writer
+    }
+}
+
+/// A resource that will be needed next and can be requested before it is available (`EXT-X-PRELOAD-HINT`; RFC 8216bis,
+/// section 4.4.5.3).
+public struct PreloadHint: Hashable, Sendable {
+    /// The type of the hinted resource (`TYPE`).
+    public enum Kind: String, Hashable, Sendable {
+        /// A partial segment.
+        case part = "PART"
+        /// A media initialization section.
+        case initialization = "MAP"
+    }
+
+    /// The type of the resource.
+    public var kind: Kind
+    /// The URI as in the playlist, relative or absolute.
+    public var uri: String
+    /// The offset of the first byte in the resource (`BYTERANGE-START`); 0 if the attribute is missing.
+    public var start: Int64
+    /// The number of bytes (`BYTERANGE-LENGTH`); nil if the hint extends to the end of the resource.
+    public var length: Int64?
+
+    /// Creates a hint; without a length it extends to the end of the resource.
+    public init(_ kind: Kind, uri: String, start: Int64 = 0, length: Int64? = nil) {
+        self.kind = kind
+        self.uri = uri
+        self.start = start
+        self.length = length
+    }
+
+    /// Reads the tag. Returns nil for an unknown type, which clients ignore.
+    ///
+    /// - Parameter attributes: The attributes of the tag.
+    /// - Throws: ``PlaylistError`` if a required attribute is missing or a number cannot be read.
+    init?(_ attributes: AttributeList) throws(PlaylistError) {
+        guard let kind = Kind(rawValue: try attributes.required("TYPE")) else { return nil }
+        self.init(
+            kind, uri: try attributes.required("URI"), start: try attributes.integer("BYTERANGE-START") ?? 0,
+            length: try attributes.integer("BYTERANGE-LENGTH"))
+    }
+
+    /// The attributes of the tag.
+    var attributes: AttributeWriter {
+        var writer = AttributeWriter()
+        writer.unquoted("TYPE", kind.rawValue)
+        writer.quoted("URI", uri)
+        writer.number("BYTERANGE-START", start == 0 ? nil : start)
+        writer.number("BYTERANGE-LENGTH", length)
+        return writer
+    }
+}
+
+/// The delivery features of the server and the distance that clients keep from the live edge (`EXT-X-SERVER-CONTROL`;
+/// RFC 8216bis, section 4.4.3.8).
+public struct ServerControl: Hashable, Sendable {
+    /// The distance from the end of the playlist beyond which a delta update may skip segments; nil if there are no
+    /// delta updates.
+    public var canSkipUntil: TimeSpan?
+    /// Whether a delta update may also skip old date ranges.
+    public var canSkipDateRanges: Bool
+    /// The recommended distance from the end of the playlist (`HOLD-BACK`); nil if the server does not specify it.
+    public var holdBack: TimeSpan?
+    /// The recommended distance for clients that play partial segments (`PART-HOLD-BACK`); nil if the server does not
+    /// specify it.
+    public var partHoldBack: TimeSpan?
+    /// Whether the server holds a request that names a segment or part until it is available (`CAN-BLOCK-RELOAD`).
+    public var canBlockReload: Bool
+
+    /// Creates a value; the defaults mean that the server has no `EXT-X-SERVER-CONTROL` tag.
+    public init(
+        canSkipUntil: TimeSpan? = nil, canSkipDateRanges: Bool = false, holdBack: TimeSpan? = nil,
+        partHoldBack: TimeSpan? = nil, canBlockReload: Bool = false
+    ) {
+        self.canSkipUntil = canSkipUntil
+        self.canSkipDateRanges = canSkipDateRanges
+        self.holdBack = holdBack
+        self.partHoldBack = partHoldBack
+        self.canBlockReload = canBlockReload
+    }
+
+    /// Reads the tag.
+    ///
+    /// - Parameter attributes: The attributes of the tag.
+    /// - Throws: ``PlaylistError`` if a duration cannot be read.
+    init(_ attributes: AttributeList) throws(PlaylistError) {
+        self.init(
+            canSkipUntil: try attributes.seconds("CAN-SKIP-UNTIL"),
+            canSkipDateRanges: attributes.isYes("CAN-SKIP-DATERANGES"), holdBack: try attributes.seconds("HOLD-BACK"),
+            partHoldBack: try attributes.seconds("PART-HOLD-BACK"),
+            canBlockReload: attributes.isYes("CAN-BLOCK-RELOAD"))
+    }
+
+    /// The attributes of the tag; nil if all have their defaults and the tag is left out.
+    var attributes: AttributeWriter? {
+        guard self != ServerControl() else { return nil }
+        var writer = AttributeWriter()
+        writer.yes("CAN-BLOCK-RELOAD", canBlockReload)
+        writer.seconds("CAN-SKIP-UNTIL", canSkipUntil)
+        writer.yes("CAN-SKIP-DATERANGES", canSkipDateRanges)
+        writer.seconds("HOLD-BACK", holdBack)
+        writer.seconds("PART-HOLD-BACK", partHoldBack)
+        return writer
+    }
+}

@@ -57,3 +57,113 @@ package struct MultivariantPlaylist: Hashable, Sendable {
         renditions.filter { $0.kind == kind && $0.group == group }
     }
 }
+
+extension MultivariantPlaylist {
+    /// The playlist as text, which parses to an equal value if no value contains characters that a line or quoted
+    /// string cannot hold. Such characters are left out.
+    package var text: String {
+        var writer = PlaylistWriter()
+        writer.tag(.version, String(version))
+        for variable in variables { writer.write(variable) }
+        writer.flag(.independentSegments, if: hasIndependentSegments)
+        if let start { writer.tag(.start, start.attributes) }
+        if let contentSteering { writer.tag(.contentSteering, contentSteering.attributes) }
+        for data in sessionData { writer.tag(.sessionData, data.attributes) }
+        for key in sessionKeys { writer.tag(.sessionKey, key.attributes) }
+        for rendition in renditions { writer.tag(.media, rendition.attributes) }
+        for variant in variants {
+            writer.tag(.streamInformation, variant.attributes)
+            writer.uri(variant.uri)
+        }
+        for variant in iFrameVariants {
+            var attributes = variant.attributes
+            attributes.quoted("URI", variant.uri)
+            writer.tag(.iFrameStreamInformation, attributes)
+        }
+        return writer.text
+    }
+}
+
+/// The steering server that chooses among pathways (`EXT-X-CONTENT-STEERING`; RFC 8216bis, section 4.4.6.6).
+package struct ContentSteering: Hashable, Sendable {
+    /// The URI of the steering manifest, relative to the playlist.
+    package var serverURI: String
+    /// The pathway to use until the first steering manifest arrives; nil if the playlist does not name one.
+    package var pathwayID: String?
+
+    /// Creates a value from the URI of the steering manifest and the initial pathway.
+    package init(serverURI: String, pathwayID: String? = nil) {
+        self.serverURI = serverURI
+        self.pathwayID = pathwayID
+    }
+
+    /// Reads the tag.
+    ///
+    /// - Parameter list: The attributes of the tag.
+    /// - Throws: ``PlaylistError`` if `SERVER-URI` is missing.
+    init(_ list: AttributeList) throws(PlaylistError) {
+        serverURI = try list.required("SERVER-URI")
+        pathwayID = list.string("PATHWAY-ID")
+    }
+
+    /// The attributes of the tag.
+    var attributes: AttributeWriter {
+        var writer = AttributeWriter()
+        writer.quoted("SERVER-URI", serverURI)
+        writer.quoted("PATHWAY-ID", pathwayID)
+        return writer
+    }
+}
+
+/// Data of the author about the whole presentation (`EXT-X-SESSION-DATA`; RFC 8216, section 4.3.4.4).
+package struct SessionData: Hashable, Sendable {
+    /// The value, or a reference to it.
+    package enum Content: Hashable, Sendable {
+        /// A text (`VALUE`).
+        case value(String)
+        /// A resource (`URI`), which is JSON unless `isRaw`.
+        case resource(uri: String, isRaw: Bool)
+    }
+
+    /// The name of the data, usually in reverse DNS form (`DATA-ID`).
+    package var id: String
+    /// The value, or a reference to it.
+    package var content: Content
+    /// The language tag (RFC 5646); nil if it is not specified.
+    package var language: String?
+
+    /// Creates session data.
+    package init(id: String, _ content: Content, language: String? = nil) {
+        self.id = id
+        self.content = content
+        self.language = language
+    }
+
+    /// Reads the tag.
+    ///
+    /// - Parameter list: The attributes of the tag.
+    /// - Throws: ``PlaylistError`` if `DATA-ID` is missing, or both `VALUE` and `URI` are.
+    init(_ list: AttributeList) throws(PlaylistError) {
+        id = try list.required("DATA-ID")
+        language = list.string("LANGUAGE")
+        if let value = list.string("VALUE") {
+            content = .value(value)
+        } else {
+            content = .resource(uri: try list.required("URI"), isRaw: list.string("FORMAT") == "RAW")
+        }
+    }
+
+    /// The attributes of the tag.
+    var attributes: AttributeWriter {
+        var writer = AttributeWriter()
+        writer.quoted("DATA-ID", id)
+        switch content {
+        case .value(let value): writer.quoted("VALUE", value)
+        case .resource(let uri, let isRaw):
+            writer.quoted("URI", uri)
+            writer.unquoted("FORMAT", isRaw ? "RAW" : nil)
+        }
+        writer.quoted("LANGUAGE", language)
+        return writer
+    }
+}

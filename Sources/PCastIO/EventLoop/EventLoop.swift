@@ -174,3 +174,127 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         return try result.get()
     }
 }
+
+/// Datagrams that are numerous but not urgent. A loop reads many of them at a time.
+///
+/// If they are few, they are read as they arrive. If they are many, each one would wake the thread for one or two
+/// datagrams, which costs more than processing them. They have their own socket at the same address. Therefore urgent
+/// datagrams neither wait for them nor are dropped with them.
+public struct DeferredReceive: Hashable, Sendable {
+    /// The patterns of these datagrams.
+    public let patterns: [DatagramPattern]
+    /// The minimum interval between two reads.
+    public let interval: TimeSpan
+    /// The maximum delay if the thread is not late. They are read earlier if the thread is awake for another reason.
+    public let timeout: TimeSpan
+
+    /// Creates a configuration. Traps if there is no pattern, or unless `timeout >= interval > 0`.
+    public init(
+        _ patterns: [DatagramPattern], interval: TimeSpan = .milliseconds(10), timeout: TimeSpan = .milliseconds(40)
+    ) {
+        precondition(!patterns.isEmpty && interval > .zero && timeout >= interval)
+        self.patterns = patterns
+        self.interval = interval
+        self.timeout = timeout
+    }
+}
+
+/// The counters of an event loop since its start.
+public struct EventLoopStatistics: Hashable, Sendable {
+    /// The number of datagrams and TCP frames that the machine received.
+    public var received = 0
+
+    /// The number of datagrams that the kernel accepted, and of frames that the queue of a connection accepted.
+    public var sent = 0
+
+    /// The number of datagrams that could not be sent, including errors that only concern one destination.
+    public var sendErrors = 0
+
+    /// The number of datagrams and frames that were dropped because a socket or the queue of a TCP connection was full.
+    public var sendDrops = 0
+
+    /// The number of messages that the kernel split into datagrams (`UDP_SEGMENT`).
+    public var segmentedMessages = 0
+
+    /// The number of datagrams in those messages. Divided by the number of messages, it is the average size of a GSO
+    /// batch.
+    public var segments = 0
+
+    /// The number of messages that the kernel refused to split. Their datagrams were sent individually.
+    public var segmentationRefusals = 0
+
+    /// The number of received messages in which the kernel combined datagrams (`UDP_GRO`).
+    public var coalescedMessages = 0
+
+    /// The number of datagrams in those messages.
+    public var coalesced = 0
+
+    /// The number of ignored datagrams that were larger than the receive buffer.
+    public var truncated = 0
+
+    /// The number of datagrams that the kernel dropped because the receive buffer was full (`SO_RXQ_OVFL`).
+    public var kernelDrops = 0
+
+    /// The number of work items that were rejected because the mailbox was full.
+    public var mailboxOverflows = 0
+
+    /// The number of open TCP connections.
+    public var connections = 0
+
+    /// The number of TCP connections that were closed on arrival because of the limit.
+    public var connectionsRefused = 0
+
+    /// Creates counters of zero.
+    public init() {}
+}
+
+/// The schedule for reading deferrable datagrams. If few arrive, they are read at once. If many arrive, they are read
+/// when the thread is awake for another reason, or after a maximum delay.
+///
+/// Network drivers handle interrupts in the same way (NAPI): if each read returns many packets, no notification is
+/// necessary. Waking a thread costs as much as processing several reports. Deferring also helps because the packets
+/// that reports request are still cached after a frame was sent.
+struct ReceiveCoalescing {
+    /// The number of datagrams in a read that counts as many.
+    static let many = 8
+    /// The number of maximum delays for which timed reading continues after a read of many. Receivers report several
+    /// frames at once, so that a read of few may follow a read of many.
+    static let memory: Int64 = 5
+
+    /// The minimum interval between two reads.
+    let interval: TimeSpan
+    /// The maximum delay while many arrive.
+    let timeout: TimeSpan
+
+    /// The time of the next read; nil while the kernel notifies about new datagrams.
+    private(set) var due: Instant?
+    private var lastRead: Instant?
+    private var lastMany: Instant?
+
+    init(interval: TimeSpan, timeout: TimeSpan) {
+        self.interval = interval
+        self.timeout = timeout
+    }
+
+    /// Processes the kernel's one notification and sets `due`.
+    mutating func arrived(at now: Instant) {
+        guard due == nil else { return }
+        due = lastRead.map { max(now, $0 + interval) } ?? now
+    }
+
+    /// Returns whether a thread that is awake must read now.
+    func isDue(at now: Instant) -> Bool {
+        guard let due else { return false }
+        return now >= due || lastRead.map { now - $0 >= interval } ?? true
+    }
+
+    /// Records a read of `count` datagrams and schedules the next one. `hasMore` is whether more may be pending.
+    /// Returns whether the kernel must notify again.
+    mutating func read(_ count: Int, hasMore: Bool = false, at now: Instant) -> Bool {
+        lastRead = now
+        if count >= Self.many { lastMany = now }
+        let isMuch = lastMany.map { now - $0 < timeout * Self.memory } ?? false
+        due = isMuch ? now + (hasMore ? interval : timeout) : nil
+        return due == nil
+    }
+}

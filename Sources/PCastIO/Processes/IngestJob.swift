@@ -1,3 +1,5 @@
+import Foundation
+
 /// The job of an ingest or egress process. It is one line of JSON on standard input, because command lines are visible
 /// to other users.
 public struct IngestJob: Codable, Hashable, Sendable {
@@ -49,5 +51,40 @@ public struct IngestJob: Codable, Hashable, Sendable {
     public init?(line: String) {
         guard let order = JSONLine.value(IngestJob.self, line) else { return nil }
         self = order
+    }
+}
+
+/// A report of an ingest or egress process to the platform. Each is one line of JSON on standard output.
+public enum JobReport: Codable, Hashable, Sendable {
+    /// The process listens, and no peer has connected yet.
+    case listening
+    /// The stream is live.
+    case running
+    /// A message for the platform's log.
+    case note(String)
+    /// The job ended. `reason` is an end reason of a stream, and `description` explains it. It is the last report.
+    case ended(reason: String, description: String)
+
+    /// The JSON form with a line feed.
+    public var line: String { JSONLine.text(self) }
+
+    /// Parses the JSON form; nil if it is invalid.
+    public init?(line: String) {
+        guard let report = JSONLine.value(JobReport.self, line) else { return nil }
+        self = report
+    }
+}
+
+/// Values as lines of JSON, which two processes of the same program exchange.
+enum JSONLine {
+    static func text(_ value: some Encodable) -> String {
+        guard let data = try? JSONEncoder().encode(value) else {
+            preconditionFailure("the value must be encodable as JSON")
+        }
+        return String(decoding: data, as: UTF8.self) + "\n"
+    }
+
+    static func value<Value: Decodable>(_ type: Value.Type, _ line: String) -> Value? {
+        try? JSONDecoder().decode(type, from: Data(line.utf8))
     }
 }

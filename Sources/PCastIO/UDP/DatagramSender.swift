@@ -233,3 +233,65 @@ struct DatagramSender: ~Copyable {
         }
     }
 }
+
+/// Adjacent datagrams of a batch that one GSO message can carry. They have the same path and size, except that the last
+/// one may be shorter (`UDP_SEGMENT`, udp(7)).
+struct GSOBatch {
+    let path: NetworkPath
+    let offset: Int
+    let segmentSize: Int
+    private(set) var byteCount: Int
+    private(set) var count = 1
+
+    /// Creates a run that begins with entry `first` and has at most `limit` datagrams and `byteLimit` bytes.
+    init(in batch: borrowing DatagramBatch, from first: Int, limit: Int, byteLimit: Int) {
+        let entry = batch[first]
+        path = entry.path
+        offset = entry.offset
+        segmentSize = entry.length
+        byteCount = entry.length
+        // An empty datagram has no segment size.
+        guard entry.length > 0 else { return }
+        while count < limit, first + count < batch.count {
+            guard let length = batch.lengthOfMore(first + count), length > 0, length <= segmentSize,
+                byteCount + length <= byteLimit
+            else { return }
+            byteCount += length
+            count += 1
+            if length < segmentSize { return }
+        }
+    }
+}
+
+/// The routes on which the kernel refused segmentation (`UDP_SEGMENT`), each until the next attempt.
+///
+/// A refusal depends on the interface or tunnel of the route, and may occur after segmentation has worked.
+struct GSOSupport {
+    private struct Route: Hashable {
+        let local: IPAddress
+        let remote: IPAddress
+    }
+
+    /// The maximum number of routes. Beyond it, one is forgotten and costs another refusal.
+    static let capacity = 1024
+
+    static let retryInterval = TimeSpan.seconds(60)
+
+    private var retries: [Route: Instant] = [:]
+
+    func allowsSegmentation(on path: NetworkPath, at now: Instant) -> Bool {
+        if retries.isEmpty { return true }
+        guard let retry = retries[Route(local: path.local.ip, remote: path.remote.ip)] else { return true }
+        return now >= retry
+    }
+
+    mutating func refuseSegmentation(on path: NetworkPath, at now: Instant) {
+        if retries.count >= Self.capacity {
+            retries = retries.filter { $0.value > now }
+            if retries.count >= Self.capacity, let any = retries.keys.first { retries[any] = nil }
+        }
+        retries[Route(local: path.local.ip, remote: path.remote.ip)] = now + Self.retryInterval
+    }
+
+    var count: Int { retries.count }
+}

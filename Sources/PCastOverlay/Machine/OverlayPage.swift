@@ -73,3 +73,86 @@ public struct OverlayPage: Sendable {
         return true
     }
 }
+
+/// The reason why the overlay closes a page's WebSocket connection. The raw values are close codes for applications
+/// (RFC 6455, section 7.4.2).
+public enum OverlayClosing: UInt16, Hashable, Sendable, CaseIterable {
+    /// The producer has disabled the overlay of the programme. It is not loaded again by itself.
+    case disabled = 4_001
+    /// The application or a fatal error has destroyed the overlay.
+    case destroyed = 4_002
+    /// The queue of messages for the page was full.
+    case queueOverflowed = 4_003
+    /// The page sent messages at too high a rate.
+    case tooManyMessages = 4_004
+    /// Too many messages of the page were invalid.
+    case malformed = 4_005
+    /// The overlay is unknown or not loaded yet.
+    case notLoaded = 4_006
+    /// The overlay has the maximum number of connected pages.
+    case tooManyPages = 4_007
+    /// The token of the page is invalid.
+    case wrongToken = 4_008
+
+    /// The WebSocket close code.
+    public var code: UInt16 { rawValue }
+
+    /// The reason for the close frame, at most 123 bytes (RFC 6455, section 5.5).
+    public var reason: String {
+        switch self {
+        case .disabled: "the overlay was disabled"
+        case .destroyed: "the overlay was destroyed"
+        case .queueOverflowed: "the page does not read its messages: \(OverlayPageQueue.messageLimit) are waiting"
+        case .tooManyMessages: "the page sends too many messages"
+        case .malformed: "the page sent too many malformed messages"
+        case .notLoaded: "the overlay is not loaded"
+        case .tooManyPages: "too many pages are open"
+        case .wrongToken: "the token is not valid here"
+        }
+    }
+}
+
+/// The queue of messages for one page, in order. Of time reports only the newest is kept. All others are kept up to a
+/// limit, after which the page has to be closed.
+struct OverlayPageQueue {
+    /// The maximum number of messages.
+    static let messageLimit = 256
+    /// The maximum size of all messages in bytes.
+    static let sizeLimit = 1 << 20
+
+    /// A message and the epoch that it belongs to.
+    struct Entry: Hashable {
+        var report: OverlayReport
+        var epoch: Int64
+    }
+
+    private var entries: [Entry] = []
+    /// The size of all messages in bytes.
+    private var size = 0
+
+    var count: Int { entries.count }
+
+    /// Adds a message. Returns false if the queue is full and the message was not added.
+    mutating func add(_ report: OverlayReport, epoch: Int64) -> Bool {
+        if report.isReplaceable, let index = entries.lastIndex(where: { $0.report.isReplaceable }) {
+            size -= entries.remove(at: index).report.size
+        }
+        guard entries.count < Self.messageLimit, size + report.size <= Self.sizeLimit else { return false }
+        entries.append(Entry(report: report, epoch: epoch))
+        size += report.size
+        return true
+    }
+
+    /// Removes and returns the oldest message; nil if the queue is empty.
+    mutating func take() -> Entry? {
+        guard !entries.isEmpty else { return nil }
+        let entry = entries.removeFirst()
+        size -= entry.report.size
+        return entry
+    }
+
+    mutating func removeAll() {
+        entries.removeAll()
+        size = 0
+    }
+}

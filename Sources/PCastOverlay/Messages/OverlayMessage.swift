@@ -135,3 +135,54 @@ extension OverlayMessage {
         }
     }
 }
+
+/// The state of a player as an overlay sees it. The raw values are the strings in messages (player states of the Ease
+/// Live SDK).
+public enum OverlayPlayerState: String, Hashable, Sendable, CaseIterable {
+    case playing
+    case paused
+    case seeking
+    case stopped
+    case buffering
+}
+
+/// The playback position and the seekable window, in milliseconds since 1970-01-01T00:00:00Z (`playerTime` of the Ease
+/// Live SDK).
+public struct OverlayTime: Hashable, Sendable {
+    /// The time of the frame that is shown.
+    public var timecode: Int64
+    /// The beginning of the seekable window; nil if there is none.
+    public var initialTimecode: Int64?
+    /// The end of the seekable window; nil if there is none.
+    public var maxTimecode: Int64?
+
+    /// Creates a position with an optional seekable window.
+    public init(timecode: Int64, initialTimecode: Int64? = nil, maxTimecode: Int64? = nil) {
+        (self.timecode, self.initialTimecode, self.maxTimecode) = (timecode, initialTimecode, maxTimecode)
+    }
+}
+
+/// The status of a programme's overlay, which its producer sets. The raw values are the strings in messages (Ease Live
+/// SDK).
+public enum OverlayStatus: String, Hashable, Sendable, CaseIterable {
+    /// The overlay is loaded and visible.
+    case enabled
+    /// The overlay stays loaded but is invisible until it is enabled.
+    case hidden
+    /// The overlay is destroyed and is not loaded again by itself.
+    case disabled
+}
+
+/// The visibility of the player's controls (Ease Live SDK).
+public enum OverlayControls: String, Hashable, Sendable, CaseIterable {
+    case visible
+    case hidden
+}
+
+/// The direction of a swipe on the stage (Ease Live SDK).
+public enum OverlaySwipe: String, Hashable, Sendable, CaseIterable {
+    case left
+    case right
+    case up
+    case down
+}

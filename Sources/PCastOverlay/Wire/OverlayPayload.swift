@@ -158,3 +158,110 @@ struct OverlayPayload {
             programId: fields["programId"]?.string.map { String($0.prefix(Self.textLimit)) })
     }
 }
+
+/// The reason why a message was rejected.
+public enum OverlayWireError: Error, Hashable, Sendable {
+    /// The message is larger than ``OverlayEnvelope/sizeLimit``.
+    case tooLarge
+    /// The message is binary.
+    case notText
+    /// The text is not JSON, from about byte `at` on.
+    case malformed(at: Int)
+    /// The JSON text has too many levels of nesting.
+    case tooDeep
+    /// The JSON text has too many values, or an object too many members.
+    case tooManyValues
+    /// The text is JSON but not a message, because a field is missing or invalid.
+    case noMessage(field: String)
+    /// The version of the message format is not supported.
+    case unsupportedVersion(Int64)
+    /// A field of the event's metadata is missing or invalid.
+    case invalidPayload(event: String, field: String)
+}
+
+extension OverlayWireError {
+    /// Converts an error of the JSON parser.
+    init(_ error: JSONError) {
+        self =
+            switch error {
+            case .tooLarge: .tooLarge
+            case .tooDeep: .tooDeep
+            case .tooManyValues, .tooManyMembers: .tooManyValues
+            case .malformed(let offset): .malformed(at: offset)
+            }
+    }
+}
+
+extension OverlayWireError: CustomStringConvertible {
+    /// The message for a person: the kind of invalid message.
+    public var description: String {
+        switch self {
+        case .tooLarge: "the message has more than \(OverlayEnvelope.sizeLimit) bytes"
+        case .notText: "the message is not text"
+        case .malformed(let offset): "the message is not valid JSON at byte \(offset)"
+        case .tooDeep: "the message is nested deeper than \(JSONLimits.overlay.depth) levels"
+        case .tooManyValues: "the message has more than \(JSONLimits.overlay.values) values"
+        case .noMessage(let field): "“\(field)” is missing or invalid"
+        case .unsupportedVersion(let version):
+            "protocol version \(version) is not supported: use \(OverlayEnvelope.version)"
+        case .invalidPayload(let event, let field): "“\(field)” of \(event) is missing or invalid"
+        }
+    }
+}
+
+/// A parsed message from a page.
+package enum OverlayRequest: Hashable, Sendable {
+    /// The page is ready to receive messages.
+    case bridgeReady
+    /// The page begins to load its content.
+    case appLoading
+    /// The page has loaded its content.
+    case appReady
+    /// A sign of life.
+    case keepAlive
+    /// The page has failed.
+    case failed(OverlayError)
+    /// A request. A message with an unknown event is an ``OverlayMessage/bridgeMessage(_:)``.
+    case message(OverlayMessage)
+
+    /// Reads a message from a page.
+    ///
+    /// - Parameters:
+    ///   - envelope: The message.
+    ///   - text: The JSON text of the message, which is passed on if the event is unknown.
+    /// - Throws: ``OverlayWireError/invalidPayload(event:field:)`` if a field is missing or invalid.
+    package init(_ envelope: OverlayEnvelope, text: String) throws(OverlayWireError) {
+        let payload = OverlayPayload(envelope)
+        self =
+            switch OverlayEventName(rawValue: envelope.event) {
+            case .bridgeReady: .bridgeReady
+            case .appLoading: .appLoading
+            case .appReady: .appReady
+            case .appKeepAlive: .keepAlive
+            case .appError: .failed(try payload.error(.viewConnectivity))
+            case .error: .failed(try payload.error(.bridgeConnectivity))
+            case .appStatus: .message(.bridgeAppStatus(try payload.choice("status")))
+            case .appLanguage:
+                .message(.bridgeLanguage(try payload.language(), available: try payload.availableLanguages()))
+            case .stageClicked: .message(.bridgeStage(try payload.choice("controls")))
+            case .stageSwipe: .message(.bridgeStageSwipe(try payload.choice("direction")))
+            case .playerTime: .message(.bridgeTime(try payload.timecode()))
+            case .playerState: .message(.bridgeState(try payload.choice("state")))
+            case .playerSpeed: .message(.bridgeSpeed(try payload.speed()))
+            case .playerVolume: .message(.bridgeVolume(try payload.volume()))
+            case .playerMute: .message(.bridgeMute(try payload.boolean("mute")))
+            case .playerVideoScale: .message(.bridgeVideoScale(try payload.videoScale()))
+            case .appMessage, .bridgeWelcome, .bridgeError, .bridgeKeepAlive, .playerReady, .playerMetadata,
+                .playerControls, nil:
+                .message(.bridgeMessage(text))
+            }
+    }
+
+    /// Whether a page without a controller token may send the message.
+    var needsNoController: Bool {
+        switch self {
+        case .bridgeReady, .appLoading, .appReady, .keepAlive: true
+        case .failed, .message: false
+        }
+    }
+}

@@ -131,3 +131,31 @@ extension OverlayMessage {
         return OverlayEnvelope(name.rawValue, fields, sequence: sequence, epoch: epoch)
     }
 }
+
+/// The names of known events. They are those of Ease Live, except for `bridge.welcome`, `bridge.error` and
+/// `bridge.keepalive`.
+enum OverlayEventName: String, CaseIterable {
+    case bridgeReady = "bridge.ready"
+    case bridgeWelcome = "bridge.welcome"
+    case bridgeError = "bridge.error"
+    case bridgeKeepAlive = "bridge.keepalive"
+    case appLoading = "app.loading"
+    case appReady = "app.ready"
+    case appError = "app.error"
+    case appKeepAlive = "app.keepalive"
+    case appStatus = "app.status"
+    case appLanguage = "app.language"
+    case appMessage = "app.message"
+    case error = "easelive.error"
+    case stageClicked = "stage.clicked"
+    case stageSwipe = "stage.swipe"
+    case playerReady = "player.ready"
+    case playerTime = "player.time"
+    case playerState = "player.state"
+    case playerSpeed = "player.speed"
+    case playerVolume = "player.volume"
+    case playerMute = "player.mute"
+    case playerVideoScale = "player.videoscale"
+    case playerMetadata = "player.metadata"
+    case playerControls = "player.controls"
+}

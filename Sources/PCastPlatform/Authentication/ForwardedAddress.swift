@@ -142,3 +142,10 @@ struct ForwardedAddress: Sendable {
             && digits.allSatisfy { (0x30...0x39).contains($0) }
     }
 }
+
+/// The header field in which a proxy reports the client.
+public enum ForwardedHeader: String, CaseIterable, Sendable {
+    case forwardedFor = "x-forwarded-for"
+    /// The `Forwarded` field (RFC 7239).
+    case forwarded
+}

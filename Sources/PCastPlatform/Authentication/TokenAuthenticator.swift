@@ -1,6 +1,7 @@
 import PCastCore
 import PCastEdgeAuth
 import PCastIO
+import PCastWeb
 
 /// The authentication of tokens, which is the same at all endpoints: it finds the application, verifies the signature,
 /// and enforces all restrictions.
@@ -135,4 +136,82 @@ struct TokenAuthenticator: Sendable {
 
 extension [UInt8] {
     fileprivate subscript(index: Int, or fallback: UInt8) -> UInt8 { indices.contains(index) ? self[index] : fallback }
+}
+
+/// An authenticated client: the owner of an application's token, or any client of this host if the platform listens on
+/// loopback only.
+struct Principal: Sendable {
+    let application: ApplicationID
+    /// The token; nil for a client of this host without a token.
+    let token: EdgeToken?
+    /// The fingerprint of the encoded token.
+    var fingerprint: String?
+    /// The ingest or egress job of the platform to which the token belongs; nil for all other clients.
+    var job: IngestJobRunner?
+
+    var tags: [String] { token?.applyTags ?? [] }
+    var capabilities: [String] { token?.capabilities ?? [] }
+
+    /// The owner of a stream, who may resume it: all clients whose tokens apply the same tags, or, without tags, the
+    /// clients with the same token. Nil for a job, because a new job publishes a new stream.
+    var publisher: String? {
+        guard job == nil else { return nil }
+        guard token != nil else { return Self.localPublisher }
+        return tags.isEmpty ? fingerprint : Self.tagsPrefix + tags.sorted().joined(separator: "\n")
+    }
+
+    static let localPublisher = "this machine"
+    private static let tagsPrefix = "tags "
+
+    /// Returns the tags of a publisher's token; nil if it applied none.
+    static func appliedTags(of publisher: String) -> Set<String>? {
+        guard publisher.utf8.starts(with: tagsPrefix.utf8) else { return nil }
+        let tags = publisher.utf8.dropFirst(tagsPrefix.utf8.count).split(separator: UInt8(ascii: "\n"))
+        return Set(tags.map { String(Substring($0)) })
+    }
+}
+
+/// The client of a request before a token is read.
+struct ClientContext: Sendable {
+    /// The address of the client; nil if the connection is closed.
+    let address: IPAddress?
+    var sessionID: SessionID?
+    /// Whether the client is on this host, is not behind a proxy, and is not a web page of another site.
+    let isOnThisMachine: Bool
+
+    /// Creates a client from the `Host` field and the `Origin` field of its request.
+    init(_ caller: RequestOrigin, sessionID: SessionID? = nil, host: String?, origin: String?) {
+        address = caller.address
+        self.sessionID = sessionID
+        isOnThisMachine = caller.isOnThisMachine && Self.isOurs(host: host, origin: origin)
+    }
+
+    /// Returns whether the request was sent by no page, or by one of this platform. Pages of other sites that are open
+    /// on this host must not watch its camera. Neither must pages that use DNS rebinding, so the host must be a
+    /// loopback name or address.
+    private static func isOurs(host: String?, origin: String?) -> Bool {
+        guard let host, let name = (try? WebAddress("http://\(host)"))?.host else { return false }
+        guard name == "localhost" || IPAddress(name)?.isLoopback == true else { return false }
+        guard let origin else { return true }
+        return origin == "http://\(host)" || origin == "https://\(host)"
+    }
+}
+
+/// The origin of a request, as far as it is trusted.
+struct RequestOrigin: Hashable, Sendable {
+    /// The address of the client; nil if the connection is closed.
+    let address: IPAddress?
+    /// Whether a proxy forwarded the request and no trusted proxy reports the client. The client is then unknown,
+    /// whatever the address of the connection is.
+    var isHidden = false
+
+    /// The header fields with which proxies mark forwarded requests.
+    static let forwardingFields = [
+        "x-forwarded-for", "forwarded", "via", "x-real-ip", "x-forwarded-host", "x-forwarded-proto",
+        "x-forwarded-server",
+        "x-forwarded-port", "true-client-ip", "cf-connecting-ip",
+    ]
+
+    /// Whether the client is on this host according to its address.
+    var isOnThisMachine: Bool { !isHidden && address?.isLoopback == true }
 }

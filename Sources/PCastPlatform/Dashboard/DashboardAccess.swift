@@ -74,3 +74,81 @@ extension Request {
         return origin == "http://\(host)" || origin == "https://\(host)"
     }
 }
+
+/// The cookie of a login (RFC 6265). Scripts cannot read it, requests of other sites do not send it, and it expires
+/// with the login.
+enum LoginCookie {
+    /// Returns the name of the cookie. Cookies do not depend on the port, so the name contains it. Otherwise two
+    /// platforms on one host would overwrite each other's cookie. With TLS, the prefix `__Host-` restricts the cookie
+    /// to this host and to TLS.
+    private static func name(_ context: WebRequestContext, isSecure: Bool) -> String {
+        "\(isSecure ? "__Host-" : "")pcast-login-\(context.localPort ?? 0)"
+    }
+
+    /// Returns the value of `Set-Cookie`. A nil ticket deletes the cookie.
+    static func value(_ ticket: String?, _ context: WebRequestContext, isSecure: Bool) -> String {
+        let age = ticket == nil ? 0 : Int(DashboardLogins.lifetime.seconds)
+        return "\(name(context, isSecure: isSecure))=\(ticket ?? ""); Path=/; Max-Age=\(age); HttpOnly; SameSite=Strict"
+            + (isSecure ? "; Secure" : "")
+    }
+
+    static func ticket(of request: Request, _ context: WebRequestContext) -> String? {
+        let names = [true, false].map { name(context, isSecure: $0) }
+        for field in request.headers[values: .cookie] {
+            for pair in field.split(separator: ";") {
+                let parts = pair.split(separator: "=", maxSplits: 1)
+                guard parts.count == 2, names.contains(String(parts[0]).trimmingSpaces) else { continue }
+                return String(parts[1]).trimmingSpaces
+            }
+        }
+        return nil
+    }
+}
+
+/// The logins to the dashboard: the tickets in the cookies of browsers, and their applications.
+struct DashboardLogins: Sendable {
+    private struct Login: Sendable {
+        let application: ApplicationID
+        let expiry: Instant
+        /// The time at which the ticket was last used.
+        var shown: Instant
+    }
+
+    /// The maximum duration of a login, and the time without use after which it ends. An open page uses it
+    /// continuously.
+    static let lifetime = TimeSpan.seconds(12 * 3_600 as Int64)
+    static let idleness = TimeSpan.seconds(30 * 60 as Int64)
+
+    /// The maximum number of logins. Beyond it, the least recently used one ends.
+    static let capacity = 1_000
+
+    private var logins: [String: Login] = [:]
+
+    /// Adds a login. The ticket must be unguessable.
+    mutating func open(_ ticket: String, of application: ApplicationID, at now: Instant) {
+        logins = logins.filter { Self.lasts($0.value, at: now) }
+        if logins.count >= Self.capacity, let oldest = logins.min(by: { $0.value.shown < $1.value.shown }) {
+            logins[oldest.key] = nil
+        }
+        logins[ticket] = Login(application: application, expiry: now + Self.lifetime, shown: now)
+    }
+
+    /// Returns the application of a ticket; nil if the login ended or never existed.
+    mutating func application(of ticket: String, at now: Instant) -> ApplicationID? {
+        guard let login = logins[ticket] else { return nil }
+        guard Self.lasts(login, at: now) else {
+            logins[ticket] = nil
+            return nil
+        }
+        logins[ticket]?.shown = now
+        return login.application
+    }
+
+    mutating func close(_ ticket: String) { logins[ticket] = nil }
+
+    var count: Int { logins.count }
+
+    private static func lasts(_ login: Login, at now: Instant) -> Bool {
+        now < login.expiry && now - login.shown < idleness
+    }
+}

@@ -149,3 +149,81 @@ extension LayerSelection.Cause {
         }
     }
 }
+
+/// A WHIP or WHEP session, which a resource URI represents.
+struct WebRTCResource: Sendable {
+    let participation: PeerSession
+    /// The username fragment (ufrag) of the peer. A PATCH with another one requests an ICE restart.
+    var remoteUfrag: String
+    /// The strong entity tag, which changes with each restart (RFC 9725, section 4.3.1).
+    var entityTag: String
+    var hasRestarted = false
+}
+
+/// The sessions of an endpoint by their unguessable names. The maximum number of peers is the bound, because each
+/// session has one.
+actor WebRTCResources {
+    private var resources: [String: WebRTCResource] = [:]
+
+    func insert(_ resource: WebRTCResource, name: String) { resources[name] = resource }
+
+    func find(_ name: String) -> WebRTCResource? { resources[name] }
+
+    func restarted(_ name: String, remoteUfrag: String) -> String? {
+        guard resources[name] != nil else { return nil }
+        let tag = Self.newEntityTag()
+        resources[name]?.remoteUfrag = remoteUfrag
+        resources[name]?.entityTag = tag
+        resources[name]?.hasRestarted = true
+        return tag
+    }
+
+    @discardableResult
+    func remove(_ name: String) -> WebRTCResource? { resources.removeValue(forKey: name) }
+
+    static func newEntityTag() -> String { "\"\(RandomIdentifier.make().prefix(12))\"" }
+}
+
+extension Request {
+    /// The token of the `Authorization` field, or of the query parameter `token`; nil if there is none.
+    var token: String? {
+        if headers[.authorization] != nil { return bearer }
+        return uri.queryParameters["token"].map(String.init)
+    }
+
+    /// The bearer token of the `Authorization` field; nil if there is none.
+    var bearer: String? {
+        headers[.authorization].flatMap { $0.credentials(of: "bearer") }
+    }
+
+    func clientContext(_ context: WebRequestContext) -> ClientContext {
+        ClientContext(
+            RequestOrigin(address: context.clientAddress, isHidden: context.isHiddenByProxy), host: head.authority,
+            origin: headers[.origin])
+    }
+
+    /// Returns whether the content has a media type. Parameters are ignored.
+    func hasBody(ofType type: String) -> Bool {
+        headers[.contentType].map { String($0.prefix { $0 != ";" }).lowercased().trimmingSpaces } == type
+    }
+}
+
+extension String {
+    /// The text without leading and trailing spaces and tabs.
+    var trimmingSpaces: String {
+        var text = Substring(self)
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
+        return String(text)
+    }
+
+    /// Returns the credentials in a value of `Authorization`; nil for another scheme, or if nothing follows the scheme.
+    /// `scheme` must be in lower case.
+    ///
+    /// The scheme is case-insensitive and is followed by one or more spaces (RFC 9110, section 11.4).
+    func credentials(of scheme: String) -> String? {
+        let parts = trimmingSpaces.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == scheme else { return nil }
+        return String(parts[1]).trimmingSpaces
+    }
+}

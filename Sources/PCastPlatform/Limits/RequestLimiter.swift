@@ -1,6 +1,7 @@
 import Logging
 import PCastCore
 import PCastIO
+import PCastWeb
 import Synchronization
 
 /// The quotas, rate limits and proxy settings that all endpoints check before they serve any client. It
@@ -223,5 +224,61 @@ final class RequestLimiter: Sendable {
 
     func connectionClosed(from address: IPAddress?) {
         state.withLock { $0.usage[.connection]?.leave(nil, AddressBlock(address)) }
+    }
+}
+
+/// The unit of limits per address, which is an IPv4 address or the first 64 bits of an IPv6 address. One customer has
+/// all addresses of such a network (RFC 6177).
+struct AddressBlock: Hashable, Sendable {
+    private let high: UInt64
+    private let low: UInt64
+
+    /// Creates the unit of an address. All closed connections, whose address is nil, share one unit.
+    init(_ address: IPAddress?) {
+        high = address?.v6.high ?? 0
+        low = address?.v4 == nil ? 0 : address?.v6.low ?? 0
+    }
+}
+
+/// A gate that rejects connections if there are too many, or too many per second.
+struct PlatformConnectionFilter: ConnectionFilter {
+    let limiter: RequestLimiter
+
+    func admits(_ address: IPAddress?) -> Bool {
+        limiter.admitConnection(from: address, at: MonotonicClock.now())
+    }
+
+    func closed(_ address: IPAddress?) { limiter.connectionClosed(from: address) }
+}
+
+extension APIError {
+    static func rateLimited(retryAfter wait: TimeSpan) -> APIError {
+        APIError(.rateLimited, "Too many requests: retry later, and less often.", retryAfter: wait)
+    }
+
+    /// The platform is stopping, and another one may start at the same address.
+    static let draining = APIError(
+        .capacity, "The platform is shutting down for maintenance: retry soon.",
+        detail: "the platform is shutting down",
+        retryAfter: .seconds(5))
+
+    static let noBitrate = APIError(
+        .capacity, "The bit rate limit is reached, so no other stream is admitted: retry later.")
+
+    static func full(_ kind: QuotaReservation.Kind, _ exceeded: UsageCounter.Exceeded) -> APIError {
+        let what =
+            switch kind {
+            case .session: "sessions"
+            case .stream: "streams"
+            case .viewer, .preview: "viewers"
+            case .connection: "connections"
+            }
+        let whose =
+            switch exceeded {
+            case .all: "The platform"
+            case .application: "The application"
+            case .address: "Your address"
+            }
+        return APIError(.capacity, "\(whose) has reached its limit of \(what): retry later.")
     }
 }

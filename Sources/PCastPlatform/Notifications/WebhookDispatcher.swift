@@ -2,6 +2,7 @@ import Logging
 import PCastCore
 import PCastDatabase
 import PCastIO
+import PCastWeb
 import Synchronization
 
 /// Delivers the notifications of the outbox to callbacks. Those of one stream and callback are sent in order, others in
@@ -160,6 +161,68 @@ actor WebhookDispatcher {
             counts.failedAttempts += 1
             counts.failed += 1
             logger.warning("notification failed after the last attempt", metadata: metadata)
+        }
+    }
+}
+
+/// A timer that yields to a stream after a delay. Setting it again replaces the previous delay.
+final class DebouncedTimer: Sendable {
+    private let expiry: AsyncStream<Void>.Continuation
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    init(_ expiry: AsyncStream<Void>.Continuation) { self.expiry = expiry }
+
+    func set(to wait: TimeSpan) {
+        let next = Task { [expiry] in
+            guard (try? await Task.sleep(for: wait.duration)) != nil else { return }
+            expiry.yield()
+        }
+        task.withLock { task in
+            task?.cancel()
+            task = next
+        }
+    }
+
+    func cancel() { task.withLock { $0?.cancel() } }
+}
+
+/// A client that sends requests to URIs of applications: to the public internet, and to the networks that the operator
+/// listed. A name is resolved once, all its addresses are checked, and the request is sent to a checked one.
+/// Redirections are not followed.
+struct CallbackClient: Sendable {
+    /// The networks that are permitted although they are not public.
+    let listed: Setting<[IPNetwork]>
+
+    var addresses: AddressPolicy { AddressPolicy(listed: listed.value) }
+
+    /// The result of a request.
+    enum CallbackResult: Sendable {
+        case status(Int, retryAfter: TimeSpan?)
+        /// The address is not permitted.
+        case forbidden(String)
+        case none(String)
+    }
+
+    private static let timeout = Duration.seconds(15)
+
+    func send(
+        _ method: String, _ uri: String, headers: [(name: String, value: String)], body: [UInt8]
+    ) async -> CallbackResult {
+        guard let address = try? WebAddress(uri) else { return .forbidden("the webhook's address is not a valid URI") }
+        let target: TransportAddress
+        do throws(AddressRejection) {
+            target = try await addresses.judged(host: address.host, port: UInt16(exactly: address.port) ?? 0)
+        } catch {
+            if case .forbidden = error { return .forbidden("\(error)") }
+            return .none("\(error)")
+        }
+        do {
+            let answer = try await HTTPRequests.send(
+                method, uri, at: target.ip.description, headers: headers, body: body, within: Self.timeout)
+            return .status(
+                answer.status, retryAfter: answer.retryAfter.map { .seconds(Int64(min(max($0, 0), 86_400))) })
+        } catch {
+            return .none("no answer")
         }
     }
 }

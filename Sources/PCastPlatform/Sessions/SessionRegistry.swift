@@ -1,5 +1,6 @@
 import PCastCore
 import PCastDatabase
+import PCastEdgeAuth
 import PCastIO
 
 /// The sessions of clients, so that a client can resume its session after its connection broke.
@@ -213,5 +214,79 @@ actor SessionRegistry {
         guard owns(stream, id) else { return }
         if let deliver = sessions[id]?.deliver, await deliver(.dataQuality(stream, quality)) { return }
         if owns(stream, id) { sessions[id]?.pendingQualities[stream] = quality }
+    }
+}
+
+/// The owner of a session according to its token. Nobody else may resume the session, even if they know its identifier.
+struct SessionOwner: Hashable, Sendable {
+    /// The owner of the token that began the session, see `Principal.publisher`; nil for a session of an older version.
+    let identity: String?
+    /// The only session for which the token is valid; nil if it is not restricted. A renewed token of the same owner
+    /// contains it.
+    let session: SessionID?
+
+    init(_ principal: Principal) {
+        identity = principal.job.map { "worker of \($0.stream)" } ?? principal.publisher ?? ""
+        session = principal.token?.sessionID.map { SessionID($0) }
+    }
+
+    init(identity: String?) {
+        self.identity = identity
+        session = nil
+    }
+
+    /// Returns whether the owner may resume a session that `beginner` began.
+    func mayResume(_ id: SessionID, begunBy beginner: String?) -> Bool {
+        session == id || beginner == nil || beginner == identity
+    }
+}
+
+/// The sessions without a connection, ordered by the time since then. Each operation takes constant time on average.
+struct DisconnectedSessions {
+    private var since: [SessionID: Instant] = [:]
+    /// The sessions ordered by time. An element that does not match `since` is obsolete.
+    private var queue: [(id: SessionID, since: Instant)] = []
+    private var head = 0
+
+    var count: Int { since.count }
+
+    /// The number of stored elements, including obsolete ones.
+    var storedCount: Int { queue.count }
+
+    func since(_ id: SessionID) -> Instant? { since[id] }
+
+    /// Adds a session. `now` must not be earlier than at the last call.
+    mutating func left(_ id: SessionID, at now: Instant) {
+        since[id] = now
+        queue.append((id, now))
+    }
+
+    mutating func returned(_ id: SessionID) {
+        since[id] = nil
+        // Sessions that reconnect leave obsolete elements.
+        if queue.count - head > 2 * since.count + 64 { compact() }
+    }
+
+    /// Removes and returns the session that has had no connection for the longest time; nil if it disconnected after
+    /// `time`.
+    mutating func popFirst(leftBy time: Instant = Instant(nanoseconds: .max)) -> SessionID? {
+        while head < queue.count {
+            let first = queue[head]
+            if since[first.id] == first.since {
+                guard first.since <= time else { return nil }
+                since[first.id] = nil
+                head += 1
+                return first.id
+            }
+            head += 1
+        }
+        queue.removeAll()
+        head = 0
+        return nil
+    }
+
+    private mutating func compact() {
+        queue = queue[head...].filter { since[$0.id] == $0.since }
+        head = 0
     }
 }

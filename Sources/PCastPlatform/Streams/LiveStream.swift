@@ -69,3 +69,79 @@ struct LiveStream: Sendable {
         self.publisher = publisher
     }
 }
+
+/// The newest captions of one stream, by the platform's capture clock, and the publisher's rate limit.
+struct CaptionTrack: Sendable {
+    /// The rate of cues, and the number of cues that may be sent at once.
+    static let perSecond: Int64 = 10
+    static let burst: Int64 = 50
+    /// The time for which cues are kept after their end, for viewers that join and whose frames are that old.
+    static let retention = TimeSpan.seconds(15)
+
+    private var gate = CaptionGate()
+    /// The time at which the bucket of the rate limit is full (generic cell rate algorithm, ITU-T I.371).
+    private var full = Instant(nanoseconds: .min)
+
+    /// Counts cues that a publisher sends.
+    ///
+    /// - Throws: ``APIError`` with the kind `rateLimited`, in which case none of them is counted.
+    mutating func count(_ cues: Int, at now: Instant) throws(APIError) {
+        let interval = TimeSpan.seconds(1) / Self.perSecond
+        let base = max(full, now)
+        let wait = base - now + interval * (Int64(cues) - Self.burst)
+        guard wait <= .zero else {
+            throw APIError(
+                .rateLimited, "A stream has \(Self.perSecond) captions per second: wait \(wait).", retryAfter: wait)
+        }
+        full = base + interval * Int64(cues)
+    }
+
+    /// Adds cues. If there are more than ``CaptionGate/capacity``, the earliest are removed.
+    mutating func add(_ cues: [CaptionCue], at now: WallTime) {
+        gate.removeAll(endedBefore: now - Self.retention)
+        for cue in cues { gate.add(cue) }
+    }
+
+    /// Returns the cues that are shown now or later, or ended recently.
+    func current(at now: WallTime) -> [CaptionCue] { gate.cues.filter { $0.end >= now - Self.retention } }
+}
+
+/// The tags of a stream: all tags, and those that give subscribers access.
+///
+/// A subscriber's token may require a tag. If clients could choose such a tag themselves, their stream could appear in
+/// another channel. Therefore only tags that the publisher's token applies give access.
+struct StreamTags: Sendable {
+    /// All tags, as in reports and notifications.
+    let all: [String]
+    /// The tags that a subscriber's token may require.
+    let authorizing: [String]
+
+    /// The prefixes of tags that assign a stream to a channel or room. They are valid only in tokens.
+    private static let reserved = ["channelId:", "channelAlias:", "roomId:", "roomAlias:"]
+
+    /// Creates the tags of a new stream from those that the client requests and those of its token.
+    init(own: [String], _ principal: Principal) {
+        // A client of this host that needs no token has all permissions.
+        guard principal.token != nil else {
+            (all, authorizing) = (own + principal.tags, own + principal.tags)
+            return
+        }
+        all = own.filter { tag in !Self.isReserved(tag) } + principal.tags
+        authorizing = principal.tags
+    }
+
+    /// Creates the tags of a stream in the database. `publisher`, see `Principal.publisher`, contains the tags of its
+    /// token.
+    init(recorded tags: [String], publisher: String?) {
+        all = tags
+        if publisher == Principal.localPublisher {
+            authorizing = tags
+        } else {
+            let applied = publisher.flatMap { Principal.appliedTags(of: $0) } ?? []
+            authorizing = tags.filter { applied.contains($0) }
+        }
+    }
+
+    /// By bytes: a combining character behind the colon makes another character of both.
+    private static func isReserved(_ tag: String) -> Bool { reserved.contains { tag.utf8.starts(with: $0.utf8) } }
+}

@@ -1,5 +1,7 @@
 import PCastCore
 import PCastDatabase
+import PCastSFU
+import PCastWebRTC
 
 /// The streams and viewings that have lost their media connection and whose clients may reconnect. It receives the time
 /// as a parameter.
@@ -80,4 +82,48 @@ struct PendingReconnects {
         }
         return overdue
     }
+}
+
+/// The result of adding a publisher or subscriber, for the endpoint that requested it.
+struct PeerSession: Sendable {
+    let peer: PeerID
+    /// The identifier of the stream. As in the signaling protocol, a subscriber has its own stream identifier.
+    let streamID: StreamID
+    let isPublisher: Bool
+    /// The platform's session description: the answer to the client's offer, or an offer to answer.
+    let description: SessionDescription
+    /// The capabilities of the token that have no effect.
+    var ignoredCapabilities: [String] = []
+
+    var answer: SessionDescription { description }
+}
+
+/// The end of a stream or viewing.
+struct StreamEnd: Sendable {
+    let streamID: StreamID
+    let reason: StreamEndedReason
+    /// The text of a custom reason.
+    let description: String
+
+    /// The failures with their own text in the protocol.
+    private static let specificFailures: Set<String> = ["egress-failed", "egress-setup-failed"]
+
+    /// The text of `StreamEnded.reason` in the protocol, which `StreamEndedReason.init(wire:)` parses to ``reason``.
+    var wire: String {
+        switch reason {
+        case .custom: description
+        case .failed where Self.specificFailures.contains(description): description
+        default: reason.rawValue
+        }
+    }
+}
+
+/// An event of a participant.
+enum StreamUpdate: Sendable {
+    /// The current data quality, and each change of it.
+    case quality(DataQuality)
+    /// Captions of the stream that is viewed, by the platform's capture clock.
+    case captions([CaptionCue])
+    /// The end, which is the last event.
+    case ended(StreamEnd)
 }

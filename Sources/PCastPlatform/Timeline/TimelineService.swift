@@ -1,5 +1,6 @@
 import Logging
 import PCastCore
+import PCastEdgeAuth
 import PCastIO
 import PCastTimeline
 
@@ -158,5 +159,96 @@ actor TimelineService {
         let channels = channels
         return Counts(
             games: channels.count, consumers: channels.reduce(0) { $0 + $1.consumerCount }, revisions: recorded)
+    }
+}
+
+/// The key of a game's timeline, which belongs to an application.
+struct TimelineKey: Hashable, Sendable {
+    let application: ApplicationID
+    let game: TimelineGame
+}
+
+/// The reason why a timeline cannot be written or read.
+enum TimelineFailure: Error, Sendable {
+    /// The request is invalid.
+    case request(TimelineError)
+    /// The log at this path cannot be read or written. The reason is for the log; a producer may retry.
+    case log(path: String, reason: String)
+    /// The maximum number of games is in use.
+    case capacity
+}
+
+/// The paths of the logs of games: a folder for each application, with a folder for each league.
+struct TimelineFiles: Sendable {
+    let directory: String
+
+    /// The maximum size of a file name in bytes.
+    private static let longestName = 200
+
+    func path(of key: TimelineKey) -> String {
+        [
+            directory, Self.name(key.application.description), Self.name(key.game.league),
+            Self.name(key.game.game) + ".jsonl",
+        ].joined(separator: "/")
+    }
+
+    /// Returns a unique file name without path separators. Letters, digits, dashes and underscores do not change, and
+    /// other bytes are percent-encoded. A long name is replaced by its fingerprint with a prefix that other names
+    /// cannot have.
+    static func name(_ text: String) -> String {
+        var name = ""
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                name.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                let digits = String(byte, radix: 16, uppercase: true)
+                name += "%" + (digits.count < 2 ? "0" : "") + digits
+            }
+        }
+        return name.utf8.count <= longestName ? name : "=" + DigestTokens.fingerprint(of: text)
+    }
+}
+
+/// The authorization of producers and consumers of a game's timeline.
+///
+/// A producer has the application's credentials (HTTP Basic), or a token for publishing with the capability
+/// `timeline-producer`, or `timeline-producer=LEAGUE/GAME` for one game. A consumer has a token for subscribing. If
+/// that requires a tag, the tag must be `timeline:LEAGUE` or `timeline:LEAGUE/GAME`.
+struct TimelineAccess: Sendable {
+    static let capability = "timeline-producer"
+
+    let authenticator: TokenAuthenticator
+    let credentials: CredentialCheck
+
+    /// Authorizes a producer by the application's credentials or, if `basic` is nil, by its token. Returns the key of
+    /// the timeline.
+    ///
+    /// - Throws: ``APIError``.
+    func produce(
+        _ game: TimelineGame, basic: (id: String, secret: String)?, token: String?, clientContext: ClientContext
+    ) throws(APIError) -> TimelineKey {
+        if let basic {
+            try credentials.check(basic.id, secret: basic.secret, from: clientContext.address)
+            return TimelineKey(application: ApplicationID(basic.id), game: game)
+        }
+        let principal = try authenticator.identify(token, clientContext: clientContext)
+        try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
+        if principal.token != nil || principal.job != nil {
+            let wanted = [Self.capability, "\(Self.capability)=\(game)"]
+            guard principal.job == nil, wanted.contains(where: { principal.capabilities.contains($0) }) else {
+                throw .token("the token lacks the capability \(Self.capability)")
+            }
+        }
+        return TimelineKey(application: principal.application, game: game)
+    }
+
+    func follow(_ game: TimelineGame, token: String?, clientContext: ClientContext) throws(APIError) -> TimelineKey {
+        let principal = try authenticator.identify(token, clientContext: clientContext)
+        let purpose = TokenRequest.Purpose.subscribe(
+            originStreamID: "timeline:\(game)", tags: ["timeline:\(game.league)", "timeline:\(game)"])
+        try authenticator.authorize(principal, for: purpose, clientContext: clientContext)
+        return TimelineKey(application: principal.application, game: game)
     }
 }

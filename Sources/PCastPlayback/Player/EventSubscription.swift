@@ -1,3 +1,6 @@
+import Dispatch
+import PCastCore
+import PCastIO
 import Synchronization
 
 /// An internal object that receives each event unchanged, in order with observers and consumers.
@@ -85,4 +88,104 @@ final class EventSubscription: Sendable {
         case .listener(let listener): listener.handle(event)
         }
     }
+}
+
+/// All observers of a player. It is used under the player's lock, so all observers receive events in the same order.
+struct PlayerObservers: Sendable {
+    /// The maximum number of events that wait for a slow reader.
+    private static let backlog = 4_096
+
+    private var subscriptions: [EventSubscription] = []
+    private var events = StreamReaders<PlayerEvent>(.everything(PlayerObservers.backlog))
+    private var positions = StreamReaders<TimeSpan>(.newest(1))
+
+    /// Adds a subscription and returns it; nil if the same object is subscribed already.
+    mutating func add(_ subscription: EventSubscription) -> EventSubscription? {
+        guard !subscriptions.contains(where: { $0.isSame(as: subscription) && !$0.isOver }) else { return nil }
+        subscriptions.append(subscription)
+        return subscription
+    }
+
+    /// Removes a subscription. Returns the removed ones, which the caller must release after the player's lock.
+    mutating func remove(_ subscription: EventSubscription) -> [EventSubscription] {
+        let removed = subscriptions.filter { $0.isSame(as: subscription) }
+        for subscription in removed { subscription.cancel() }
+        subscriptions.removeAll(where: \.isOver)
+        return removed
+    }
+
+    /// Reports an event to all.
+    mutating func notify(_ event: PlayerEvent, through outbox: EventDispatcher) {
+        if subscriptions.contains(where: \.isOver) { subscriptions.removeAll(where: \.isOver) }
+        outbox.post(event, to: subscriptions)
+        if case .progressed(.at(let position)) = event.kind { positions.yield(position) } else { events.yield(event) }
+    }
+
+    /// Returns a new stream of all events except positions.
+    mutating func listen() -> AsyncStream<PlayerEvent> { events.add() }
+
+    /// Returns a new stream of positions, which buffers only the newest.
+    mutating func listenToPositions() -> AsyncStream<TimeSpan> { positions.add() }
+
+    /// Ends all streams.
+    mutating func finish() {
+        events.finish()
+        positions.finish()
+    }
+}
+
+/// A queue that calls the observers of a player: one call at a time, in order, on its own thread. A slow observer
+/// delays the other observers of the same player, but not the player.
+///
+/// If several positions wait, only the newest is kept, because no other event is as frequent.
+final class EventDispatcher: Sendable {
+    /// An event with its receivers.
+    private struct PendingEvent: Sendable {
+        var event: PlayerEvent
+        var subscriptions: [EventSubscription]
+    }
+
+    private struct State {
+        var letters: [PendingEvent] = []
+        var isDelivering = false
+    }
+
+    private let queue = DispatchQueue(label: "pcast.player.events")
+    private let state = Mutex(State())
+
+    /// Adds an event for subscriptions.
+    func post(_ event: PlayerEvent, to subscriptions: [EventSubscription]) {
+        guard !subscriptions.isEmpty else { return }
+        let isIdle = state.withLock { state in
+            let letter = PendingEvent(event: event, subscriptions: subscriptions)
+            if event.isReplaceable, let last = state.letters.last, last.event.isReplaceable,
+                last.event.session == event.session, last.subscriptions.count == subscriptions.count
+            {
+                state.letters[state.letters.count - 1] = letter
+            } else {
+                state.letters.append(letter)
+            }
+            defer { state.isDelivering = true }
+            return !state.isDelivering
+        }
+        if isIdle { queue.async { self.deliver() } }
+    }
+
+    /// Delivers events until there are none.
+    private func deliver() {
+        while true {
+            let letters = state.withLock { state in
+                defer { state.letters = [] }
+                if state.letters.isEmpty { state.isDelivering = false }
+                return state.letters
+            }
+            if letters.isEmpty { return }
+            for letter in letters {
+                for subscription in letter.subscriptions { subscription.deliver(letter.event) }
+            }
+        }
+    }
+
+    /// Calls `body` after all earlier events were delivered.
+    func whenDelivered(_ body: @escaping @Sendable () -> Void) { queue.async { body() } }
 }

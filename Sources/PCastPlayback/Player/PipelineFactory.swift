@@ -1,3 +1,9 @@
+public import PCast
+internal import PCastCore
+import PCastIO
+public import PCastRendering
+import Synchronization
+
 /// A factory for the pipelines of a player. It is called on a thread that may block, one call at a time, and only after
 /// the previous pipeline has stopped. Therefore all pipelines can share a surface and an audio output.
 public struct PipelineFactory: Sendable {
@@ -37,4 +43,148 @@ public struct PipelineFactory: Sendable {
 
     /// Begins to preload a source; nil if it cannot be preloaded. It may be called while a pipeline plays.
     public func preload(_ source: Source) -> (any PipelinePreload)? { preloading(source) }
+}
+
+extension PipelineFactory {
+    /// Returns a factory for files, HTTP Live Streaming and streams of platforms. `isHeard` is false for no audio
+    /// output. `surface` displays the frames; nil for none. `capture` also receives frames and audio, to publish them.
+    /// `configuration` is for HTTP Live Streaming. `subscribe` subscribes to a stream; the default uses its address
+    /// (``StreamAddress``).
+    public static func media(
+        isHeard: Bool = true, shownOn surface: (any RenderSurface)? = nil, by capture: PlaybackCapture? = nil,
+        configuration: HLSContent.Configuration = HLSContent.Configuration(),
+        subscribe: @escaping @Sendable (Source) async throws(PlaybackError) -> MediaStream = PipelineFactory.subscribe
+    ) -> PipelineFactory {
+        let composition = FrameComposition { frame in
+            if let capture { capture.show(frame, on: surface) } else { surface?.show(frame) }
+        }
+        let outputs = MediaOutputs(
+            isHeard: isHeard, composition: composition, capture: capture, configuration: configuration,
+            subscribe: subscribe)
+        return PipelineFactory(
+            composition: composition,
+            { source, handler throws(PlaybackError) in
+                if source.deliveryMethod == .pcast { return try outputs.playStream(source, handler) }
+                return try outputs.play(try outputs.content(of: source), of: source, handler)
+            }, preloading: { outputs.preload($0) })
+    }
+
+    /// Subscribes to the stream of a source, with the token in its address. Throws
+    /// ``PlaybackError/unsupportedAddress(_:)`` if it is not the address of a stream, or the error of the subscription.
+    @Sendable public static func subscribe(_ source: Source) async throws(PlaybackError) -> MediaStream {
+        guard let address = StreamAddress(source.address) else { throw .unsupportedAddress(source.name) }
+        return try await address.subscribe()
+    }
+}
+
+/// The outputs of a player, and the configuration of its content.
+private struct MediaOutputs: Sendable {
+    var isHeard: Bool
+    var composition: FrameComposition
+    var capture: PlaybackCapture?
+    var configuration: HLSContent.Configuration
+    var subscribe: @Sendable (Source) async throws(PlaybackError) -> MediaStream
+
+    /// Displays a frame.
+    @Sendable private func show(_ frame: VideoFrame) { composition.show(frame) }
+
+    /// Returns the content of a source that is not a stream of a platform.
+    func content(of source: Source) throws(PlaybackError) -> any PlaybackContent {
+        guard source.deliveryMethod != .pcast, source.deliveryMethod != .dash else {
+            throw .unsupportedAddress(source.name)
+        }
+        return MediaContent.content(
+            at: source.address, isPlaylist: source.deliveryMethod == .hls ? true : nil, configuration: configuration)
+    }
+
+    /// Returns a pipeline that plays content. It is closed on failure.
+    func play(
+        _ content: any PlaybackContent, of source: Source, _ handler: @escaping PipelineFactory.Handler
+    ) throws(PlaybackError) -> any PlaybackPipeline {
+        let audioDevice = isHeard ? try? AudioPresenter(name: "default") : nil
+        var audio: any AudioOutput = audioDevice ?? NullAudioOutput()
+        if let capture { audio = CapturedAudioOutput(capture, beside: audio) }
+        do throws(IOError) {
+            return try MediaPipeline(
+                content, audio: audio, wallClock: source.wallClock, onFrame: show, onEvent: handler)
+        } catch {
+            content.close()
+            throw .notPlayable(source.name, reason: error.description)
+        }
+    }
+
+    /// Returns a pipeline that plays a stream of a platform.
+    func playStream(
+        _ source: Source, _ handler: @escaping PipelineFactory.Handler
+    ) throws(PlaybackError) -> any PlaybackPipeline {
+        let options = RendererOptions(measuresTestSignal: false, useNullAudioDevice: !isHeard)
+        do throws(IOError) {
+            return try StreamPipeline(
+                named: source.name, options: options, onFrame: show, onEvent: handler
+            ) { [subscribe] () throws(PlaybackError) in try await subscribe(source) }
+        } catch {
+            throw .notPlayable(source.name, reason: error.description)
+        }
+    }
+
+    /// Begins to preload a source; nil if it cannot be preloaded.
+    func preload(_ source: Source) -> (any PipelinePreload)? {
+        guard let content = try? content(of: source), let preload = try? ContentPreload(content) else { return nil }
+        return MediaPreload(preload, of: source, at: self)
+    }
+}
+
+/// Preloaded content and the outputs that will play it.
+private final class MediaPreload: PipelinePreload {
+    private let content: ContentPreload
+    private let source: Source
+    private let outputs: MediaOutputs
+
+    init(_ content: ContentPreload, of source: Source, at outputs: MediaOutputs) {
+        (self.content, self.source, self.outputs) = (content, source, outputs)
+    }
+
+    /// Returns a pipeline for the preloaded content, or for content that is opened again if the preload is not usable.
+    func makePipeline(
+        _ handler: @escaping PipelineFactory.Handler
+    ) throws(PlaybackError) -> any PlaybackPipeline {
+        if content.isUsable { return try outputs.play(content, of: source, handler) }
+        content.close()
+        return try outputs.play(try outputs.content(of: source), of: source, handler)
+    }
+
+    /// Closes the content.
+    func cancel() { content.close() }
+}
+
+/// Preloaded media of a source. It displays nothing and has no audio output.
+public protocol PipelinePreload: AnyObject, Sendable {
+    /// Returns the pipeline that plays the source, under the conditions of ``PipelineFactory/makePipeline(_:_:)``. It
+    /// is called at most once. Throws a ``PlaybackError`` if the source cannot be played.
+    func makePipeline(_ handler: @escaping PipelineFactory.Handler) throws(PlaybackError) -> any PlaybackPipeline
+
+    /// Releases the preloaded media, which will not be played. It must not be called after `makePipeline`.
+    func cancel()
+}
+
+/// The next item while it is preloaded. All but `source` is used only on the player's engine.
+final class NextItem: Sendable {
+    /// The source of the item.
+    let source: Source
+    private let preload = Mutex<(any PipelinePreload)?>(nil)
+
+    /// Creates an item that is not preloaded yet.
+    init(_ source: Source) { self.source = source }
+
+    /// Begins to preload.
+    func begin(_ pipelines: PipelineFactory) {
+        let new = pipelines.preload(source)
+        preload.withLock { $0 = new }
+    }
+
+    /// Returns the preload, once; nil if there is none.
+    func take() -> (any PipelinePreload)? { preload.withLock { $0.take() } }
+
+    /// Cancels the preload.
+    func cancel() { take()?.cancel() }
 }

@@ -37,3 +37,93 @@ public struct Source: Hashable, Sendable {
         return overview.has(.video) || !overview.has(.audio) ? .audioVideo : .audio
     }
 }
+
+/// The protocol or container that delivers the media of a source (Brightcove's delivery methods, and PCast's own).
+public enum DeliveryMethod: String, Hashable, Sendable, CaseIterable {
+    /// HTTP Live Streaming (RFC 8216).
+    case hls
+    /// An MP4 file (ISO/IEC 14496-14).
+    case mp4
+    /// MPEG-DASH (ISO/IEC 23009-1), which is not supported.
+    case dash
+    /// A stream of a PCast platform.
+    case pcast
+    /// Any other protocol or container.
+    case other
+
+    /// Creates the delivery method of an address. The scheme `pcast` and links to a platform's page are streams of a
+    /// platform; otherwise the file extension determines it.
+    public init(address: String) {
+        if address.lowercased().hasPrefix("pcast:") || StreamAddress(address) != nil {
+            self = .pcast
+            return
+        }
+        switch Self.pathExtension(of: address) {
+        case "m3u8": self = .hls
+        case "mp4", "m4v", "mov": self = .mp4
+        case "mpd": self = .dash
+        default: self = .other
+        }
+    }
+
+    /// Returns the file extension of an address in lower case, without the dot; empty if there is none.
+    static func pathExtension(of address: String) -> String {
+        let path = address.prefix { $0 != "?" && $0 != "#" }
+        let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+        guard let dot = name.lastIndex(of: ".") else { return "" }
+        return name[name.index(after: dot)...].lowercased()
+    }
+}
+
+/// An item to play, with its sources, cue points and properties (VideoKit's `Video`, Brightcove's `BCOVVideo`). Videos
+/// with equal properties are equal.
+public struct Video: Hashable, Sendable {
+    /// The alternative sources of the media.
+    public var sources: [Source]
+    /// The cue points.
+    public var cuePoints: CuePointCollection
+    /// The application-defined properties.
+    public var properties: [String: JSONValue]
+
+    /// Creates a video with several alternative sources.
+    public init(
+        sources: [Source], cuePoints: CuePointCollection = CuePointCollection(), properties: [String: JSONValue] = [:]
+    ) {
+        (self.sources, self.cuePoints, self.properties) = (sources, cuePoints, properties)
+    }
+
+    /// Creates a video with one source. A nil `wallClock` uses the times in the media.
+    public init(
+        _ address: String, cuePoints: [CuePoint] = [], properties: [String: JSONValue] = [:],
+        wallClock: WallClockMapping? = nil
+    ) {
+        self.init(
+            sources: [Source(address, wallClock: wallClock)], cuePoints: CuePointCollection(cuePoints),
+            properties: properties)
+    }
+
+    /// The source to play: the first with HLS over https, otherwise with HLS, otherwise with MP4, otherwise the first;
+    /// nil if there are none.
+    public var preferredSource: Source? {
+        sources.first { $0.deliveryMethod == .hls && $0.isEncrypted }
+            ?? sources.first { $0.deliveryMethod == .hls }
+            ?? sources.first { $0.deliveryMethod == .mp4 }
+            ?? sources.first
+    }
+}
+
+/// An ordered list of videos (Brightcove's `BCOVPlaylist`). Playlists with equal properties are equal.
+public struct Playlist: Hashable, Sendable {
+    /// The videos in the order in which they are played.
+    public var videos: [Video]
+    /// The application-defined properties.
+    public var properties: [String: JSONValue]
+
+    /// Creates a playlist.
+    public init(_ videos: [Video], properties: [String: JSONValue] = [:]) {
+        (self.videos, self.properties) = (videos, properties)
+    }
+
+    /// The videos that have a source.
+    public var playableVideos: [Video] { videos.filter { !$0.sources.isEmpty } }
+}

@@ -1,3 +1,5 @@
+public import PCastCore
+
 /// A packet of an RTCP datagram. The cases contain numbers and offsets, and refer to data in the same datagram.
 public enum RTCPPacket: Hashable, Sendable {
     /// A sender report (RFC 3550, section 6.4.1).
@@ -137,4 +139,154 @@ extension Range<Int> {
     fileprivate func dropFirst(_ size: Int) -> Range<Int>? {
         count >= size ? lowerBound + size..<upperBound : nil
     }
+}
+
+/// A BYE packet: the sources that leave. It does not end the connection (RFC 3550, section 6.6).
+public struct Goodbye: Hashable, Sendable {
+    /// The offset of the first SSRC in the datagram.
+    let offset: Int
+    /// The number of sources, 0 to 31.
+    public let count: Int
+
+    /// Returns an SSRC; the index must be less than ``count``.
+    public func ssrc(_ index: Int, in datagram: Span<UInt8>) -> UInt32 {
+        precondition(index >= 0 && index < count, "the source does not exist")
+        return datagram.bigEndian32(at: offset + index * 4)
+    }
+}
+
+extension DatagramPattern {
+    /// The patterns of datagrams with regular reports: receiver reports (RFC 3550, section 6.4.2), transport-wide
+    /// feedback and REMB, by the first packet of the datagram.
+    ///
+    /// The first four bytes of SRTCP are not encrypted (RFC 3711, section 3.4). Requests for packets and key frames do
+    /// not match, if peers send them in datagrams of their own (RFC 5506), which is negotiated where possible.
+    public static let reports = [
+        DatagramPattern(mask: 0xC0FF, value: 0x8000 | UInt16(RTCPPacket.PacketType.receiverReport)),
+        feedback(RTCPPacket.PacketType.transportLayerFeedback, RTCPPacket.FeedbackFormat.transportWide),
+        feedback(RTCPPacket.PacketType.payloadSpecificFeedback, RTCPPacket.FeedbackFormat.applicationLayer),
+    ]
+
+    /// Returns the pattern of a feedback message: version 2, with or without padding (RFC 4585, section 6.1).
+    private static func feedback(_ type: UInt8, _ format: UInt8) -> DatagramPattern {
+        DatagramPattern(mask: 0xDFFF, value: 0x8000 | UInt16(format) << 8 | UInt16(type))
+    }
+}
+
+/// The report blocks of a sender or receiver report in a datagram.
+public struct ReportBlocks: Hashable, Sendable {
+    /// The offset of the first block in the datagram.
+    let offset: Int
+    /// The number of blocks, 0 to 31.
+    public let count: Int
+
+    /// Returns a block; the index must be less than ``count``.
+    public func block(_ index: Int, in datagram: Span<UInt8>) -> ReportBlock {
+        precondition(index >= 0 && index < count, "the report block does not exist")
+        return ReportBlock(in: datagram, at: offset + index * ReportBlock.size)
+    }
+
+    /// Returns the block about a stream; nil if there is none.
+    public func block(about ssrc: UInt32, in datagram: Span<UInt8>) -> ReportBlock? {
+        for index in 0..<count where datagram.bigEndian32(at: offset + index * ReportBlock.size) == ssrc {
+            return block(index, in: datagram)
+        }
+        return nil
+    }
+}
+
+/// A request for key frames of one or more streams (RFC 5104, section 4.3.1).
+public struct FullIntraRequest: Hashable, Sendable {
+    /// The request for one stream.
+    public struct Entry: Hashable, Sendable {
+        /// The SSRC of the stream.
+        public var ssrc: UInt32
+        /// The sequence number of the request. A repeated request has the same number.
+        public var sequenceNumber: UInt8
+    }
+
+    /// The SSRC of the sender of the request.
+    public let senderSSRC: UInt32
+    /// The offset of the first entry in the datagram.
+    let offset: Int
+    /// The number of entries, which the size of the datagram limits.
+    public let count: Int
+
+    /// Returns an entry; the index must be less than ``count``.
+    public func entry(_ index: Int, in datagram: Span<UInt8>) -> Entry {
+        precondition(index >= 0 && index < count, "the entry does not exist")
+        let start = offset + index * 8
+        return Entry(ssrc: datagram.bigEndian32(at: start), sequenceNumber: datagram[start + 4])
+    }
+}
+
+/// A generic NACK, which requests the retransmission of packets (RFC 4585, section 6.2.1).
+public struct NegativeAcknowledgement: Hashable, Sendable {
+    /// The SSRC of the sender of the NACK.
+    public let senderSSRC: UInt32
+    /// The SSRC of the stream with the lost packets.
+    public let mediaSSRC: UInt32
+    /// The range of the pairs of packet ID and bitmask in the datagram.
+    let range: Range<Int>
+
+    /// The maximum number of sequence numbers that are read from all NACKs in a datagram.
+    public static let maximumCountPerDatagram = 300
+
+    /// Calls a function with each requested sequence number, in the order of the message.
+    ///
+    /// - Parameters:
+    ///   - datagram: The bytes of the datagram.
+    ///   - budget: The number of sequence numbers that may still be read. It is decreased, and begins with
+    ///     ``maximumCountPerDatagram`` for each datagram.
+    ///   - body: The function.
+    public func forEach(in datagram: Span<UInt8>, budget: inout Int, _ body: (UInt16) -> Void) {
+        for offset in stride(from: range.lowerBound, to: range.upperBound - 3, by: 4) {
+            let first = datagram.bigEndian16(at: offset)
+            var mask = UInt32(datagram.bigEndian16(at: offset + 2)) << 1 | 1
+            while mask != 0 {
+                guard budget > 0 else { return }
+                budget -= 1
+                body(first &+ UInt16(mask.trailingZeroBitCount))
+                mask &= mask - 1
+            }
+        }
+    }
+}
+
+/// The sender information of a sender report (RFC 3550, section 6.4.1).
+public struct SenderInformation: Hashable, Sendable {
+    /// The SSRC of the sender.
+    public var ssrc: UInt32
+    /// The wall-clock time of the report, as a 64-bit NTP timestamp.
+    public var ntpTimestamp: UInt64
+    /// The RTP timestamp that corresponds to the same time.
+    public var rtpTimestamp: UInt32
+    /// The number of packets sent, modulo 2^32.
+    public var packetCount: UInt32
+    /// The number of payload bytes sent, without headers and padding, modulo 2^32.
+    public var octetCount: UInt32
+
+    /// The size in bytes, including the SSRC.
+    static let size = 24
+
+    /// Creates sender information.
+    public init(ssrc: UInt32, ntpTimestamp: UInt64, rtpTimestamp: UInt32, packetCount: UInt32, octetCount: UInt32) {
+        self.ssrc = ssrc
+        self.ntpTimestamp = ntpTimestamp
+        self.rtpTimestamp = rtpTimestamp
+        self.packetCount = packetCount
+        self.octetCount = octetCount
+    }
+
+    /// Parses sender information at an offset.
+    init(in datagram: Span<UInt8>, at offset: Int) {
+        ssrc = datagram.bigEndian32(at: offset)
+        ntpTimestamp = datagram.bigEndian64(at: offset + 4)
+        rtpTimestamp = datagram.bigEndian32(at: offset + 12)
+        packetCount = datagram.bigEndian32(at: offset + 16)
+        octetCount = datagram.bigEndian32(at: offset + 20)
+    }
+
+    /// The middle 32 bits of the NTP timestamp, which identify the report in report blocks.
+    public var compactTimestamp: UInt32 { UInt32(truncatingIfNeeded: ntpTimestamp >> 16) }
 }

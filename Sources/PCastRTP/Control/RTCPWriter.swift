@@ -1,3 +1,5 @@
+public import PCastCore
+
 /// Writes consecutive RTCP packets into a datagram.
 ///
 /// The caller ensures that the buffer has space for each packet; see ``remaining``.
@@ -108,5 +110,204 @@ package struct RTCPWriter {
         buffer.storeBigEndian(delay.ssrc, at: body + 8)
         buffer.storeBigEndian(delay.lastReport, at: body + 12)
         buffer.storeBigEndian(delay.delay, at: body + 16)
+    }
+}
+
+extension RTCPWriter {
+    /// Writes a NACK for lost packets (RFC 4585, section 6.2.1).
+    ///
+    /// Each pair of packet ID and bitmask has up to 17 sequence numbers.
+    ///
+    /// - Parameters:
+    ///   - senderSSRC: The SSRC of this side.
+    ///   - mediaSSRC: The SSRC of the stream with the lost packets.
+    ///   - lost: The sequence numbers in ascending order, which may wrap around.
+    /// - Returns: The number of sequence numbers that fitted.
+    package mutating func negativeAcknowledgement(
+        senderSSRC: UInt32, mediaSSRC: UInt32, lost: Span<UInt16>
+    ) -> Int {
+        let capacity = (remaining - 12) / 4
+        guard capacity > 0, !lost.isEmpty else { return 0 }
+        let body = count + 12
+        var pairs = 0
+        var index = 0
+        while index < lost.count, pairs < capacity {
+            let first = lost[index]
+            let mask = Self.bitmask(after: first, in: lost, from: &index)
+            buffer.storeBigEndian(first, at: body + pairs * 4)
+            buffer.storeBigEndian(mask, at: body + pairs * 4 + 2)
+            pairs += 1
+        }
+        _ = beginFeedback(
+            type: RTCPPacket.PacketType.transportLayerFeedback,
+            format: RTCPPacket.FeedbackFormat.negativeAcknowledgement, senderSSRC: senderSSRC, mediaSSRC: mediaSSRC,
+            size: pairs * 4)
+        return index
+    }
+
+    /// Returns the bitmask of the 16 numbers after `first`, which is at `index`, and moves `index` after the last one
+    /// in it.
+    private static func bitmask(after first: UInt16, in lost: Span<UInt16>, from index: inout Int) -> UInt16 {
+        var mask: UInt16 = 0
+        index += 1
+        while index < lost.count {
+            let distance = lost[index] &- first
+            guard distance <= 16 else { break }
+            if distance > 0 { mask |= 1 << (distance - 1) }
+            index += 1
+        }
+        return mask
+    }
+
+    /// Writes a PLI, which requests a key frame (12 bytes; RFC 4585, section 6.3.1).
+    package mutating func pictureLossIndication(senderSSRC: UInt32, mediaSSRC: UInt32) {
+        _ = beginFeedback(
+            type: RTCPPacket.PacketType.payloadSpecificFeedback,
+            format: RTCPPacket.FeedbackFormat.pictureLossIndication, senderSSRC: senderSSRC, mediaSSRC: mediaSSRC,
+            size: 0)
+    }
+
+    /// Writes a FIR, which requests a key frame (20 bytes; RFC 5104, section 4.3.1). A repetition has the same sequence
+    /// number.
+    package mutating func fullIntraRequest(senderSSRC: UInt32, mediaSSRC: UInt32, sequenceNumber: UInt8) {
+        let body = beginFeedback(
+            type: RTCPPacket.PacketType.payloadSpecificFeedback, format: RTCPPacket.FeedbackFormat.fullIntraRequest,
+            senderSSRC: senderSSRC, mediaSSRC: 0, size: 8)
+        buffer.storeBigEndian(mediaSSRC, at: body)
+        buffer.storeBigEndian(UInt32(sequenceNumber) << 24, at: body + 4)
+    }
+
+    /// Writes a message about pausing a stream (20 bytes, or 24 for PAUSED; RFC 7728, section 7). The media source of
+    /// the header is 0, because the message contains the SSRC.
+    package mutating func pauseResume(senderSSRC: UInt32, _ message: PauseResume.Message) {
+        var lastSequenceNumber: UInt32?
+        if case .paused(let number) = message.kind { lastSequenceNumber = number }
+        let body = beginFeedback(
+            type: RTCPPacket.PacketType.transportLayerFeedback, format: RTCPPacket.FeedbackFormat.pauseResume,
+            senderSSRC: senderSSRC, mediaSSRC: 0,
+            size: PauseResume.messageSize + (lastSequenceNumber == nil ? 0 : 4))
+        buffer.storeBigEndian(message.ssrc, at: body)
+        buffer[body + 4] = message.kind.type << 4
+        buffer[body + 5] = lastSequenceNumber == nil ? 0 : 1
+        buffer.storeBigEndian(message.pauseID, at: body + 6)
+        if let lastSequenceNumber { buffer.storeBigEndian(lastSequenceNumber, at: body + 8) }
+    }
+
+    /// Writes a REMB message, which limits the sum of up to 255 streams (20 bytes and 4 for each;
+    /// draft-alvestrand-rmcat-remb-03, section 2.2).
+    package mutating func receiverEstimatedBitrate(senderSSRC: UInt32, bitrate: Bitrate, ssrcs: Span<UInt32>) {
+        precondition(ssrcs.count < 256, "REMB must have at most 255 streams")
+        let body = beginFeedback(
+            type: RTCPPacket.PacketType.payloadSpecificFeedback, format: RTCPPacket.FeedbackFormat.applicationLayer,
+            senderSSRC: senderSSRC, mediaSSRC: 0, size: 8 + 4 * ssrcs.count)
+        buffer.storeBigEndian(ReceiverEstimatedBitrate.uniqueIdentifier, at: body)
+        buffer[body + 4] = UInt8(ssrcs.count)
+        buffer.storeBigEndian24(ReceiverEstimatedBitrate.packed(bitrate), at: body + 5)
+        for index in ssrcs.indices { buffer.storeBigEndian(ssrcs[index], at: body + 8 + 4 * index) }
+    }
+}
+
+/// A receiver's limit for the sum of streams (REMB; draft-alvestrand-rmcat-remb-03, section 2.2).
+public struct ReceiverEstimatedBitrate: Hashable, Sendable {
+    /// The SSRC of the receiver.
+    public let senderSSRC: UInt32
+    /// The limit.
+    public let bitrate: Bitrate
+    /// The offset of the first SSRC in the datagram.
+    let offset: Int
+    /// The number of streams.
+    public let count: Int
+
+    /// The unique identifier `REMB` in ASCII.
+    static let uniqueIdentifier: UInt32 = 0x5245_4D42
+
+    /// Returns the SSRC of a stream; the index must be less than ``count``.
+    public func ssrc(_ index: Int, in datagram: Span<UInt8>) -> UInt32 {
+        precondition(index >= 0 && index < count, "the stream does not exist")
+        return datagram.bigEndian32(at: offset + index * 4)
+    }
+
+    /// Parses the body of a message. Returns nil if it is not REMB or SSRCs are missing.
+    init?(in datagram: Span<UInt8>, body: Range<Int>) {
+        let start = body.lowerBound
+        guard body.count >= 16, datagram.bigEndian32(at: start + 8) == Self.uniqueIdentifier else { return nil }
+        count = Int(datagram[start + 12])
+        offset = start + 16
+        guard body.count >= 16 + 4 * count else { return nil }
+        senderSSRC = datagram.bigEndian32(at: start)
+        let packed = datagram.bigEndian24(at: start + 13)
+        bitrate = Self.bitrate(mantissa: Int64(packed & 0x3FFFF), exponent: packed >> 18)
+    }
+
+    /// Returns the limit; the maximum if it exceeds 64 bits.
+    private static func bitrate(mantissa: Int64, exponent: UInt32) -> Bitrate {
+        guard mantissa.leadingZeroBitCount > Int(exponent) else { return Bitrate(bitsPerSecond: .max) }
+        return Bitrate(bitsPerSecond: mantissa << Int64(exponent))
+    }
+
+    /// Returns a bit rate as 6 bits of exponent and 18 bits of mantissa, rounded down.
+    static func packed(_ bitrate: Bitrate) -> UInt32 {
+        let bits = UInt64(max(bitrate.bitsPerSecond, 0))
+        let exponent = max(0, 64 - bits.leadingZeroBitCount - 18)
+        return UInt32(exponent) << 18 | UInt32(bits >> UInt64(exponent))
+    }
+}
+
+/// A report block: the reception of one stream (RFC 3550, section 6.4.1).
+public struct ReportBlock: Hashable, Sendable {
+    /// The SSRC of the stream.
+    public var ssrc: UInt32
+    /// The fraction of packets lost since the last report, in 1/256.
+    public var fractionLost: UInt8
+    /// The number of packets lost since the start; negative if there are duplicates. It is limited to 24 bits when
+    /// written.
+    public var cumulativeLost: Int32
+    /// The extended highest sequence number received, with the number of wraparounds in the upper 16 bits.
+    public var highestSequenceNumber: UInt32
+    /// The interarrival jitter in units of the RTP clock.
+    public var jitter: UInt32
+    /// The middle 32 bits of the last sender report's NTP timestamp; 0 if none was received.
+    public var lastSenderReport: UInt32
+    /// The time from receiving that report to sending this one, in units of 1/65536 s.
+    public var delaySinceLastSenderReport: UInt32
+
+    /// The size in bytes.
+    static let size = 24
+
+    /// Creates a report block.
+    public init(
+        ssrc: UInt32, fractionLost: UInt8 = 0, cumulativeLost: Int32 = 0, highestSequenceNumber: UInt32 = 0,
+        jitter: UInt32 = 0, lastSenderReport: UInt32 = 0, delaySinceLastSenderReport: UInt32 = 0
+    ) {
+        self.ssrc = ssrc
+        self.fractionLost = fractionLost
+        self.cumulativeLost = cumulativeLost
+        self.highestSequenceNumber = highestSequenceNumber
+        self.jitter = jitter
+        self.lastSenderReport = lastSenderReport
+        self.delaySinceLastSenderReport = delaySinceLastSenderReport
+    }
+
+    /// Parses a block at an offset.
+    init(in datagram: Span<UInt8>, at offset: Int) {
+        ssrc = datagram.bigEndian32(at: offset)
+        fractionLost = datagram[offset + 4]
+        cumulativeLost = Int32(bitPattern: datagram.bigEndian24(at: offset + 5) << 8) >> 8
+        highestSequenceNumber = datagram.bigEndian32(at: offset + 8)
+        jitter = datagram.bigEndian32(at: offset + 12)
+        lastSenderReport = datagram.bigEndian32(at: offset + 16)
+        delaySinceLastSenderReport = datagram.bigEndian32(at: offset + 20)
+    }
+
+    /// Writes the block at an offset.
+    func write(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
+        let lost = min(max(cumulativeLost, -0x80_0000), 0x7F_FFFF)
+        buffer.storeBigEndian(ssrc, at: offset)
+        buffer[offset + 4] = fractionLost
+        buffer.storeBigEndian24(UInt32(bitPattern: lost), at: offset + 5)
+        buffer.storeBigEndian(highestSequenceNumber, at: offset + 8)
+        buffer.storeBigEndian(jitter, at: offset + 12)
+        buffer.storeBigEndian(lastSenderReport, at: offset + 16)
+        buffer.storeBigEndian(delaySinceLastSenderReport, at: offset + 20)
     }
 }

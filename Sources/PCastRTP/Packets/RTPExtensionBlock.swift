@@ -1,3 +1,5 @@
+package import PCastCore
+
 /// The position and the form of the header extension elements in a packet (RFC 8285, section 4).
 package struct RTPExtensionBlock: Hashable, Sendable {
     /// The form of the elements' headers.
@@ -115,5 +117,197 @@ package struct RTPExtensionBlock: Hashable, Sendable {
         guard stop <= end else { return .malformed }
         cursor = stop
         return .element(Element(id: id, range: start..<stop))
+    }
+}
+
+extension RTPExtensionBlock {
+    /// Returns the range of an extension's data in the packet; nil if it is absent or its size is invalid.
+    private func range(
+        of extension: RTPHeaderExtension, size: ClosedRange<Int>, in packet: Span<UInt8>, by map: RTPHeaderExtensionMap
+    ) -> Range<Int>? {
+        guard length > 0, let id = map.id(of: `extension`), let range = find(id, in: packet),
+            size.contains(range.count)
+        else { return nil }
+        return range
+    }
+
+    /// Returns the transport-wide sequence number (draft-holmer-rmcat-transport-wide-cc-extensions-01); nil if absent.
+    package func transportSequenceNumber(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> UInt16? {
+        range(of: .transportSequenceNumber, size: 2...2, in: packet, by: map)
+            .map { packet.bigEndian16(at: $0.lowerBound) }
+    }
+
+    /// Returns the time at which the packet was sent (WebRTC's abs-send-time); nil if absent.
+    package func absoluteSendTime(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> AbsoluteSendTime? {
+        range(of: .absoluteSendTime, size: 3...3, in: packet, by: map)
+            .map { AbsoluteSendTime(rawValue: packet.bigEndian24(at: $0.lowerBound)) }
+    }
+
+    /// Returns the sender's limits for the playout delay (WebRTC's playout-delay); nil if absent.
+    package func playoutDelay(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> PlayoutDelay? {
+        range(of: .playoutDelay, size: 3...3, in: packet, by: map)
+            .map { PlayoutDelay(rawValue: packet.bigEndian24(at: $0.lowerBound)) }
+    }
+
+    /// Returns the byte with camera, flip and rotation (3GPP TS 26.114, section 7.4.5); nil if absent.
+    package func videoOrientation(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> UInt8? {
+        range(of: .videoOrientation, size: 1...1, in: packet, by: map).map { packet[$0.lowerBound] }
+    }
+
+    /// Returns the audio level (RFC 6464); nil if absent.
+    package func audioLevel(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> AudioLevel? {
+        range(of: .audioLevel, size: 1...1, in: packet, by: map).map { AudioLevel(rawValue: packet[$0.lowerBound]) }
+    }
+
+    /// Returns the capture time (WebRTC's abs-capture-time); nil if absent.
+    package func absoluteCaptureTime(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> AbsoluteCaptureTime? {
+        guard let range = range(of: .absoluteCaptureTime, size: 8...16, in: packet, by: map) else { return nil }
+        var time = AbsoluteCaptureTime(ntpTimestamp: packet.bigEndian64(at: range.lowerBound))
+        if range.count == 16 {
+            time.clockOffset = Int64(bitPattern: packet.bigEndian64(at: range.lowerBound + 8))
+        }
+        return time
+    }
+
+    /// Returns the offset of the sending time from the RTP timestamp in ticks (RFC 5450); nil if absent.
+    package func transmissionOffset(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> Int32? {
+        range(of: .transmissionOffset, size: 3...3, in: packet, by: map)
+            .map { Int32(bitPattern: packet.bigEndian24(at: $0.lowerBound) << 8) >> 8 }
+    }
+
+    /// Returns the range of the MID in the packet (RFC 8843, section 15); nil if absent.
+    package func mid(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> Range<Int>? {
+        range(of: .mid, size: 1...255, in: packet, by: map)
+    }
+
+    /// Returns the range of the RID in the packet (RFC 8852); nil if absent.
+    package func rid(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> Range<Int>? {
+        range(of: .rid, size: 1...255, in: packet, by: map)
+    }
+
+    /// Returns the range of the RID of the stream that a retransmission repairs (RFC 8852); nil if absent.
+    package func repairedRid(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> Range<Int>? {
+        range(of: .repairedRid, size: 1...255, in: packet, by: map)
+    }
+}
+
+/// The capture time of a frame by the clock of its first sender (WebRTC's abs-capture-time header extension).
+package struct AbsoluteCaptureTime: Hashable, Sendable {
+    /// The capture time as a 64-bit NTP timestamp.
+    package var ntpTimestamp: UInt64
+
+    /// The offset from the capture clock to the clock of the sender of this hop, in 2^-32 seconds; nil if it is
+    /// unknown. An SFU changes only this value.
+    package var clockOffset: Int64?
+
+    /// Creates a capture time.
+    package init(ntpTimestamp: UInt64, clockOffset: Int64? = nil) {
+        self.ntpTimestamp = ntpTimestamp
+        self.clockOffset = clockOffset
+    }
+}
+
+/// The audio level of a packet (RFC 6464).
+package struct AudioLevel: Hashable, Sendable {
+    /// The byte of the extension: voice activity in the top bit, and the level in the others.
+    package let rawValue: UInt8
+
+    /// Creates a level from the byte of the extension.
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Creates a level. `level` is in -dBov, 0 is the loudest, and is limited to 127.
+    package init(level: UInt8, isVoice: Bool) {
+        rawValue = min(level, 127) | (isVoice ? 0x80 : 0)
+    }
+
+    /// The level in -dBov: 0 is the loudest, and 127 is silence.
+    package var level: UInt8 { rawValue & 0x7F }
+
+    /// Whether the packet contains voice; meaningful only if `vad=on` was negotiated.
+    package var isVoice: Bool { rawValue & 0x80 != 0 }
+}
+
+/// Big-endian integers at an offset, which must be within the span.
+extension Span<UInt8> {
+    /// Returns 16 bits at an offset.
+    func bigEndian16(at offset: Int) -> UInt16 {
+        UInt16(self[offset]) << 8 | UInt16(self[offset + 1])
+    }
+
+    /// Returns 24 bits at an offset.
+    func bigEndian24(at offset: Int) -> UInt32 {
+        UInt32(self[offset]) << 16 | UInt32(bigEndian16(at: offset + 1))
+    }
+
+    /// Returns 32 bits at an offset.
+    func bigEndian32(at offset: Int) -> UInt32 {
+        UInt32(bigEndian16(at: offset)) << 16 | UInt32(bigEndian16(at: offset + 2))
+    }
+
+    /// Returns 64 bits at an offset.
+    func bigEndian64(at offset: Int) -> UInt64 {
+        UInt64(bigEndian32(at: offset)) << 32 | UInt64(bigEndian32(at: offset + 4))
+    }
+}
+
+/// The send time of a packet in seconds modulo 64, with 18 bits of fraction (WebRTC's abs-send-time header extension).
+package struct AbsoluteSendTime: Hashable, Sendable {
+    /// The value, 24 bits.
+    package var rawValue: UInt32
+
+    /// Creates a send time from the low 24 bits of a value.
+    package init(rawValue: UInt32) { self.rawValue = rawValue & 0xFF_FFFF }
+
+    /// Creates a send time from a monotonic time. Only differences have a meaning, so any clock is suitable.
+    package init(_ instant: Instant) { self.init(nanoseconds: instant.nanoseconds) }
+
+    /// Creates a send time from a wall-clock time.
+    package init(_ time: WallTime) { self.init(nanoseconds: time.nanosecondsSinceEpoch) }
+
+    private init(nanoseconds: Int64) {
+        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        let units = seconds &<< 18 &+ (rest << 18) / 1_000_000_000
+        self.init(rawValue: UInt32(truncatingIfNeeded: units))
+    }
+
+    /// Returns the time from an earlier send time to this one, between -32 and 32 seconds.
+    package func since(_ earlier: AbsoluteSendTime) -> TimeSpan {
+        let difference = Int32(bitPattern: (rawValue &- earlier.rawValue) << 8) >> 8
+        return .nanoseconds((Int64(difference) * 1_000_000_000) >> 18)
+    }
+}
+
+/// The header extension ids that were negotiated with a peer (RFC 8285, section 5).
+public struct RTPHeaderExtensionMap: Hashable, Sendable {
+    /// Whether elements with two-byte headers may be sent (`a=extmap-allow-mixed`); otherwise elements that need them
+    /// are omitted.
+    public var allowsTwoByte = false
+
+    /// The id of each extension by its raw value; 0 for none.
+    private var ids = SIMD16<UInt8>(repeating: 0)
+
+    /// Creates a map without ids.
+    public init() {}
+
+    /// Returns the id of an extension; nil if none was negotiated.
+    public func id(of extension: RTPHeaderExtension) -> UInt8? {
+        let id = ids[Int(`extension`.rawValue)]
+        return id == 0 ? nil : id
+    }
+
+    /// The extension with an id. Assigning removes the id from the extension that had it; id 0 is ignored.
+    public subscript(id: UInt8) -> RTPHeaderExtension? {
+        get {
+            guard id != 0 else { return nil }
+            for index in 0..<ids.scalarCount where ids[index] == id {
+                return RTPHeaderExtension(rawValue: UInt8(index))
+            }
+            return nil
+        }
+        set {
+            guard id != 0 else { return }
+            ids.replace(with: 0, where: ids .== id)
+            if let newValue { ids[Int(newValue.rawValue)] = id }
+        }
     }
 }

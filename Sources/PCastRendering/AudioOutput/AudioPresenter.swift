@@ -1,4 +1,4 @@
-package import PCastCore
+public import PCastCore
 package import PCastIO
 import Synchronization
 
@@ -113,4 +113,75 @@ package final class AudioPresenter: AudioOutput {
         }
         return nil
     }
+}
+
+/// The statistics of an audio output since it was opened.
+package struct AudioOutputStatistics: Hashable, Sendable {
+    /// The number of samples per channel at 48 kHz that were played, without silence between them.
+    package var samplesPlayed = 0
+
+    /// The number of samples per channel at 48 kHz that were skipped because they were late.
+    package var samplesSkipped = 0
+
+    /// The number of interruptions because the next audio was missing.
+    package var breaks = 0
+
+    /// The number of underruns and restarts of the device.
+    package var xruns = 0
+
+    /// The current time from writing audio to the device until it is played; zero without a device.
+    package var latency = TimeSpan.zero
+
+    /// The deviation of the device's rate from its nominal rate, in parts per million; positive if it is faster.
+    package var drift = 0.0
+
+    /// The reason why there is no device; nil if there is one.
+    package var failure: String?
+
+    /// Creates statistics with zeros.
+    package init() {}
+}
+
+/// A destination for audio with presentation times: an audio device, or nothing.
+public protocol AudioOutput: AnyObject, Sendable {
+    /// The time before its presentation time at which audio must be delivered.
+    var lead: TimeSpan { get }
+
+    /// The volume as a factor of the amplitude, 0 to 1.
+    var volume: Double { get set }
+
+    /// Plays audio at a presentation time. It never blocks.
+    func present(_ frame: AudioFrame, at due: Instant)
+
+    /// Discards audio that was not yet written to the device.
+    func discardPending()
+
+    /// Stops at once. It may be called repeatedly.
+    func stop()
+}
+
+/// An output that discards all audio.
+public final class NullAudioOutput: AudioOutput {
+    private let loudness = Mutex(1.0)
+
+    /// Creates an output.
+    public init() {}
+
+    /// The time before its presentation time at which audio must be delivered; zero.
+    public var lead: TimeSpan { .zero }
+
+    /// The volume, 0 to 1, which has no effect.
+    public var volume: Double {
+        get { loudness.withLock { $0 } }
+        set { loudness.withLock { $0 = min(max(newValue, 0), 1) } }
+    }
+
+    /// Discards the audio.
+    public func present(_ frame: AudioFrame, at due: Instant) {}
+
+    /// Does nothing.
+    public func discardPending() {}
+
+    /// Does nothing.
+    public func stop() {}
 }

@@ -156,3 +156,134 @@ final class VideoPipeline: Sendable {
         if asks { onKeyFrameNeeded?() }
     }
 }
+
+/// A video decoder for the codec of the stream.
+struct VideoDecoderByCodec {
+    let codec: Codec
+    private let decoder: any VideoDecoder
+
+    init(_ codec: Codec) throws {
+        self.codec = codec
+        decoder = codec == .vp8 ? try VP8Decoder() : try H264Decoder()
+    }
+
+    func decode(_ frame: EncodedFrame) throws -> [VideoFrame] { try decoder.decode(frame) }
+}
+
+/// Withholds frames that cannot be decoded: after a lost frame, everything up to the next key frame. Decoding them
+/// would show damaged images. It reads no clock; the caller passes the time.
+struct KeyFrameGate {
+    /// The interval of key-frame requests. A request may be lost, but one per frame would be too many.
+    private static let requestInterval = TimeSpan.milliseconds(300)
+
+    private var isWaiting = true
+    private var lastRequest: Instant?
+
+    /// Returns whether a frame can be decoded.
+    mutating func admits(_ frame: EncodedFrame) -> Bool {
+        if frame.isKeyFrame {
+            isWaiting = false
+            lastRequest = nil
+        }
+        return !isWaiting
+    }
+
+    /// Closes the gate after a frame was lost or could not be decoded, because later frames refer to it.
+    mutating func close() { isWaiting = true }
+
+    /// Returns whether to request a key frame now.
+    mutating func asks(at now: Instant) -> Bool {
+        guard isWaiting, lastRequest.map({ now - $0 >= Self.requestInterval }) ?? true else { return false }
+        lastRequest = now
+        return true
+    }
+}
+
+/// Decides which frames of a replay are presented.
+///
+/// A new viewer receives the frames since an earlier key frame as fast as the link carries them. The first one is
+/// presented at once. Of the following ones, only frames without a queued newer one are presented. The others are
+/// decoded only because newer frames refer to them. The catch-up ends when frames no longer arrive faster than they
+/// were captured.
+struct CatchUp {
+    /// The decrease of a frame's lag that shows that frames arrive faster than they were captured.
+    private static let gain = TimeSpan.milliseconds(10)
+
+    /// The longest catch-up. After that, all frames are presented: fast motion is better than a frozen frame.
+    private static let longest = TimeSpan.milliseconds(500)
+
+    private var first: Instant?
+    private var lag = TimeSpan.zero
+
+    /// Whether all frames are presented from now on.
+    private(set) var isOver = false
+
+    /// The decision about a decoded frame.
+    enum Decision: Hashable {
+        /// It is the first frame; present it at once.
+        case begin
+        /// Present it at its presentation time.
+        case present
+        /// Do not present it.
+        case skip
+    }
+
+    /// Decides about a decoded frame. `hasNewer` tells whether a newer frame is queued for decoding.
+    mutating func decoded(timestamp: MediaTime, hasNewer: Bool, at now: Instant) -> Decision {
+        guard !isOver else { return .present }
+        let before = lag
+        lag = TimeSpan.nanoseconds(now.nanoseconds) - timestamp.span
+        guard let first else {
+            first = now
+            return .begin
+        }
+        isOver = now - first >= Self.longest || (!hasNewer && lag > before - Self.gain)
+        return hasNewer && !isOver ? .skip : .present
+    }
+}
+
+/// Presents decoded frames at their presentation time. It has its own thread, so that decoding continues meanwhile.
+final class FramePresenter: Sendable {
+    private struct Entry: Sendable {
+        let frame: VideoFrame
+        let due: Instant
+    }
+
+    /// The most frames that are queued, more than half a second. A longer wait is not lip sync.
+    private static let capacity = 32
+
+    /// The lateness at which a frame is dropped if the next one is queued.
+    private static let timeout = TimeSpan.milliseconds(50)
+
+    private let queue = FrameQueue<Entry>(capacity: FramePresenter.capacity)
+    private let sleep = CancellableSleep()
+    private let thread: WorkerThread
+
+    /// Starts the thread. `dropped` is called for each frame that is dropped. Throws `IOError` if no thread can be
+    /// created.
+    init(screen: VideoScreen, dropped: @escaping @Sendable () -> Void) throws(IOError) {
+        let (queue, sleep) = (queue, sleep)
+        thread = try WorkerThread(name: "present-video", precedence: .media) {
+            while let entry = queue.pop() {
+                guard sleep.sleep(until: entry.due) else { return }
+                let lateness = MonotonicClock.now() - entry.due
+                if lateness > Self.timeout, queue.count > 0 {
+                    dropped()
+                } else {
+                    screen.show(entry.frame)
+                }
+            }
+        }
+    }
+
+    /// Queues a frame. Returns false if an older frame was dropped for it.
+    func present(_ frame: VideoFrame, at due: Instant) -> Bool {
+        queue.push(Entry(frame: frame, due: due)) == nil
+    }
+
+    func stop() {
+        sleep.cancel()
+        queue.close()
+        thread.join()
+    }
+}

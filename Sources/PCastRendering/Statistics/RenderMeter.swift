@@ -1,4 +1,4 @@
-import PCastCore
+package import PCastCore
 
 /// Measures the presentation: counters, freezes, and latency and skew from the test pattern. It reads no clock; the
 /// caller passes the time.
@@ -101,5 +101,129 @@ struct RenderMeter {
         for latency in result.latencies { steady.remove(latency) }
         statistics.steadyLatencyP50 = steady.percentile(0.5)
         statistics.steadyLatencyP99 = steady.percentile(0.99)
+    }
+}
+
+/// A bounded history of durations with their times. The oldest is replaced.
+struct RecentSpans {
+    private var entries: [(instant: Instant, span: TimeSpan)] = []
+    private var next = 0
+    private let capacity: Int
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        entries.reserveCapacity(capacity)
+    }
+
+    mutating func add(_ span: TimeSpan, at now: Instant) {
+        if entries.count < capacity {
+            entries.append((now, span))
+        } else {
+            entries[next] = (now, span)
+        }
+        next = (next + 1) % capacity
+    }
+
+    /// Returns a percentile of the durations since a time; of all if it is nil. Returns nil if there are none.
+    func percentile(_ part: Double, since start: Instant? = nil) -> TimeSpan? {
+        let spans = entries.filter { start == nil || $0.instant >= start! }.map(\.span).sorted()
+        guard !spans.isEmpty else { return nil }
+        return spans[min(Int(part * Double(spans.count)), spans.count - 1)]
+    }
+}
+
+/// Counts freezes as defined in W3C webrtc-stats (`freezeCount`): an interval between frames of at least three times
+/// the mean, and at least 150 ms above it. The mean covers the last 30 intervals.
+package struct FreezeMeter: Sendable {
+    private static let window = 30
+
+    private var intervals: [TimeSpan] = []
+    private var next = 0
+    private var sum = TimeSpan.zero
+    private var lastShown: Instant?
+
+    /// The number of freezes.
+    package private(set) var freezeCount = 0
+    /// The total duration of the freezes.
+    package private(set) var freezeDuration = TimeSpan.zero
+
+    /// Creates a meter with zeros.
+    package init() { intervals.reserveCapacity(Self.window) }
+
+    /// Records that a frame was presented.
+    package mutating func shown(at now: Instant) {
+        defer { lastShown = now }
+        guard let lastShown else { return }
+        let interval = now - lastShown
+        if !intervals.isEmpty {
+            let mean = sum / Int64(intervals.count)
+            if interval >= max(mean * 3, mean + .milliseconds(150)) {
+                freezeCount += 1
+                freezeDuration += interval
+            }
+        }
+        remember(interval)
+    }
+
+    private mutating func remember(_ interval: TimeSpan) {
+        sum += interval
+        if intervals.count < Self.window {
+            intervals.append(interval)
+            return
+        }
+        sum -= intervals[next]
+        intervals[next] = interval
+        next = (next + 1) % Self.window
+    }
+}
+
+/// A histogram of latencies in steps of 0.1 ms, of constant size. Latencies above two seconds count as two seconds.
+package struct LatencyHistogram: Sendable {
+    private static let step = TimeSpan.microseconds(100)
+    private static let stepCount = 20_000
+
+    private var counts = [UInt32](repeating: 0, count: Self.stepCount)
+    /// The number of latencies.
+    package private(set) var count = 0
+
+    /// Creates an empty histogram.
+    package init() {}
+
+    /// Adds a latency.
+    package mutating func add(_ latency: TimeSpan) {
+        counts[Self.index(of: latency)] &+= 1
+        count += 1
+    }
+
+    /// Removes a latency that was added.
+    mutating func remove(_ latency: TimeSpan) {
+        let index = Self.index(of: latency)
+        precondition(counts[index] > 0, "only an added value may be removed")
+        counts[index] -= 1
+        count -= 1
+    }
+
+    private static func index(of latency: TimeSpan) -> Int {
+        min(max(Int(latency.nanoseconds / step.nanoseconds), 0), stepCount - 1)
+    }
+
+    /// Removes all latencies.
+    package mutating func removeAll() {
+        guard count > 0 else { return }
+        for index in counts.indices { counts[index] = 0 }
+        count = 0
+    }
+
+    /// Returns the latency that a fraction of all latencies does not exceed, rounded up to 0.1 ms; 0.5 gives the
+    /// median. Returns nil for an empty histogram.
+    package func percentile(_ part: Double) -> TimeSpan? {
+        guard count > 0 else { return nil }
+        let rank = min(max(Int((part * Double(count)).rounded(.up)), 1), count)
+        var seen = 0
+        for (index, number) in counts.enumerated() {
+            seen += Int(number)
+            if seen >= rank { return Self.step * Int64(index + 1) }
+        }
+        return nil
     }
 }

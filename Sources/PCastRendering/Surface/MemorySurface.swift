@@ -94,3 +94,38 @@ public final class MemorySurface: RenderSurface {
             state.arrangement.rotation.exchangesSides ? Dimensions(width: size.height, height: size.width) : size
     }
 }
+
+/// The statistics of a surface.
+public struct SurfaceStatistics: Sendable, Equatable {
+    /// The number of frames that were drawn.
+    public var framesShown = 0
+
+    /// The number of frames that were dropped, because a newer one came before the display's next refresh or before the
+    /// surface could draw.
+    public var framesLeftOut = 0
+
+    /// The time from when the last frame was passed to the surface until it was drawn; zero before the first.
+    public var delay = TimeSpan.zero
+
+    /// Creates statistics with zeros.
+    public init() {}
+}
+
+/// A destination for frames: a window, a terminal, or an application's own surface.
+///
+/// A surface can be lost, e.g., if the user closes the window, and become ready again. Frames in between are dropped.
+public protocol RenderSurface: AnyObject, Sendable {
+    /// Shows a frame until the next one. Only one thread may call it at a time. It must not block: it stores at most
+    /// one frame that it has not drawn, and counts the frames that it drops.
+    func show(_ frame: VideoFrame)
+
+    /// The arrangement of frames. A change applies to the current frame at once.
+    var arrangement: FrameArrangement { get set }
+
+    /// The statistics of the surface.
+    var statistics: SurfaceStatistics { get }
+
+    /// The events of the surface from now on, starting with `ready` if it is ready. At most 64 events are buffered. The
+    /// stream ends with the surface.
+    var events: AsyncStream<SurfaceEvent> { get }
+}

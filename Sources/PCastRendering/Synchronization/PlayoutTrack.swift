@@ -178,3 +178,74 @@ struct PlayoutTrack {
         applied = nature.movesAtOnce && !goal.isFixed ? max(moved, delay) : moved
     }
 }
+
+/// The delay from capture to presentation that a track approaches, and the rate of the change.
+struct PlayoutTarget {
+    var delay: TimeSpan
+
+    /// The elapsed time divided by this is the increase of the delay.
+    var growth: Int64
+    /// The elapsed time divided by this is the decrease of the delay.
+    var shrinkage: Int64
+
+    /// Whether the delay stays fixed even if frames are late.
+    var isFixed = false
+
+    /// Returns the goal for the delay that the path requires. It grows at a twentieth of the elapsed time and shrinks
+    /// at a fiftieth.
+    static func needed(_ delay: TimeSpan) -> PlayoutTarget { PlayoutTarget(delay: delay, growth: 20, shrinkage: 50) }
+
+    /// Returns the goal for a requested delay. It changes at a seventh of the elapsed time.
+    static func asked(_ delay: TimeSpan) -> PlayoutTarget { PlayoutTarget(delay: delay, growth: 7, shrinkage: 7) }
+
+    /// Returns the goal for a delay that a group of viewers shares.
+    static func shared(_ delay: TimeSpan) -> PlayoutTarget {
+        PlayoutTarget(delay: delay, growth: 7, shrinkage: 7, isFixed: true)
+    }
+}
+
+/// The recurring stalls of a path, e.g., from Wi-Fi scans or repeated loss, and the lateness that they cause (NetEq
+/// calls them delay peaks).
+///
+/// A single stall has no effect. After the second one, the delay must cover the largest, so that it grows once and
+/// later stalls are invisible. It may shrink when none has occurred for the length of the memory.
+struct StallHistory {
+    /// The longest stall that is covered. A larger delay would be worse than an occasional gap.
+    let longest: TimeSpan
+
+    /// The time for which a stall is remembered.
+    static let memory = TimeSpan.seconds(30)
+
+    private static let capacity = 16
+
+    private var stalls: [(instant: Instant, height: TimeSpan)] = []
+    /// The current stall, which lasts until its delayed frames have arrived; nil for none.
+    private var current: TimeSpan?
+
+    init(longest: TimeSpan) { self.longest = longest }
+
+    /// Records a frame. `height` is its delay beyond that of the fastest frame. `isLate` tells whether retransmission
+    /// and jitter do not explain it.
+    mutating func frame(height: TimeSpan, isLate: Bool, at now: Instant) {
+        if isLate {
+            current = max(current ?? height, height)
+        } else if let height = current {
+            current = nil
+            guard height <= longest else { return }
+            if stalls.count == Self.capacity { stalls.removeFirst() }
+            stalls.append((now, height))
+        }
+    }
+
+    /// Returns the delay to add to that of the fastest frame; zero if no stall recurs.
+    mutating func height(at now: Instant) -> TimeSpan {
+        stalls.removeAll { now - $0.instant > Self.memory }
+        guard stalls.count > 1 else { return .zero }
+        return stalls.map(\.height).max() ?? .zero
+    }
+
+    mutating func removeAll() {
+        stalls.removeAll()
+        current = nil
+    }
+}

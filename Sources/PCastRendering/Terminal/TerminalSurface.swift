@@ -235,3 +235,52 @@ extension TerminalGrid {
     /// The size in cells.
     fileprivate var dimensions: Dimensions { Dimensions(width: columns, height: rows) }
 }
+
+/// Converts frames to the bytes to write to a terminal. It remembers what the terminal shows, so that only changes are
+/// written. It does no I/O.
+protocol TerminalCanvas {
+    /// Returns the bytes that show a frame. It assumes that all previous bytes were written.
+    mutating func draw(_ frame: VideoFrame, _ arrangement: FrameArrangement) -> [UInt8]
+
+    /// Returns the bytes that clear the screen. Everything is redrawn afterwards.
+    mutating func reset(_ grid: TerminalGrid) -> [UInt8]
+}
+
+/// Limits the bytes per second that are written to a terminal. It reads no clock; the caller passes the time.
+struct ByteBudget {
+    let bytesPerSecond: Int
+    private var next: Instant?
+
+    init(bytesPerSecond: Int) { self.bytesPerSecond = max(1, bytesPerSecond) }
+
+    func earliest(at now: Instant) -> Instant { next.map { max($0, now) } ?? now }
+
+    mutating func wrote(_ count: Int, at now: Instant) {
+        next = earliest(at: now) + TimeSpan(seconds: Double(count) / Double(bytesPerSecond))
+    }
+}
+
+/// The size of a terminal in cells, and the size of a cell.
+package struct TerminalGrid: Hashable, Sendable {
+    /// The largest number of columns or rows.
+    private static let maximumCells = 1_000
+
+    /// The number of columns, 1 to 1,000.
+    package var columns: Int
+    /// The number of rows, 1 to 1,000.
+    package var rows: Int
+
+    /// The size of a cell in pixels; nil if the terminal does not report it. Cells are usually about twice as high as
+    /// wide.
+    package var cell: Dimensions?
+
+    /// Creates a grid. The numbers are clamped to 1...1,000, and an empty cell size counts as nil.
+    package init(columns: Int, rows: Int, cell: Dimensions? = nil) {
+        self.columns = min(max(1, columns), Self.maximumCells)
+        self.rows = min(max(1, rows), Self.maximumCells)
+        if let cell, cell.width > 0, cell.height > 0 { self.cell = cell }
+    }
+
+    /// The size of a cell, or a common size if it is unknown.
+    var cellOrDefault: Dimensions { cell ?? Dimensions(width: 8, height: 16) }
+}

@@ -118,3 +118,73 @@ struct DTLSAlertReader {
         return isAuthentic ? alert : nil
     }
 }
+
+extension SRTPKeyingMaterial {
+    /// Exports the keys of a finished handshake (RFC 5764, section 4.2). Returns nil if OpenSSL fails.
+    init?(exportedBy ssl: OpaquePointer, profile: SRTPProfile, role: DTLSRole) {
+        let label = "EXTRACTOR-dtls_srtp"
+        var exported = [UInt8](repeating: 0, count: profile.keyingMaterialLength)
+        let isExported = SSL_export_keying_material(
+            ssl, &exported, exported.count, label, label.utf8.count, nil, 0, 0)
+        guard isExported == 1 else { return nil }
+        self.init(profile: profile, exported: exported, role: role)
+    }
+}
+
+/// The role in the handshake: the client (`a=setup:active`) sends the first message (RFC 5763, section 5).
+package enum DTLSRole: Sendable {
+    /// The endpoint that sends ClientHello.
+    case client
+    /// The endpoint that waits for ClientHello.
+    case server
+}
+
+/// Reads the header of the first record in a datagram (RFC 6347, section 4.1).
+enum DTLSRecord {
+    /// The size of a record header in bytes.
+    static let headerSize = 13
+
+    /// The content types that matter here (RFC 5246, section 6.2.1).
+    enum ContentType: UInt8 {
+        case changeCipherSpec = 20
+        case alert = 21
+        case handshake = 22
+    }
+
+    /// Returns the content type of the record; nil if the datagram is too short or the type does not matter here.
+    static func contentType(_ datagram: UnsafeRawBufferPointer) -> ContentType? {
+        datagram.count >= headerSize ? ContentType(rawValue: datagram[0]) : nil
+    }
+
+    /// Returns whether the record, whose header is complete, has an epoch after the first and is thus encrypted.
+    static func isEncrypted(_ datagram: UnsafeRawBufferPointer) -> Bool { datagram[3] != 0 || datagram[4] != 0 }
+
+    /// Returns whether the datagram begins with a complete header of an unencrypted handshake record.
+    static func isPlaintextHandshake(_ datagram: UnsafeRawBufferPointer) -> Bool {
+        contentType(datagram) == .handshake && !isEncrypted(datagram)
+    }
+}
+
+/// Assigns the sequence numbers of unencrypted records (epoch 0; RFC 6347, section 4.1).
+///
+/// A flight that is retransmitted as a copy needs new sequence numbers (RFC 6347, section 4.2.4). A peer may have
+/// dropped a ChangeCipherSpec that arrived too early, and would drop a copy as a replay. The numbers are not
+/// authenticated, so they can be changed.
+struct PlaintextRecordNumbers {
+    /// The next sequence number, 48 bits.
+    private var next: UInt64 = 0
+
+    /// Assigns new numbers to all records of epoch 0 in a datagram.
+    mutating func renumber(_ datagram: inout [UInt8]) {
+        var offset = 0
+        while offset + DTLSRecord.headerSize <= datagram.count {
+            if datagram[offset + 3] == 0, datagram[offset + 4] == 0 {
+                for byte in 0..<6 {
+                    datagram[offset + 5 + byte] = UInt8(truncatingIfNeeded: next >> UInt64(40 - 8 * byte))
+                }
+                next += 1
+            }
+            offset += DTLSRecord.headerSize + (Int(datagram[offset + 11]) << 8 | Int(datagram[offset + 12]))
+        }
+    }
+}

@@ -113,3 +113,65 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
         .openSSL(step: step, reason: OpenSSLErrors.take())
     }
 }
+
+/// A failure of OpenSSL to create a certificate, which is a fault of the installation.
+public enum DTLSError: Error, Hashable, Sendable {
+    /// A step failed; `reason` is OpenSSL's message.
+    case openSSL(step: String, reason: String)
+}
+
+/// A self-signed certificate and its key, both in DER. It is for TLS connections whose content is protected otherwise.
+package struct SelfSignedCertificate: Sendable {
+    /// The X.509 certificate in DER.
+    package let certificate: [UInt8]
+    /// The private key in DER.
+    package let key: [UInt8]
+
+    /// Generates an ECDSA key on P-256 and a certificate that is valid for a year from the day before.
+    ///
+    /// - Parameter now: The present time.
+    /// - Returns: The certificate and its key.
+    /// - Throws: ``DTLSError`` if OpenSSL fails.
+    package static func generate(at now: WallTime) throws(DTLSError) -> SelfSignedCertificate {
+        guard let key = pcast_evp_ec_gen("P-256") else {
+            throw .openSSL(step: "making a key", reason: OpenSSLErrors.take())
+        }
+        defer { EVP_PKEY_free(key) }
+        let certificate = try DTLSCertificate.sign(key, at: now)
+        defer { X509_free(certificate) }
+        var bytes: UnsafeMutablePointer<UInt8>?
+        let length = i2d_PrivateKey(key, &bytes)
+        guard length > 0, let bytes else { throw .openSSL(step: "writing a key", reason: OpenSSLErrors.take()) }
+        defer { CRYPTO_free(bytes, "", 0) }
+        return SelfSignedCertificate(
+            certificate: X509Certificate.der(certificate),
+            key: Array(UnsafeBufferPointer(start: bytes, count: Int(length))))
+    }
+}
+
+/// The encoding of X.509 objects.
+enum X509Certificate {
+    /// Returns a certificate in DER; empty if OpenSSL fails.
+    static func der(_ certificate: OpaquePointer) -> [UInt8] {
+        let size = Int(i2d_X509(certificate, nil))
+        guard size > 0 else { return [] }
+        return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            var cursor = buffer.baseAddress
+            count = max(0, Int(i2d_X509(certificate, &cursor)))
+        }
+    }
+}
+
+/// Access to OpenSSL's error queue of the current thread.
+enum OpenSSLErrors {
+    /// Returns the message of the oldest error and clears the queue.
+    static func take() -> String {
+        let code = ERR_get_error()
+        ERR_clear_error()
+        guard code != 0 else { return "no reason given" }
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+            ERR_error_string_n(code, buffer.baseAddress, buffer.count)
+            return String(cString: buffer.baseAddress!)
+        }
+    }
+}

@@ -39,3 +39,32 @@ extension DTLSHandshake {
     /// Does nothing, for a handshake that has nothing to release.
     package func releaseResources() {}
 }
+
+/// The progress of a handshake.
+package enum DTLSState: Equatable, Sendable {
+    /// The handshake has not started.
+    case new
+    /// Flights are being exchanged.
+    case handshaking
+    /// The handshake has finished with keys.
+    case established(SRTPKeyingMaterial)
+    /// The handshake has failed.
+    case failed(DTLSFailure)
+    /// The peer has closed the connection (close_notify), or this side has.
+    case closed
+}
+
+/// The reason why a handshake failed.
+package enum DTLSFailure: Hashable, Sendable {
+    /// The certificate of the peer does not match the fingerprint in its session description, so no keys were derived
+    /// (RFC 8122).
+    case fingerprintMismatch
+    /// The peer sent no certificate.
+    case noCertificate
+    /// The peers have no common SRTP profile (RFC 5764, section 4.1).
+    case noProfile
+    /// The peer rejected the handshake or violated the protocol; the text is OpenSSL's message.
+    case protocolError(String)
+    /// The handshake did not finish within 30 s.
+    case timeout
+}

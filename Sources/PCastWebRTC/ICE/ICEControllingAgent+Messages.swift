@@ -212,3 +212,80 @@ extension ICEControllingAgent {
         return outcome
     }
 }
+
+/// The time since the peer was last authenticated (consent freshness, RFC 7675).
+///
+/// The time counts only after the first successful check, so that a peer that is still connecting does not expire.
+package struct ICEConsent: Sendable {
+    /// The time after which consent expires (RFC 7675, section 5.1).
+    package static let lifetime = TimeSpan.seconds(30 as Int64)
+
+    /// The time after which the peer is considered away, though consent has not expired.
+    package static let timeout = TimeSpan.seconds(5 as Int64)
+
+    /// The time at which the peer was last authenticated; nil before the first successful check.
+    package private(set) var lastAuthenticated: Instant?
+
+    /// Creates a value without consent.
+    package init() {}
+
+    /// Records a successful check of either side, which starts or extends consent.
+    mutating func start(at now: Instant) { lastAuthenticated = max(lastAuthenticated ?? now, now) }
+
+    /// Records another authenticated packet of the peer, which extends consent but does not start it.
+    mutating func extend(at now: Instant) {
+        if lastAuthenticated != nil { start(at: now) }
+    }
+
+    /// Returns whether the peer has been silent for 5 s.
+    package func isAway(at now: Instant) -> Bool { lastAuthenticated.map { now >= $0 + Self.timeout } ?? false }
+
+    /// Returns whether consent has expired.
+    package func hasExpired(at now: Instant) -> Bool { lastAuthenticated.map { now >= $0 + Self.lifetime } ?? false }
+
+    /// Returns the time at which the result of ``isAway(at:)`` or ``hasExpired(at:)`` changes; nil if it does not.
+    package func deadline(after now: Instant) -> Instant? {
+        guard let lastAuthenticated, !hasExpired(at: now) else { return nil }
+        return lastAuthenticated + (isAway(at: now) ? Self.lifetime : Self.timeout)
+    }
+}
+
+/// Writes responses to binding requests (RFC 8445, section 7.3).
+///
+/// A response is never larger than its request, so that requests with a forged source address cause no amplification.
+/// Checks that conform to RFC 8445 have a priority and a role, and are always larger than the response.
+enum ICEReply {
+    /// Writes a success response. Returns its size in bytes; 0 if it would be larger than the request.
+    static func success(
+        to request: STUNMessage, at address: TransportAddress, key: [UInt8], into buffer: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        var writer = STUNMessageWriter(.success, transactionID: request.transactionID, into: buffer)
+        writer.addMappedAddress(address)
+        return bounded(writer.finish(key: key), request)
+    }
+
+    /// Returns the length, or 0 if it is larger than the request.
+    private static func bounded(_ length: Int, _ request: STUNMessage) -> Int { length <= request.size ? length : 0 }
+
+    /// Writes an error response. Returns its size in bytes; 0 if it would be larger than the request.
+    static func error(
+        _ code: Int, to request: STUNMessage, key: [UInt8], into buffer: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        var writer = STUNMessageWriter(.error, transactionID: request.transactionID, into: buffer)
+        writer.addErrorCode(code)
+        if code == STUNErrorCode.unknownAttribute { writer.addUnknownAttributes(request.unknownAttributes) }
+        return bounded(writer.finish(key: key), request)
+    }
+
+    /// Writes the response to a request that is not authentic, unless it would be larger than the request. A forged
+    /// source address must cause no amplification (RFC 8445, section 19).
+    static func refuse(_ request: STUNMessage, into buffer: UnsafeMutableRawBufferPointer) -> ICEOutcome {
+        let isIncomplete = request.integrityOffset == nil || request.usernameRange == nil
+        let rejection: ICEOutcome.Rejection = isIncomplete ? .badRequest : .unauthenticated
+        let size = STUNMessage.headerSize + 8 + 8
+        guard request.size >= size else { return .rejected(rejection) }
+        var writer = STUNMessageWriter(.error, transactionID: request.transactionID, into: buffer)
+        writer.addErrorCode(isIncomplete ? STUNErrorCode.badRequest : STUNErrorCode.unauthenticated)
+        return .rejected(rejection, replyLength: writer.finish(key: nil))
+    }
+}

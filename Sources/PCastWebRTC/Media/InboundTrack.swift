@@ -247,3 +247,13 @@ package struct InboundTrack: Sendable {
         return sequence
     }
 }
+
+/// The track that a packet names by MID or RID.
+enum SourceIdentification {
+    /// No track.
+    case none
+    /// The track in question.
+    case own
+    /// Another track.
+    case other
+}

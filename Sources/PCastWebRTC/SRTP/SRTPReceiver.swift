@@ -115,3 +115,70 @@ package final class SRTPReceiver {
     /// The approximate size of the object in bytes.
     static let size = 96
 }
+
+/// The result of decrypting a packet.
+package enum SRTPResult: Equatable, Sendable {
+    /// The packet is authentic. The plaintext has `length` bytes.
+    case ok(length: Int)
+    /// The index was received before or is too old.
+    case replayed
+    /// The tag is wrong; the bytes after the header are unspecified.
+    case unauthentic
+    /// The packet is not RTP or RTCP with a tag, or exceeds the number of SSRCs.
+    case malformed
+}
+
+/// The replay window for the last 64 SRTCP indexes of a sender (RFC 3711, section 3.3.2).
+struct SRTCPIndexWindow {
+    /// The highest index that was marked.
+    private(set) var highest: UInt32 = 0
+    /// The marked indexes: bit n is that of `highest - n`. It is zero before the first.
+    private var seen: UInt64 = 0
+
+    /// Returns whether an index is neither marked nor too old.
+    func isFresh(_ index: UInt32) -> Bool {
+        if seen == 0 || index > highest { return true }
+        let age = highest - index
+        return age < 64 && seen & (1 << UInt64(age)) == 0
+    }
+
+    mutating func mark(_ index: UInt32) {
+        if seen == 0 || index > highest {
+            let step = seen == 0 ? 64 : index - highest
+            seen = step < 64 ? seen << UInt64(step) | 1 : 1
+            highest = index
+        } else if highest - index < 64 {
+            seen |= 1 << UInt64(highest - index)
+        }
+    }
+}
+
+/// The fields of an RTP or RTCP header that SRTP needs.
+struct SRTPPacketHeader {
+    let ssrc: UInt32
+    let sequenceNumber: UInt16
+    /// The size in bytes, including CSRCs and header extension. These are not encrypted.
+    let size: Int
+
+    /// Parses an RTP header (RFC 3550, section 5.1). Returns nil unless the header is followed by at least `tail`
+    /// bytes.
+    init?(rtp packet: UnsafeRawBufferPointer, tail: Int) {
+        guard packet.count >= 12 + tail, packet[0] >> 6 == 2 else { return nil }
+        var size = 12 + 4 * Int(packet[0] & 0x0F)
+        if packet[0] & 0x10 != 0 {
+            guard packet.count >= size + 4 + tail else { return nil }
+            let words = packet.loadUnaligned(fromByteOffset: size + 2, as: UInt16.self).bigEndian
+            size += 4 + 4 * Int(words)
+        }
+        guard packet.count >= size + tail else { return nil }
+        self.size = size
+        sequenceNumber = packet.loadUnaligned(fromByteOffset: 2, as: UInt16.self).bigEndian
+        ssrc = packet.loadUnaligned(fromByteOffset: 8, as: UInt32.self).bigEndian
+    }
+
+    /// Returns the SSRC of an RTCP packet; nil if it is too short for a header and `tail` bytes.
+    static func ssrc(ofRTCP packet: UnsafeRawBufferPointer, tail: Int) -> UInt32? {
+        guard packet.count >= 8 + tail, packet[0] >> 6 == 2 else { return nil }
+        return packet.loadUnaligned(fromByteOffset: 4, as: UInt32.self).bigEndian
+    }
+}

@@ -1,3 +1,4 @@
+import COpenSSL
 package import PCastCore
 
 /// Writes a binding message into a buffer, attribute by attribute. ``finish(key:)`` completes it.
@@ -111,5 +112,105 @@ package struct STUNMessageWriter {
     /// Writes an integer in network byte order.
     private func store<Value: FixedWidthInteger & BitwiseCopyable>(_ value: Value, at offset: Int) {
         buffer.storeBytes(of: value.bigEndian, toByteOffset: offset, as: Value.self)
+    }
+}
+
+/// The value of FINGERPRINT: CRC-32 (ITU-T V.42) combined with "STUN" (RFC 8489, section 14.7).
+enum STUNFingerprint {
+    private static let mask: UInt32 = 0x5354_554E
+
+    /// The CRC table for four bits at a time. It fits into one cache line, and messages have only some hundred bytes.
+    private static let table: InlineArray<16, UInt32> = {
+        var table = InlineArray<16, UInt32>(repeating: 0)
+        for index in 0..<16 {
+            var value = UInt32(index)
+            for _ in 0..<4 { value = value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
+            table[index] = value
+        }
+        return table
+    }()
+
+    /// Returns the value for the first `count` bytes. Their length field must already include FINGERPRINT.
+    static func value(of bytes: UnsafeRawBufferPointer, count: Int) -> UInt32 {
+        // The span avoids a copy of the constant table by each subscript.
+        let table = Self.table
+        let values = table.span
+        var remainder: UInt32 = 0xFFFF_FFFF
+        for byte in bytes[..<count] {
+            remainder ^= UInt32(byte)
+            remainder = remainder >> 4 ^ values[Int(remainder & 15)]
+            remainder = remainder >> 4 ^ values[Int(remainder & 15)]
+        }
+        return ~remainder ^ mask
+    }
+}
+
+/// The unknown attributes of a request that must be understood, for an error response 420 (RFC 8489, section 14.13).
+///
+/// It holds the first eight. A request with more is also rejected.
+package struct STUNUnknownAttributes: Sendable {
+    /// The maximum number of attributes.
+    package static let capacity = 8
+
+    private var types = InlineArray<8, UInt16>(repeating: 0)
+
+    /// The number of attributes, at most ``capacity``.
+    package private(set) var count = 0
+
+    /// Creates an empty list.
+    package init() {}
+
+    /// Whether there are no attributes.
+    package var isEmpty: Bool { count == 0 }
+
+    /// The type of an attribute; the index must be less than ``count``.
+    package subscript(index: Int) -> UInt16 {
+        precondition(index < count)
+        return types[index]
+    }
+
+    /// Adds an attribute, unless the list is full.
+    mutating func append(_ type: UInt16) {
+        guard count < Self.capacity else { return }
+        types[count] = type
+        count += 1
+    }
+}
+
+/// The value of MESSAGE-INTEGRITY: HMAC-SHA1 of the message before the attribute (RFC 8489, section 14.5).
+enum STUNIntegrity {
+    /// The size of the value in bytes.
+    static let size = 20
+
+    /// Writes the code of a message, whose length field must already include the attribute as the last one.
+    static func authenticate(
+        _ message: UnsafeRawBufferPointer, key: [UInt8], into code: UnsafeMutableRawBufferPointer
+    ) {
+        precondition(code.count >= size && !key.isEmpty)
+        if key.count <= HMACSHA1.maximumKeyLength {
+            HMACSHA1(key: key).authenticate(message, trailer: nil, into: code.baseAddress!, count: size)
+            return
+        }
+        // A password may have up to 256 characters (RFC 8839, section 5.4), but rarely has more than 64.
+        var length: UInt32 = 0
+        let written = HMAC(
+            EVP_sha1(), key, Int32(key.count), message.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            message.count, code.baseAddress?.assumingMemoryBound(to: UInt8.self), &length)
+        precondition(written != nil && length == size, "every OpenSSL has HMAC-SHA1")
+    }
+
+    /// Returns whether the value of the attribute at `offset` is the code of the bytes before it, in constant time. The
+    /// length field is changed in a copy, because attributes after it do not count.
+    static func verify(_ bytes: UnsafeRawBufferPointer, attributeOffset offset: Int, key: [UInt8]) -> Bool {
+        guard !key.isEmpty else { return false }
+        return withUnsafeTemporaryAllocation(byteCount: offset + size, alignment: 8) { memory in
+            let covered = UnsafeMutableRawBufferPointer(rebasing: memory[..<offset])
+            let code = UnsafeMutableRawBufferPointer(rebasing: memory[offset...])
+            covered.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<offset]))
+            let length = UInt16(offset + 4 + size - STUNMessage.headerSize)
+            covered.storeBytes(of: length.bigEndian, toByteOffset: 2, as: UInt16.self)
+            authenticate(UnsafeRawBufferPointer(covered), key: key, into: code)
+            return CRYPTO_memcmp(code.baseAddress, bytes.baseAddress?.advanced(by: offset + 4), size) == 0
+        }
     }
 }

@@ -1,4 +1,12 @@
+import Foundation
 import Glibc
+import PCastCodecs
+import PCastCore
+import PCastIO
+import PCastNetworkEmulation
+import Testing
+
+@testable import PCastDevices
 
 /// Audio that resembles speech, from a seed. It has voiced audio with a changing pitch and changing formants,
 /// fricatives and stops. Words and sentences have pauses between them.
@@ -110,5 +118,136 @@ private struct Resonator {
         second = first
         first = result
         return result
+    }
+}
+
+/// A generator of the same numbers for the same seed, on every machine.
+struct SeededRandom: RandomNumberGenerator {
+    private var generator: SeededGenerator
+
+    init(seed: UInt64) { generator = SeededGenerator(seed: seed &* 0x9E37_79B9_7F4A_7C15) }
+
+    mutating func next() -> UInt64 { generator.next() }
+
+    /// Returns a number from 0 to 1.
+    mutating func uniform() -> Double { Double(next() >> 11) / Double(1 << 53) }
+
+    mutating func uniform(_ range: ClosedRange<Double>) -> Double {
+        range.lowerBound + uniform() * (range.upperBound - range.lowerBound)
+    }
+
+    /// Returns a normally distributed value (Box and Muller).
+    mutating func normal() -> Double { (-2 * log(1 - uniform())).squareRoot() * cos(2 * .pi * uniform()) }
+}
+
+/// A voice of flite, a small speech synthesizer that combines recorded speech.
+struct RealVoice {
+    private static let program = "/usr/bin/flite"
+
+    private static let text = """
+        The harbour was quiet in the morning, and the boats lay on the water as if they had been painted there. A \
+        man came down the steps with a basket, put it on the stones, and looked at the sky for a long while. It \
+        would be warm, he said, and there would be wind in the afternoon. Then he took the oars. Nobody had told him \
+        about the letter, which lay on the kitchen table next to the bread, and which would change all of their \
+        plans for that summer. Could you please tell me when the next train to the mountains is leaving? That \
+        depends on the weather, answered the woman behind the window, because the bridge is closed whenever the \
+        river rises above the second mark.
+        """
+
+    let name: String
+
+    /// Returns nil if flite is not installed.
+    init?(_ name: String) {
+        guard FileManager.default.isExecutableFile(atPath: Self.program) else { return nil }
+        self.name = name
+    }
+
+    /// Returns samples at 48 kHz with a root mean square of `level`.
+    func speak(seconds: Double, level: Double = 3_000) throws -> [Double] {
+        let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).wav")
+        defer { try? FileManager.default.removeItem(at: file) }
+        _ = try FinishedProcess(
+            running: Self.program, ["-voice", name, "-t", Self.text, "-o", file.path], environment: [:])
+        let speech = try Self.samples(ofWave: Data(contentsOf: file))
+        let count = Int(seconds * 48_000)
+        let line = (0..<count).map { speech[$0 % speech.count] }
+        let scale = level / power(line).squareRoot()
+        return line.map { $0 * scale }
+    }
+
+    /// Reads a mono file of 16 bits as flite writes it: a header of 44 bytes with the rate at byte 24.
+    private static func samples(ofWave data: Data) throws -> [Double] {
+        let bytes = [UInt8](data)
+        let rate = Int(bytes[24]) | Int(bytes[25]) << 8
+        var line = FractionalResampler(channels: 1, step: Double(rate) / 48_000)
+        let samples = stride(from: 44, to: bytes.count - 1, by: 2).map {
+            Float(Int16(bitPattern: UInt16(bytes[$0]) | UInt16(bytes[$0 + 1]) << 8))
+        }
+        (samples + [Float](repeating: 0, count: 100)).withUnsafeBufferPointer { line.append($0) }
+        var result = [Float](repeating: 0, count: samples.count * 48_000 / rate)
+        result.withUnsafeMutableBufferPointer { line.read(from: 0, step: Double(rate) / 48_000, into: $0) }
+        return result.map { Double($0) }
+    }
+}
+
+/// Verifies the limits of echo cancellation in rooms of 120 ms at -6 dB. The devices delay audio by 40 ms, and their
+/// clocks differ by 50 ppm. The near speaker starts at second 20.
+@Suite("Echo cancellation in simulated rooms", .serialized)
+struct EchoCancellationTests {
+    private static let seconds = 29.0
+
+    /// Measures a call, prints the metrics, and checks them against the limits.
+    private func measure(
+        _ name: String, far: [Double], near: [Double], room: SimulatedRoom, clockIsReported: Bool = true
+    ) throws {
+        var scene = EchoScene(far: far, near: near.only(20...Self.seconds), room: room)
+        scene.clockIsReported = clockIsReported
+        let (cleaned, status) = scene.run()
+        let early = scene.reduction(cleaned, 1...3)
+        let late = scene.reduction(cleaned, 5...13)
+        let likeness = scene.likeness(cleaned, 20.5...(Self.seconds - 0.1))
+        let before = scene.likeness(scene.heard[0], 20.5...(Self.seconds - 0.1))
+        print(
+            String(
+                format: "echo, %@: %.1f dB less in seconds 1 to 3, %.1f dB in 5 to 13; near speech %.3f (heard: %.3f); "
+                    + "delay %.1f ms, clocks %.1f ppm", name, early, late, likeness, before,
+                status.delay?.milliseconds ?? -1, status.clockDrift))
+        #expect(early >= 15, "\(name): \(early) dB in seconds 1 to 3")
+        #expect(late >= 35, "\(name): \(late) dB in seconds 5 to 13")
+        #expect(likeness >= 0.8, "\(name): \(likeness)")
+        let delay = try #require(status.delay)
+        #expect((delay - TimeSpan(seconds: room.delay)).magnitude < .milliseconds(15))
+        #expect(abs(status.clockDrift - room.drift) < 12, "\(name): \(status.clockDrift) ppm")
+    }
+
+    @Test("echo of generated voices is cancelled in rooms with different clocks", arguments: [UInt64](1...6))
+    func seeds(_ seed: UInt64) throws {
+        let (far, near) =
+            seed.isMultiple(of: 2)
+            ? (Voice.man(seed), Voice.woman(seed + 90))
+            : (Voice.woman(seed), Voice.man(seed + 90))
+        try measure(
+            "seed \(seed)", far: far.speak(seconds: Self.seconds),
+            near: near.speak(seconds: Self.seconds, level: 2_400),
+            room: SimulatedRoom(seed: seed, drift: seed < 4 ? 50 : -50, decay: seed < 3 ? 40 : 60),
+            clockIsReported: seed != 5)
+    }
+
+    @Test("echo is cancelled for devices with a long delay, or none", arguments: [0, 0.1, 0.25])
+    func delays(_ delay: Double) throws {
+        try measure(
+            "delay of \(delay) s", far: Voice.woman(31).speak(seconds: Self.seconds),
+            near: Voice.man(32).speak(seconds: Self.seconds, level: 2_400), room: SimulatedRoom(seed: 33, delay: delay))
+    }
+
+    @Test("echo of speech is cancelled", arguments: [("slt", "rms"), ("rms", "slt"), ("awb", "slt"), ("kal16", "rms")])
+    func realVoices(_ far: String, _ near: String) throws {
+        guard let far = RealVoice(far), let near = RealVoice(near) else {
+            print("left out: echoes of real voices: flite, which makes them, is not installed")
+            return
+        }
+        try measure(
+            "\(far.name) far and \(near.name) near", far: try far.speak(seconds: Self.seconds),
+            near: try near.speak(seconds: Self.seconds, level: 2_400), room: SimulatedRoom(seed: 41))
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import PCast
 import PCastCore
+import Testing
 
 /// A program as HTTP Live Streaming on its own server. Each frame shows its number. There is a tone, the time of day,
 /// and an event message in the middle.
@@ -85,5 +86,20 @@ struct StampedProgramme: Sendable {
             [1, 0, 0, 0] + number(1_000, 4) + number(UInt64(messageAt.milliseconds), 8) + number(0xFFFF_FFFF, 4)
             + number(7, 4) + Array("urn:score\0\0".utf8) + Array(#"{"home":{"score":1}}"#.utf8)
         return number(UInt64(body.count + 8), 4) + Array("emsg".utf8) + body
+    }
+}
+
+/// The test pattern and its audio as a file, recorded from a stream of this system.
+enum StampedRecording {
+    /// Records the synthetic sources for about a number of seconds.
+    static func make(_ name: String, seconds: Int, in workspace: TestWorkspace) async throws -> MediaFile {
+        let path = workspace.path(name)
+        let publisher = try workspace.pcast(
+            "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic", "--size", "640x360")
+        _ = try await publisher.event("publishing")
+        let viewer = try workspace.pcast("subscribe", "--record", path, "--for", "\(seconds)s")
+        #expect(try await viewer.exitStatus() == 0)
+        try await publisher.end()
+        return MediaFile(path: path, workspace: workspace)
     }
 }

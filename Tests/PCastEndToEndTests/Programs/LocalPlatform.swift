@@ -1,4 +1,6 @@
 import Foundation
+import PCast
+import PCastCore
 
 /// A platform in its own process with one application.
 struct LocalPlatform: Sendable {
@@ -93,5 +95,155 @@ struct LocalPlatform: Sendable {
 
     func viewingToken(_ stream: String) async throws -> String {
         try await workspace.token(Self.application, "--type", "stream", "--stream", stream)
+    }
+}
+
+/// A program did not behave as a test expects.
+struct EndToEndFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// A proxy to a platform's signaling that a test can close. Media bypasses it.
+struct Gate: Sendable {
+    let program: RunningProgram
+    /// The address for clients.
+    let uri: String
+
+    static func start(to platform: LocalPlatform) async throws -> Gate {
+        guard let target = URLComponents(string: platform.uri), let host = target.host, let port = target.port else {
+            throw EndToEndFailure("\(platform.uri) is no address")
+        }
+        let program = try platform.workspace.start("\(BuiltProgram.peers)/gate.py", ["--to", "\(host):\(port)"])
+        guard let own = try await program.event("listening")["port"].number else {
+            throw EndToEndFailure("the gate does not tell where it listens")
+        }
+        return Gate(program: program, uri: "http://127.0.0.1:\(Int(own))")
+    }
+
+    /// Closes every connection, and rejects others.
+    func shut() async throws {
+        let count = program.events("shut").count
+        program.send(SIGUSR1)
+        try await tells("shut", count + 1)
+    }
+
+    func open() async throws {
+        let count = program.events("open").count
+        program.send(SIGUSR2)
+        try await tells("open", count + 1)
+    }
+
+    private func tells(_ word: String, _ count: Int) async throws {
+        let program = program
+        _ = try await program.event(word) { _ in program.events(word).count >= count }
+    }
+}
+
+/// A stream that the test watches through the SDK.
+struct WatchedStream: Sendable {
+    let pcast: PCast
+    let stream: MediaStream
+    let renderer: Renderer
+    /// The frame sizes in their order of arrival.
+    let sizes = Awaited<Size>()
+
+    struct Size: Sendable {
+        /// The number of sizes before this one.
+        let number: Int
+        let height: Int
+    }
+
+    static func open(_ name: String, of platform: LocalPlatform) async throws -> WatchedStream {
+        let pcast = PCast(PCastOptions(uri: platform.uri))
+        _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
+        let stream = try await pcast.subscribe(streamToken: try await platform.viewingToken(name))
+        let renderer = stream.createRenderer(.nullDevices)
+        let watched = WatchedStream(pcast: pcast, stream: stream, renderer: renderer)
+        renderer.setVideoDisplayDimensionsChangedCallback { [sizes = watched.sizes] _, size in
+            // Only one thread shows frames.
+            sizes.add(Size(number: sizes.values.count, height: size.height))
+        }
+        guard renderer.start() == .ok else { throw EndToEndFailure("the renderer does not start") }
+        return watched
+    }
+
+    /// Waits for a frame height among the sizes after the first `count`.
+    func height(_ height: Int, since count: Int, within limit: Duration = .timeout) async throws {
+        let size = await sizes.first(within: limit) { $0.number >= count && $0.height == height }
+        guard size != nil else {
+            throw EndToEndFailure("no frame of \(height) rows within \(limit): \(sizes.values.map(\.height))")
+        }
+    }
+
+    func close() async {
+        stream.stop()
+        await pcast.shutdown()
+    }
+}
+
+/// A platform with two addresses: a good one at 127.0.0.1, and one at 127.0.0.3 through `pcast-bench impair`.
+///
+/// Candidates name only the second address. Clients of the first one bypass the proxy.
+struct ImpairedPlatform: Sendable {
+    let platform: LocalPlatform
+    let proxy: RunningProgram
+    /// The address for clients with a bad network.
+    let badURI: String
+
+    private static let good = "127.0.0.1"
+    private static let bad = "127.0.0.3"
+
+    /// Starts a platform with a network that can be impaired. The steps are its successive conditions, as `--step`
+    /// accepts them.
+    static func start(in workspace: TestWorkspace, steps: [String]) async throws -> ImpairedPlatform {
+        try await ChosenPort.find(count: 2) { try await start(in: workspace, steps: steps, port: $0) }
+    }
+
+    /// Starts both with two consecutive ports; nil if another socket has one of them at one of the addresses.
+    private static func start(in workspace: TestWorkspace, steps: [String], port: Int) async throws -> ImpairedPlatform?
+    {
+        let program = try workspace.pcast(
+            "serve", "--listen", "\(good):\(port)", "--rtc-port", "\(port + 1)", "--advertise", bad, "--application",
+            LocalPlatform.application, limit: .longestSuite)
+        guard try await program.listens() != nil else { return nil }
+        var arguments = ["impair", "--exempt", good, "--delay", "10ms", "--json"]
+        for number in [port, port + 1] { arguments += ["--listen", "\(bad):\(number)", "--to", "\(good):\(number)"] }
+        for step in steps { arguments += ["--step", step] }
+        let proxy = try workspace.start(BuiltProgram.path("pcast-bench"), arguments, limit: .longestSuite)
+        guard try await proxy.listens() != nil else {
+            try await program.end()
+            return nil
+        }
+        let goodURI = "http://\(good):\(port)"
+        return ImpairedPlatform(
+            platform: LocalPlatform(program, uri: goodURI, in: workspace), proxy: proxy,
+            badURI: "http://\(bad):\(port)")
+    }
+
+    /// Changes the network to its next step.
+    func step() async throws {
+        let count = proxy.events("stepped").count
+        proxy.send(SIGUSR2)
+        _ = try await stepTime(count)
+    }
+
+    /// Returns the time of a step, counted from 0, in the past or future.
+    func stepTime(_ number: Int) async throws -> Date {
+        try await proxy.event("stepped", within: .seconds(240)) { $0["number"] == .number(Double(number)) }.time
+    }
+}
+
+extension RunningProgram {
+    /// Waits for a data quality since a time. Returns the number of seconds after that.
+    func quality(
+        _ status: String, _ reason: String, since time: Date, within limit: Duration = .timeout
+    ) async throws -> Double {
+        let received = try await self.event("dataQuality", within: limit) { event in
+            event["status"].text == status && event["reason"].text == reason
+                && ((try? event.time).map { $0 >= time } ?? false)
+        }
+        return try received.time.timeIntervalSince(time)
     }
 }

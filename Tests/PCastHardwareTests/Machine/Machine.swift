@@ -55,3 +55,71 @@ enum Machine {
         }
     }
 }
+
+/// A USB camera that can be connected and disconnected (`machine/uvcsim.c`).
+final class USBCamera: Sendable {
+    /// The name under `/dev/v4l/by-id`, which every camera of the same serial number has.
+    let path: String
+    private let program: MachineProgram
+
+    /// Connects it, and waits for its node.
+    init(serialNumber: String = "0001") throws {
+        if !FileManager.default.fileExists(atPath: "/dev/gadget") {
+            try FileManager.default.createDirectory(atPath: "/dev/gadget", withIntermediateDirectories: true)
+            try Machine.run("modprobe", ["-a", "dummy_hcd", "gadgetfs"])
+            try Machine.run("mount", ["-t", "gadgetfs", "none", "/dev/gadget"])
+        }
+        let path = "/dev/v4l/by-id/usb-PCast_Test_UVC_camera_\(serialNumber)-video-index0"
+        self.path = path
+        program = try MachineProgram("uvcsim", [serialNumber])
+        try Machine.wait(for: path) { FileManager.default.fileExists(atPath: path) }
+        try Machine.settle()
+    }
+
+    /// Disconnects it, and waits until its node is removed.
+    func unplug() throws {
+        program.end()
+        let path = path
+        try Machine.wait(for: "the end of \(path)") { !FileManager.default.fileExists(atPath: path) }
+        try Machine.settle()
+    }
+}
+
+/// An accelerometer that a test rotates (`machine/accelerometer.c`).
+final class Accelerometer: Sendable {
+    private static let folder = "/sys/bus/iio/devices"
+    private let program: MachineProgram
+
+    /// Connects the accelerometer and waits for the kernel's device. Values are in thousandths of the acceleration of
+    /// gravity.
+    init(x: Int = 0, y: Int = 0, z: Int = -1_000) throws {
+        try Machine.load("uhid")
+        let known = Set(Self.devices)
+        program = try MachineProgram("accelerometer", ["\(x)", "\(y)", "\(z)"])
+        try Machine.wait(for: "the accelerometer") { Self.devices.contains { !known.contains($0) } }
+        try Machine.settle()
+    }
+
+    /// The folders of devices that report an acceleration.
+    static var devices: [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return names.map { "\(folder)/\($0)" }.filter {
+            FileManager.default.fileExists(atPath: "\($0)/in_accel_z_raw")
+        }
+    }
+
+    /// Sets the acceleration. Returns when the kernel reports it.
+    func turn(x: Int, y: Int, z: Int) throws {
+        try program.notify("\(x) \(y) \(z)")
+        guard program.nextLine() == "ok" else {
+            throw Machine.Failure(description: "the accelerometer does not take \(x) \(y) \(z)")
+        }
+    }
+
+    /// Disconnects it, and waits until its device is removed.
+    func unplug() throws {
+        let known = Self.devices.count
+        program.end()
+        try Machine.wait(for: "the accelerometer's end") { Self.devices.count < known }
+    }
+}

@@ -1,5 +1,6 @@
 import PCastCore
 import PCastIO
+import PCastRendering
 import Synchronization
 import Testing
 
@@ -119,5 +120,153 @@ final class PlaybackScenario: Sendable {
         player.pause()
         await player.settled()
         try await wait(sourceLocation) { isInStep(first: first) }
+    }
+}
+
+/// A screen that reads the number of each frame, and records the position that playback reported then.
+final class ScenarioScreen: RenderSurface {
+    struct Sight: Sendable {
+        /// The number of the frame; -1 if it cannot be read.
+        var stamp: Int
+        var instant: Instant
+        /// The player's playhead when the frame arrived.
+        var playhead: Playhead?
+    }
+
+    private struct State {
+        var sights: [Sight] = []
+        weak var player: Player?
+    }
+
+    private let state = Mutex(State())
+    private let changed: @Sendable () -> Void
+
+    init(changed: @escaping @Sendable () -> Void) { self.changed = changed }
+
+    func watch(_ player: Player) { state.withLock { $0.player = player } }
+
+    /// All shown frames in order.
+    var sights: [Sight] { state.withLock { $0.sights } }
+
+    func show(_ frame: VideoFrame) {
+        let stamp = TestPatternStrip.read(frame).map { Int($0.counter) } ?? -1
+        let playhead = state.withLock { $0.player }?.playhead
+        state.withLock { $0.sights.append(Sight(stamp: stamp, instant: MonotonicClock.now(), playhead: playhead)) }
+        changed()
+    }
+
+    /// The arrangement, which has no effect because nobody sees the surface.
+    var arrangement: FrameArrangement {
+        get { FrameArrangement() }
+        set {}
+    }
+
+    var statistics: SurfaceStatistics { SurfaceStatistics() }
+
+    var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
+}
+
+/// Cue points during playback and seeks, which a consumer receives.
+@Suite("Cue points in playback and seeks", .enabled(if: Program.hasFFmpeg))
+struct CuePointScenario {
+    @Test("each move reports the cue points that it passes, once and in one event", .timeLimit(.minutes(2)))
+    func windows() async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedVideo(seconds: 8)
+        _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
+        let origin = try TestOrigin(serving: folder)
+        defer { origin.stop() }
+        let scenario = PlaybackScenario()
+        let player = scenario.player
+        let points = [CuePoint.beforeContent()] + [2.0, 2.0, 5.0].map { CuePoint(at: TimeSpan(seconds: $0)) }
+        player.set(video: Video(origin.uri("/s.m3u8"), cuePoints: points + [.afterContent()]), play: true)
+        try await scenario.wait { scenario.stamp >= 25 }
+        try await scenario.pause()
+        // The move starts at the last reported position.
+        let left = try #require(scenario.positions.last)
+        _ = try await player.seek(to: 6.0)
+        await player.settled()
+        #expect(scenario.stamp == 150)
+        _ = try await player.seek(to: 1.0)
+        await player.settled()
+        #expect(scenario.stamp == 25)
+        // A seek to the position of a cue point passes it, and one away from it does not.
+        _ = try await player.seek(to: 2.0)
+        _ = try await player.seek(to: 1.0)
+        let passages = [
+            "cue points 0.0 from -inf to 0.0", "cue points 2.0 2.0 5.0 from \(left) to 6.0",
+            "cue points 2.0 2.0 5.0 from 6.0 to 1.0", "cue points 2.0 2.0 from 1.0 to 2.0",
+        ]
+        await player.settled()
+        #expect(scenario.received.filter { $0.hasPrefix("cue") } == passages)
+        player.speed = 4
+        player.play()
+        try await scenario.wait(for: "+ end")
+        await player.settled()
+        let rest = scenario.received.filter { $0.hasPrefix("cue") }.dropFirst(passages.count)
+        #expect(rest.count == 3)
+        for (line, expected) in zip(rest, ["cue points 2.0 2.0 from", "cue points 5.0 from", "cue points inf from"]) {
+            #expect(line.hasPrefix(expected))
+        }
+        #expect(rest.last?.hasSuffix("to inf") == true)
+        // During playback, a cue point is reported with the first frame at or after it.
+        let passed = rest.dropLast().compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
+        for (place, received) in zip([2.0, 5.0], passed) {
+            #expect(received >= place && received < place + 0.5 && scenario.positions.contains(received))
+        }
+        await scenario.finish()
+    }
+}
+
+/// A consumer that is added during playback.
+@Suite("Late consumers", .enabled(if: Program.hasFFmpeg))
+struct LateJoinersScenario {
+    @Test("a late consumer receives the current state once, and then only new events", .timeLimit(.minutes(2)))
+    func late() async throws {
+        let folder = try TemporaryFolder()
+        let film = StampedVideo(seconds: 4)
+        _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
+        let origin = try TestOrigin(serving: folder)
+        defer { origin.stop() }
+        let scenario = PlaybackScenario()
+        let player = scenario.player
+        let address = origin.uri("/s.m3u8")
+        player.set(
+            video: Video(address, cuePoints: [CuePoint(at: .zero), CuePoint(at: .seconds(3 as Int64))]), play: true)
+        try await scenario.wait { scenario.stamp >= 30 }
+        let (consumer, observer) = (Transcript(hasProgress: true), Transcript(hasProgress: true))
+        let stamp = scenario.stamp
+        scenario.controller.addSessionConsumer(consumer)
+        player.addObserver(observer)
+        scenario.controller.addSessionConsumer(consumer)
+        player.addObserver(observer)
+        try await scenario.wait(for: "+ end")
+        await player.settled()
+        let duration = player.duration
+        #expect(
+            consumer.all.prefix(5) == [
+                "session of \(address)", "media type 2", "session's duration \(duration)", "ranges 0.0...\(duration)",
+                "elsewhere false",
+            ])
+        let rest = consumer.all.dropFirst(5)
+        let positions = rest.compactMap { line in
+            line.hasPrefix("progress ") ? Double(line.dropFirst("progress ".count)) : nil
+        }
+        // Progress begins with the next frame.
+        #expect(positions.first.map { $0 * 25 >= Double(stamp) } == true && positions.last == .infinity)
+        let happened = scenario.withoutStalls(rest.filter { !$0.hasPrefix("progress") })
+        #expect(happened.map { String($0.prefix(14)) } == ["cue points 3.0", "+ end"])
+        let seen = observer.all
+        let states = ["playing, buffering", "playing", "paused", "finished"]
+        #expect(seen.allSatisfy { $0.hasPrefix("position") || states.contains($0) })
+        #expect(seen.suffix(2) == ["paused", "finished"] && seen.count > 20)
+        // An observer is not notified twice, and not after its removal.
+        player.removeObserver(observer)
+        scenario.controller.removeSessionConsumer(consumer)
+        let (received, observed) = (consumer.all.count, observer.all.count)
+        _ = try await player.seek(to: 1.0)
+        await player.settled()
+        #expect(consumer.all.count == received && observer.all.count == observed)
+        await scenario.finish()
     }
 }

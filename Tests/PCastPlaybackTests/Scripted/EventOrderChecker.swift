@@ -1,4 +1,5 @@
 import PCastCore
+import Synchronization
 
 @testable import PCastPlayback
 
@@ -113,5 +114,16 @@ final class EventOrderChecker: PlaybackSessionConsumer, PlayerObserver {
         default: break
         }
         return nil
+    }
+}
+
+/// A value that is protected by a mutex.
+final class Exclusive<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+
+    init(_ value: Value) { self.value = Mutex(value) }
+
+    func change<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
+        value.withLock { value in body(&value) }
     }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPTypes
 import Hummingbird
 import NIOCore
 import PCastCore
@@ -140,5 +141,81 @@ struct ApplicationRequest {
             throw .badRequest("“\(name)” is invalid: send one of \(words).")
         }
         return choice
+    }
+}
+
+/// Percent-encoding of URIs (RFC 3986, section 2.1).
+enum PercentEncoding {
+    /// Decodes text; nil if the encoding is invalid or the result is not UTF-8.
+    static func decode(_ text: some StringProtocol) -> String? {
+        var bytes: [UInt8] = []
+        var rest = Substring(text).utf8
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = rest.prefix(2)
+            guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
+                let value = UInt8(Substring(digits), radix: 16)
+            else { return nil }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}
+
+/// An error of a request to the management API: an HTTP status and the status text of the response.
+struct ApplicationFailure: Error {
+    let status: HTTPResponse.Status
+    let word: String
+    /// The error and its remedy in English; nil if the status text is sufficient.
+    let reason: String?
+    /// The value of `Retry-After`; nil if unknown.
+    var retryAfter: String?
+
+    init(_ status: HTTPResponse.Status, _ word: String, _ reason: String? = nil) {
+        self.status = status
+        self.word = word
+        self.reason = reason
+    }
+
+    static let unauthorized = ApplicationFailure(.unauthorized, "unauthorized")
+
+    /// The login of the dashboard has ended.
+    static let loggedOut = ApplicationFailure(.unauthorized, "logged-out", "Log in again.")
+
+    static let notFound = ApplicationFailure(.notFound, "not-found")
+
+    static let records = ApplicationFailure(
+        .serviceUnavailable, "failed", "The database cannot be read or written: retry later.")
+
+    static func badRequest(_ reason: String) -> ApplicationFailure {
+        ApplicationFailure(.badRequest, "bad-request", reason)
+    }
+
+    static func tooManyFailures(retryAfter wait: TimeSpan) -> ApplicationFailure {
+        let refusal = APIError.tooManyFailures(retryAfter: wait)
+        var failure = ApplicationFailure(.tooManyRequests, refusal.wire, refusal.message)
+        failure.retryAfter = refusal.retryAfterText
+        return failure
+    }
+
+    private struct Body: Encodable {
+        let status: String
+        let reason: String?
+    }
+
+    var response: Response {
+        var response = ApplicationAnswer.json(Body(status: word, reason: reason), status)
+        if status == .unauthorized {
+            // A browser shows its own login dialog for the challenge Basic, but the dashboard has a login page.
+            let scheme = word == Self.loggedOut.word ? "Cookie" : "Basic"
+            response.headers[.wwwAuthenticate] = "\(scheme) realm=\"pcast\""
+        }
+        if status == .serviceUnavailable { response.headers[.retryAfter] = "5" }
+        if let retryAfter { response.headers[.retryAfter] = retryAfter }
+        return response
     }
 }

@@ -1,8 +1,10 @@
 import HTTPTypes
 import Hummingbird
 import Logging
+import NIOCore
 import PCastCore
 import PCastDatabase
+import PCastIO
 import PCastWeb
 
 /// The management API for applications' backends under `/pcast`: tokens, streams, callbacks, notifications and reports.
@@ -89,5 +91,287 @@ struct ManagementAPI: Sendable {
             logger.error("database unavailable", metadata: ["error": "\(error)"])
             throw .records
         }
+    }
+}
+
+/// The requests for an application's callbacks, which receive notifications. Each callback has a name. A path without a
+/// name means `default`.
+extension ManagementAPI {
+    private struct CallbackRequest: Decodable {
+        struct Address: Decodable {
+            let `protocol`: String?
+            let host: String
+            let port: Int?
+            let method: String?
+            let path: String?
+            let query: String?
+        }
+
+        let callback: Address
+        let signingSecret: String?
+    }
+
+    private struct CallbackDescription: Encodable {
+        let name: String
+        let uri: String
+        let method: String
+
+        init(_ callback: CallbackRecord) {
+            name = callback.name
+            uri = callback.uri
+            method = callback.method.rawValue
+        }
+    }
+
+    private struct CallbackList: Encodable {
+        let status = "ok"
+        let callbacks: [CallbackDescription]
+    }
+
+    private struct CallbackSet: Encodable {
+        let status = "ok"
+        let callback: CallbackDescription
+        /// The secret that signs the notifications.
+        let signingSecret: String
+    }
+
+    func callbacks(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+        try request.checkOwner()
+        let all = try await ask { () throws(RecordsError) in
+            try await kept.records.callbacks(of: request.application)
+        }
+        return ApplicationAnswer.json(CallbackList(callbacks: all.map { CallbackDescription($0) }))
+    }
+
+    func setCallback(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+        try request.checkOwner()
+        let name = try Self.name(request)
+        let asked = try request.decoded(CallbackRequest.self)
+        var secret: SigningSecret?
+        if let text = asked.signingSecret {
+            guard let given = SigningSecret(text) else {
+                throw .badRequest("“signingSecret” is invalid: send “whsec_” and 24 to 64 bytes in Base64.")
+            }
+            secret = given
+        }
+        let (uri, method, given) = (try uri(asked.callback), try Self.method(asked.callback), secret)
+        let callback = try await ask { () throws(RecordsError) in
+            try await kept.records.setCallback(
+                name, of: request.application, uri: uri, method: method, secret: given)
+        }
+        guard let callback else {
+            throw ApplicationFailure(
+                .conflict, "conflict",
+                "The application has \(Records.callbackLimit) webhooks, which is the maximum: delete one first.")
+        }
+        return ApplicationAnswer.json(
+            CallbackSet(callback: CallbackDescription(callback), signingSecret: callback.secret.text))
+    }
+
+    func removeCallback(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+        try request.checkOwner()
+        let name = try Self.name(request)
+        let wasThere = try await ask { () throws(RecordsError) in
+            try await kept.records.removeCallback(name, of: request.application)
+        }
+        guard wasThere else { throw .notFound }
+        return ApplicationAnswer.done
+    }
+
+    private static func name(_ request: ApplicationRequest) throws(ApplicationFailure) -> String {
+        guard request.has("name") else { return "default" }
+        let name = try request.part("name")
+        guard CallbackText.isName(name) else {
+            throw .badRequest("The webhook's name is invalid: use 1 to 64 letters, digits, dashes and underscores.")
+        }
+        return name
+    }
+
+    private static func method(
+        _ address: CallbackRequest.Address
+    ) throws(ApplicationFailure) -> CallbackRecord.Method {
+        guard let method = CallbackRecord.Method(rawValue: address.method ?? "POST") else {
+            throw .badRequest("“method” is invalid: send POST or PUT, because a notification has a body.")
+        }
+        return method
+    }
+
+    /// Returns the URI of a callback. Text and IP addresses are checked now. A host name is checked whenever it is
+    /// resolved for a notification.
+    ///
+    /// - Throws: ``ApplicationFailure``.
+    private func uri(_ address: CallbackRequest.Address) throws(ApplicationFailure) -> String {
+        let scheme = address.protocol ?? "http"
+        let port = address.port ?? (scheme == "https" ? 443 : 80)
+        let path = address.path ?? "/"
+        let query = address.query ?? ""
+        let host = address.host.contains(":") ? "[\(address.host)]" : address.host
+        let text = "\(scheme)://\(host):\(port)\(path)" + (query.isEmpty ? "" : "?\(query)")
+        guard ["http", "https"].contains(scheme), (1...65_535).contains(port), CallbackText.isHost(address.host),
+            path.hasPrefix("/"), CallbackText.isPath(path), CallbackText.isQuery(query),
+            let read = try? WebAddress(text), read.host == address.host, read.port == port
+        else { throw .badRequest("The webhook's address is invalid: check protocol, host, port, path and query.") }
+        if let literal = IPAddress(address.host), !kept.callbacks.addresses.mayReach(literal) {
+            throw ApplicationFailure(
+                .forbidden, "forbidden",
+                "\(literal) is not a public address: the operator can allow it with --webhook-allow.")
+        }
+        return text
+    }
+}
+
+/// The requests that need no authentication: the URIs of the platform and the OpenAPI description.
+extension ManagementAPI {
+    func addOpenRoutes(to group: RouterGroup<WebRequestContext>) {
+        // A client measures the round-trip time to each of these URIs, and connects to the one that the nearest
+        // returns.
+        group.get("endPoints") { request, context in
+            Self.text(address(request, context, "http", "/pcast/endPoint"))
+        }
+        group.get("endPoint") { request, context in Self.text(address(request, context, "ws", "/ws")) }
+        group.get("openapi.json") { _, _ in
+            Response(
+                status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-cache"],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_json)))
+        }
+        refuseOthers(group, "openapi.json", than: [.get])
+        // Phenix's Web SDK of 2020 asks with a Content-Type, and pages of other sites therefore send a preflight.
+        for path: RouterPath in ["endPoints", "endPoint"] {
+            group.on(path, method: .options) { _, _ in
+                CrossOriginMiddleware.preflight(allow: "GET, HEAD, OPTIONS", accept: nil)
+            }
+            refuseOthers(group, path, than: [.get, .options])
+        }
+    }
+
+    private static func text(_ address: String?) -> Response {
+        guard let address else {
+            return ApplicationFailure.badRequest("The request has no valid Host header: add it.").response
+        }
+        return Responses.text(.ok, address, [.cacheControl: "no-store"])
+    }
+
+    /// Returns a URI with the host of the client's request; nil if the request has no `Host` field.
+    private func address(
+        _ request: Request, _ context: WebRequestContext, _ scheme: String, _ path: String
+    ) -> String? {
+        guard let host = request.head.authority, let read = try? WebAddress("http://\(host)") else { return nil }
+        let name = read.host.contains(":") ? "[\(read.host)]" : read.host
+        let isSecure = turnCredentials?.isSecure(port: context.localPort) ?? false
+        let isWritten = host.hasSuffix(":\(read.port)")
+        return "\(scheme)\(isSecure ? "s" : "")://\(name)\(isWritten ? ":\(read.port)" : "")\(path)"
+    }
+}
+
+/// The request for the statistics of a live stream in the last minutes.
+extension ManagementAPI {
+    private struct Sample: Encodable {
+        /// The time in milliseconds since 1970 (UTC).
+        let time: Int64
+        let bitrate: Int64?
+        let roundTrip: Int64?
+        let loss: Double
+        let viewers: Int
+        let dataQuality: StreamDescription.Quality
+
+        init(_ sample: StreamHistory.Sample) {
+            time = sample.time.millisecondsSinceEpoch
+            bitrate = sample.bitrate?.bitsPerSecond
+            roundTrip = sample.roundTrip.map { Int64($0.milliseconds) }
+            loss = sample.loss
+            viewers = sample.viewers
+            dataQuality = StreamDescription.Quality(sample.quality)
+        }
+    }
+
+    private struct History: Encodable {
+        let status = "ok"
+        /// The time between two samples in milliseconds.
+        let interval = Int64(StreamHistory.interval.milliseconds)
+        let samples: [Sample]
+    }
+
+    /// Returns a sample for each stored second, oldest first.
+    ///
+    /// - Throws: ``ApplicationFailure``.
+    func history(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+        let id = StreamID(try request.part("stream"))
+        // The limit is the range of nanoseconds in 64 bits.
+        let after = try request.number("after", 0...9_223_372_036_854, default: 0)
+        guard await directory.live(id, of: request.application) != nil else { throw .notFound }
+        let samples = histories.history(of: id)?.samples(after: WallTime(millisecondsSinceEpoch: after)) ?? []
+        return ApplicationAnswer.json(History(samples: samples.map { Sample($0) }))
+    }
+}
+
+/// The requests for an application's notifications and their deliveries.
+extension ManagementAPI {
+    private struct DeliveryDescription: Encodable {
+        let callback: String
+        let state: String
+        let attempts: Int
+        /// The time in milliseconds since 1970 (UTC); nil unless the delivery is pending.
+        let nextAttempt: Int64?
+        let answer: String?
+    }
+
+    private struct NotificationDescription: Encodable {
+        let id: String
+        let streamId: String
+        let what: String
+        let timestamp: String
+        let deliveries: [DeliveryDescription]
+
+        init(_ record: NotificationRecord) {
+            id = record.id
+            streamId = record.stream.description
+            what = record.kind.rawValue
+            timestamp = Timestamp.text(record.time)
+            deliveries = record.deliveries.map { delivery in
+                DeliveryDescription(
+                    callback: delivery.callback, state: delivery.state.rawValue, attempts: delivery.attempts,
+                    nextAttempt: delivery.state == .pending ? delivery.due.millisecondsSinceEpoch : nil,
+                    answer: delivery.answer)
+            }
+        }
+    }
+
+    private struct NotificationList: Encodable {
+        let status = "ok"
+        let notifications: [NotificationDescription]
+    }
+
+    private struct Redelivery: Encodable {
+        let status = "ok"
+        let deliveries: Int
+    }
+
+    /// Returns notifications, newest first.
+    ///
+    /// - Throws: ``ApplicationFailure``.
+    func notifications(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+        try request.checkOwner()
+        let state = try request.choice("state", NotificationRecord.Delivery.State.self)
+        let length = Int(try request.number("length", 1...1_000, default: 100))
+        let stream = request.query["streamId"].map { StreamID($0) }
+        let found = try await ask { () throws(RecordsError) in
+            try await kept.records.notifications(
+                of: request.application, stream: stream, state: state, limit: length)
+        }
+        return ApplicationAnswer.json(NotificationList(notifications: found.map { NotificationDescription($0) }))
+    }
+
+    /// Schedules failed deliveries for a retry: those of one notification, or all.
+    ///
+    /// - Throws: ``ApplicationFailure``.
+    func redeliver(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+        try request.checkOwner()
+        let id = request.has("notification") ? try request.part("notification") : nil
+        let count = try await ask { () throws(RecordsError) in
+            try await kept.records.redeliver(id, of: request.application, at: MonotonicClock.wallTime())
+        }
+        if id != nil, count == 0 { throw .notFound }
+        kept.webhooks.wake()
+        return ApplicationAnswer.json(Redelivery(deliveries: count))
     }
 }

@@ -211,3 +211,105 @@ package struct H264Depacketizer: Sendable {
         fragmentation = .dropping
     }
 }
+
+/// Constants of H.264's NAL units (ITU-T H.264, table 7-1) and of their RTP payloads (RFC 6184, table 1).
+enum H264NALUnit {
+    /// The type of a slice of a frame other than an IDR picture.
+    static let nonIDRSlice: UInt8 = 1
+    /// The type of a slice of an IDR picture.
+    static let idrSlice: UInt8 = 5
+    /// The type of a sequence parameter set.
+    static let sequenceParameterSet: UInt8 = 7
+    /// The type of a picture parameter set.
+    static let pictureParameterSet: UInt8 = 8
+    /// The type of an access unit delimiter.
+    static let accessUnitDelimiter: UInt8 = 9
+    /// The type of filler data.
+    static let fillerData: UInt8 = 12
+    /// The type of an aggregation packet of the kind STAP-A.
+    static let stapA: UInt8 = 24
+    /// The type of a fragmentation unit of the kind FU-A.
+    static let fuA: UInt8 = 28
+
+    /// The bits of the type in the unit's header.
+    static let typeMask: UInt8 = 0x1F
+    /// The bits of `nal_ref_idc` in the unit's header.
+    static let referenceMask: UInt8 = 0x60
+    /// The bit that marks a unit with errors in the unit's header.
+    static let forbiddenBit: UInt8 = 0x80
+
+    /// The start bit in the FU header (RFC 6184, section 5.8).
+    static let fragmentStart: UInt8 = 0x80
+    /// The end bit in the FU header (RFC 6184, section 5.8).
+    static let fragmentEnd: UInt8 = 0x40
+
+    /// Returns whether a type is one of H.264 itself, whose units may be a payload or part of an aggregate.
+    static func isSingle(_ type: UInt8) -> Bool { type >= 1 && type <= 23 }
+
+    /// Returns whether a unit contains a slice or a data partition.
+    static func isImage(_ type: UInt8) -> Bool { type >= 1 && type <= 5 }
+
+    /// Returns whether a unit precedes the slices of a frame: supplemental enhancement information, parameter sets,
+    /// delimiters.
+    static func precedesSlice(_ type: UInt8) -> Bool { (6...9).contains(type) || type == 13 || type == 15 }
+
+    /// Returns whether a unit is a sequence or picture parameter set.
+    static func isParameterSet(_ type: UInt8) -> Bool { type == sequenceParameterSet || type == pictureParameterSet }
+}
+
+/// Iterates over the NAL units of an RTP payload, or returns its fragment of one (RFC 6184).
+///
+/// It allocates nothing, and does not store the payload. An aggregate ends at the first unit that is empty or
+/// truncated.
+struct H264PayloadReader {
+    /// A NAL unit or a fragment of one.
+    struct Unit {
+        /// The type of the NAL unit.
+        let type: UInt8
+        /// The range in the payload: of a whole unit with its header, or of a fragment without headers.
+        let range: Range<Int>
+        /// Whether the unit begins here.
+        let isStart: Bool
+        /// Whether it is a whole unit.
+        let isWhole: Bool
+
+        /// The offset of the data after the header.
+        var body: Int { isWhole ? range.lowerBound + 1 : range.lowerBound }
+    }
+
+    /// The offset of the next unit.
+    private var offset = 0
+
+    /// Returns the next unit; nil after the last.
+    mutating func next(in payload: Span<UInt8>) -> Unit? {
+        guard offset < payload.count else { return nil }
+        if offset == 0 {
+            switch payload[0] & H264NALUnit.typeMask {
+            case H264NALUnit.stapA: offset = 1
+            case H264NALUnit.fuA:
+                offset = payload.count
+                return Self.fragment(payload)
+            case let type:
+                offset = payload.count
+                return Unit(type: type, range: 0..<payload.count, isStart: true, isWhole: true)
+            }
+        }
+        guard offset + 2 < payload.count else { return nil }
+        let size = Int(payload[offset]) << 8 | Int(payload[offset + 1])
+        let start = offset + 2
+        guard size > 0, size <= payload.count - start else {
+            offset = payload.count
+            return nil
+        }
+        offset = start + size
+        return Unit(type: payload[start] & H264NALUnit.typeMask, range: start..<offset, isStart: true, isWhole: true)
+    }
+
+    /// Parses an FU-A (RFC 6184, section 5.8).
+    private static func fragment(_ payload: Span<UInt8>) -> Unit? {
+        guard payload.count > 2 else { return nil }
+        return Unit(
+            type: payload[1] & H264NALUnit.typeMask, range: 2..<payload.count,
+            isStart: payload[1] & H264NALUnit.fragmentStart != 0, isWhole: false)
+    }
+}

@@ -172,3 +172,129 @@ package struct VP8PayloadDescriptor: Hashable, Sendable {
         return length
     }
 }
+
+/// Assembles VP8 frames from RTP payloads (RFC 7741).
+package struct VP8Depacketizer: Sendable {
+    /// Whether nothing of the frame was lost or dropped.
+    private var isIntact = true
+    /// Whether the frame is a key frame.
+    private var isKeyFrame = false
+    /// Whether nothing was appended to the frame.
+    private var isEmpty = true
+
+    /// The number of payloads that were dropped because they violate the payload format.
+    package private(set) var malformedUnits = 0
+
+    /// Creates a depacketizer.
+    package init() {}
+
+    /// Appends a payload. The first one must begin the frame, and others must not.
+    package mutating func append(_ payload: Span<UInt8>, to bytes: inout [UInt8]) {
+        guard let descriptor = VP8PayloadDescriptor.parse(payload), descriptor.size < payload.count,
+            descriptor.startsFrame == isEmpty
+        else {
+            malformedUnits += 1
+            isIntact = false
+            return
+        }
+        if isEmpty { isKeyFrame = descriptor.startsKeyFrame }
+        isEmpty = false
+        payload.extracting(descriptor.size..<payload.count).withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+    }
+
+    /// Marks packets before the next payload as lost, so that the frame cannot be decoded.
+    package mutating func packetsLost() { isIntact = false }
+
+    /// Finishes the frame. Returns nil if it cannot be decoded.
+    package mutating func finish(_ bytes: inout [UInt8]) -> DepacketizedFrame? {
+        defer { (isIntact, isKeyFrame, isEmpty) = (true, false, true) }
+        guard isIntact, !isEmpty else { return nil }
+        return DepacketizedFrame(isKeyFrame: isKeyFrame, hasSlice: true)
+    }
+}
+
+/// The picture ID of a VP8 payload descriptor, which wraps around at its width of 7 or 15 bits (RFC 7741, section 4.2).
+package struct VP8PictureID: Hashable, Sendable {
+    /// The width in bits, which the sender chooses.
+    package enum Width: Int, Sendable {
+        /// Seven bits.
+        case short = 7
+        /// 15 bits.
+        case long = 15
+    }
+
+    /// The number.
+    package let value: UInt16
+    /// The width.
+    package let width: Width
+
+    /// Creates a picture ID from the low bits of a value.
+    package init(_ value: UInt16, width: Width) {
+        self.value = value & Self.mask(width)
+        self.width = width
+    }
+
+    /// Returns the bits of a width.
+    private static func mask(_ width: Width) -> UInt16 { (1 << UInt16(width.rawValue)) - 1 }
+
+    /// Returns the picture ID of the frame after a number of frames, with wraparound.
+    package func advanced(by count: Int) -> VP8PictureID {
+        VP8PictureID(UInt16(truncatingIfNeeded: Int(value) &+ count), width: width)
+    }
+
+    /// Returns the number of frames from another picture ID to this one, negative if this one is earlier; both must
+    /// have the same width.
+    package func distance(from earlier: VP8PictureID) -> Int {
+        let difference = Int((value &- earlier.value) & Self.mask(width))
+        let half = 1 << (width.rawValue - 1)
+        return difference >= half ? difference - 2 * half : difference
+    }
+
+    /// The size in a descriptor in bytes.
+    package var size: Int { width == .short ? 1 : 2 }
+}
+
+/// The value that is added to the numbers of VP8 frames, so that they continue after a switch to another layer.
+package struct VP8PictureOffset: Hashable, Sendable {
+    /// The value that is added to the picture ID.
+    package var pictureID: UInt16 = 0
+    /// The value that is added to the index in the lowest temporal layer.
+    package var tl0PictureIndex: UInt8 = 0
+
+    /// Creates an offset of zero.
+    package init() {}
+
+    /// Creates the offset that makes one frame follow another.
+    ///
+    /// - Parameters:
+    ///   - last: The last descriptor that the receiver got.
+    ///   - next: The next descriptor from another layer, with its original numbers.
+    package init(continuing last: VP8PayloadDescriptor, with next: VP8PayloadDescriptor) {
+        if let end = last.pictureID, let start = next.pictureID { pictureID = end.value &+ 1 &- start.value }
+        if let end = last.tl0PictureIndex, let start = next.tl0PictureIndex { tl0PictureIndex = end &+ 1 &- start }
+    }
+
+    /// Whether the numbers stay unchanged.
+    package var isZero: Bool { pictureID == 0 && tl0PictureIndex == 0 }
+
+    /// Returns a descriptor with the changed numbers.
+    package func applied(to descriptor: VP8PayloadDescriptor) -> VP8PayloadDescriptor {
+        var changed = descriptor
+        changed.pictureID = descriptor.pictureID.map { VP8PictureID($0.value &+ pictureID, width: $0.width) }
+        changed.tl0PictureIndex = descriptor.tl0PictureIndex.map { $0 &+ tl0PictureIndex }
+        return changed
+    }
+
+    /// Copies a payload with changed numbers; its size does not change. A payload that is not VP8 is copied unchanged.
+    package func copy(_ payload: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) {
+        buffer.copyMemory(from: payload)
+        guard !isZero, buffer.count >= VP8PayloadDescriptor.maximumSize,
+            let descriptor = VP8PayloadDescriptor.parse(Span(_unsafeBytes: payload))
+        else { return }
+        // If a descriptor has flags without fields, the written one would be shorter, and the VP8 data would have to
+        // move.
+        let changed = applied(to: descriptor)
+        guard changed.writtenSize == descriptor.size else { return }
+        _ = changed.write(into: buffer)
+    }
+}

@@ -124,3 +124,144 @@ public struct MediaDescription: Hashable, Sendable {
         transportProtocol.split(separator: "/").contains("RTP")
     }
 }
+
+/// The `a=setup` attribute: the DTLS role of a side (RFC 4145, section 4; RFC 8842, section 5).
+public enum SetupRole: String, Hashable, Sendable, CaseIterable {
+    /// The DTLS client.
+    case active
+    /// The DTLS server.
+    case passive
+    /// Either role, in offers only.
+    case actpass
+    /// No connection for now, which WebRTC does not use.
+    case holdconn
+
+    /// The local role in an answer to an offer with this role; nil if there is none.
+    ///
+    /// The answer to `actpass` is `passive`. The peer's ClientHello then arrives on the path that its own check has
+    /// opened, and Chromium as a client prefers AES-GCM.
+    var answer: SetupRole? {
+        switch self {
+        case .actpass, .active: .passive
+        case .passive: .active
+        case .holdconn: nil
+        }
+    }
+}
+
+/// An `a=rtcp-fb` line: a type of RTCP feedback (RFC 4585, section 4.2).
+public struct FeedbackAttribute: Hashable, Sendable {
+    /// The payload type; nil for the wildcard `*`, which applies to all payload types of the section.
+    public var payloadType: UInt8?
+    /// The feedback type and its parameters, e.g. `nack pli`.
+    public var value: String
+
+    /// Creates an attribute.
+    public init(payloadType: UInt8?, value: String) {
+        self.payloadType = payloadType
+        self.value = value
+    }
+
+    /// Parses the value of the attribute. Returns nil if it is malformed.
+    init?(parsing text: SDPText) {
+        let (target, rest) = text.firstPiece
+        let value = (rest?.pieces() ?? []).map(\.string).joined(separator: " ")
+        guard !value.isEmpty else { return nil }
+        guard !target.matches("*") else {
+            self.init(payloadType: nil, value: value)
+            return
+        }
+        guard let payloadType = target.decimal(UInt8.self), payloadType <= 127 else { return nil }
+        self.init(payloadType: payloadType, value: value)
+    }
+
+    /// The value of the attribute.
+    var text: String { "\(payloadType.map { String($0) } ?? "*") \(value)" }
+}
+
+/// An `a=rtpmap` line: the encoding of a payload type (RFC 8866, section 6.6).
+public struct RTPMap: Hashable, Sendable {
+    /// The payload type, 0 to 127.
+    public var payloadType: UInt8
+    /// The name of the encoding as written. Names are compared without regard to case.
+    public var encoding: String
+    /// The clock rate in hertz.
+    public var clockRate: UInt32
+    /// The number of channels; 1 if it is not specified.
+    public var channels: UInt8
+
+    /// Creates a mapping.
+    public init(payloadType: UInt8, encoding: String, clockRate: UInt32, channels: UInt8 = 1) {
+        self.payloadType = payloadType
+        self.encoding = encoding
+        self.clockRate = clockRate
+        self.channels = channels
+    }
+
+    /// Parses the value of the attribute. Returns nil if it is malformed.
+    init?(parsing text: SDPText) {
+        let fields = text.pieces()
+        guard fields.count >= 2, let payloadType = fields[0].decimal(UInt8.self), payloadType <= 127 else { return nil }
+        let parts = fields[1].pieces(at: "/")
+        guard parts.count >= 2, let encoding = parts[0].token, let clockRate = parts[1].decimal(UInt32.self) else {
+            return nil
+        }
+        let channels = parts.count > 2 ? parts[2].decimal(UInt8.self) ?? 1 : 1
+        self.init(payloadType: payloadType, encoding: encoding, clockRate: clockRate, channels: channels)
+    }
+
+    /// The value of the attribute.
+    var text: String { "\(payloadType) \(encoding)/\(clockRate)" + (channels == 1 ? "" : "/\(channels)") }
+}
+
+/// An `a=fingerprint` line: the hash of the certificate that the peer will present (RFC 8122, section 5).
+public struct FingerprintAttribute: Hashable, Sendable {
+    /// The name of the hash function in lower case, e.g. `sha-256`.
+    public var algorithm: String
+    /// The hash. It is empty if the line is malformed.
+    public var bytes: [UInt8]
+
+    /// Creates an attribute; the name is converted to lower case.
+    public init(algorithm: String, bytes: [UInt8]) {
+        self.algorithm = algorithm.asciiLowercased
+        self.bytes = bytes
+    }
+
+    /// The maximum size of a hash in bytes, that of SHA-512.
+    static let maximumSize = 64
+
+    /// Parses the value of the attribute. A malformed one has no bytes and matches no certificate. It is kept because
+    /// the fingerprint of the session would apply if it were missing (RFC 8122, section 5).
+    init(parsing text: SDPText) {
+        let fields = text.pieces()
+        let algorithm = fields.first?.token ?? "none"
+        self.init(algorithm: algorithm, bytes: fields.count == 2 ? Self.bytes(fields[1]) ?? [] : [])
+    }
+
+    /// Parses bytes in hexadecimal, separated by colons. Returns nil if they are malformed.
+    private static func bytes(_ text: SDPText) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        for pair in text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false) {
+            guard pair.count == 2, let byte = byte(pair), bytes.count < maximumSize else { return nil }
+            bytes.append(byte)
+        }
+        return bytes
+    }
+
+    /// Parses two hexadecimal digits.
+    private static func byte(_ pair: SDPText) -> UInt8? {
+        guard pair.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }) else { return nil }
+        return UInt8(Substring(pair), radix: 16)
+    }
+
+    /// The value of the attribute.
+    var text: String {
+        var text = algorithm + " "
+        for (index, byte) in bytes.enumerated() {
+            if index > 0 { text += ":" }
+            if byte < 16 { text += "0" }
+            text += String(byte, radix: 16, uppercase: true)
+        }
+        return text
+    }
+}

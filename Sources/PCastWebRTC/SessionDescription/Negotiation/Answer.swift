@@ -159,3 +159,97 @@ extension MediaDescription {
         return media
     }
 }
+
+/// The BUNDLE group of an offer, whose sections share a transport (RFC 9143).
+///
+/// Each of several groups has a transport of its own, but there is only one transport here. The first group with a
+/// section that sends or receives media is used, or the first group if there is none. Sections of other groups are
+/// rejected.
+struct BundleGroup {
+    /// The indexes of the sections in the order of the group, without those that the offer rejects.
+    let indices: [Int]
+    /// Whether the offer has a group that is not empty.
+    let exists: Bool
+    /// Whether the first section of the group multiplexes RTP and RTCP. It applies to bundle-only sections as well (RFC
+    /// 9143, section 7.1.3).
+    let multiplexesRTCP: Bool
+
+    /// Reads the group of an offer.
+    init(_ offer: SessionDescription) {
+        let groups = [offer.bundle ?? []] + offer.furtherBundles
+        let members = groups.map { Self.indices(of: $0, in: offer) }
+        exists = groups.contains { !$0.isEmpty }
+        indices = members.first { $0.contains { offer.media[$0].hasFlow } } ?? members.first { !$0.isEmpty } ?? []
+        multiplexesRTCP = indices.first.map { offer.media[$0].multiplexesRTCP } ?? false
+    }
+
+    private static func indices(of mids: [String], in offer: SessionDescription) -> [Int] {
+        var indices: [Int] = []
+        for mid in mids {
+            let index = offer.media.firstIndex { $0.mid == mid && !$0.isRejected }
+            if let index, !indices.contains(index) { indices.append(index) }
+        }
+        return indices
+    }
+
+    /// The index of the section whose transport the group uses (RFC 9143, section 7.2.1), which cannot be rejected
+    /// alone (section 7.3.3); nil if the group is empty.
+    var tagged: Int? { indices.first }
+
+    /// Returns whether a section belongs to the group.
+    func contains(_ index: Int) -> Bool { indices.contains(index) }
+}
+
+extension MediaDescription {
+    /// Whether audio or video is offered in one direction at least.
+    fileprivate var hasFlow: Bool { kind.mediaType != nil && !isRejected && direction != .inactive }
+}
+
+/// The ICE and DTLS parameters in a local description.
+package struct TransportDescription: Sendable {
+    /// The ICE username fragment (RFC 8839, section 5.4).
+    package var iceUfrag: String
+    /// The ICE password, at least 22 characters (RFC 8839, section 5.4).
+    package var icePwd: String
+    /// The ICE options, e.g. `trickle` (RFC 8838).
+    package var iceOptions: [String]
+    /// Whether this side is an ICE lite agent (RFC 8445, section 2.5).
+    package var isLite: Bool
+    /// The fingerprint of the local certificate.
+    package var fingerprint: FingerprintAttribute
+    /// The ICE candidates, beginning with `candidate:`.
+    package var candidates: [String]
+    /// Whether no more candidates will follow.
+    package var hasAllCandidates: Bool
+
+    /// Creates the parameters of a transport.
+    package init(
+        iceUfrag: String, icePwd: String, iceOptions: [String] = ["trickle"], isLite: Bool = false,
+        fingerprint: FingerprintAttribute, candidates: [String], hasAllCandidates: Bool = true
+    ) {
+        self.iceUfrag = iceUfrag
+        self.icePwd = icePwd
+        self.iceOptions = iceOptions
+        self.isLite = isLite
+        self.fingerprint = fingerprint
+        self.candidates = candidates
+        self.hasAllCandidates = hasAllCandidates
+    }
+
+    /// Writes the parameters to a section. All bundled sections have them, because some peers read the first section
+    /// and others each one.
+    func write(to media: inout MediaDescription, setup: SetupRole) {
+        media.iceUfrag = iceUfrag
+        media.icePwd = icePwd
+        media.iceOptions = iceOptions
+        media.fingerprints = [fingerprint]
+        media.setup = setup
+        media.candidates = candidates
+        media.hasEndOfCandidates = hasAllCandidates
+        guard media.carriesRTP else { return }
+        media.multiplexesRTCP = true
+        // Both sides must write it (RFC 9725, section 4.4.1).
+        media.requiresRTCPMultiplexing = true
+        media.allowsReducedSizeRTCP = true
+    }
+}

@@ -55,3 +55,128 @@ public struct NegotiatedMedia: Sendable {
         return nil
     }
 }
+
+/// The result of negotiating an offer and its answer, from the local view.
+public struct NegotiatedSession: Sendable {
+    /// The ICE and DTLS parameters of the peer.
+    public var remoteTransport: RemoteTransport
+    /// The local DTLS role, `active` or `passive`.
+    public var localSetup: SetupRole
+    /// The accepted sections in their order.
+    public var media: [NegotiatedMedia]
+    /// The sections of an answer that the peer accepts but that cannot carry media.
+    public var problems: [SectionProblem] = []
+
+    init(remoteTransport: RemoteTransport, localSetup: SetupRole, media: [NegotiatedMedia]) {
+        self.remoteTransport = remoteTransport
+        self.localSetup = localSetup
+        self.media = media
+    }
+
+    /// Whether this side is the DTLS client. It must wait for the first valid ICE check.
+    public var isDTLSClient: Bool { localSetup == .active }
+
+    /// Returns the accepted section with a MID; nil if there is none.
+    public func media(withMid mid: String) -> NegotiatedMedia? { media.first { $0.mid == mid } }
+}
+
+/// A source that the peer announces in a section.
+public struct IncomingSource: Hashable, Sendable {
+    /// The SSRC of the original packets.
+    public var ssrc: UInt32
+    /// The SSRC of retransmissions; nil if it is not announced.
+    public var rtxSSRC: UInt32?
+
+    /// Creates a source.
+    public init(ssrc: UInt32, rtxSSRC: UInt32? = nil) {
+        self.ssrc = ssrc
+        self.rtxSSRC = rtxSSRC
+    }
+}
+
+extension MediaDescription {
+    /// The sources with their retransmissions, those of `FID` groups first. A group may name sources without an
+    /// `a=ssrc` line.
+    var incomingSources: [IncomingSource] {
+        var result: [IncomingSource] = []
+        var secondary: [UInt32] = []
+        for group in sourceGroups where group.ssrcs.count > 1 {
+            switch group.semantics {
+            case "FID":
+                result.append(IncomingSource(ssrc: group.ssrcs[0], rtxSSRC: group.ssrcs[1]))
+                secondary += group.ssrcs
+            case "FEC", "FEC-FR":
+                secondary += group.ssrcs.dropFirst()
+            default:
+                break
+            }
+            guard result.count < SDPLimits.sources else { return result }
+        }
+        for source in sources where !secondary.contains(source.ssrc) {
+            result.append(IncomingSource(ssrc: source.ssrc))
+        }
+        return result
+    }
+
+    /// The `msid` of the section, or of its first source that has one; nil if there is none.
+    var sourceMSID: MediaStreamIdentification? { msid ?? sources.lazy.compactMap(\.msid).first }
+
+    /// The canonical name of the first source that has one; nil if there is none.
+    var sourceCNAME: String? { sources.lazy.compactMap(\.cname).first }
+}
+
+/// The ICE and DTLS parameters in the description of the peer.
+public struct RemoteTransport: Sendable {
+    /// The ICE username fragment (RFC 8839, section 5.4).
+    public var iceUfrag: String
+    /// The ICE password.
+    public var icePwd: String
+    /// The fingerprints, of which one with a supported hash must match the certificate.
+    public var fingerprints: [FingerprintAttribute]
+    /// The ICE candidates, beginning with `candidate:`.
+    public var candidates: [String]
+    /// Whether no more candidates will follow.
+    public var hasAllCandidates: Bool
+    /// Whether the peer is an ICE lite agent, so that this side is controlling.
+    public var isLite: Bool
+    /// Whether the peer accepts candidates later (RFC 8838).
+    public var supportsTrickle: Bool
+    /// The DTLS role in `a=setup`; nil if missing.
+    public var setup: SetupRole?
+
+    /// Reads the transport that the accepted sections share.
+    ///
+    /// It is that of the first section in the BUNDLE group, even if that is not accepted (RFC 9143, section 7.1.3).
+    /// Values that it lacks come from the other sections, because older peers write them there.
+    ///
+    /// - Parameters:
+    ///   - description: The description of the peer.
+    ///   - sections: The indexes of the accepted sections; if there are none, all sections are used.
+    ///   - bundle: The BUNDLE group.
+    /// - Throws: ``SDPError`` if ICE credentials or a supported fingerprint are missing.
+    init(_ description: SessionDescription, sections: [Int], _ bundle: BundleGroup) throws(SDPError) {
+        let own = sections.isEmpty ? Array(description.media.indices) : sections
+        let order = bundle.indices + own.filter { !bundle.contains($0) }
+        let holders = order.map { description.media[$0] }
+        guard let holder = holders.first(where: { $0.iceUfrag != nil && $0.icePwd != nil }),
+            let ufrag = holder.iceUfrag, let pwd = holder.icePwd
+        else { throw .missingICECredentials }
+        guard let index = order.first(where: { !description.media[$0].fingerprints.isEmpty }) else {
+            throw .missingFingerprint
+        }
+        let certified = description.media[index]
+        guard certified.fingerprints.contains(where: { DTLSFingerprint($0) != nil }) else {
+            throw .unusableFingerprint(section: index)
+        }
+        iceUfrag = ufrag
+        icePwd = pwd
+        fingerprints = certified.fingerprints
+        setup = holders.lazy.compactMap(\.setup).first
+        // The candidates come from one section, because the ports in other sections are closed after bundling.
+        let reachable = holders.first { !$0.candidates.isEmpty && ($0.iceUfrag ?? ufrag) == ufrag }
+        candidates = reachable?.candidates ?? []
+        hasAllCandidates = holder.hasEndOfCandidates
+        isLite = description.isICELite
+        supportsTrickle = holder.iceOptions.contains("trickle")
+    }
+}

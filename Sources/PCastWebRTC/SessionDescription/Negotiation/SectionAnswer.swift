@@ -104,3 +104,103 @@ extension FormatParameters {
         return parameters
     }
 }
+
+/// The layers of a publisher's simulcast that an answer accepts (RFC 8853, section 5.3).
+struct SimulcastNegotiation {
+    /// The accepted RIDs as `a=rid` lines of the answer.
+    private(set) var rids: [RestrictionIdentifier] = []
+    /// The `a=simulcast` line of the answer; nil if no layer is accepted.
+    private(set) var description: SimulcastDescription?
+
+    /// Negotiates the layers of an offer.
+    ///
+    /// - Parameters:
+    ///   - offer: The offered section.
+    ///   - payloadType: The only format of the answer. A RID that is restricted to others is rejected.
+    init(offer: MediaDescription, payloadType: UInt8) {
+        guard let streams = offer.simulcast?.send else { return }
+        var accepted: [SimulcastDescription.Stream] = []
+        var seen: Set<String> = []
+        for stream in streams where accepted.count < SDPLimits.simulcastLayers {
+            // Among alternative encodings, the first usable one is accepted. Initially paused layers are accepted as
+            // well.
+            for encoding in stream where !seen.contains(encoding.rid) {
+                guard let rid = Self.answer(to: encoding.rid, in: offer, payloadType: payloadType) else { continue }
+                seen.insert(encoding.rid)
+                rids.append(rid)
+                accepted.append([SimulcastDescription.Encoding(rid: encoding.rid, isPaused: encoding.isPaused)])
+                break
+            }
+        }
+        guard !accepted.isEmpty else { return }
+        description = SimulcastDescription(receive: accepted)
+    }
+
+    /// Returns the RID of an answer; nil if the offered one is not usable.
+    private static func answer(
+        to id: String, in offer: MediaDescription, payloadType: UInt8
+    ) -> RestrictionIdentifier? {
+        // A RID that is too long for the header extension cannot identify packets.
+        guard RTPStreamIdentifier(id) != nil,
+            var rid = offer.rids.first(where: { $0.id == id && $0.direction == .send })
+        else { return nil }
+        rid.direction = .receive
+        if let types = rid.restrictions["pt"] {
+            guard types.split(separator: ",").contains(where: { UInt8($0) == payloadType }) else { return nil }
+            rid.restrictions["pt"] = String(payloadType)
+        }
+        return rid
+    }
+}
+
+/// The negotiation of header extensions and their IDs in a section.
+struct ExtensionNegotiation {
+    /// The lines of the answer.
+    private(set) var answer: [ExtensionMapping] = []
+    /// The extensions by ID.
+    private(set) var map = RTPHeaderExtensionMap()
+
+    /// Negotiates the offered extensions.
+    ///
+    /// - Parameters:
+    ///   - offered: The lines of the offer.
+    ///   - wanted: The supported extensions.
+    ///   - mid: The MID of the section. Its extension is omitted if there is none, or it is longer than the 16 bytes of
+    ///     a one-byte header extension (RFC 8285, section 4.2).
+    ///   - direction: The direction of the media, from the local view.
+    ///   - allowsMixed: Whether two-byte header extensions are allowed.
+    init(
+        offered: [ExtensionMapping], wanted: Set<RTPHeaderExtension>, mid: String?, direction: MediaDirection,
+        allowsMixed: Bool
+    ) {
+        var wanted = wanted
+        if mid.flatMap({ RTPStreamIdentifier($0) }) == nil { wanted.remove(.mid) }
+        map.allowsTwoByte = allowsMixed
+        for mapping in offered {
+            guard let id = Self.usable(mapping.id, allowsMixed: allowsMixed),
+                let known = RTPHeaderExtension(uri: mapping.uri), wanted.contains(known),
+                map.id(of: known) == nil, map[id] == nil, Self.flows(mapping, with: direction)
+            else { continue }
+            map[id] = known
+            answer.append(ExtensionMapping(id: mapping.id, uri: mapping.uri, direction: mapping.direction?.reversed))
+        }
+    }
+
+    /// Returns the ID if it can be used. IDs from 15 on need two-byte header extensions (RFC 8285, section 4.2).
+    private static func usable(_ id: UInt16, allowsMixed: Bool) -> UInt8? {
+        (1...(allowsMixed ? 255 : 14)).contains(id) ? UInt8(id) : nil
+    }
+
+    /// Returns whether an extension with a direction is usable, which it is if the media flows in no other direction.
+    private static func flows(_ mapping: ExtensionMapping, with ours: MediaDirection) -> Bool {
+        guard let offered = mapping.direction else { return true }
+        return (!ours.sends || offered.receives) && (!ours.receives || offered.sends)
+    }
+
+    /// Removes absolute send times, which only REMB needs, if transport-wide feedback is used.
+    mutating func removeAbsoluteSendTime() {
+        guard let id = map.id(of: .absoluteSendTime) else { return }
+        map[id] = nil
+        answer.removeAll { $0.id == UInt16(id) }
+    }
+}

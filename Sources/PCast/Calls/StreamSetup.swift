@@ -24,7 +24,7 @@ struct StreamSetup: Sendable {
     ///
     /// - Parameters:
     ///   - call: The media connection. It is closed if the setup fails.
-    ///   - life: The lifecycle of the stream, which ends if the setup fails.
+    ///   - lifecycle: The lifecycle of the stream, which ends if the setup fails.
     ///   - session: The session that sends the request.
     /// - Returns: The ID of the stream.
     /// - Throws: `PCastError` with the platform's refusal, or with `failed` if its answer cannot be used.

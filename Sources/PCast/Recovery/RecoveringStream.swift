@@ -25,7 +25,7 @@ public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
     ///   - first: The stream of the first attempt.
     ///   - policy: The actions after an end or a refusal.
     ///   - isOnline: A function that returns when the session is online, or after the given time.
-    ///   - again: A function that makes another attempt. It throws an error if the attempt fails.
+    ///   - retry: A function that makes another attempt. It throws an error if the attempt fails.
     init(
         _ first: Stream, policy: RecoveryPolicy, isOnline: @escaping @Sendable (TimeSpan) async -> Void,
         retry: @escaping @Sendable () async throws(PCastError) -> Stream

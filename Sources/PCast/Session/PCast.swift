@@ -76,11 +76,11 @@ public final class PCast: Sendable {
     ///
     /// - Parameters:
     ///   - token: The authentication token.
-    ///   - teller: A stream that receives the events of this start, until the next start finishes it.
+    ///   - notifier: A stream that receives the events of this start, until the next start finishes it.
     ///   - started: A function that is called once with the result of the first authentication.
     /// - Returns: The reason why nothing began, in which case neither `notifier` nor `started` is used; nil on success.
     func begin(
-        _ token: String, notifier notifier: AsyncStream<PCastEvent>.Continuation? = nil,
+        _ token: String, notifier: AsyncStream<PCastEvent>.Continuation? = nil,
         started: @escaping @Sendable (Result<SessionID, PCastError>) -> Void = { _ in }
     ) -> PCastError? {
         do throws(PCastError) {

@@ -57,12 +57,12 @@ final class SignalingClient: Sendable {
     ///   - address: The platform.
     ///   - token: The authentication token.
     ///   - previous: An earlier session to resume; nil for the one that needs a new token, if there is one.
-    ///   - teller: A stream that receives the events until the next start finishes it.
+    ///   - notifier: A stream that receives the events until the next start finishes it.
     ///   - started: A function that is called once with the result of the first authentication.
     /// - Returns: The reason why nothing began, in which case neither `started` nor `notifier` is used; nil on success.
     func start(
         at address: PlatformAddress, token: String, resuming previous: SessionID? = nil,
-        notifier notifier: AsyncStream<PCastEvent>.Continuation? = nil,
+        notifier: AsyncStream<PCastEvent>.Continuation? = nil,
         started: @escaping @Sendable (Result<SessionID, PCastError>) -> Void
     ) -> PCastError? {
         update { state in

@@ -31,7 +31,9 @@ final class Console: Sendable {
 
     /// Creates a console.
     ///
-    /// - Parameter verbosity: The amount of output; nil for that of the options.
+    /// - Parameters:
+    ///   - options: The options of the command's output.
+    ///   - verbosity: The amount of output; nil for that of the options.
     init(_ options: OutputOptions, _ verbosity: Verbosity? = nil) {
         writesEvents = options.json
         let terminal = ProcessInfo.processInfo.environment["TERM"] ?? "dumb"
@@ -184,7 +186,10 @@ struct Verbosity: Equatable {
 
     /// Creates the value for options. An explicit level has precedence over that of the two flags.
     ///
-    /// - Parameter verbose: The number of flags `-v`: 1 is the level `info`, 2 `debug`, and 3 or more `trace`.
+    /// - Parameters:
+    ///   - level: The explicit level; nil if there is none.
+    ///   - verbose: The number of flags `-v`: 1 is the level `info`, 2 `debug`, and 3 or more `trace`.
+    ///   - isQuiet: Whether only errors are written.
     init(level: Logger.Level?, verbose: Int, isQuiet: Bool) {
         let ofFlags: Logger.Level? =
             switch verbose {

@@ -176,7 +176,7 @@ extension UnsafeMutablePointer<AVCodecParameters> {
     /// Sets the size, the aspect ratio and the color of a track.
     ///
     /// - Parameters:
-    ///   - frame: The decoded frame.
+    ///   - videoFrame: The decoded frame.
     ///   - frame: The key frame that it was decoded from.
     func describe(_ videoFrame: VideoFrame, in frame: EncodedFrame) {
         var dimensions = videoFrame.dimensions

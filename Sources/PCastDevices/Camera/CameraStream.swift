@@ -250,7 +250,7 @@ struct CameraClock {
     ///
     /// - Parameters:
     ///   - stamp: The driver's timestamp; nil if it uses another clock.
-    ///   - taken: The time at which the frame was dequeued.
+    ///   - capturedAt: The time at which the frame was dequeued.
     ///   - idle: The time since the previous dequeue, for which the frame may have been queued.
     /// - Returns: The capture time, which is later than the previous one, and whether an implausible timestamp was
     ///   replaced.

@@ -33,12 +33,12 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     ///     ones are in `localOnlyAddresses`.
     ///   - tcpListen: Whether ICE-TCP connections are also accepted at the same addresses and port (RFC 6544).
     ///   - loops: The number of loops that share the addresses, including this one; see the other initializer.
-    ///   - deferrable: The datagrams whose processing may be deferred. It has no effect if the kernel cannot select them.
+    ///   - deferred: The datagrams whose processing may be deferred. It has no effect if the kernel cannot select them.
     ///   - makeMachine: Creates the machine from the bound addresses.
     ///   - beforeSending: Called on the loop's thread in each iteration, after the machine has received all input, and
     ///     before its time advances and its output is sent.
-    ///   - afterIteration: Called on the loop's thread after each iteration to read events. Output that it causes is sent in
-    ///     the same iteration.
+    ///   - afterIteration: Called on the loop's thread after each iteration to read events. Output that it causes is
+    ///     sent in the same iteration.
     ///   - onAddressChange: Called on the loop's thread with the bound addresses when an interface or address of this
     ///     host changes; nil if that does not matter.
     ///   - onPeerShard: Called on the loop's thread with a connection whose first frame is from a peer of another shard

@@ -103,7 +103,7 @@ actor StreamDirectory {
     /// returns. If the platform makes the offer, they are in the database when `accept` returns.
     ///
     /// - Parameters:
-    ///   - grant: The authenticated client.
+    ///   - principal: The authenticated client.
     ///   - clientContext: The client of the request.
     ///   - offer: The client's offer; nil for an offer of the platform, which `accept` completes.
     ///   - tags: The tags that the client requests.
@@ -176,7 +176,7 @@ actor StreamDirectory {
     /// Adds a subscriber.
     ///
     /// - Parameters:
-    ///   - grant: The authenticated client.
+    ///   - principal: The authenticated client.
     ///   - clientContext: The client of the request.
     ///   - origin: The requested stream; nil for the one that the token requires, or else the newest. The request waits
     ///     for a publisher that may reconnect.

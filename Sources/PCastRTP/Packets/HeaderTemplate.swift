@@ -38,7 +38,7 @@ struct HeaderTemplate {
     ///   - layout: The layout of the header.
     ///   - playoutDelay: The playout delay in the header; nil for none.
     ///   - countsPackets: Whether packets have a transport-wide sequence number.
-    ///   - room: The buffer.
+    ///   - buffer: The buffer.
     init?(
         _ layout: RTPHeaderLayout, playoutDelay: PlayoutDelay?, countsPackets: Bool,
         in buffer: UnsafeMutableRawBufferPointer

@@ -127,7 +127,7 @@ extension OutboundStream {
     ///   - log: The log of the track.
     ///   - sendTime: The time at which the packet is sent.
     ///   - transportSequenceNumber: The next transport-wide sequence number, which is advanced if the peer supports it.
-    ///   - room: The buffer of the packet.
+    ///   - buffer: The buffer of the packet.
     /// - Returns: The probe.
     package mutating func nextProbe(
         of size: Int, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,

@@ -311,7 +311,7 @@ package struct OutboundStream: Sendable {
     ///   - now: The current time.
     ///   - sendTime: The time at which the packet is sent.
     ///   - transportSequenceNumber: The next transport-wide sequence number, which is advanced if the peer supports it.
-    ///   - room: The buffer of the packet.
+    ///   - buffer: The buffer of the packet.
     /// - Returns: The packet, which refers to its payload; nil if there is none.
     package mutating func next(
         in log: borrowing PacketLog, at now: Instant, sendTime: AbsoluteSendTime,

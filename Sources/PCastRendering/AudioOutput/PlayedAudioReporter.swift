@@ -28,7 +28,7 @@ struct PlayedAudioReporter {
     ///
     /// - Parameters:
     ///   - rate: The sample rate of the device.
-    ///   - audio output: The receiver of the audio.
+    ///   - writer: The receiver of the audio.
     init(rate: Int, writer: PlayedAudioWriter) {
         self.writer = writer
         line = FractionalResampler(channels: 1, step: Double(rate) / Double(AudioFrame.sampleRate))

@@ -43,7 +43,12 @@ struct Film: Sendable {
 
     /// Finds the first or the last frame of a file in the film.
     ///
-    /// - Parameter filter: cuts the frame out of the file's, in FFmpeg's words.
+    /// - Parameters:
+    ///   - frame: The file.
+    ///   - which: The frame of the file.
+    ///   - filter: The FFmpeg filter that crops the frame; nil for the whole frame.
+    /// - Returns: The position of the most similar frame in the film.
+    /// - Throws: `EndToEndFailure` if the file has no frame.
     func find(_ frame: MediaFile, at which: Which = .last, filter: String? = nil) async throws -> Place {
         let all = try await Self.frames(of: frame, filter: filter)
         guard let searched = which == .first ? all.first : all.last else {

@@ -221,7 +221,11 @@ enum ChosenPort {
 
     /// Calls `body` with a port, and with another port as long as it returns nil, which says that the port is in use.
     ///
-    /// - Parameter count: the number of consecutive ports that `body` uses.
+    /// - Parameters:
+    ///   - count: The number of consecutive ports that `body` uses.
+    ///   - body: A function that returns nil if the port is in use.
+    /// - Returns: The value of `body`.
+    /// - Throws: The error of `body`, or `EndToEndFailure` if all attempts found a port in use.
     static func find<Value>(count: Int = 1, _ body: (Int) async throws -> Value?) async throws -> Value {
         for _ in 0..<attempts {
             let port = Int.random(in: range.lowerBound...range.upperBound - count)

@@ -18,7 +18,11 @@ struct URIPlatform: Sendable {
 
     /// Publishes what an encoder sends by SRT to a port that the platform listens on.
     ///
-    /// - Parameter parameters: of the URI, each with `&` before it.
+    /// - Parameters:
+    ///   - parameters: The parameters of the URI, each with `&` before it.
+    ///   - options: The options of the publisher.
+    /// - Returns: The publisher and the port.
+    /// - Throws: The error of the publisher, or `EndToEndFailure` if no port is free.
     func listen(
         _ parameters: String = "", options: ConnectOptions = ConnectOptions()
     ) async throws -> (publisher: Publisher, port: Int) {

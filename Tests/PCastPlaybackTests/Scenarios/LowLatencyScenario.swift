@@ -52,9 +52,14 @@ struct LowLatencyScenario {
         return text + "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"p\(count).m4s\"\n"
     }
 
+    /// Creates a server of the live playlist and its parts.
+    ///
     /// - Parameters:
-    ///   - outage: until when nothing is answered.
-    ///   - edge: receives the number of parts in the first playlist.
+    ///   - began: The time at which the stream began.
+    ///   - outage: The time until which nothing is answered; nil for no outage.
+    ///   - edge: Receives the number of parts in the first playlist.
+    /// - Returns: The server.
+    /// - Throws: An error if the server cannot listen.
     private func origin(
         _ began: Instant, outage: Exclusive<Instant?> = Exclusive(nil), edge: Exclusive<Int?> = Exclusive(nil)
     ) throws -> TestOrigin {

@@ -1,6 +1,6 @@
 public import PCastCore
 import PCastRTP
-public import PCastWebRTC
+import PCastWebRTC
 
 /// Streams with viewers on several shards.
 ///
@@ -201,84 +201,174 @@ extension PublishedStream {
     var isHereAlone: Bool { home == nil && replicas.isEmpty }
 }
 
-/// The state that another shard needs to create a replica of a stream.
-///
-/// The publisher's packets arrive at the home shard, which forwards them to the replica. Some state, such as which SSRC
-/// is which layer, is sent only once by the publisher, and the replica would miss it.
-public struct StreamSnapshot: Sendable {
-    /// The identifier of the stream.
-    public let id: StreamID
-    /// The number of the publisher, by which shards identify the stream.
-    let publisher: PeerID
-    let media: [NegotiatedMedia]
-    let playout: TimeSpan?
-    let receiver: MediaReceiver
-    let clock: PublisherClock
-    let ladder: LayerLadder
-    let quality: StreamQuality
-    let layers: [TrackSnapshot]
-    let audio: TrackSnapshot
-}
+/// A summary of the links of a stream's viewers, to which viewers are added one by one.
+struct ViewersLinks {
+    /// A link that carries less than this percentage of the full bit rate is limited.
+    private static let tooSmall: Int64 = 85
+    /// The percentage of an estimate that is usable, because retransmissions and variations need the rest.
+    private static let usable: Int64 = 95
 
-/// The reason why a peer was not admitted, or an operation on it failed.
-public enum SFUError: Error, Hashable, Sendable {
-    /// The peer's session description is unusable.
-    case description(SDPError)
-    /// No offered codec is supported or, for a viewer, no offered codec can decode the stream.
-    case noCommonCodec
-    /// These sections would omit a track that the publisher wants to send, or that the viewer wants to receive and the
-    /// stream has. Such a session is rejected rather than incomplete (RFC 9725, section 4.4.3). The list is never
-    /// empty.
-    case unacceptable([SectionProblem])
-    /// No media flow in the required direction: a publisher sends, a viewer receives.
-    case wrongDirection
-    /// The stream does not exist or is ending.
-    case unknownStream(StreamID)
-    /// The stream already has a publisher.
-    case streamExists(StreamID)
-    /// The peer does not exist or has left.
-    case unknownPeer
-    /// The peer answers without an offer, or a second time.
-    case noOffer
-    /// The stream has no layer with this name.
-    case unknownLayer(String)
-    /// The SFU has the maximum number of peers.
-    case full
-}
-
-/// The home shard's knowledge of the viewers on another shard, as of that shard's last message.
-struct StreamReplica {
-    /// The tracks that have subscribers on the shard.
-    struct SubscribedTracks: Hashable {
-        /// The video layers, as bits.
-        var layers: UInt8 = 0
-        var audio = false
-    }
-
-    /// A summary of the viewers' links.
-    struct Links: Hashable {
-        var count = 0
-        var limited = 0
-        var subscribers = 0
-        var blind = 0
-        /// The number of viewers that count as such.
-        var counted = 0
-    }
-
-    let shard: Int
-    var subscribers = SubscribedTracks()
-    var links = Links()
-    /// The bandwidth estimate of each known link.
+    /// The bit rate of the stream without any limit; nil while it is unknown.
+    let full: Bitrate?
+    /// The usable bit rate of each link. A link that was not found to carry less is assumed to carry all.
     var estimates: [Bitrate] = []
+    private(set) var count = 0
+    private(set) var limited = 0
+    /// The number of viewers that subscribe to video.
+    private(set) var subscribers = 0
+    /// The number of these viewers whose links cannot carry any video.
+    private(set) var blind = 0
+
+    init(full: Bitrate?) { self.full = full }
+
+    /// Adds all viewers of a replica.
+    mutating func add(_ replica: StreamReplica) {
+        count += replica.links.count
+        limited += replica.links.limited
+        subscribers += replica.links.subscribers
+        blind += replica.links.blind
+        estimates.append(contentsOf: replica.estimates)
+    }
+
+    /// Adds a viewer. `isKnown` is whether the viewer's reports are recent.
+    mutating func add(_ estimate: BandwidthEstimate, selection: LayerSelection, requestsVideo: Bool, isKnown: Bool) {
+        count += 1
+        if let full, isKnown {
+            // Retransmissions and variations need a part of the bandwidth.
+            let available = Bitrate(bitsPerSecond: estimate.target.bitsPerSecond * Self.usable / 100)
+            let deliverable = estimate.isLimited ? min(available, full) : full
+            estimates.append(deliverable)
+            if deliverable.bitsPerSecond * 100 < full.bitsPerSecond * Self.tooSmall { limited += 1 }
+        }
+        guard requestsVideo, isKnown else { return }
+        subscribers += 1
+        switch selection.choice {
+        case .layer: break
+        case .audioOnly, .nothing: if selection.cause == .link { blind += 1 }
+        }
+    }
 }
 
-/// The state of a stream that its home sends to its replicas, in addition to packets.
-struct ReplicaUpdate {
-    var isAway: Bool
-    var pausedTracks: PausedTracks
-    /// The limit that is requested from the publisher.
-    var limit: SharedLimit
-    var isVideoDropped: Bool
-    /// The layers whose publisher leaves requests for key frames unanswered, as bits.
-    var unansweredLayers: UInt8
+/// The links between the shards of an SFU.
+extension SFU {
+    // MARK: Driving
+
+    /// The maximum number of message batches that the SFU has in use for one other shard.
+    public static var maximumShardMessageBatches: Int {
+        ShardLinks.maximumBatches + ShardLinks.maximumDatagramBatches + ShardLinks.maximumQuestionBatches
+    }
+
+    /// Returns the next batch for another shard; nil if there is none. The driver delivers batches complete and in
+    /// order, and asks after each iteration.
+    public mutating func pollMessages() -> (shard: Int, batch: ShardMessageBatch)? { shardLinks.poll() }
+
+    /// Whether batches are held for a shard that has not returned earlier ones. The driver polls again when a batch is
+    /// returned.
+    public var hasPendingMessages: Bool { shardLinks.isHolding }
+
+    /// The number of messages that are prefetched together.
+    private static var prefetchDistance: Int { 8 }
+
+    /// Processes a batch from another shard. The driver then returns the batch to that shard (`takeBack`).
+    public mutating func take(_ batch: ShardMessageBatch, from peerShard: Int, at now: Instant) {
+        for (index, shardMessage) in batch.shardMessages.enumerated() {
+            if index % Self.prefetchDistance == 0 {
+                expect(batch.shardMessages[index...].prefix(Self.prefetchDistance))
+            }
+            switch shardMessage {
+            case .datagram(let range, let path, let arrival):
+                let datagram = batch.bytes(range)
+                guard let peerIndex = findPeer(of: datagram, from: path) else {
+                    unknownSourceDatagrams += 1
+                    continue
+                }
+                waited = max(now - arrival, .zero)
+                receive(datagram, from: path, of: peerIndex, at: now)
+                waited = .zero
+            case .unknownSource(let range, let path): _ = handleMigration(batch.bytes(range), from: path, at: now)
+            case .path(let path, let claim): note(claim, of: peerShard, to: path)
+            case .media, .control, .update, .ended: takeFromHome(shardMessage, of: batch, at: now)
+            case .keyFrameWanted, .subscribers, .links: takeFromReplica(shardMessage, of: batch, at: peerShard, at: now)
+            }
+        }
+    }
+
+    /// Prefetches the state of viewers, as the loop does for datagrams from a socket.
+    private mutating func expect(_ shardMessages: ArraySlice<ShardMessageBatch.ShardMessage>) {
+        withUnsafeTemporaryAllocation(of: NetworkPath.self, capacity: Self.prefetchDistance) { paths in
+            var count = 0
+            for case .datagram(_, let path, _) in shardMessages {
+                paths.initializeElement(at: count, to: path)
+                count += 1
+            }
+            guard count > 1 else { return }
+            expect(from: Span(_unsafeElements: UnsafeBufferPointer(rebasing: paths[..<count])))
+        }
+    }
+
+    /// Returns a batch that this SFU created, so that it is reused.
+    public mutating func takeBack(_ batch: ShardMessageBatch) { shardLinks.takeBack(batch) }
+
+    /// The number of messages that were dropped because another shard did not keep up.
+    public var shardMessagesLost: Int { shardLinks.lost + shardLinks.datagramsLost }
+
+    /// Returns the shard whose peer a connectivity check names by its ufrag. Returns nil for this shard, and for all
+    /// other datagrams.
+    public func peerShard(of datagram: UnsafeMutableRawBufferPointer) -> Int? {
+        guard shardLinks.exist else { return nil }
+        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
+        guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes), message.messageClass == .request,
+            let name = message.recipientRange(in: bytes), let first = name.first,
+            let number = ICECredentials.mark(of: bytes[first]), number != shardLinks.shard.number,
+            number < shardLinks.shard.count
+        else { return nil }
+        return number
+    }
+
+    // MARK: Datagrams
+
+    /// Forwards a datagram to the shard of its peer. Returns true if another shard has the peer. Such datagrams have a
+    /// queue of their own, because they are not authenticated yet.
+    mutating func transfer(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) -> Bool {
+        guard let owner = peerShard(of: datagram) ?? shardLinks.paths[path] else { return false }
+        shardLinks.forward(UnsafeRawBufferPointer(datagram), to: owner) {
+            .datagram($0, from: path, at: now - waited)
+        }
+        return true
+    }
+
+    /// Asks the other shards whether a datagram belongs to a peer of theirs that has migrated. The rate is limited,
+    /// because anybody can send such datagrams.
+    mutating func askPeerShards(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) {
+        guard shardLinks.exist, path.transport == .udp, Self.source(of: datagram) != nil,
+            shardLinks.mayAsk(at: now)
+        else { return }
+        for peerShard in shardLinks.others {
+            shardLinks.ask(UnsafeRawBufferPointer(datagram), peerShard) { .unknownSource($0, from: path) }
+        }
+    }
+
+    private mutating func note(_ claim: ShardMessageBatch.PathOwnership, of peerShard: Int, to path: NetworkPath) {
+        switch claim {
+        case .validated:
+            // Another peer uses the path now.
+            paths[path] = nil
+            probedPaths[path] = nil
+            shardLinks.note(path, of: peerShard)
+        case .asked:
+            if paths[path] == nil, shardLinks.paths[path] == nil { shardLinks.note(path, of: peerShard) }
+        case .left: shardLinks.discard(path, of: peerShard)
+        }
+    }
+
+    /// Notifies the other shards of the state of a path of this shard.
+    mutating func notifyPeerShards(_ path: NetworkPath, _ claim: ShardMessageBatch.PathOwnership) {
+        guard shardLinks.exist, path.transport == .udp else { return }
+        if claim == .validated, let former = shardLinks.paths[path] { shardLinks.discard(path, of: former) }
+        for peerShard in shardLinks.others { shardLinks.give(.path(path, claim), to: peerShard) }
+    }
 }

@@ -200,28 +200,147 @@ extension SFU {
     }
 }
 
-/// The layers of a stream from the view of one viewer: the available ones, the current one, and the reason for it.
-public struct ViewedLayers: Hashable, Sendable {
-    /// One layer of the stream.
-    public struct Layer: Hashable, Sendable {
-        /// The publisher's name of the layer (RFC 8852), or its index in the offer if it has none.
-        public var name: String
-        /// The bit rate on the wire; nil while it is unknown.
-        public var bitrate: Bitrate?
-        /// The dimensions of the layer's frames; nil while they are unknown.
-        public var dimensions: Dimensions?
-        /// Whether the layer arrives, or would arrive if a viewer wanted it.
-        public var isAvailable: Bool
+/// The assignment of datagrams to peers.
+extension SFU {
+    /// Records a path after its peer has passed a check on it.
+    mutating func remember(_ path: NetworkPath, _ peerIndex: PeerIndex) {
+        guard paths[path] != peerIndex else { return }
+        let stale: [NetworkPath]
+        switch peerIndex {
+        case .publisher(let index):
+            guard streams[index].isValidated(path) else { return }
+            stale = streams[index].rememberPath(path)
+        case .viewer(let index):
+            guard viewers[index].transport.isValidated(path) else { return }
+            stale = viewers[index].rememberPath(path)
+        }
+        paths[path] = peerIndex
+        notifyPeerShards(path, .validated)
+        for path in stale { discard(path, of: peerIndex) }
     }
 
-    /// The layers, best first.
-    public var layers: [Layer]
-    /// The name of the layer that is sent; nil while none is sent.
-    public var current: String?
-    /// The name of the best layer that the viewer accepts; nil if it accepts all.
-    public var pinned: String?
-    /// The media that the viewer should receive.
-    public var choice: LayerSelection.Choice
-    /// The reason why the choice is not better.
-    public var cause: LayerSelection.Cause
+    mutating func remember(fragment: String, _ peerIndex: PeerIndex) {
+        ufrags[fragment] = peerIndex
+        let stale =
+            switch peerIndex {
+            case .publisher(let index): streams[index].routes.add(fragment: fragment)
+            case .viewer(let index): viewers[index].routes.add(fragment: fragment)
+            }
+        if let stale { ufrags[stale] = nil }
+    }
+
+    /// Removes all keys of a peer.
+    mutating func discard(_ routes: PeerKeys, of peerIndex: PeerIndex) {
+        for fragment in routes.ufrags { ufrags[fragment] = nil }
+        for source in routes.sources { sources.remove(source, peerIndex) }
+        discard(probe: routes.probedPath, of: peerIndex)
+        for path in routes.paths { discard(path, of: peerIndex) }
+    }
+
+    /// Removes a path unless another peer has taken it over. A connection that no peer uses any more is closed, because
+    /// its peer may have disappeared without closing it.
+    private mutating func discard(_ path: NetworkPath, of peerIndex: PeerIndex) {
+        guard paths[path] == peerIndex else { return }
+        paths[path] = nil
+        notifyPeerShards(path, .left)
+        if path.transport != .udp { events.append(.closeConnection(path)) }
+    }
+
+    /// Whether a peer has authenticated itself on a path.
+    public func isPeer(_ path: NetworkPath) -> Bool { paths[path] != nil }
+
+    /// Handles the end of a connection, for example over TCP.
+    public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
+        guard let peerIndex = paths.removeValue(forKey: path) else { return }
+        switch peerIndex {
+        case .publisher(let index):
+            streams[index].routes.remove(path: path)
+            streams[index].transport?.pathClosed(path, at: now)
+            follow(publisher: index, at: now)
+        case .viewer(let index):
+            viewers[index].routes.remove(path: path)
+            viewers[index].transport.pathClosed(path, at: now)
+            follow(viewer: index, at: now)
+        }
+    }
+}
+
+/// The migration of peers whose address changes, because a NAT lost its binding or the network changed.
+///
+/// A media packet from an unknown path identifies its sender only by its SSRC. The peer whose keys authenticate the
+/// packet is its sender. That peer receives one binding request on the new path, which is used once the peer answers.
+/// Packets that are not authentic or were received before cause no migration.
+extension SFU {
+    /// Processes a packet of a peer that may have migrated. Returns true if a peer authenticated it.
+    mutating func handleMigration(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) -> Bool {
+        guard path.transport == .udp, let source = Self.source(of: datagram) else { return false }
+        let candidates = sources.candidates(source)
+        guard candidates.count > 1 || (candidates.count == 1 && shardLinks.exist) else {
+            return candidates.first.map { handle(datagram, from: path, to: $0, at: now) } ?? false
+        }
+        // A failed decryption may modify the datagram, so each candidate receives the original bytes.
+        let original = Array(datagram)
+        for candidate in candidates {
+            datagram.copyBytes(from: original)
+            if handle(datagram, from: path, to: candidate, at: now) { return true }
+        }
+        // The other shards receive the original bytes next.
+        datagram.copyBytes(from: original)
+        return false
+    }
+
+    static func source(of datagram: UnsafeMutableRawBufferPointer) -> UInt32? {
+        let offset: Int
+        switch DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))) {
+        case .rtp: offset = 8
+        case .rtcp: offset = 4
+        case .stun, .dtls, .unknown: return nil
+        }
+        guard datagram.count >= offset + 4 else { return nil }
+        return UInt32(bigEndian: datagram.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+
+    /// Records the SSRCs that a peer has started to send with.
+    mutating func rememberSources(_ peerIndex: PeerIndex) {
+        switch peerIndex {
+        case .publisher(let index):
+            while let source = streams[index].transport?.takeNewSource() {
+                if streams[index].routes.add(source: source) { _ = sources.add(source, peerIndex) }
+            }
+        case .viewer(let index):
+            while let source = viewers[index].transport.takeNewSource() {
+                if viewers[index].routes.add(source: source) { _ = sources.add(source, peerIndex) }
+            }
+        }
+    }
+
+    /// Records the path of a check, because its answer will come from there.
+    mutating func rememberProbe(_ peerIndex: PeerIndex) {
+        noteControl(peerIndex)
+        switch peerIndex {
+        case .publisher(let index):
+            guard let path = streams[index].probedPath else { return }
+            remember(probe: path, instead: streams[index].routes.probedPath, of: peerIndex)
+            streams[index].routes.probedPath = path
+        case .viewer(let index):
+            guard let path = viewers[index].transport.probedPath else { return }
+            remember(probe: path, instead: viewers[index].routes.probedPath, of: peerIndex)
+            viewers[index].routes.probedPath = path
+        }
+    }
+
+    private mutating func remember(probe path: NetworkPath, instead last: NetworkPath?, of peerIndex: PeerIndex) {
+        guard path != last else { return }
+        discard(probe: last, of: peerIndex)
+        probedPaths[path] = peerIndex
+        notifyPeerShards(path, .asked)
+    }
+
+    mutating func discard(probe path: NetworkPath?, of peerIndex: PeerIndex) {
+        guard let path, probedPaths[path] == peerIndex else { return }
+        probedPaths[path] = nil
+        if paths[path] == nil { notifyPeerShards(path, .left) }
+    }
 }

@@ -1,5 +1,4 @@
-public import PCastCore
-public import PCastWebRTC
+import PCastCore
 
 /// Messages from one shard to another. One thread fills a batch, another reads it and returns it to the first for
 /// reuse.
@@ -92,55 +91,5 @@ public final class ShardMessageBatch: @unchecked Sendable {
     func removeAll() {
         byteCount = 0
         shardMessages.removeAll(keepingCapacity: true)
-    }
-}
-
-/// The number of a publisher or viewer, assigned by the caller that admits it.
-public struct PeerID: Hashable, Sendable {
-    /// The number.
-    public let value: UInt64
-
-    /// Creates an identifier from a number that no other peer of the SFU has.
-    public init(_ value: UInt64) { self.value = value }
-}
-
-/// An event that the SFU reports to its driver.
-public enum SFUEvent: Hashable, Sendable {
-    /// The peer has keys, and media can flow.
-    case connected(PeerID, SRTPProfile)
-    /// The first packet of the publisher arrived.
-    case mediaStarted(PeerID)
-    /// The peer has been silent for five seconds.
-    case away(PeerID)
-    /// The peer can be reached again.
-    case back(PeerID)
-    /// The new data quality of the peer. Before the first event it is good.
-    case dataQuality(PeerID, DataQuality)
-    /// The peer has left, and the SFU has removed it. Each viewer of a publisher has its own event.
-    case ended(PeerID, StreamEndedReason)
-    /// A connection (ICE-TCP) that is no longer needed and must be closed.
-    case closeConnection(NetworkPath)
-}
-
-/// A queue of events, in the order in which they occurred.
-///
-/// Removing an event moves no other event, because all viewers of a stream can leave at the same time. A peer causes
-/// few events in its life, and the driver of the SFU takes them after each iteration.
-struct EventQueue {
-    private var events: [SFUEvent] = []
-    private var readCount = 0
-
-    mutating func append(_ event: SFUEvent) { events.append(event) }
-
-    mutating func popFirst() -> SFUEvent? {
-        guard readCount < events.count else { return nil }
-        defer {
-            readCount += 1
-            if readCount == events.count {
-                events.removeAll(keepingCapacity: true)
-                readCount = 0
-            }
-        }
-        return events[readCount]
     }
 }

@@ -1,4 +1,7 @@
+import ArgumentParser
+import Logging
 import PCastCore
+import PCastJSON
 import Testing
 
 @testable import PCast
@@ -57,5 +60,85 @@ struct OutputTests {
         #expect(
             WatchLink.text(platform: "http://h:1", stream: "s", token: "DIGEST:a+/=")
                 == "http://h:1/watch/s#token=DIGEST%3Aa%2B%2F%3D")
+    }
+}
+
+struct EventLineTests {
+    @Test("an event is one line, its name and time first, with escaped content")
+    func escaping() {
+        let line = EventLine(
+            name: "ended", time: WallTime(millisecondsSinceEpoch: 1_785_585_600_007),
+            fields: ["reason": .string("custom"), "description": .string("a \"b\"\n\\ \u{1} é/"), "code": .count(7)])
+        #expect(
+            line.text == #"{"event":"ended","time":"2026-08-01T12:00:00.007Z","reason":"custom","#
+                + #""description":"a \"b\"\n\\ \u0001 é/","code":7}"#)
+        #expect(!line.text.contains("\n"))
+    }
+
+    @Test(
+        "times are UTC in ISO 8601 with milliseconds",
+        arguments: [
+            (0, "1970-01-01T00:00:00.000Z"), (-1, "1969-12-31T23:59:59.999Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"), (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"), (1_000, "1970-01-01T00:00:01.000Z"),
+        ])
+    func times(_ milliseconds: Int64, _ text: String) {
+        #expect(WallTime(millisecondsSinceEpoch: milliseconds).timestampText == text)
+    }
+
+    @Test("an unknown or infinite metric is null")
+    func unknown() {
+        #expect(JSONValue.figure(nil) == .null)
+        #expect(JSONValue.figure(.nan) == .null)
+        #expect(JSONValue.measured(.infinity) == .null)
+        #expect(JSONValue.measured(1.23456).text == "1.235")
+        #expect(JSONValue.count(UInt64(12)).text == "12")
+    }
+}
+
+struct VerbosityTests {
+    private func options(_ arguments: String...) throws -> OutputOptions { try OutputOptions.parse(arguments) }
+
+    @Test("each -v lowers the log level, --quiet raises it, and --log-level has precedence over both")
+    func flags() throws {
+        let expected: [([String], Logger.Level?, Bool)] = [
+            ([], nil, false), (["-v"], .info, false), (["-vv"], .debug, false),
+            (["-v", "--verbose", "-v"], .trace, false),
+            (["--quiet"], .error, true), (["-q", "--log-level", "debug"], .debug, true),
+            (["-vv", "--log-level", "WARNING"], .warning, false),
+        ]
+        for (arguments, level, isQuiet) in expected {
+            let verbosity = try OutputOptions.parse(arguments).verbosity
+            #expect(verbosity.level == level && verbosity.isQuiet == isQuiet, "\(arguments)")
+        }
+    }
+
+    @Test("--quiet with --verbose, and an unknown level, are errors")
+    func invalid() {
+        for arguments in [["-q", "-v"], ["--log-level", "loud"], ["--log-level"]] {
+            #expect(throws: (any Error).self) { try OutputOptions.parse(arguments) }
+        }
+    }
+
+    @Test("the command line replaces the settings of the environment and the configuration file")
+    func precedence() throws {
+        let file = try ConfigurationFile(text: "[serve]\nverbose = 2\n", path: "pcast.conf")
+        func settings(_ environment: [String: String]) -> Settings {
+            Settings(command: "serve", environment: environment, file: file)
+        }
+        #expect(try options().verbosity(settings([:])).level == .debug)
+        #expect(try options().verbosity(settings(["PCAST_SERVE_LOG_LEVEL": "error"])).level == .error)
+        #expect(try options().verbosity(settings(["PCAST_SERVE_QUIET": "true", "PCAST_SERVE_VERBOSE": "0"])).isQuiet)
+        #expect(try options("-v").verbosity(settings(["PCAST_SERVE_LOG_LEVEL": "error"])).level == .info)
+        #expect(try !options("-v").verbosity(settings(["PCAST_SERVE_QUIET": "true"])).isQuiet)
+        #expect(throws: CommandFailure.self) {
+            try options().verbosity(settings(["PCAST_SERVE_LOG_LEVEL": "loud"]))
+        }
+    }
+
+    @Test("a log line stays one line, whatever its text contains")
+    func escaping() {
+        let line = ConsoleLogHandler.line("stream=a\nforged \u{1B}[31m\u{7}\u{9B}2J\u{202E}")
+        #expect(line == #"stream=a\nforged \u{1B}[31m\u{7}\u{9B}2J\u{202E}"#)
     }
 }

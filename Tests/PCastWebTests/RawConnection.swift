@@ -1,8 +1,6 @@
 import NIOCore
 import NIOPosix
-import PCastWeb
 import Synchronization
-import Testing
 
 /// A TCP connection that sends any bytes, and records the received ones.
 final class RawConnection: Sendable {
@@ -85,41 +83,4 @@ func frame(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true, isMasked: 
     if isMasked { bytes += mask }
     bytes += isMasked ? payload.enumerated().map { $1 ^ mask[$0 & 3] } : payload
     return bytes
-}
-
-/// The end of a server, and the timeout of a client.
-@Suite struct EndingTests {
-    @Test("a server that ends closes its connections: idle or not, and WebSockets") func serverEnds() async throws {
-        var asked: RawConnection?
-        var silent: RawConnection?
-        let client = Mutex<Task<Void, any Error>?>(nil)
-        try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
-            try await connection.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")
-            #expect(try await eventually { connection.text.hasSuffix("hello") })
-            asked = connection
-            silent = try await RawConnection(port: server.port)
-            let (opened, open) = AsyncStream<Void>.makeStream()
-            let uri = server.uri + "/ws"
-            let task = Task {
-                try await WebSocketClient().connect(to: uri) { connection in
-                    open.yield()
-                    try await connection.forEachMessage { _ in }
-                }
-            }
-            client.withLock { $0 = task }
-            _ = await opened.first { _ in true }
-        }
-        #expect(try await eventually { asked!.isClosed && silent!.isClosed })
-        try await client.withLock { $0 }?.value
-    }
-
-    @Test("too large a header is answered 431") func largeHeader() async throws {
-        try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
-            try await connection.send(
-                "GET /hello HTTP/1.1\r\nX: " + String(repeating: "a", count: 100_000) + "\r\n\r\n")
-            #expect(try await eventually { connection.text.hasPrefix("HTTP/1.1 431 ") })
-        }
-    }
 }

@@ -65,20 +65,3 @@ nonisolated(nonsending) func eventually(
     }
     return false
 }
-
-@Suite struct HTTPRequestsTests {
-    @Test("a request's method, headers and body arrive, and its response is returned") func roundTrip() async throws {
-        try await TestServer.run { server in
-            let answer = try await HTTPRequests.send(
-                "POST", server.uri + "/length", headers: [("X-Test", "1")], body: [UInt8](repeating: 7, count: 1000))
-            #expect(answer.status == 200)
-            #expect(answer.body == Array("1000".utf8))
-            #expect(try await HTTPRequests.send("GET", server.uri + "/none").status == 404)
-        }
-    }
-
-    @Test("a missing server is an error with a sentence") func unreachable() async throws {
-        let error = await #expect(throws: WebError.self) { try await HTTPRequests.send("GET", "http://127.0.0.1:1/") }
-        #expect("\(try #require(error))".hasPrefix("no platform responds at http://127.0.0.1:1/"))
-    }
-}

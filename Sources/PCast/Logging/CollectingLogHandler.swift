@@ -1,5 +1,5 @@
 import FoundationEssentials
-public import Logging
+import Logging
 import PCastCore
 import PCastIO
 import PCastWeb
@@ -62,36 +62,6 @@ struct CollectingLogHandler: LogHandler {
         return Date(timeIntervalSince1970: Double(milliseconds) / 1_000)
             .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
-}
-
-/// Whether the SDK logs, at which level, and to which handler (the configuration of ``PCast/configureLogging(_:)``). No
-/// line contains a token or a key.
-public struct LoggingConfiguration: Sendable {
-    /// Whether the handler receives log events.
-    public var isEnabled: Bool
-    /// The lowest level that the handler receives.
-    public var level: Logger.Level
-    /// Makes the handler, once for each ``PCast``.
-    public var makeHandler: @Sendable (_ label: String) -> any LogHandler
-
-    /// Creates a configuration.
-    ///
-    /// - Parameters:
-    ///   - isEnabled: Whether the handler receives log events.
-    ///   - level: The lowest level that it receives.
-    ///   - handler: A function that makes the handler; nil for the handler of `LoggingSystem.bootstrap`, which is
-    ///     standard output unless the program has set another.
-    public init(
-        isEnabled: Bool = true, level: Logger.Level = .info,
-        handler: (@Sendable (_ label: String) -> any LogHandler)? = nil
-    ) {
-        self.isEnabled = isEnabled
-        self.level = level
-        makeHandler = handler ?? { Logger(label: $0).handler }
-    }
-
-    /// The configuration without a handler. ``PCast/collectLogMessages()`` still returns lines.
-    public static let off = LoggingConfiguration(isEnabled: false)
 }
 
 /// The newest lines of a log. When the ring is full, a new line replaces the oldest one.

@@ -1,6 +1,7 @@
 import Foundation
 import PCastCore
 import PCastIO
+import PCastRTP
 import PCastWebRTC
 
 /// Janus with one RTP source and many viewers, for comparison with a `Broadcast` of the same packets to as many
@@ -138,4 +139,154 @@ enum IsolatedNetwork {
             && ip address add \(address)/32 dev \(device) && ip link set \(device) up && ip link set pcast1 up \\
             && ip route add local 10.78.0.0/16 dev \(device) && exec "$0" "$@"
         """
+}
+
+/// Sends the packets of a `TrafficProfile` to Janus as plain RTP, all packets of a frame at the frame's time, as
+/// `LightPublisher` does.
+struct JanusFeed: ~Copyable, DatagramMachine {
+    private let profile: TrafficProfile
+    private let path: NetworkPath
+    private let begun: Instant
+    /// The bytes of a viewer's datagram that are not payload: header, header extensions and AEAD tag.
+    private let overhead: Int
+    private var frame: Int64 = 0
+    private var sequence: UInt16 = 1_000
+    private var leaving: ArraySlice<Int> = []
+    private var leavesKeyFrame = false
+    private var hasBegun = false
+    var isRunning = false
+
+    init(
+        _ profile: TrafficProfile, from local: TransportAddress, to remote: TransportAddress, overhead: Int,
+        at now: Instant
+    ) {
+        self.profile = profile
+        self.overhead = overhead
+        path = NetworkPath(local: local, remote: remote)
+        begun = now
+    }
+
+    private func due(_ frame: Int64) -> Instant { begun + .nanoseconds(frame * 1_000_000_000 / profile.rate) }
+
+    var deadline: Instant? { due(frame) }
+
+    mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {}
+    mutating func advance(to now: Instant) {}
+    mutating func pathClosed(_ path: NetworkPath, at now: Instant) {}
+
+    mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        if leaving.isEmpty, due(frame) <= now {
+            let number = frame
+            while due(frame) <= now { frame += 1 }
+            guard isRunning else { return false }
+            leavesKeyFrame = !hasBegun
+            hasBegun = true
+            leaving = (leavesKeyFrame ? profile.keyFrame : profile.frames[Int(number) % profile.frames.count])[...]
+        }
+        while let size = leaving.first {
+            guard let buffer = batch.reserve() else { return true }
+            leaving.removeFirst()
+            batch.commit(length: write(size, into: buffer, at: now), to: path)
+        }
+        return false
+    }
+
+    private mutating func write(_ size: Int, into buffer: UnsafeMutableRawBufferPointer, at now: Instant) -> Int {
+        let header = RTPHeader(
+            marker: leaving.isEmpty, payloadType: JanusServer.payloadType, sequenceNumber: sequence,
+            timestamp: UInt32(truncatingIfNeeded: (frame - 1) * 90_000 / profile.rate), ssrc: 0x4A41_4E55)
+        sequence &+= 1
+        let start = header.write(into: buffer).size
+        let payload = max(24, size - overhead)
+        LightPublisher.writePayload(
+            into: UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + payload]),
+            startsKeyFrame: leavesKeyFrame && leaving.count == profile.keyFrame.count - 1, isKeyFrame: leavesKeyFrame,
+            at: now)
+        return start + payload
+    }
+}
+
+/// One viewer's signaling with Janus over its HTTP interface: a session, a handle of the streaming plugin, and the
+/// offer of the mountpoint.
+struct JanusHandle: Sendable {
+    private let server: TransportAddress
+    private let path: String
+    private let session: String
+
+    private struct Request: Encodable {
+        struct Body: Encodable {
+            var request: String
+            var id: Int?
+        }
+
+        struct Description: Codable {
+            var type: String
+            var sdp: String
+        }
+
+        var janus: String
+        var transaction = "t"
+        var plugin: String?
+        var body: Body?
+        var jsep: Description?
+    }
+
+    private struct Reply: Decodable {
+        struct Identity: Decodable { var id: UInt64 }
+        struct Failure: Decodable { var reason: String }
+
+        var janus: String
+        var data: Identity?
+        var jsep: Request.Description?
+        var error: Failure?
+    }
+
+    /// Creates a session and attaches it to the streaming plugin. Throws `BenchFailure` if Janus refuses.
+    init(at server: TransportAddress) async throws {
+        self.server = server
+        session = try await "/janus/\(Self.made(Self.post(Request(janus: "create"), to: "/janus", at: server)))"
+        let attach = Request(janus: "attach", plugin: "janus.plugin.streaming")
+        path = try await "\(session)/\(Self.made(Self.post(attach, to: session, at: server)))"
+    }
+
+    /// Requests the mountpoint and returns Janus' offer. Throws `BenchFailure` if Janus sends none.
+    func watch() async throws -> SessionDescription {
+        _ = try await Self.post(
+            Request(janus: "message", body: Request.Body(request: "watch", id: 1)), to: path, at: server)
+        // The long poll returns the events of the session one at a time.
+        for _ in 0..<10 {
+            let event = try await Self.exchange("GET \(session)?maxev=1", nil, at: server)
+            if let offer = event.jsep { return try SessionDescription(parsing: offer.sdp) }
+        }
+        throw BenchFailure("Janus sent no offer")
+    }
+
+    func start(_ answer: SessionDescription) async throws {
+        let request = Request(
+            janus: "message", body: Request.Body(request: "start"),
+            jsep: Request.Description(type: "answer", sdp: answer.text))
+        _ = try await Self.post(request, to: path, at: server)
+    }
+
+    private static func made(_ answer: Reply) throws -> UInt64 {
+        guard let id = answer.data?.id else { throw BenchFailure("Janus answered “\(answer.janus)”") }
+        return id
+    }
+
+    private static func post(_ request: Request, to path: String, at server: TransportAddress) async throws -> Reply {
+        try await exchange("POST \(path)", String(decoding: JSONEncoder().encode(request), as: UTF8.self), at: server)
+    }
+
+    private static func exchange(_ line: String, _ body: String?, at server: TransportAddress) async throws -> Reply {
+        // HTTP/1.0, so that the response is not chunked.
+        var head = ["\(line) HTTP/1.0", "Host: \(server)", "Connection: close"]
+        if let body { head += ["Content-Type: application/json", "Content-Length: \(body.utf8.count)"] }
+        let text = (head + ["", ""]).joined(separator: "\r\n") + (body ?? "")
+        let answer = try await WebRTCHTTPRequest.ask(text, of: server)
+        let decoded = try? JSONDecoder().decode(Reply.self, from: Data(answer.body.utf8))
+        guard let decoded, decoded.error == nil else {
+            throw BenchFailure("Janus responded “\(decoded?.error?.reason ?? answer.head[0])” to \(line)")
+        }
+        return decoded
+    }
 }

@@ -219,42 +219,70 @@ final class PacketTap {
     }
 }
 
-/// A histogram of delays from 1 µs to 1 s with 16 buckets an octave; the last bucket includes longer delays.
-struct DelayHistogram: Sendable {
-    private static let steps = 16
-    private static let octaves = 20
+/// Checks whether the packets of one track arrive completely, in order and in time at one viewer.
+struct PacketChecker: Sendable {
+    /// Packets that arrived with their own sequence number, without retransmissions.
+    private(set) var packets = 0
+    /// Sequence numbers that had not arrived when a later one did.
+    private(set) var missing = 0
+    /// Packets that arrived after a later one, or twice.
+    private(set) var reordered = 0
+    /// Packets that arrived by RTX: retransmissions and bandwidth probes.
+    private(set) var repeated = 0
+    /// Frames whose last packet arrived; each audio packet is a frame.
+    private(set) var frames = 0
+    /// Frames with an earlier capture time than their predecessor.
+    private(set) var backwards = 0
+    /// The longest time between the captures of successive frames.
+    private(set) var longestStep = TimeSpan.zero
+    /// The time from a frame's capture to the arrival of its last packet.
+    private(set) var lags = LagHistogram()
 
-    private var counts = [UInt32](repeating: 0, count: steps * octaves)
-    private(set) var count = 0
+    private let type: MediaType
+    private let rate: ClockRate
+    private var newest: (sequence: Int64, timestamp: UInt32)?
 
-    mutating func add(_ delay: TimeSpan) {
-        counts[Self.bucket(max(1, delay.nanoseconds / 1_000))] += 1
-        count += 1
+    init(_ type: MediaType, rate: ClockRate) {
+        self.type = type
+        self.rate = rate
     }
 
-    mutating func add(_ others: DelayHistogram) {
-        for index in counts.indices { counts[index] += others.counts[index] }
-        count += others.count
+    /// Resets the statistics; the position in the stream is kept.
+    mutating func begin() {
+        let newest = newest
+        self = PacketChecker(type, rate: rate)
+        self.newest = newest
     }
 
-    private static func bucket(_ microseconds: Int64) -> Int {
-        let octave = 63 - microseconds.leadingZeroBitCount
-        // The index within the octave; in Swift, `>>` has a higher precedence than `*`.
-        let step = Int((microseconds * Int64(steps)) >> Int64(octave)) - steps
-        return min(octave * steps + step, steps * octaves - 1)
-    }
-
-    /// Returns the percentile for a share from 0 to 1 by the nearest-rank method, as the upper bound of its bucket in
-    /// milliseconds; nil without samples.
-    func percentile(_ share: Double) -> Double? {
-        guard count > 0 else { return nil }
-        var left = max(1, Int((share * Double(count)).rounded(.up)))
-        for (index, bucket) in counts.enumerated() {
-            left -= Int(bucket)
-            guard left <= 0 else { continue }
-            let (octave, step) = index.quotientAndRemainder(dividingBy: Self.steps)
-            return Double(1 << octave) * (1 + Double(step + 1) / Double(Self.steps)) / 1_000
+    /// Counts a packet. `captureTime` is the capture time of its timestamp by this machine's clock, nil while it is
+    /// unknown; `arrival` is by the same clock.
+    mutating func received(_ packet: MediaReceiver.Packet, captureTime: WallTime?, arrival: WallTime) {
+        guard !packet.isRetransmission else {
+            repeated += 1
+            return
         }
-        return nil
+        packets += 1
+        guard let newest else {
+            self.newest = (packet.sequence, packet.timestamp)
+            return
+        }
+        let step = packet.sequence - newest.sequence
+        guard step > 0 else {
+            reordered += 1
+            return
+        }
+        missing += Int(step - 1)
+        // A padding packet has a sequence number, but no frame.
+        guard !packet.payload.isEmpty else {
+            self.newest?.sequence = packet.sequence
+            return
+        }
+        let ticks = Int32(bitPattern: packet.timestamp &- newest.timestamp)
+        if ticks < 0 { backwards += 1 }
+        longestStep = max(longestStep, rate.span(ofTicks: Int64(ticks)))
+        self.newest = (packet.sequence, packet.timestamp)
+        guard packet.marker || type == .audio else { return }
+        frames += 1
+        if let captureTime { lags.add(arrival - captureTime) }
     }
 }

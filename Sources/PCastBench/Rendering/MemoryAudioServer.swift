@@ -1,6 +1,8 @@
 import Foundation
 import PCastCore
+import PCastDevices
 import PCastIO
+import Synchronization
 
 /// A PulseAudio server with a null sink and with a directory and configuration of its own; it ends with the object.
 final class MemoryAudioServer {
@@ -51,95 +53,79 @@ final class MemoryAudioServer {
     }
 }
 
-/// Measures the synchronization of audio and video of `pcast play` in a window. It captures from a virtual X server and
-/// from an audio server with a null sink.
-enum SkewMeasurement {
-    /// Plays a film with one flash and one tone in each second. Returns the delay of each flash relative to its tone in
-    /// milliseconds; nil for a flash without a tone. Throws `BenchFailure` if a program is missing.
-    static func run(seconds: Int) async throws -> [Double?] {
-        let film = "/dev/shm/pcast-bench-clapper-\(getpid()).mp4"
-        defer { unlink(film) }
-        try make(film, seconds: seconds)
-        let display = try MemoryDisplay(size: "1280x720")
-        defer { display.end() }
-        let server = try MemoryAudioServer()
-        defer { server.end() }
-        let recorder = try ClapperCapture(display: display.name, audioServer: server.address)
-        defer { recorder.stop() }
-        await recorder.awaitHearing()
-        let player = try PCastProcess(
-            ["play", film, "--render", "window"],
-            environment: [
-                "DISPLAY": display.name, "PULSE_SERVER": server.address, "XDG_RUNTIME_DIR": "/tmp",
-                "SDL_VIDEODRIVER": "x11",
-            ])
-        _ = try await player.next("ended", within: .seconds(seconds + 20))
-        return recorder.skews.map { skew in skew.map { $0.seconds * 1_000 } }
+/// Captures the screen of an X server and the output of an audio server. Records when the screen becomes white and when
+/// a tone of 1 kHz begins.
+final class ClapperCapture: Sendable {
+    private struct State {
+        var flashes: [WallTime] = []
+        var tones: [WallTime] = []
+        var isWhite = false
+        var detector = ClapperDetector()
     }
 
-    private static func make(_ path: String, seconds: Int) throws {
-        let flash = "drawbox=x=0:y=0:w=iw:h=ih:color=white:t=fill:enable='lt(mod(t-0.5+1\\,1)\\,0.1)'"
-        let beep =
-            "aevalsrc='if(lt(mod(t-0.5+1\\,1)\\,0.1)\\,0.5*sin(2*PI*1000*mod(t-0.5+1\\,1))\\,0)':s=48000:d=\(seconds)"
-        _ = try ChildCost.run(
-            "ffmpeg",
-            [
-                "-v", "error", "-nostdin", "-y", "-f", "lavfi", "-i",
-                "color=c=black:s=1280x720:r=60:d=\(seconds),\(flash)", "-f", "lavfi", "-i", beep, "-c:v", "libx264",
-                "-preset", "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac", path,
-            ])
-    }
-}
+    /// The rate of screen captures; a flash is detected half a capture interval late on average.
+    private static let frameRate = FrameRate(120)
+    private static let meanLateness = TimeSpan.microseconds(1_000_000 / 240)
 
-/// An X server with a virtual screen (Xvfb) on an unused display number; it ends with the object.
-final class MemoryDisplay {
-    /// The name of the display, `:N`.
-    let name: String
-    private let process: SpawnedProcess
+    /// The maximum distance between a flash and its tone; there is one flash a second.
+    private static let farthest = TimeSpan.milliseconds(500)
 
-    /// Starts Xvfb with a screen of the given size. Throws `BenchFailure` if Xvfb is not installed or does not start.
-    init(size: String) throws {
-        let path = "/usr/bin/Xvfb"
-        guard FileManager.default.isExecutableFile(atPath: path) else {
-            throw BenchFailure("Xvfb is not installed: run apt-get install xvfb")
+    private let recording: AsyncStream<Void>
+    private let toneDetected: AsyncStream<Void>.Continuation
+    private let screen: ScreenSource
+    private let audioSource: SystemAudioSource
+    private let state = Mutex(State())
+
+    /// Starts to capture. Throws `DeviceError` if the display or the audio server is not available.
+    init(display: String, audioServer: String) throws(DeviceError) {
+        (recording, toneDetected) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        screen = try ScreenSource(
+            ScreenSpecification(display: display), frameRate: Self.frameRate, showsPointer: false)
+        audioSource = try SystemAudioSource(channels: 1, server: audioServer)
+        try screen.start { [weak self] in
+            self?.see($0)
+        } ended: { _ in
         }
-        let (process, output) = try Self.start(path, size: size)
-        self.process = process
-        var text = ""
-        var byte: UInt8 = 0
-        while !text.hasSuffix("\n"), read(output.number, &byte, 1) == 1 {
-            text.append(Character(Unicode.Scalar(byte)))
+        try audioSource.start { [weak self] in
+            self?.detectTone($0)
+        } ended: { _ in
         }
-        guard text.hasSuffix("\n") else { throw BenchFailure("Xvfb did not start") }
-        name = ":" + text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// Returns the server and the read end of its output. Only the server holds the write end, so that reading ends
-    /// when the server does.
-    private static func start(_ path: String, size: String) throws -> (SpawnedProcess, Descriptor) {
-        let (null, output) = (try Descriptor.null(), try ProcessPipe())
-        let process = try SpawnedProcess(
-            path, ["-displayfd", "1", "-nolisten", "tcp", "-noreset", "-screen", "0", "\(size)x24"],
-            environment: ["PATH": "/usr/bin:/bin"], isApart: true, input: null, output: output.write, messages: null)
-        return (process, output.read)
+    func stop() {
+        screen.stop()
+        audioSource.stop()
     }
 
-    deinit { end() }
-
-    /// The CPU time of the server in seconds; nil if it is not available.
-    var processor: Double? {
-        guard let number = process.processID else { return nil }
-        let text = try? String(contentsOfFile: "/proc/\(number)/stat", encoding: .utf8)
-        // The second field of /proc/PID/stat is in parentheses and may contain spaces (proc_pid_stat(5)).
-        guard let fields = text?.split(separator: ")").last?.split(separator: " "), fields.count > 12,
-            let user = Double(fields[11]), let system = Double(fields[12])
-        else { return nil }
-        return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    /// Waits for the first captured audio, even if it is silent, because a server needs time to start a recording.
+    func awaitHearing() async {
+        for await _ in recording { return }
     }
 
-    func end() {
-        guard process.processID != nil else { return }
-        process.send(SIGTERM)
-        _ = process.wait()
+    /// The delay of each flash relative to its tone, negative for a tone that is late; nil for a flash without a tone.
+    var skews: [TimeSpan?] {
+        let (flashes, tones) = state.withLock { ($0.flashes, $0.tones) }
+        return flashes.map { flash in
+            let skew = tones.map { flash - $0 - Self.meanLateness }.min { $0.magnitude < $1.magnitude }
+            return skew.flatMap { $0.magnitude < Self.farthest ? $0 : nil }
+        }
+    }
+
+    private func see(_ sample: VideoSample) {
+        guard case .frame(let frame) = sample, let time = frame.captureTime else { return }
+        let size = frame.dimensions
+        let isWhite = frame.planeY[size.height / 2 * frame.strideY + size.width / 2] > 128
+        state.withLock { state in
+            if isWhite, !state.isWhite { state.flashes.append(time) }
+            state.isWhite = isWhite
+        }
+    }
+
+    private func detectTone(_ frame: AudioFrame) {
+        guard let time = frame.captureTime else { return }
+        toneDetected.yield()
+        state.withLock { state in
+            if let onset = state.detector.listen(to: frame) { state.tones.append(time + onset) }
+        }
     }
 }

@@ -25,27 +25,7 @@ extension ApplicationArgument: CustomStringConvertible, CustomReflectable {
     var customMirror: Mirror { Mirror(self, children: ["id": id]) }
 }
 
-/// The options for the platform and the application to administer.
-struct AdministrationOptions: ParsableArguments {
-    @Option(help: "Platform to connect to. (default: the one that this user started last on this host)")
-    var uri: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "Application and its secret. (default: those of the platform on this host)", valueName: "id:secret"))
-    var application: ApplicationArgument?
-
-    func administration() throws(CommandFailure) -> PlatformAdministration {
-        if let uri, let application { return PlatformAdministration(uri: uri, application: application) }
-        let running = LocalCredentialsFile.running(in: .standard())
-        guard let local = running.first(where: { uri == nil || $0.isOf(uri: uri) }) else {
-            throw uri == nil
-                ? CommandFailure(
-                    .nothingToPlay,
-                    "This user runs no platform on this host: give --uri and --application, or start “pcast serve”.")
-                : CommandFailure(
-                    .notAuthorized, "The platform requires an application: give --application ID:SECRET.")
-        }
-        return PlatformAdministration(uri: local.uri, application: application ?? local.application)
-    }
+/// The type of a token, with the names of EdgeAuth.
+enum TokenTypeArgument: String, ExpressibleByArgument, CaseIterable {
+    case auth, stream, publish
 }

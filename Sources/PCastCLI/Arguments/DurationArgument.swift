@@ -36,15 +36,6 @@ struct DurationArgument: ExpressibleByArgument, Equatable {
     }
 }
 
-/// The options for the properties and the duration of a published stream.
-struct PublishedStreamOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Tag of the stream. Repeatable.", valueName: "tag"))
-    var tag: [String] = []
-
-    @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
-    var duration: DurationArgument?
-}
-
 /// A cue point, written as `90s`, or as `90s=goal` with its type.
 struct CueArgument: ExpressibleByArgument {
     let cuePoint: CuePoint
@@ -54,18 +45,4 @@ struct CueArgument: ExpressibleByArgument {
         guard let text = parts.first, let position = DurationArgument(argument: text) else { return nil }
         cuePoint = CuePoint(type: parts.count > 1 ? parts[1] : nil, at: position.span)
     }
-}
-
-/// The options for the platform, the tokens and the duration of a command.
-struct PlatformOptions: ParsableArguments {
-    @Option(help: "Platform to connect to. (default: the one in the token, otherwise the one on this host)")
-    var uri: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "EdgeAuth token. Repeat it if one token authenticates and another is for the stream.", valueName: "token"))
-    var token: [String] = []
-
-    @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
-    var duration: DurationArgument?
 }

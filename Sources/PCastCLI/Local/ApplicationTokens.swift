@@ -1,3 +1,4 @@
+import Foundation
 import PCastCore
 import PCastEdgeAuth
 
@@ -38,5 +39,68 @@ struct ApplicationTokens {
     private var builder: EdgeTokenBuilder {
         EdgeTokenBuilder().withApplicationId(application.id).withSecret(application.secret)
             .expiresIn(Self.lifetime, from: SystemClock.now())
+    }
+}
+
+/// The two tokens of a client: one to authenticate, and one for its stream. Often one token is sufficient for both.
+struct TokenPair: Equatable {
+    let authentication: String
+    let stream: String
+
+    init(authentication: String, stream: String) {
+        self.authentication = authentication
+        self.stream = stream
+    }
+
+    /// Assigns one or two tokens by their type. No tokens are necessary for a platform on this host.
+    ///
+    /// If all tokens are for streams, a local platform authenticates without a token, and another one with the stream's
+    /// token.
+    ///
+    /// - Throws: ``CommandFailure`` if there are more than two tokens, or one is invalid.
+    init(_ tokens: [String], isLocal: Bool) throws(CommandFailure) {
+        guard tokens.count <= 2 else {
+            throw CommandFailure(
+                .unusableArguments,
+                "There are \(tokens.count) tokens: give at most two, one to authenticate and one for the stream.")
+        }
+        guard tokens.allSatisfy({ $0.hasPrefix("DIGEST:") }) else {
+            throw CommandFailure(
+                .unusableArguments, "The token does not begin with DIGEST: “pcast token create” creates a valid one.")
+        }
+        let forStream = tokens.filter { ["stream", "publish"].contains(Self.field("type", of: $0)) }
+        let others = tokens.filter { !forStream.contains($0) }
+        stream = forStream.first ?? others.first ?? ""
+        authentication = others.first ?? (isLocal ? "" : stream)
+    }
+
+    /// Returns a field of a token without verification; nil if it is missing. Only the platform can verify a token.
+    static func field(_ name: String, of token: String) -> String? {
+        guard token.utf8.count < 64 * 1024, let envelope = Data(base64Encoded: String(token.dropFirst(7))),
+            let object = try? JSONSerialization.jsonObject(with: envelope) as? [String: Any],
+            let body = object["token"] as? String,
+            let fields = try? JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: Any]
+        else { return nil }
+        return fields[name] as? String
+    }
+}
+
+/// The text forms do not contain the tokens, so that logs do not reveal them.
+extension TokenPair: CustomStringConvertible, CustomReflectable {
+    var description: String { "tokens" }
+
+    var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// A generator of applications with random secrets.
+enum RandomApplication {
+    /// Returns an application with a secret of 256 random bits.
+    static func make(id: String) -> ApplicationArgument {
+        var generator = SystemRandomNumberGenerator()
+        let secret = (0..<4).map { _ in
+            let digits = String(UInt64.random(in: .min ... .max, using: &generator), radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }
+        return ApplicationArgument(id: id, secret: secret.joined())
     }
 }

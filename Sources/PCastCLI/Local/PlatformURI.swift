@@ -13,3 +13,29 @@ enum PlatformURI {
         }
     }
 }
+
+/// The link with which a browser views a stream.
+enum WatchLink {
+    /// Returns the link. `token` permits viewing the stream; nil if none is necessary. It is in the fragment of the
+    /// URI, which browsers do not send, and the page removes it from the address bar.
+    static func text(platform uri: String, stream: String, token: String?) -> String {
+        let base = uri.hasSuffix("/") ? String(uri.dropLast()) : uri
+        let fragment = token.map { "#token=\(percentEncoded($0))" } ?? ""
+        return "\(base)/watch/\(percentEncoded(stream))\(fragment)"
+    }
+
+    /// Encodes all characters except the unreserved ones (RFC 3986, section 2.3).
+    private static func percentEncoded(_ text: String) -> String {
+        var encoded = ""
+        for byte in text.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                encoded.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                encoded += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return encoded
+    }
+}

@@ -144,21 +144,6 @@ final class Console: Sendable {
     }
 }
 
-/// The wall clock, and the monotonic clock that the SDK's instants use.
-enum SystemClock {
-    static func monotonic() -> Instant {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-    }
-
-    static func now() -> WallTime {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return WallTime(nanosecondsSinceEpoch: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-    }
-}
-
 /// The minimum level of log messages, which may change while a program runs.
 ///
 /// The default is that of the variable `PCAST_LOG_LEVEL` (`trace`, `debug`, `info`, `notice`, `warning`, `error` or

@@ -1,4 +1,5 @@
 import Foundation
+import PCast
 import PCastCore
 
 extension WallTime {
@@ -59,5 +60,64 @@ enum Figure {
 
     static func percent(_ part: Double, of whole: Double) -> String {
         whole > 0 ? String(format: "%.1f %%", 100 * part / whole) : "–"
+    }
+}
+
+/// The text of source devices for users.
+enum DeviceText {
+    /// Returns a line such as `video  usb-046d_C920-video-index0  HD Pro Webcam C920 (user)`.
+    static func line(_ device: SourceDeviceInfo) -> String {
+        var remarks: [String] = []
+        if device.facingMode != .undefined { remarks.append(device.facingMode.rawValue) }
+        if device.location != .automatic { remarks.append(device.location.rawValue) }
+        let annotation = remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))"
+        return "\(device.mediaType.rawValue)  \(device.id)  \(device.name)\(annotation)"
+    }
+
+    /// Returns the lines with the capabilities of a device.
+    static func capabilities(_ device: SourceDevice) -> [String] {
+        switch device.capabilities {
+        case .video(let video):
+            device.info.deviceType != .physical
+                ? formats(video.formats)
+                : formats(video.formats) + controls(video.controls)
+                    + annotation("flash", video.flashModes.map(\.rawValue))
+                    + annotation("focus", video.autoFocusModes.map(\.rawValue))
+                    + (video.hasFocusTarget ? ["       focus on a point of the frame"] : [])
+                    + (video.mountRotation == 0 ? [] : ["       mounted at \(video.mountRotation * 90) degrees"])
+        case .audio(let audio):
+            [
+                "       \(audio.sampleRates.map(String.init).joined(separator: ", ")) Hz, "
+                    + (audio.channels.count == 1
+                        ? "\(audio.channels.lowerBound) channels"
+                        : "\(audio.channels.lowerBound) to \(audio.channels.upperBound) channels")
+            ] + controls(audio.controls) + annotation("polar pattern", audio.polarPatterns.map(\.rawValue))
+        }
+    }
+
+    /// Returns a line for each format with its sizes and frame rates.
+    private static func formats(_ formats: [CaptureFormat]) -> [String] {
+        formats.map { format in
+            let size =
+                switch format.sizes {
+                case .discrete(let size): "\(size)"
+                case .stepwise(let smallest, let largest, let step): "\(smallest) to \(largest) in steps of \(step)"
+                }
+            let rates =
+                switch format.rates {
+                case .discrete(let rates): rates.map(\.description).joined(separator: ", ")
+                case .range(let slowest, let fastest, _): "\(slowest) to \(fastest)"
+                }
+            let name = format.encoding.name
+            return "       \(name)\(String(repeating: " ", count: max(1, 7 - name.count)))\(size) at \(rates) fps"
+        }
+    }
+
+    private static func controls(_ controls: [DeviceControl]) -> [String] {
+        controls.isEmpty ? [] : ["       controls: \(controls.map(\.name).joined(separator: ", "))"]
+    }
+
+    private static func annotation(_ name: String, _ words: [String]) -> [String] {
+        words.isEmpty ? [] : ["       \(name): \(words.sorted().joined(separator: ", "))"]
     }
 }

@@ -221,78 +221,87 @@ final class AtomicFlag: Sendable {
     func raise() { value.store(true, ordering: .releasing) }
 }
 
-/// The options of publishing that are independent of the source.
-struct PublicationPlan: Sendable {
-    let uri: String?
-    let tokens: [String]
-    /// The address of an embedded platform; nil for the default.
-    let listen: ListenArgument?
-    let tags: [String]
-    let encoding: PublishOptions
-    let duration: TimeSpan?
-    /// Whether the run ends with its stream for any reason.
-    let noReconnect: Bool
-
-    /// Creates a plan.
-    ///
-    /// - Throws: ``CommandFailure`` if `listen` is given but no platform is embedded.
-    init(
-        uri: String?, tokens: [String], listen: ListenArgument?, tags: [String], encoding: PublishOptions,
-        duration: TimeSpan?, noReconnect: Bool
-    ) throws {
-        (self.uri, self.tokens, self.listen, self.tags) = (uri, tokens, listen, tags)
-        (self.encoding, self.duration, self.noReconnect) = (encoding, duration, noReconnect)
-        if listen != nil, !isEmbedded {
-            throw CommandFailure(
-                .unusableArguments,
-                "--listen is for the embedded platform: remove it, or remove --uri and the token that names a platform."
-            )
-        }
+/// The statistics of a publisher as events, as a status block and as a line of text.
+enum PublishMetrics {
+    /// Returns the fields of the event `stats`. `media` are the devices; nil if there are none.
+    static func fields(
+        _ statistics: PublisherStatistics, _ media: UserMediaStream?
+    ) -> KeyValuePairs<String, JSONValue> {
+        [
+            "framesCaptured": .count(statistics.framesCaptured),
+            "framesEncoded": .count(statistics.framesEncoded),
+            "framesDropped": .count(statistics.framesDropped),
+            "bitrate": .count(statistics.bitrate),
+            "targetBitrate": .count(statistics.targetBitrate),
+            "packetsSent": .count(statistics.packetsSent),
+            "packetsRetransmitted": .count(statistics.packetsRetransmitted),
+            "roundTripTime": .measured(statistics.roundTripTime),
+            "encodeTime": .measured(statistics.encodeTime),
+            "layersEncoded": .count(statistics.layersEncoded),
+            "hasSubscribers": .boolean(statistics.hasSubscribers),
+            "videoOpen": media.map { .boolean($0.isVideoOpen) } ?? .null,
+            "audioOpen": media.map { .boolean($0.isAudioOpen) } ?? .null,
+        ]
     }
 
-    /// Whether a platform is started in this process.
-    var isEmbedded: Bool { uri == nil && tokens.allSatisfy { TokenPair.field("uri", of: $0) == nil } }
+    static func block(
+        _ statistics: PublisherStatistics, _ media: UserMediaStream?, elapsed: TimeSpan, link: LinkState.Value,
+        quality: DataQuality
+    ) -> StatusBlock {
+        let size = media?.dimensions.map { "\($0.width)x\($0.height), " } ?? ""
+        let sent = Double(statistics.packetsSent)
+        return StatusBlock(
+            title: "Publishing  \(elapsed.clockText)  \(link.rawValue)  (Ctrl-C stops)",
+            rows: [
+                .init("sending", size + sending(statistics)),
+                .init(
+                    "frames",
+                    "\(statistics.framesCaptured) captured, \(statistics.framesEncoded) encoded, "
+                        + "\(statistics.framesDropped) dropped"),
+                .init(
+                    "network",
+                    "round trip \(Figure.milliseconds(statistics.roundTripTime)), "
+                        + "\(Figure.percent(Double(statistics.packetsRetransmitted), of: sent)) retransmitted"),
+                .init("devices", devices(statistics, media)),
+                .init("encoder", "\(Figure.milliseconds(statistics.encodeTime)) per frame"),
+                // The quality has no meaning without subscribers.
+                .init("quality", statistics.hasSubscribers || quality.status != .all ? quality.text : "–"),
+            ])
+    }
 
-    var policy: RecoveryPolicy { ClientRun.policy(noReconnect: noReconnect) }
+    /// Returns whether the devices are open, and whether there are subscribers.
+    private static func devices(_ statistics: PublisherStatistics, _ media: UserMediaStream?) -> String {
+        let names = [
+            media?.videoSelection.map { "\($0.device.info.name) \(media?.isVideoOpen == true ? "open" : "closed")" },
+            media?.audioSelection.map { "\($0.device.info.name) \(media?.isAudioOpen == true ? "open" : "closed")" },
+        ].compactMap(\.self)
+        let watched = statistics.hasSubscribers ? "watched" : "no subscribers"
+        return (names + [watched]).joined(separator: ", ")
+    }
+
+    static func line(_ statistics: PublisherStatistics, elapsed: TimeSpan) -> String {
+        "\(elapsed.clockText)  \(sending(statistics)), \(statistics.framesEncoded) frames, "
+            + "\(statistics.framesDropped) dropped, round trip \(Figure.milliseconds(statistics.roundTripTime))"
+    }
+
+    /// Returns the bit rate and the video encoder's target. Without subscribers nothing is encoded, so the text says
+    /// that instead of rates of zero.
+    private static func sending(_ statistics: PublisherStatistics) -> String {
+        guard statistics.hasSubscribers else { return "idle without subscribers" }
+        return "\(Figure.bitrate(Double(statistics.bitrate))), video target "
+            + Figure.bitrate(Double(statistics.targetBitrate))
+    }
 }
 
-/// Reports the events of a session, and ends the run if the platform rejects the session.
-struct SessionReport: Sendable {
-    let console: Console
-    let end: RunEnd
-    let link: LinkState
-
-    /// Reports events until the session has ended.
-    func follow(_ events: AsyncStream<PCastEvent>) async {
-        for await event in events {
-            switch event {
-            case .authenticated(.ok, let session):
-                console.event("authenticated", ["sessionId": .text(session?.description)])
-            case .authenticated(let status, _) where link.current != .connecting:
-                end.end(.session(status))
-            case .authenticated: break  // The caller that starts the session reports it.
-            case .online:
-                if link.current == .offline { console.say("Reconnected to the platform.") }
-                link.current = .online
-                console.event("online")
-            case .offline where end.cause == nil:
-                link.current = .offline
-                console.event("offline")
-                console.warn("The connection to the platform was lost. Reconnecting.")
-            case .offline: break  // An embedded platform that stops closes the connection too.
+extension DataQuality {
+    /// The quality as text for users.
+    var text: String {
+        let what =
+            switch status {
+            case .all: "good"
+            case .audioOnly: "audio only"
+            case .noData: "no data"
             }
-        }
-    }
-}
-
-/// The state of the connection to the platform, for the status block.
-final class LinkState: Sendable {
-    enum Value: String { case connecting, online, offline }
-
-    private let value = Mutex(Value.connecting)
-
-    var current: Value {
-        get { value.withLock { $0 } }
-        set { value.withLock { $0 = newValue } }
+        return reason == .none ? what : "\(what) (\(reason.rawValue))"
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import PCast
 import PCastCore
 import PCastJSON
@@ -113,4 +114,109 @@ struct PublishPlan: Sendable {
     var isPreviewed: Bool
     /// The captions; nil for none.
     var captions: CaptionsArgument?
+}
+
+/// The options of publishing that are independent of the source.
+struct PublicationPlan: Sendable {
+    let uri: String?
+    let tokens: [String]
+    /// The address of an embedded platform; nil for the default.
+    let listen: ListenArgument?
+    let tags: [String]
+    let encoding: PublishOptions
+    let duration: TimeSpan?
+    /// Whether the run ends with its stream for any reason.
+    let noReconnect: Bool
+
+    /// Creates a plan.
+    ///
+    /// - Throws: ``CommandFailure`` if `listen` is given but no platform is embedded.
+    init(
+        uri: String?, tokens: [String], listen: ListenArgument?, tags: [String], encoding: PublishOptions,
+        duration: TimeSpan?, noReconnect: Bool
+    ) throws {
+        (self.uri, self.tokens, self.listen, self.tags) = (uri, tokens, listen, tags)
+        (self.encoding, self.duration, self.noReconnect) = (encoding, duration, noReconnect)
+        if listen != nil, !isEmbedded {
+            throw CommandFailure(
+                .unusableArguments,
+                "--listen is for the embedded platform: remove it, or remove --uri and the token that names a platform."
+            )
+        }
+    }
+
+    /// Whether a platform is started in this process.
+    var isEmbedded: Bool { uri == nil && tokens.allSatisfy { TokenPair.field("uri", of: $0) == nil } }
+
+    var policy: RecoveryPolicy { ClientRun.policy(noReconnect: noReconnect) }
+}
+
+/// Sends the captions of `pcast publish`, also after the stream was published again.
+struct CaptionRun: Sendable {
+    let captions: CaptionsArgument
+    let console: Console
+
+    /// The duration of a line of standard input.
+    private static let duration = TimeSpan.seconds(4)
+    /// The maximum number of lines that wait for their request. Beyond it, the oldest are dropped.
+    private static let backlog = 16
+
+    /// Sends captions until the task is cancelled.
+    func run(_ publishing: RecoveringStream<Publisher>) async {
+        switch captions {
+        case .file(let text): await send(text, to: publishing)
+        case .standardInput: await sendLines(to: publishing)
+        }
+    }
+
+    /// Sends the cues of a file. Its times count from the first frame of the first stream, because the source continues
+    /// while the stream is published again.
+    private func send(_ text: TimedText, to publishing: RecoveringStream<Publisher>) async {
+        var origin: WallTime?
+        for await publisher in publishing.current.values {
+            guard let publisher else { continue }
+            if origin == nil { origin = await publisher.startTime }
+            guard let origin else { continue }
+            do throws(PCastError) {
+                try await publisher.sendCaptions(text, from: origin) { notify($0) }
+            } catch {
+                console.say("Captions are not sent any more: \(error).")
+            }
+        }
+    }
+
+    /// Sends the lines of standard input as they are read.
+    private func sendLines(to publishing: RecoveringStream<Publisher>) async {
+        for await line in Self.lines() {
+            guard let text = CaptionCue.fitting(line.text), let publisher = publishing.current.value else { continue }
+            let cue = CaptionCue(text: text, captureTime: line.time, duration: Self.duration)
+            do throws(PCastError) {
+                try await publisher.sendCaptions([cue])
+                notify(cue)
+            } catch {
+                console.say("A caption was not sent: \(error).")
+            }
+        }
+    }
+
+    /// Returns the lines of standard input with the times at which they were read. Reading blocks, so it has its own
+    /// thread, which lasts as long as the program.
+    private static func lines() -> AsyncStream<(text: String, time: WallTime)> {
+        let (lines, reader) = AsyncStream.makeStream(
+            of: (text: String, time: WallTime).self, bufferingPolicy: .bufferingNewest(backlog))
+        Thread.detachNewThread {
+            while let line = readLine() { reader.yield((line, SystemClock.now())) }
+            reader.finish()
+        }
+        return lines
+    }
+
+    private func notify(_ cue: CaptionCue) {
+        console.event(
+            "caption",
+            [
+                "text": .string(cue.text), "captureTime": .string(cue.captureTime.timestampText),
+                "duration": .measured(cue.duration.seconds),
+            ])
+    }
 }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 
 /// The configuration file with default values of options.
@@ -141,4 +142,10 @@ enum NearestName {
         }
         return rows[left.count][right.count]
     }
+}
+
+/// The options of commands that read the configuration file.
+struct ConfigurationOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Configuration file. (default: ~/.config/pcast/pcast.conf)", valueName: "file"))
+    var config: String?
 }

@@ -103,3 +103,196 @@ public final class BCOVPlaybackController: Sendable {
         }
     }
 }
+
+/// Receives the events of a controller's sessions from the time at which it is set (Brightcove:
+/// `BCOVPlaybackControllerBasicDelegate`).
+///
+/// All functions are optional. Times are in seconds, and the progress is infinite at both ends. Calls are sequential,
+/// but on no particular thread.
+public protocol BCOVPlaybackControllerBasicDelegate: AnyObject {
+    /// The controller has advanced to a session.
+    func playbackController(_ controller: BCOVPlaybackController!, didAdvanceTo session: BCOVPlaybackSession!)
+
+    /// The duration has changed. It is infinite for live media without a known end.
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didChangeDuration duration: Double)
+
+    /// The external playback status has changed. The present status follows when the delegate is set.
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didChangeExternalPlaybackActive externalPlaybackActive: Bool)
+
+    /// Playback has passed cue points. The keys of the dictionary are `kBCOVPlaybackSessionEventKey…`. Cue points from
+    /// before the delegate was set are not reported.
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didPassCuePoints cuePointInfo: [AnyHashable: Any]!)
+
+    /// Playback has progressed. Progress from before the delegate was set is not reported.
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didProgressTo progress: Double)
+
+    /// The last video of the playlist has ended.
+    func playbackController(_ controller: BCOVPlaybackController!, didCompletePlaylist playlist: [BCOVVideo]!)
+
+    /// A lifecycle event has occurred. Events from before the delegate was set are not reported.
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didReceive lifecycleEvent: BCOVPlaybackSessionLifecycleEvent!)
+
+    /// The seekable ranges have changed. Each is a `ClosedRange<Double>` where Brightcove has a `CMTimeRange`.
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didChangeSeekableRanges seekableRanges: [Any]!)
+
+    /// The media type of the session is known.
+    func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        determinedMediaType mediaType: BCOVSourceMediaType)
+}
+
+extension BCOVPlaybackControllerBasicDelegate {
+    /// Does nothing by default.
+    public func playbackController(_ controller: BCOVPlaybackController!, didAdvanceTo session: BCOVPlaybackSession!) {}
+    /// Does nothing by default.
+    public func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didChangeDuration duration: Double
+    ) {}
+    /// Does nothing by default.
+    public func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didChangeExternalPlaybackActive externalPlaybackActive: Bool
+    ) {}
+    /// Does nothing by default.
+    public func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didPassCuePoints cuePointInfo: [AnyHashable: Any]!
+    ) {}
+    /// Does nothing by default.
+    public func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didProgressTo progress: Double
+    ) {}
+    /// Does nothing by default.
+    public func playbackController(_ controller: BCOVPlaybackController!, didCompletePlaylist playlist: [BCOVVideo]!) {}
+    /// Does nothing by default.
+    public func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didReceive lifecycleEvent: BCOVPlaybackSessionLifecycleEvent!
+    ) {}
+    /// Does nothing by default.
+    public func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        didChangeSeekableRanges seekableRanges: [Any]!
+    ) {}
+    /// Does nothing by default.
+    public func playbackController(
+        _ controller: BCOVPlaybackController!, playbackSession session: BCOVPlaybackSession!,
+        determinedMediaType mediaType: BCOVSourceMediaType
+    ) {}
+}
+
+/// The delegate of a controller. Brightcove's consists of several protocols, of which this library has the basic one.
+public typealias BCOVPlaybackControllerDelegate = BCOVPlaybackControllerBasicDelegate
+
+/// Forwards events to a delegate with Brightcove's functions, through the adapter of consumers. It retains the delegate
+/// and the controller weakly.
+final class BasicDelegateAdapter: PlaybackSessionConsumer {
+    private let forwarding: Forwarding
+    private let consumer: BasicConsumerAdapter
+
+    init(_ delegate: any BCOVPlaybackControllerBasicDelegate, of controller: BCOVPlaybackController) {
+        forwarding = Forwarding(delegate, controller)
+        consumer = BasicConsumerAdapter(forwarding)
+    }
+
+    /// The delegate; nil after it was released.
+    var delegate: (any BCOVPlaybackControllerBasicDelegate)? { forwarding.delegate }
+
+    func didAdvance(to session: PlaybackSession) { consumer.didAdvance(to: session) }
+
+    func session(_ session: PlaybackSession, didChangeDuration duration: TimeSpan?) {
+        consumer.session(session, didChangeDuration: duration)
+    }
+
+    func session(_ session: PlaybackSession, didChangeExternalPlaybackActive isActive: Bool) {
+        consumer.session(session, didChangeExternalPlaybackActive: isActive)
+    }
+
+    func session(_ session: PlaybackSession, didPass cuePoints: CuePointPassage) {
+        consumer.session(session, didPass: cuePoints)
+    }
+
+    func session(_ session: PlaybackSession, didProgressTo progress: PlaybackProgress) {
+        consumer.session(session, didProgressTo: progress)
+    }
+
+    func session(_ session: PlaybackSession, didReceive lifecycleEvent: LifecycleEvent) {
+        consumer.session(session, didReceive: lifecycleEvent)
+    }
+
+    func session(_ session: PlaybackSession, didChangeSeekableRanges seekableRanges: [ClosedRange<TimeSpan>]) {
+        consumer.session(session, didChangeSeekableRanges: seekableRanges)
+    }
+
+    func session(_ session: PlaybackSession, determinedMediaType mediaType: SourceMediaType) {
+        consumer.session(session, determinedMediaType: mediaType)
+    }
+
+    func didCompletePlaylist(_ playlist: [Video]) { consumer.didCompletePlaylist(playlist) }
+}
+
+/// Calls the delegate with its controller. Consumers are called sequentially, which makes the unchecked conformance
+/// safe.
+private final class Forwarding: BCOVPlaybackSessionBasicConsumer, @unchecked Sendable {
+    private(set) weak var delegate: (any BCOVPlaybackControllerBasicDelegate)?
+    private weak var controller: BCOVPlaybackController?
+
+    init(_ delegate: any BCOVPlaybackControllerBasicDelegate, _ controller: BCOVPlaybackController) {
+        (self.delegate, self.controller) = (delegate, controller)
+    }
+
+    func didAdvance(to session: BCOVPlaybackSession!) {
+        delegate?.playbackController(controller, didAdvanceTo: session)
+    }
+
+    func playbackSession(_ session: BCOVPlaybackSession!, didChangeDuration duration: Double) {
+        delegate?.playbackController(controller, playbackSession: session, didChangeDuration: duration)
+    }
+
+    func playbackSession(
+        _ session: BCOVPlaybackSession!, didChangeExternalPlaybackActive externalPlaybackActive: Bool
+    ) {
+        delegate?.playbackController(
+            controller, playbackSession: session, didChangeExternalPlaybackActive: externalPlaybackActive)
+    }
+
+    func playbackSession(_ session: BCOVPlaybackSession!, didPassCuePoints cuePointInfo: [AnyHashable: Any]!) {
+        delegate?.playbackController(controller, playbackSession: session, didPassCuePoints: cuePointInfo)
+    }
+
+    func playbackSession(_ session: BCOVPlaybackSession!, didProgressTo progress: Double) {
+        delegate?.playbackController(controller, playbackSession: session, didProgressTo: progress)
+    }
+
+    func didCompletePlaylist(_ playlist: [BCOVVideo]!) {
+        delegate?.playbackController(controller, didCompletePlaylist: playlist)
+    }
+
+    func playbackSession(
+        _ session: BCOVPlaybackSession!, didReceive lifecycleEvent: BCOVPlaybackSessionLifecycleEvent!
+    ) {
+        delegate?.playbackController(controller, playbackSession: session, didReceive: lifecycleEvent)
+    }
+
+    func playbackSession(_ session: BCOVPlaybackSession!, didChangeSeekableRanges seekableRanges: [Any]!) {
+        delegate?.playbackController(controller, playbackSession: session, didChangeSeekableRanges: seekableRanges)
+    }
+
+    func playbackSession(_ session: BCOVPlaybackSession!, determinedMediaType mediaType: BCOVSourceMediaType) {
+        delegate?.playbackController(controller, playbackSession: session, determinedMediaType: mediaType)
+    }
+}

@@ -1,4 +1,5 @@
 import Foundation
+import FoundationEssentials
 internal import GRDB
 import Glibc
 public import PCastCore
@@ -313,5 +314,40 @@ extension Records {
                 arguments: [count])
         }
         if let oldest { try await discard(before: WallTime(millisecondsSinceEpoch: oldest + 1)) }
+    }
+}
+
+/// An exclusive lock of a directory. It prevents a second platform from overwriting the database of the first one.
+final class DirectoryLock: Sendable {
+    private let descriptor: Int32
+
+    /// Locks a directory.
+    ///
+    /// - Throws: ``RecordsError/inUse(path:)``, ``RecordsError/inaccessible(path:reason:)`` or
+    ///   ``RecordsError/full(path:)``.
+    init(_ directory: String) throws(RecordsError) {
+        let path = directory + "/lock"
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw errno == ENOSPC
+                ? .full(path: path) : .inaccessible(path: path, reason: String(cString: strerror(errno)))
+        }
+        // The kernel releases the lock when the process ends, even if it is killed.
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .inUse(path: directory) }
+    }
+
+    /// Runs even if the initializer throws, because all properties are set by then. The initializer must not close the
+    /// descriptor itself: a second `close` could hit a descriptor that another thread has opened meanwhile.
+    deinit { if descriptor >= 0 { close(descriptor) } }
+}
+
+/// The JSON form of a list of strings, which is stored in one column.
+enum StringList {
+    static func text(_ list: [String]) -> String {
+        (try? JSONEncoder().encode(list)).map { String(decoding: $0, as: UTF8.self) } ?? "[]"
+    }
+
+    static func list(_ text: String) -> [String] {
+        (try? JSONDecoder().decode([String].self, from: Data(text.utf8))) ?? []
     }
 }

@@ -71,3 +71,91 @@ enum FrameBrightness {
         return min(max((Double(sum) / Double(count) - 16) / 219, 0), 1)
     }
 }
+
+/// Decides when a camera's light must be on, from the brightness of its frames.
+///
+/// With the light on, the brightness does not tell whether the light is still needed, because the camera adapts its
+/// exposure. The light is turned on when frames have been dark for a while. Then it is turned off for at most a second
+/// as a test. The test comes when frames become brighter still, e.g., because the lights of the room are switched on.
+/// Otherwise it comes after a minute. After each test that finds darkness, this time doubles, up to a quarter of an
+/// hour. The threshold for "bright without light" is above the one for "dark", so that the light does not flicker at
+/// dusk.
+struct LightMeter {
+    /// The thresholds of the mean brightness, 0 to 1. A lit room is exposed to 0.3 to 0.5; frames in darkness that the
+    /// camera cannot compensate are below 0.15.
+    private static let dark = 0.15
+    private static let bright = 0.22
+    /// The increase in brightness that indicates another light source.
+    private static let rise = 0.2
+
+    private static let darkness = TimeSpan.seconds(1)
+    /// The time in which the exposure adapts to a change of light.
+    private static let settling = TimeSpan.seconds(3)
+    private static let riseLength = TimeSpan.seconds(2)
+    private static let probeLength = TimeSpan.seconds(1)
+    private static let shortestInterval = TimeSpan.seconds(60)
+    private static let longestInterval = TimeSpan.seconds(15 * 60)
+
+    private enum Phase {
+        case unlit(darkSince: Instant?)
+        case lit(since: Instant, settled: Double?, brightSince: Instant?)
+        case probing(since: Instant)
+    }
+
+    private var phase = Phase.unlit(darkSince: nil)
+    /// The time until the next test, and the time at which the light was turned off.
+    private var interval = LightMeter.shortestInterval
+    private var offSince: Instant?
+
+    /// Whether the light must be on.
+    var isOn: Bool {
+        if case .lit = phase { return true }
+        return false
+    }
+
+    /// Adds the mean brightness, from 0 to 1, of a frame that was captured with the light as `isOn` says.
+    mutating func observe(_ brightness: Double, at now: Instant) {
+        switch phase {
+        case .unlit(let darkSince): watchDark(brightness, darkSince, now)
+        case .lit(let since, let settled, let brightSince): watchLit(brightness, since, settled, brightSince, now)
+        case .probing(let since): probe(brightness, since, now)
+        }
+    }
+
+    private mutating func watchDark(_ brightness: Double, _ darkSince: Instant?, _ now: Instant) {
+        guard brightness < Self.dark else { return phase = .unlit(darkSince: nil) }
+        guard let darkSince else { return phase = .unlit(darkSince: now) }
+        guard now - darkSince >= Self.darkness else { return }
+        // If it is dark again at once, the test was wrong, and the next one waits longer.
+        if let offSince, now - offSince < Self.shortestInterval { lengthen() } else { interval = Self.shortestInterval }
+        light(now)
+    }
+
+    private mutating func watchLit(
+        _ brightness: Double, _ since: Instant, _ settled: Double?, _ brightSince: Instant?, _ now: Instant
+    ) {
+        if now - since >= interval { return phase = .probing(since: now) }
+        guard now - since >= Self.settling else { return }
+        guard let settled else { return phase = .lit(since: since, settled: brightness, brightSince: nil) }
+        guard brightness >= settled + Self.rise else {
+            return phase = .lit(since: since, settled: min(settled, brightness), brightSince: nil)
+        }
+        guard let brightSince else { return phase = .lit(since: since, settled: settled, brightSince: now) }
+        if now - brightSince >= Self.riseLength { phase = .probing(since: now) }
+    }
+
+    private mutating func probe(_ brightness: Double, _ since: Instant, _ now: Instant) {
+        guard now - since >= Self.probeLength else { return }
+        if brightness >= Self.bright {
+            phase = .unlit(darkSince: nil)
+            offSince = now
+        } else {
+            lengthen()
+            light(now)
+        }
+    }
+
+    private mutating func light(_ now: Instant) { phase = .lit(since: now, settled: nil, brightSince: nil) }
+
+    private mutating func lengthen() { interval = min(interval * 2, Self.longestInterval) }
+}

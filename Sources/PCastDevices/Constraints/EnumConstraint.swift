@@ -71,3 +71,55 @@ extension DeviceConstraint.Value {
         }
     }
 }
+
+/// All constraints of one capability.
+struct CapabilityConstraint: Sendable {
+    let capability: DeviceCapability
+    let demands: [DeviceConstraint]
+    let ideals: [DeviceConstraint]
+
+    init(_ capability: DeviceCapability, _ constraints: [DeviceConstraint] = []) {
+        self.capability = capability
+        demands = constraints.filter { $0.kind != .ideal }
+        ideals = constraints.filter { $0.kind == .ideal }
+    }
+
+    var isEmpty: Bool { demands.isEmpty && ideals.isEmpty }
+
+    /// Whether a value is preferred or required, as opposed to only bounds.
+    var isNamed: Bool { !ideals.isEmpty || demands.contains { $0.kind == .exact } }
+}
+
+/// All constraints of a device, by capability.
+struct DeviceConstraintSet: Sendable {
+    private let aims: [DeviceCapability: CapabilityConstraint]
+
+    init(_ constraints: DeviceConstraints) {
+        var aims: [DeviceCapability: CapabilityConstraint] = [:]
+        for (capability, list) in constraints where !list.isEmpty {
+            aims[capability] = CapabilityConstraint(capability, list)
+        }
+        self.aims = aims
+    }
+
+    subscript(_ capability: DeviceCapability) -> CapabilityConstraint {
+        aims[capability] ?? CapabilityConstraint(capability)
+    }
+}
+
+extension CapabilityConstraint {
+    /// Returns a required constraint that no device can satisfy together with the given one; nil if there is none.
+    func contradiction(of demand: DeviceConstraint) -> DeviceConstraint? {
+        demands.first { $0 != demand && areContradictory(demand, $0) }
+    }
+
+    private func areContradictory(_ one: DeviceConstraint, _ other: DeviceConstraint) -> Bool {
+        if one.value.asksNothing || other.value.asksNothing { return false }
+        guard case .number(let left) = one.value, case .number(let right) = other.value else {
+            return one.kind == .exact && other.kind == .exact
+        }
+        // The bounds of a constraint are the first values to satisfy another one.
+        let aim = NumericConstraint(self)
+        return !aim.isMet(other, by: left) && !aim.isMet(one, by: right)
+    }
+}

@@ -81,23 +81,6 @@ struct NumericConstraint: Sendable {
     }
 }
 
-/// The fitness distance of W3C Media Capture and Streams
-/// (https://www.w3.org/TR/mediacapture-streams/#dfn-fitness-distance).
-enum FitnessDistance {
-    /// The distance of a value that is not a number and differs.
-    static let other = 1.0
-
-    /// Returns the distance of two numbers, from 0 if they are equal to 1.
-    static func between(_ actual: Double, _ ideal: Double) -> Double {
-        guard actual != ideal else { return 0 }
-        guard ideal.isFinite, actual.isFinite else { return other }
-        return min(abs(actual - ideal) / max(abs(actual), abs(ideal)), other)
-    }
-
-    /// Returns a sum without rounding errors, so that equal sums compare as equal.
-    static func comparable(_ sum: Double) -> Double { (sum * 1e9).rounded() }
-}
-
 /// Formatting of numbers.
 enum ConstraintNumber {
     /// Returns a number as it is parsed: "1280" and "29.97".
@@ -114,32 +97,4 @@ enum ConstraintNumber {
 
     /// Returns whether a number can be a number of pixels or a frame rate.
     static func isUsable(_ number: Double) -> Bool { number.isFinite && number > 0 }
-}
-
-/// The contribution of a part of a configuration to its rank. The parts are independent, so the best parts form the
-/// best whole.
-struct FitnessScore: Sendable {
-    var unmetDemands = 0
-    var missed = 0.0
-    var distance = 0.0
-    var defaults = 0.0
-
-    static func + (left: FitnessScore, right: FitnessScore) -> FitnessScore {
-        FitnessScore(
-            unmetDemands: left.unmetDemands + right.unmetDemands, missed: left.missed + right.missed,
-            distance: left.distance + right.distance, defaults: left.defaults + right.defaults)
-    }
-}
-
-extension FitnessScore: Comparable {
-    static func < (left: FitnessScore, right: FitnessScore) -> Bool { left.sums < right.sums }
-
-    static func == (left: FitnessScore, right: FitnessScore) -> Bool { left.sums == right.sums }
-
-    private var sums: (Int, Double, Double, Double) {
-        (
-            unmetDemands, FitnessDistance.comparable(missed), FitnessDistance.comparable(distance),
-            FitnessDistance.comparable(defaults)
-        )
-    }
 }

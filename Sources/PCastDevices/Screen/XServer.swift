@@ -183,3 +183,136 @@ struct XImageRequest {
     /// Waits for the reply or the error and ignores it.
     func discard(_ server: XServer) { _ = answer(server) { _ in } }
 }
+
+/// A screen of a server, as of the time of the connection.
+struct XScreen: Sendable {
+    let root: xcb_window_t
+    let rootVisual: xcb_visualid_t
+    let rootDepth: UInt8
+    /// The number of bits per pixel, and the alignment of rows in bits, by depth.
+    let formats: [UInt8: (bitsPerPixel: Int, scanlinePad: Int)]
+    let visuals: [xcb_visualid_t: xcb_visualtype_t]
+    let isLittleEndian: Bool
+
+    static func all(of setup: UnsafePointer<xcb_setup_t>) -> [XScreen] {
+        var formats: [UInt8: (bitsPerPixel: Int, scanlinePad: Int)] = [:]
+        var format = xcb_setup_pixmap_formats_iterator(setup)
+        while format.rem > 0 {
+            let known = format.data.pointee
+            formats[known.depth] = (Int(known.bits_per_pixel), Int(known.scanline_pad))
+            xcb_format_next(&format)
+        }
+        let isLittleEndian = setup.pointee.image_byte_order == UInt8(XCB_IMAGE_ORDER_LSB_FIRST.rawValue)
+        var screens: [XScreen] = []
+        var screen = xcb_setup_roots_iterator(setup)
+        while screen.rem > 0 {
+            screens.append(XScreen(screen.data, formats: formats, isLittleEndian: isLittleEndian))
+            xcb_screen_next(&screen)
+        }
+        return screens
+    }
+
+    private init(
+        _ screen: UnsafeMutablePointer<xcb_screen_t>, formats: [UInt8: (bitsPerPixel: Int, scanlinePad: Int)],
+        isLittleEndian: Bool
+    ) {
+        root = screen.pointee.root
+        rootVisual = screen.pointee.root_visual
+        rootDepth = screen.pointee.root_depth
+        self.formats = formats
+        self.isLittleEndian = isLittleEndian
+        var visuals: [xcb_visualid_t: xcb_visualtype_t] = [:]
+        var depth = xcb_screen_allowed_depths_iterator(screen)
+        while depth.rem > 0 {
+            var visual = xcb_depth_visuals_iterator(depth.data)
+            while visual.rem > 0 {
+                visuals[visual.data.pointee.visual_id] = visual.data.pointee
+                xcb_visualtype_next(&visual)
+            }
+            xcb_depth_next(&depth)
+        }
+        self.visuals = visuals
+    }
+
+    /// Returns the pixel layout of drawables with a depth and a visual; nil if it is not supported, e.g., with a
+    /// palette.
+    func pixels(depth: UInt8, visual: xcb_visualid_t) -> XPixelLayout? {
+        guard let format = formats[depth], let visual = visuals[visual] else { return nil }
+        return XPixelLayout(
+            bitsPerPixel: format.bitsPerPixel, scanlinePad: format.scanlinePad, red: visual.red_mask,
+            green: visual.green_mask, blue: visual.blue_mask, isLittleEndian: isLittleEndian)
+    }
+}
+
+/// The parts of a display's name, and the error if there is no connection.
+struct XServerName: CustomStringConvertible {
+    /// The host; empty for this machine.
+    let host: String
+    let display: Int
+    let screen: Int
+
+    /// Parses a name; nil for `$DISPLAY`. Returns nil for an invalid or missing name.
+    init?(_ name: String?) {
+        var host: UnsafeMutablePointer<CChar>?
+        var (display, screen): (Int32, Int32) = (0, 0)
+        guard xcb_parse_display(name, &host, &display, &screen) != 0 else { return nil }
+        defer { free(host) }
+        self.host = host.map { String(cString: $0) } ?? ""
+        self.display = Int(display)
+        self.screen = Int(screen)
+    }
+
+    var description: String { "\(host):\(display).\(screen)" }
+
+    /// Returns the reason for a failed connection. `error` is the result of `xcb_connection_has_error`. `display` is
+    /// the requested one; nil for `$DISPLAY`.
+    static func failure(
+        _ error: Int32, display: String?, environment: (String) -> String? = Self.variable
+    ) -> DeviceError {
+        let set = environment("DISPLAY").flatMap { $0.isEmpty ? nil : $0 }
+        guard let name = display ?? set else {
+            if let wayland = environment("WAYLAND_DISPLAY"), !wayland.isEmpty {
+                return .notFound(
+                    "screen",
+                    lookedIn:
+                        "DISPLAY, which is not set (this is a Wayland session, \(wayland), without X, "
+                        + "and screen capture requires X)")
+            }
+            return .notFound("screen", lookedIn: "DISPLAY, which is not set")
+        }
+        let location = display == nil ? "DISPLAY (\(name))" : name
+        guard let parts = XServerName(name), error != XCB_CONN_CLOSED_PARSE_ERR else {
+            return .unusable("screen:\(name)", reason: "it is not an X display; write :0 or host:10.0")
+        }
+        if error == XCB_CONN_CLOSED_INVALID_SCREEN {
+            return .notFound("screen \(parts.screen)", lookedIn: "the X server of \(location)")
+        }
+        if parts.answers { return .forbidden("screen:\(name)", group: nil) }
+        return .notFound("screen", lookedIn: "\(location): no X server responds there")
+    }
+
+    private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+
+    /// Whether a local server listens. It then has refused the connection, because it requires a cookie (`XAUTHORITY`).
+    private var answers: Bool {
+        guard host.isEmpty || host == "unix" else { return false }
+        let path = "/tmp/.X11-unix/X\(display)"
+        return Self.listens(path) || Self.listens("\0" + path)
+    }
+
+    /// Returns whether a socket listens at a path. A leading zero byte denotes Linux's abstract namespace.
+    private static func listens(_ path: String) -> Bool {
+        var address = sockaddr_un()
+        let bytes = Array(path.utf8)
+        guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return false }
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        let length = MemoryLayout.offset(of: \sockaddr_un.sun_path)! + bytes.count + (bytes.first == 0 ? 0 : 1)
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(O_CLOEXEC), 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(length)) == 0 }
+        }
+    }
+}

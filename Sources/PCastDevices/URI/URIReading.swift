@@ -1,7 +1,6 @@
 import PCastCodecs
 import PCastCore
 import PCastIO
-import Synchronization
 
 /// Reads a file or an address ahead of its schedule: the loop of a source's reader thread and its state.
 struct URIReading {
@@ -180,32 +179,64 @@ struct EvenSizeCropper {
     }
 }
 
-/// The schedule of a file's frames, common to video and audio. It moves only if reading cannot keep up.
-final class ReleaseClock: Sendable {
-    /// The lateness above which playback continues later instead of catching up.
-    private static let timeout = TimeSpan.milliseconds(500)
+/// Splits a file's audio into contiguous frames of 20 ms whose sample count is the time: gaps become silence, and
+/// overlaps are cut.
+struct URIAudioFramer {
+    /// The largest rounding error of decoders' timestamps.
+    private static let tolerance = ClockRate.opus.ticks(in: .milliseconds(5))
 
-    private let origin = Mutex(MonotonicClock.reference())
+    /// The longest gap that is filled. A longer one starts a new position.
+    private static let longestGap = ClockRate.opus.ticks(in: .seconds(2))
 
-    /// Schedules position zero after `lead`, the time for reading ahead.
-    func begin(after lead: TimeSpan) {
-        let now = MonotonicClock.reference()
-        origin.withLock { $0 = WallClockReference(instant: now.instant + lead, wallTime: now.wallTime + lead) }
-    }
+    let channels: Int
+    private var pending: [Int16] = []
 
-    /// Returns the time of a position on both clocks.
-    func due(_ position: TimeSpan) -> WallClockReference {
-        origin.withLock {
-            WallClockReference(instant: $0.instant + position, wallTime: $0.wallTime + position)
+    /// The sample number, from position zero, of the first pending sample; nil before it.
+    private var start: Int64?
+
+    init(channels: Int) { self.channels = channels }
+
+    /// Adds audio. Returns the frames that are complete, each with the position of its first sample.
+    mutating func push(_ frame: AudioFrame, at position: TimeSpan) -> [(frame: AudioFrame, position: TimeSpan)] {
+        let index = ClockRate.opus.ticks(in: position)
+        var samples = remixed(frame)[...]
+        let expected = (start ?? index) + Int64(pending.count / channels)
+        let gap = index - expected
+        if start == nil || gap > Self.longestGap || gap < -Self.longestGap {
+            start = index
+            pending.removeAll()
+        } else if gap > Self.tolerance {
+            pending.append(contentsOf: repeatElement(0, count: Int(gap) * channels))
+        } else if gap < -Self.tolerance {
+            samples = samples.dropFirst(Int(-gap) * channels)
         }
+        pending.append(contentsOf: samples)
+        return takeWhole()
     }
 
-    /// Delays the whole schedule if a frame is too late, so that both tracks stay in sync.
-    func delaySchedule(_ position: TimeSpan, readAt now: Instant) {
-        origin.withLock { origin in
-            let lateness = now - (origin.instant + position)
-            guard lateness > Self.timeout else { return }
-            origin = WallClockReference(instant: origin.instant + lateness, wallTime: origin.wallTime + lateness)
+    private mutating func takeWhole() -> [(frame: AudioFrame, position: TimeSpan)] {
+        let size = AudioFrameTiming.sampleCount * channels
+        var frames: [(frame: AudioFrame, position: TimeSpan)] = []
+        var offset = 0
+        while pending.count - offset >= size, let first = start {
+            let frame = AudioFrame(
+                samples: Array(pending[offset..<offset + size]), channels: channels, captureTime: nil,
+                timestamp: MediaTime(ticks: first, rate: .opus))
+            frames.append((frame, ClockRate.opus.span(ofTicks: first)))
+            start = first + Int64(AudioFrameTiming.sampleCount)
+            offset += size
+        }
+        pending.removeFirst(offset)
+        return frames
+    }
+
+    /// Converts audio to the track's channels, which may change within a file.
+    private func remixed(_ frame: AudioFrame) -> [Int16] {
+        if frame.channels == channels { return frame.samples }
+        if channels == 2 { return frame.samples.flatMap { [$0, $0] } }
+        return stride(from: 0, to: frame.samples.count - 1, by: 2).map { (index: Int) -> Int16 in
+            let sum = Int(frame.samples[index]) + Int(frame.samples[index + 1])
+            return Int16(sum / 2)
         }
     }
 }

@@ -251,34 +251,50 @@ struct PlatformConnectionFilter: ConnectionFilter {
     func closed(_ address: IPAddress?) { limiter.connectionClosed(from: address) }
 }
 
-extension APIError {
-    static func rateLimited(retryAfter wait: TimeSpan) -> APIError {
-        APIError(.rateLimited, "Too many requests: retry later, and less often.", retryAfter: wait)
+/// Token buckets by key, so that only those clients are rejected that send too many requests.
+///
+/// A bucket is represented by the instant at which it will be full (generic cell rate algorithm, ITU-T I.371), so that
+/// full buckets need not be stored. If no more buckets can be stored, new keys share one.
+struct TokenBuckets<Key: Hashable & Sendable>: Sendable {
+    /// The maximum number of stored buckets.
+    let capacity: Int
+    private var full: [Key: Instant] = [:]
+    private var sharedFull = Instant(nanoseconds: .min)
+    private var nextSweep = Instant(nanoseconds: .min)
+
+    /// The size of a bucket in seconds of the rate.
+    static var burst: Int64 { 5 }
+    private static var sweepInterval: TimeSpan { .seconds(1) }
+
+    init(capacity: Int = 65_536) { self.capacity = capacity }
+
+    /// The number of stored buckets.
+    var count: Int { full.count }
+
+    /// Removes a token from the bucket of a key. `perSecond` is the number of tokens that are added per second, and
+    /// five times as many fill the bucket. Returns nil if there was a token, otherwise the time until there is one.
+    mutating func take(_ key: Key, perSecond: Int64, at now: Instant) -> TimeSpan? {
+        guard perSecond > 0 else { return .seconds(60) }
+        if full[key] == nil, full.count >= capacity {
+            sweep(at: now)
+            if full.count >= capacity { return Self.take(&sharedFull, perSecond: perSecond, at: now) }
+        }
+        return Self.take(&full[key, default: now], perSecond: perSecond, at: now)
     }
 
-    /// The platform is stopping, and another one may start at the same address.
-    static let draining = APIError(
-        .capacity, "The platform is shutting down for maintenance: retry soon.",
-        detail: "the platform is shutting down",
-        retryAfter: .seconds(5))
+    private static func take(_ full: inout Instant, perSecond: Int64, at now: Instant) -> TimeSpan? {
+        let interval = TimeSpan.seconds(1) / perSecond
+        let base = max(full, now)
+        let wait = base - now + interval - interval * (perSecond * burst)
+        guard wait <= .zero else { return wait }
+        full = base + interval
+        return nil
+    }
 
-    static let noBitrate = APIError(
-        .capacity, "The bit rate limit is reached, so no other stream is admitted: retry later.")
-
-    static func full(_ kind: QuotaReservation.Kind, _ exceeded: UsageCounter.Exceeded) -> APIError {
-        let what =
-            switch kind {
-            case .session: "sessions"
-            case .stream: "streams"
-            case .viewer, .preview: "viewers"
-            case .connection: "connections"
-            }
-        let whose =
-            switch exceeded {
-            case .all: "The platform"
-            case .application: "The application"
-            case .address: "Your address"
-            }
-        return APIError(.capacity, "\(whose) has reached its limit of \(what): retry later.")
+    /// Removes full buckets, at most once per second.
+    private mutating func sweep(at now: Instant) {
+        guard now >= nextSweep else { return }
+        nextSweep = now + Self.sweepInterval
+        full = full.filter { $0.value > now }
     }
 }

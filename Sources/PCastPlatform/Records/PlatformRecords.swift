@@ -1,5 +1,5 @@
 import Logging
-public import PCastCore
+import PCastCore
 import PCastDatabase
 import PCastIO
 
@@ -147,42 +147,5 @@ struct PlatformRecords: Sendable {
                 logger.error("old database entries could not be deleted", metadata: ["error": "\(error)"])
             }
         } while (try? await Task.sleep(for: keeping.directory == nil ? .seconds(30) : .seconds(600))) != nil
-    }
-}
-
-/// The configuration of persistent data and of notifications.
-public struct StorageConfiguration: Sendable {
-    /// The directory of the database; nil for a database in memory.
-    public var directory: String?
-    /// The file of the key that encrypts secrets. If it is nil, a file in `directory` is used, and created if it is
-    /// missing.
-    public var keyFile: String?
-    /// The time after which ended streams and their viewings are deleted.
-    public var retention: TimeSpan
-    /// The networks that callbacks may use although they are not public.
-    public var webhookAllowedNetworks: [IPNetwork]
-    /// The delay after each failed attempt to deliver a notification. A failure after the last delay is final.
-    public var notificationWaits: [TimeSpan]
-    /// The application to use if none is configured and the database has none.
-    public var fallback: PlatformConfiguration.Application?
-
-    /// The default of `retention`, 30 days.
-    public static let defaultRetention = TimeSpan.seconds(30 * 86_400)
-
-    /// The default of `notificationWaits`, which begins with a second and ends with a day, three days in total.
-    public static let defaultNotificationWaits: [TimeSpan] = RetrySchedule.standard.waits
-
-    /// Creates a configuration.
-    public init(
-        directory: String? = nil, keyFile: String? = nil, retention: TimeSpan = defaultRetention,
-        webhookAllowedNetworks: [IPNetwork] = [], notificationWaits: [TimeSpan] = defaultNotificationWaits,
-        fallback: PlatformConfiguration.Application? = nil
-    ) {
-        self.directory = directory
-        self.keyFile = keyFile
-        self.retention = retention
-        self.webhookAllowedNetworks = webhookAllowedNetworks
-        self.notificationWaits = notificationWaits
-        self.fallback = fallback
     }
 }

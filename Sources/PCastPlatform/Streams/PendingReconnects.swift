@@ -1,7 +1,5 @@
 import PCastCore
 import PCastDatabase
-import PCastSFU
-import PCastWebRTC
 
 /// The streams and viewings that have lost their media connection and whose clients may reconnect. It receives the time
 /// as a parameter.
@@ -84,40 +82,6 @@ struct PendingReconnects {
     }
 }
 
-/// The result of adding a publisher or subscriber, for the endpoint that requested it.
-struct PeerSession: Sendable {
-    let peer: PeerID
-    /// The identifier of the stream. As in the signaling protocol, a subscriber has its own stream identifier.
-    let streamID: StreamID
-    let isPublisher: Bool
-    /// The platform's session description: the answer to the client's offer, or an offer to answer.
-    let description: SessionDescription
-    /// The capabilities of the token that have no effect.
-    var ignoredCapabilities: [String] = []
-
-    var answer: SessionDescription { description }
-}
-
-/// The end of a stream or viewing.
-struct StreamEnd: Sendable {
-    let streamID: StreamID
-    let reason: StreamEndedReason
-    /// The text of a custom reason.
-    let description: String
-
-    /// The failures with their own text in the protocol.
-    private static let specificFailures: Set<String> = ["egress-failed", "egress-setup-failed"]
-
-    /// The text of `StreamEnded.reason` in the protocol, which `StreamEndedReason.init(wire:)` parses to ``reason``.
-    var wire: String {
-        switch reason {
-        case .custom: description
-        case .failed where Self.specificFailures.contains(description): description
-        default: reason.rawValue
-        }
-    }
-}
-
 /// An event of a participant.
 enum StreamUpdate: Sendable {
     /// The current data quality, and each change of it.
@@ -126,4 +90,32 @@ enum StreamUpdate: Sendable {
     case captions([CaptionCue])
     /// The end, which is the last event.
     case ended(StreamEnd)
+}
+
+/// The streams and viewings of a killed platform process that their clients may resume.
+struct InterruptedStreams: Sendable {
+    var streams: [StreamRecord] = []
+    /// The viewings of those streams that belong to a session.
+    var viewings: [ViewingRecord] = []
+    /// The time at which that process was last known to be running.
+    let lastSeen: WallTime
+
+    init(lastSeen: WallTime) { self.lastSeen = lastSeen }
+
+    /// Creates the value from the open streams and viewings. Streams of ingest jobs are left out, because these ended
+    /// with the process.
+    init(_ streams: [StreamRecord], _ viewings: [ViewingRecord], lastSeen: WallTime) {
+        self.streams = streams.filter { $0.publisher != nil }
+        let kept = Set(self.streams.map(\.id))
+        self.viewings = viewings.filter { kept.contains($0.stream) }
+        self.lastSeen = lastSeen
+    }
+
+    /// The streams and viewings of each session.
+    var bySession: [SessionID: Set<StreamID>] {
+        var found: [SessionID: Set<StreamID>] = [:]
+        for stream in streams { if let session = stream.session { found[session, default: []].insert(stream.id) } }
+        for viewing in viewings { if let session = viewing.session { found[session, default: []].insert(viewing.id) } }
+        return found
+    }
 }

@@ -2,7 +2,6 @@ public import PCast
 internal import PCastCore
 import PCastIO
 public import PCastRendering
-import Synchronization
 
 /// A factory for the pipelines of a player. It is called on a thread that may block, one call at a time, and only after
 /// the previous pipeline has stopped. Therefore all pipelines can share a surface and an audio output.
@@ -165,26 +164,4 @@ public protocol PipelinePreload: AnyObject, Sendable {
 
     /// Releases the preloaded media, which will not be played. It must not be called after `makePipeline`.
     func cancel()
-}
-
-/// The next item while it is preloaded. All but `source` is used only on the player's engine.
-final class NextItem: Sendable {
-    /// The source of the item.
-    let source: Source
-    private let preload = Mutex<(any PipelinePreload)?>(nil)
-
-    /// Creates an item that is not preloaded yet.
-    init(_ source: Source) { self.source = source }
-
-    /// Begins to preload.
-    func begin(_ pipelines: PipelineFactory) {
-        let new = pipelines.preload(source)
-        preload.withLock { $0 = new }
-    }
-
-    /// Returns the preload, once; nil if there is none.
-    func take() -> (any PipelinePreload)? { preload.withLock { $0.take() } }
-
-    /// Cancels the preload.
-    func cancel() { take()?.cancel() }
 }

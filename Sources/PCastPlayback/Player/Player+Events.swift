@@ -1,5 +1,6 @@
 import Dispatch
 public import PCastCore
+import Synchronization
 
 /// The observers of a player.
 extension Player {
@@ -113,4 +114,26 @@ extension PlaybackSession {
             return state.position + lead >= end
         }
     }
+}
+
+/// The next item while it is preloaded. All but `source` is used only on the player's engine.
+final class NextItem: Sendable {
+    /// The source of the item.
+    let source: Source
+    private let preload = Mutex<(any PipelinePreload)?>(nil)
+
+    /// Creates an item that is not preloaded yet.
+    init(_ source: Source) { self.source = source }
+
+    /// Begins to preload.
+    func begin(_ pipelines: PipelineFactory) {
+        let new = pipelines.preload(source)
+        preload.withLock { $0 = new }
+    }
+
+    /// Returns the preload, once; nil if there is none.
+    func take() -> (any PipelinePreload)? { preload.withLock { $0.take() } }
+
+    /// Cancels the preload.
+    func cancel() { take()?.cancel() }
 }

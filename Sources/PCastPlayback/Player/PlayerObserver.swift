@@ -1,5 +1,4 @@
 import PCastCore
-public import PCastRendering
 
 /// An observer of a player (VideoKit's `PlayerObserver`). The player holds it weakly, and calls it from one thread at a
 /// time, in the order of the events. Times are in seconds. All methods have empty default implementations.
@@ -81,6 +80,3 @@ extension PlayerObserver {
         }
     }
 }
-
-/// The mode that fits frames into an area with another aspect ratio.
-public typealias AspectMode = AspectRatioMode

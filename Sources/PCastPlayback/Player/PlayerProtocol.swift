@@ -1,3 +1,5 @@
+public import PCastRendering
+
 /// A player that can be controlled and observed (VideoKit's `PlayerProtocol`). Times are in seconds. All methods may be
 /// called from any thread, and only `seek` waits.
 public protocol PlayerProtocol: AnyObject, Sendable {
@@ -73,3 +75,6 @@ extension PlayerProtocol {
     /// Replaces the content with videos and begins with the first.
     public func set(videos: [Video], play: Bool) { set(videos: videos, index: 0, play: play) }
 }
+
+/// The mode that fits frames into an area with another aspect ratio.
+public typealias AspectMode = AspectRatioMode

@@ -343,3 +343,55 @@ extension JitterBuffer {
             sequenceNumbers: slot.sequence...slot.sequence, firstArrival: slot.arrival, lastArrival: slot.arrival)
     }
 }
+
+/// Detects a restart of a source with the same SSRC: several consecutive packets that do not belong to the previous
+/// stream (RFC 3550, appendix A.1).
+struct RestartDetector {
+    /// The number of consecutive packets that make a restart.
+    static let packetsNeeded = 3
+
+    private var expected: UInt16 = 0
+    private var count = 0
+
+    /// Records a packet that does not belong to the stream. Returns whether the source has restarted.
+    mutating func unrelatedPacketArrived(_ sequenceNumber: UInt16) -> Bool {
+        count = count > 0 && sequenceNumber == expected ? count + 1 : 1
+        expected = sequenceNumber &+ 1
+        guard count == Self.packetsNeeded else { return false }
+        count = 0
+        return true
+    }
+
+    /// Records a packet that belongs to the stream.
+    mutating func memberArrived() { count = 0 }
+}
+
+/// The time for which a missing packet is awaited.
+package enum RetransmissionTimeout {
+    /// Returns the timeout of video: the time until the third request is answered, because two requests or responses
+    /// may be lost. At a loss rate of 10 %, one in a thousand packets is then still missing.
+    ///
+    /// The timeout is at least 250 ms, because packets that the publisher's uplink lost are requested there and arrive
+    /// later; a key frame would not arrive sooner. It adds no delay while nothing is missing.
+    ///
+    /// - Parameter roundTripTime: The round-trip time.
+    /// - Returns: The timeout.
+    package static func video(roundTripTime: TimeSpan) -> TimeSpan {
+        let requests = Int64(3)
+        let interval = NACKRequester.interval(roundTrip: roundTripTime)
+        return max(interval * requests + grace, .milliseconds(250))
+    }
+
+    /// The timeout of audio without retransmission. Reordered packets arrive within it, and a lost packet is concealed
+    /// well.
+    package static let audio = TimeSpan.milliseconds(60)
+
+    /// Returns the timeout of audio with retransmission: one round-trip time, from 60 to 250 ms. A second one would
+    /// delay the following audio too long.
+    package static func audio(roundTripTime: TimeSpan) -> TimeSpan {
+        min(max(NACKRequester.interval(roundTrip: roundTripTime) + grace, audio), .milliseconds(250))
+    }
+
+    /// The time by which a response may be later than the round-trip time.
+    private static let grace = TimeSpan.milliseconds(20)
+}

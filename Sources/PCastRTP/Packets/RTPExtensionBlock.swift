@@ -1,5 +1,3 @@
-package import PCastCore
-
 /// The position and the form of the header extension elements in a packet (RFC 8285, section 4).
 package struct RTPExtensionBlock: Hashable, Sendable {
     /// The form of the elements' headers.
@@ -188,92 +186,6 @@ extension RTPExtensionBlock {
     /// Returns the range of the RID of the stream that a retransmission repairs (RFC 8852); nil if absent.
     package func repairedRid(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> Range<Int>? {
         range(of: .repairedRid, size: 1...255, in: packet, by: map)
-    }
-}
-
-/// The capture time of a frame by the clock of its first sender (WebRTC's abs-capture-time header extension).
-package struct AbsoluteCaptureTime: Hashable, Sendable {
-    /// The capture time as a 64-bit NTP timestamp.
-    package var ntpTimestamp: UInt64
-
-    /// The offset from the capture clock to the clock of the sender of this hop, in 2^-32 seconds; nil if it is
-    /// unknown. An SFU changes only this value.
-    package var clockOffset: Int64?
-
-    /// Creates a capture time.
-    package init(ntpTimestamp: UInt64, clockOffset: Int64? = nil) {
-        self.ntpTimestamp = ntpTimestamp
-        self.clockOffset = clockOffset
-    }
-}
-
-/// The audio level of a packet (RFC 6464).
-package struct AudioLevel: Hashable, Sendable {
-    /// The byte of the extension: voice activity in the top bit, and the level in the others.
-    package let rawValue: UInt8
-
-    /// Creates a level from the byte of the extension.
-    package init(rawValue: UInt8) { self.rawValue = rawValue }
-
-    /// Creates a level. `level` is in -dBov, 0 is the loudest, and is limited to 127.
-    package init(level: UInt8, isVoice: Bool) {
-        rawValue = min(level, 127) | (isVoice ? 0x80 : 0)
-    }
-
-    /// The level in -dBov: 0 is the loudest, and 127 is silence.
-    package var level: UInt8 { rawValue & 0x7F }
-
-    /// Whether the packet contains voice; meaningful only if `vad=on` was negotiated.
-    package var isVoice: Bool { rawValue & 0x80 != 0 }
-}
-
-/// Big-endian integers at an offset, which must be within the span.
-extension Span<UInt8> {
-    /// Returns 16 bits at an offset.
-    func bigEndian16(at offset: Int) -> UInt16 {
-        UInt16(self[offset]) << 8 | UInt16(self[offset + 1])
-    }
-
-    /// Returns 24 bits at an offset.
-    func bigEndian24(at offset: Int) -> UInt32 {
-        UInt32(self[offset]) << 16 | UInt32(bigEndian16(at: offset + 1))
-    }
-
-    /// Returns 32 bits at an offset.
-    func bigEndian32(at offset: Int) -> UInt32 {
-        UInt32(bigEndian16(at: offset)) << 16 | UInt32(bigEndian16(at: offset + 2))
-    }
-
-    /// Returns 64 bits at an offset.
-    func bigEndian64(at offset: Int) -> UInt64 {
-        UInt64(bigEndian32(at: offset)) << 32 | UInt64(bigEndian32(at: offset + 4))
-    }
-}
-
-/// The send time of a packet in seconds modulo 64, with 18 bits of fraction (WebRTC's abs-send-time header extension).
-package struct AbsoluteSendTime: Hashable, Sendable {
-    /// The value, 24 bits.
-    package var rawValue: UInt32
-
-    /// Creates a send time from the low 24 bits of a value.
-    package init(rawValue: UInt32) { self.rawValue = rawValue & 0xFF_FFFF }
-
-    /// Creates a send time from a monotonic time. Only differences have a meaning, so any clock is suitable.
-    package init(_ instant: Instant) { self.init(nanoseconds: instant.nanoseconds) }
-
-    /// Creates a send time from a wall-clock time.
-    package init(_ time: WallTime) { self.init(nanoseconds: time.nanosecondsSinceEpoch) }
-
-    private init(nanoseconds: Int64) {
-        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
-        let units = seconds &<< 18 &+ (rest << 18) / 1_000_000_000
-        self.init(rawValue: UInt32(truncatingIfNeeded: units))
-    }
-
-    /// Returns the time from an earlier send time to this one, between -32 and 32 seconds.
-    package func since(_ earlier: AbsoluteSendTime) -> TimeSpan {
-        let difference = Int32(bitPattern: (rawValue &- earlier.rawValue) << 8) >> 8
-        return .nanoseconds((Int64(difference) * 1_000_000_000) >> 18)
     }
 }
 

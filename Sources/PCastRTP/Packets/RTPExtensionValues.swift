@@ -1,3 +1,5 @@
+public import PCastCore
+
 /// The header extension elements of a packet to be written. Elements without a negotiated id are not written.
 package struct RTPExtensionValues: Hashable, Sendable {
     /// The MID (RFC 8843, section 15).
@@ -119,4 +121,94 @@ package struct RTPStreamIdentifier: Hashable, Sendable {
 
     /// The identifier as in SDP.
     package var text: String { String(decoding: (0..<count).map { storage[$0] }, as: UTF8.self) }
+}
+
+/// The capture time of a frame by the clock of its first sender (WebRTC's abs-capture-time header extension).
+package struct AbsoluteCaptureTime: Hashable, Sendable {
+    /// The capture time as a 64-bit NTP timestamp.
+    package var ntpTimestamp: UInt64
+
+    /// The offset from the capture clock to the clock of the sender of this hop, in 2^-32 seconds; nil if it is
+    /// unknown. An SFU changes only this value.
+    package var clockOffset: Int64?
+
+    /// Creates a capture time.
+    package init(ntpTimestamp: UInt64, clockOffset: Int64? = nil) {
+        self.ntpTimestamp = ntpTimestamp
+        self.clockOffset = clockOffset
+    }
+}
+
+/// The audio level of a packet (RFC 6464).
+package struct AudioLevel: Hashable, Sendable {
+    /// The byte of the extension: voice activity in the top bit, and the level in the others.
+    package let rawValue: UInt8
+
+    /// Creates a level from the byte of the extension.
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Creates a level. `level` is in -dBov, 0 is the loudest, and is limited to 127.
+    package init(level: UInt8, isVoice: Bool) {
+        rawValue = min(level, 127) | (isVoice ? 0x80 : 0)
+    }
+
+    /// The level in -dBov: 0 is the loudest, and 127 is silence.
+    package var level: UInt8 { rawValue & 0x7F }
+
+    /// Whether the packet contains voice; meaningful only if `vad=on` was negotiated.
+    package var isVoice: Bool { rawValue & 0x80 != 0 }
+}
+
+/// The send time of a packet in seconds modulo 64, with 18 bits of fraction (WebRTC's abs-send-time header extension).
+package struct AbsoluteSendTime: Hashable, Sendable {
+    /// The value, 24 bits.
+    package var rawValue: UInt32
+
+    /// Creates a send time from the low 24 bits of a value.
+    package init(rawValue: UInt32) { self.rawValue = rawValue & 0xFF_FFFF }
+
+    /// Creates a send time from a monotonic time. Only differences have a meaning, so any clock is suitable.
+    package init(_ instant: Instant) { self.init(nanoseconds: instant.nanoseconds) }
+
+    /// Creates a send time from a wall-clock time.
+    package init(_ time: WallTime) { self.init(nanoseconds: time.nanosecondsSinceEpoch) }
+
+    private init(nanoseconds: Int64) {
+        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        let units = seconds &<< 18 &+ (rest << 18) / 1_000_000_000
+        self.init(rawValue: UInt32(truncatingIfNeeded: units))
+    }
+
+    /// Returns the time from an earlier send time to this one, between -32 and 32 seconds.
+    package func since(_ earlier: AbsoluteSendTime) -> TimeSpan {
+        let difference = Int32(bitPattern: (rawValue &- earlier.rawValue) << 8) >> 8
+        return .nanoseconds((Int64(difference) * 1_000_000_000) >> 18)
+    }
+}
+
+/// A sender's limits for the playout delay of receivers (WebRTC's playout-delay header extension).
+public struct PlayoutDelay: Hashable, Sendable {
+    /// The value, 24 bits: minimum and maximum of 12 bits each, in units of 10 ms.
+    public let rawValue: UInt32
+
+    /// Creates limits from the low 24 bits of a value.
+    public init(rawValue: UInt32) { self.rawValue = rawValue & 0xFF_FFFF }
+
+    /// The maximum of both limits.
+    public static let longest = TimeSpan.milliseconds(0xFFF * 10)
+
+    /// Creates limits, which are rounded down to 10 ms and limited to values from 0 to 40.95 s.
+    public init(minimum: TimeSpan, maximum: TimeSpan) {
+        rawValue = Self.units(minimum) << 12 | Self.units(maximum)
+    }
+
+    /// The minimum playout delay.
+    public var minimum: TimeSpan { .milliseconds(Int64(rawValue >> 12) * 10) }
+    /// The maximum playout delay.
+    public var maximum: TimeSpan { .milliseconds(Int64(rawValue & 0xFFF) * 10) }
+
+    /// Returns a duration in units of 10 ms.
+    private static func units(_ span: TimeSpan) -> UInt32 {
+        UInt32(min(max(span.nanoseconds / 10_000_000, 0), 0xFFF))
+    }
 }

@@ -198,20 +198,6 @@ extension RTPHeaderLayout {
     }
 }
 
-/// Big-endian integers at any alignment; the offset must be within the buffer.
-extension UnsafeMutableRawBufferPointer {
-    /// Writes an integer at an offset.
-    func storeBigEndian<Number: FixedWidthInteger>(_ number: Number, at offset: Int) {
-        storeBytes(of: number.bigEndian, toByteOffset: offset, as: Number.self)
-    }
-
-    /// Writes the low 24 bits of an integer at an offset.
-    func storeBigEndian24(_ number: UInt32, at offset: Int) {
-        self[offset] = UInt8(truncatingIfNeeded: number >> 16)
-        storeBigEndian(UInt16(truncatingIfNeeded: number), at: offset + 1)
-    }
-}
-
 /// The layout of a written header, which is needed to overwrite elements when the packet is sent.
 package struct RTPHeaderLayout: Hashable, Sendable {
     /// The size of the header, and so the offset of the payload, in bytes.
@@ -228,27 +214,6 @@ package struct RTPHeaderLayout: Hashable, Sendable {
     ) {
         if let offset = transportSequenceNumberOffset { packet.storeBigEndian(transportSequenceNumber, at: offset) }
         if let offset = absoluteSendTimeOffset { packet.storeBigEndian24(absoluteSendTime.rawValue, at: offset) }
-    }
-}
-
-/// The protocol of a datagram on the port of a WebRTC peer, which its first bytes determine (RFC 7983, section 7; RFC
-/// 5761, section 4).
-package enum DatagramKind: Hashable, Sendable {
-    /// The protocols; `unknown` for any other datagram.
-    case stun, dtls, rtp, rtcp, unknown
-
-    /// Determines the protocol of a datagram.
-    package init(_ datagram: Span<UInt8>) {
-        guard datagram.count > 1 else {
-            self = .unknown
-            return
-        }
-        switch datagram[0] {
-        case 0...3: self = .stun
-        case 20...63: self = .dtls
-        case 128...191: self = RTPHeader.isRTCP(secondByte: datagram[1]) ? .rtcp : .rtp
-        default: self = .unknown
-        }
     }
 }
 

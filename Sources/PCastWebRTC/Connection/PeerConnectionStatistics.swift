@@ -71,14 +71,3 @@ public struct PeerConnectionStatistics: Sendable {
         roundTrip = sender?.value.roundTripTime.smoothed ?? receiver?.roundTrip ?? checkRoundTrip
     }
 }
-
-/// A box that gives a value its own memory.
-///
-/// It holds a noncopyable value in a place that may be empty, because Swift cannot access a noncopyable value inside an
-/// `Optional` without consuming it. It also holds a large value that most instances do not have. A box must have one
-/// owner only, because exclusive access is not checked.
-final class UniqueBox<Value: ~Copyable> {
-    @exclusivity(unchecked) var value: Value
-
-    init(_ value: consuming Value) { self.value = value }
-}

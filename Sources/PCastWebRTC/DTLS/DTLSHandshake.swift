@@ -1,3 +1,4 @@
+import COpenSSL
 package import PCastCore
 
 /// A DTLS handshake that results in SRTP keys (RFC 5764), driven like a machine.
@@ -67,4 +68,24 @@ package enum DTLSFailure: Hashable, Sendable {
     case protocolError(String)
     /// The handshake did not finish within 30 s.
     case timeout
+}
+
+/// The role in the handshake: the client (`a=setup:active`) sends the first message (RFC 5763, section 5).
+package enum DTLSRole: Sendable {
+    /// The endpoint that sends ClientHello.
+    case client
+    /// The endpoint that waits for ClientHello.
+    case server
+}
+
+extension SRTPKeyingMaterial {
+    /// Exports the keys of a finished handshake (RFC 5764, section 4.2). Returns nil if OpenSSL fails.
+    init?(exportedBy ssl: OpaquePointer, profile: SRTPProfile, role: DTLSRole) {
+        let label = "EXTRACTOR-dtls_srtp"
+        var exported = [UInt8](repeating: 0, count: profile.keyingMaterialLength)
+        let isExported = SSL_export_keying_material(
+            ssl, &exported, exported.count, label, label.utf8.count, nil, 0, 0)
+        guard isExported == 1 else { return nil }
+        self.init(profile: profile, exported: exported, role: role)
+    }
 }

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 package import PCastRTP
 
 /// The sending of RTP packets from packet logs into datagrams.
@@ -206,28 +206,5 @@ extension MediaSender {
         track.pointee.report.sent(
             sequence: entry.pointee.sequence, timestamp: timestamp,
             capturedAt: capture.wallTime(of: entry.pointee.timestamp), payloadSize: entry.pointee.length, at: now)
-    }
-}
-
-/// The mapping from RTP timestamps of a track to wall-clock time, given by one pair of them.
-public struct CaptureClock: Hashable, Sendable {
-    /// An RTP timestamp.
-    public var timestamp: UInt32
-    /// The wall-clock time of the timestamp.
-    public var wallTime: WallTime
-    /// The clock rate of the timestamps.
-    public var rate: ClockRate
-
-    /// Creates a mapping.
-    public init(timestamp: UInt32, wallTime: WallTime, rate: ClockRate) {
-        self.timestamp = timestamp
-        self.wallTime = wallTime
-        self.rate = rate
-    }
-
-    /// Returns the wall-clock time of a timestamp, which must be less than 2^31 ticks away.
-    public func wallTime(of timestamp: UInt32) -> WallTime {
-        let ticks = Int64(Int32(bitPattern: timestamp &- self.timestamp))
-        return wallTime + rate.span(ofTicks: ticks)
     }
 }

@@ -69,21 +69,3 @@ package struct STUNDiscovery: Sendable {
         deadline = nil
     }
 }
-
-/// A generator of transaction IDs (SplitMix64, Steele et al., 2014).
-///
-/// The IDs must be distinct and hard to guess for an attacker who does not see them. MESSAGE-INTEGRITY authenticates
-/// responses, so the generator need not be cryptographically secure.
-struct TransactionIDGenerator: RandomNumberGenerator, Sendable {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
-    }
-}

@@ -259,3 +259,36 @@ package struct STUNTransactionID: Hashable, Sendable {
         return STUNTransactionID(high: high, low: generator.next())
     }
 }
+
+/// A generator of transaction IDs (SplitMix64, Steele et al., 2014).
+///
+/// The IDs must be distinct and hard to guess for an attacker who does not see them. MESSAGE-INTEGRITY authenticates
+/// responses, so the generator need not be cryptographically secure.
+struct TransactionIDGenerator: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+        return value ^ value >> 31
+    }
+}
+
+/// The error codes of binding responses (RFC 8489, section 14.8; RFC 8445, section 16.2).
+package enum STUNErrorCode {
+    /// The request lacks a required attribute.
+    package static let badRequest = 400
+
+    /// The username is unknown or the integrity check fails.
+    package static let unauthenticated = 401
+
+    /// The request contains an unknown attribute that must be understood.
+    package static let unknownAttribute = 420
+
+    /// Both agents have the same role.
+    package static let roleConflict = 487
+}

@@ -1,4 +1,5 @@
 import COpenSSL
+package import PCastCore
 
 /// The key of a long-term credential (RFC 8489, section 9.2.2), and its message integrity algorithm.
 struct TURNKey: Hashable, Sendable {
@@ -58,4 +59,49 @@ enum HMACCode {
     static func isEqual(_ first: [UInt8], _ second: [UInt8]) -> Bool {
         first.count == second.count && CRYPTO_memcmp(first, second, first.count) == 0
     }
+}
+
+/// Credentials with a limited lifetime, which derive from a secret of the server (draft-uberti-behave-turn-rest). The
+/// username contains the expiration, and the password is the HMAC of the username.
+package struct TURNCredentials: Hashable, Sendable {
+    /// The username, `expiration:user`.
+    package let username: String
+    /// The password.
+    package let password: String
+
+    /// Creates credentials from username and password.
+    package init(username: String, password: String) {
+        self.username = username
+        self.password = password
+    }
+
+    /// Creates credentials that expire.
+    ///
+    /// - Parameters:
+    ///   - secret: The secret of the server.
+    ///   - user: An identifier of the user without a colon, by which quotas count.
+    ///   - expiry: The time after which no allocation can be made with the credentials.
+    /// - Returns: The credentials.
+    package static func make(secret: [UInt8], user: String, expiry: WallTime) -> TURNCredentials {
+        let username = "\(expiry.nanosecondsSinceEpoch / 1_000_000_000):\(user)"
+        return TURNCredentials(username: username, password: password(of: username, secret: secret))
+    }
+
+    /// Returns the password of a username: its HMAC-SHA1 in Base64.
+    static func password(of username: String, secret: [UInt8]) -> String {
+        Base64.encode(HMACCode.make(.sha1, key: secret, of: Array(username.utf8)))
+    }
+
+    /// Returns the expiration in a username, in seconds since 1970; nil if the username has another form.
+    static func expiry(of username: String) -> Int64? {
+        guard let colon = username.firstIndex(of: ":"), username.utf8.count <= 512 else { return nil }
+        return Int64(username[..<colon])
+    }
+}
+
+extension TURNCredentials: CustomStringConvertible, CustomReflectable {
+    /// The username without the password.
+    package var description: String { "TURNCredentials(\(username))" }
+    /// A mirror that contains only the username.
+    package var customMirror: Mirror { Mirror(self, children: ["username": username]) }
 }

@@ -98,13 +98,6 @@ struct LocalPlatform: Sendable {
     }
 }
 
-/// A program did not behave as a test expects.
-struct EndToEndFailure: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) { self.description = description }
-}
-
 /// A proxy to a platform's signaling that a test can close. Media bypasses it.
 struct Gate: Sendable {
     let program: RunningProgram

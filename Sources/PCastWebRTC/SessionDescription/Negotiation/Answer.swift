@@ -205,51 +205,27 @@ extension MediaDescription {
     fileprivate var hasFlow: Bool { kind.mediaType != nil && !isRejected && direction != .inactive }
 }
 
-/// The ICE and DTLS parameters in a local description.
-package struct TransportDescription: Sendable {
-    /// The ICE username fragment (RFC 8839, section 5.4).
-    package var iceUfrag: String
-    /// The ICE password, at least 22 characters (RFC 8839, section 5.4).
-    package var icePwd: String
-    /// The ICE options, e.g. `trickle` (RFC 8838).
-    package var iceOptions: [String]
-    /// Whether this side is an ICE lite agent (RFC 8445, section 2.5).
-    package var isLite: Bool
-    /// The fingerprint of the local certificate.
-    package var fingerprint: FingerprintAttribute
-    /// The ICE candidates, beginning with `candidate:`.
-    package var candidates: [String]
-    /// Whether no more candidates will follow.
-    package var hasAllCandidates: Bool
+/// The use of a section that a peer offers.
+package struct AnswerOptions: Sendable {
+    /// The wanted direction, from the local view. The answer is limited by the offer.
+    package var direction: MediaDirection
+    /// The only format to send, for a forwarded stream; nil for any codec.
+    package var format: SourceFormat?
+    /// The local source, which is needed to send; nil otherwise.
+    package var source: OutgoingSource?
 
-    /// Creates the parameters of a transport.
-    package init(
-        iceUfrag: String, icePwd: String, iceOptions: [String] = ["trickle"], isLite: Bool = false,
-        fingerprint: FingerprintAttribute, candidates: [String], hasAllCandidates: Bool = true
-    ) {
-        self.iceUfrag = iceUfrag
-        self.icePwd = icePwd
-        self.iceOptions = iceOptions
-        self.isLite = isLite
-        self.fingerprint = fingerprint
-        self.candidates = candidates
-        self.hasAllCandidates = hasAllCandidates
+    /// Creates a use of a section.
+    package init(direction: MediaDirection, format: SourceFormat? = nil, source: OutgoingSource? = nil) {
+        self.direction = direction
+        self.format = format
+        self.source = source
     }
 
-    /// Writes the parameters to a section. All bundled sections have them, because some peers read the first section
-    /// and others each one.
-    func write(to media: inout MediaDescription, setup: SetupRole) {
-        media.iceUfrag = iceUfrag
-        media.icePwd = icePwd
-        media.iceOptions = iceOptions
-        media.fingerprints = [fingerprint]
-        media.setup = setup
-        media.candidates = candidates
-        media.hasEndOfCandidates = hasAllCandidates
-        guard media.carriesRTP else { return }
-        media.multiplexesRTCP = true
-        // Both sides must write it (RFC 9725, section 4.4.1).
-        media.requiresRTCPMultiplexing = true
-        media.allowsReducedSizeRTCP = true
+    /// Receiving only, as a server answers a publisher.
+    package static let receive = AnswerOptions(direction: .receiveOnly)
+
+    /// Returns the use of a section that only sends, as a server answers a viewer.
+    package static func send(_ format: SourceFormat?, from source: OutgoingSource) -> AnswerOptions {
+        AnswerOptions(direction: .sendOnly, format: format, source: source)
     }
 }

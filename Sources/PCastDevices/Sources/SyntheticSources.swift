@@ -1,0 +1,154 @@
+import Glibc
+import PCastCodecs
+package import PCastCore
+import PCastIO
+
+/// The clapper's tone and quiet noise in frames of 20 ms. Like those of a microphone, a frame is delivered at the time
+/// of its last sample.
+package final class SyntheticAudioSource: AudioSource {
+    /// The number of channels, 1 or 2.
+    package let channels: Int
+    private let signal = ClapperSignal()
+    private let pace = PacedThread()
+
+    /// Creates a source with 1 or 2 channels, which are equal.
+    package init(channels: Int = 2) {
+        precondition(channels == 1 || channels == 2)
+        self.channels = channels
+    }
+
+    /// Starts to deliver audio. `ended` is never called. Throws `DeviceError.noThread`.
+    package func start(
+        deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+    ) throws(DeviceError) {
+        let (signal, channels) = (signal, channels)
+        let reference = MonotonicClock.reference()
+        let origin = reference.wallTime
+        // The number of the first sample since 1970.
+        let (seconds, rest) = origin.nanosecondsSinceEpoch.quotientAndRemainder(dividingBy: 1_000_000_000)
+        let first = seconds * Int64(AudioFrame.sampleRate) + ClockRate.opus.ticks(in: .nanoseconds(rest))
+        try pace.start(
+            name: "synthetic-audio", from: reference.instant, due: AudioFrameTiming.due, timeout: .seconds(1)
+        ) {
+            frameIndex, _ in
+            let start = frameIndex * Int64(AudioFrameTiming.sampleCount)
+            let samples = signal.samples(from: first + start, count: AudioFrameTiming.sampleCount, channels: channels)
+            deliver(
+                AudioFrame(
+                    samples: samples, channels: channels, captureTime: origin + ClockRate.opus.span(ofTicks: start),
+                    timestamp: MediaTime(ticks: start, rate: .opus)))
+        }
+    }
+
+    /// Stops delivery.
+    package func stop() { pace.stop() }
+}
+
+/// The frames of 20 ms that every audio source delivers.
+enum AudioFrameTiming {
+    static let sampleCount = AudioFrame.sampleRate / 50
+
+    /// Returns the time at which a frame is complete, since the origin of its source.
+    static func due(_ frameIndex: Int64) -> TimeSpan { .milliseconds(20) * (frameIndex + 1) }
+}
+
+/// The audio of the test signal by UTC: the clapper's tone, and quiet noise in between.
+///
+/// A sample's value depends only on its time, so that the tone starts at the UTC second and continues across frames.
+struct ClapperSignal {
+    /// The amplitude of the tone, a quarter of full scale (-12 dBFS).
+    private static let toneAmplitude = 8_192.0
+
+    /// The bound of the uniform noise of -60 dBFS. Its root mean square is the bound divided by √3.
+    private static let noiseBound = 32.768 * 3.0.squareRoot()
+
+    private let tone: [Int16]
+
+    init() {
+        let period = AudioFrame.sampleRate / ClapperSchedule.frequency
+        tone = (0..<period).map {
+            Int16((Self.toneAmplitude * sin(Double($0) / Double(period) * 2 * .pi)).rounded())
+        }
+    }
+
+    /// Returns the sample with this number since 1970.
+    func sample(at index: Int64) -> Int16 {
+        let rate = Int64(AudioFrame.sampleRate)
+        let inSecond = (index % rate + rate) % rate
+        if inSecond < ClockRate.opus.ticks(in: ClapperSchedule.length) { return tone[Int(inSecond) % tone.count] }
+        return Int16((Self.noise(index) * Self.noiseBound).rounded())
+    }
+
+    /// Returns `count` samples per channel from a number on.
+    func samples(from index: Int64, count: Int, channels: Int) -> [Int16] {
+        var samples: [Int16] = []
+        samples.reserveCapacity(count * channels)
+        for offset in 0..<Int64(count) {
+            let sample = sample(at: index + offset)
+            for _ in 0..<channels { samples.append(sample) }
+        }
+        return samples
+    }
+
+    /// Returns a pseudorandom number from -1 to 1 without state: the index, hashed with SplitMix64's finalizer.
+    private static func noise(_ index: Int64) -> Double {
+        var bits = UInt64(bitPattern: index) &* 0x9E37_79B9_7F4A_7C15
+        bits = (bits ^ bits >> 30) &* 0xBF58_476D_1CE4_E5B9
+        bits = (bits ^ bits >> 27) &* 0x94D0_49BB_1331_11EB
+        return Double(Int64(bitPattern: bits ^ bits >> 31)) / 0x1p63
+    }
+}
+
+/// The test pattern at a constant rate. Its time strip contains the capture time of each frame.
+package final class SyntheticVideoSource: VideoSource {
+    /// The size of the frames.
+    package let dimensions: Dimensions
+    /// The frame rate in frames per second.
+    package let nominalFrameRate: Double
+    private let videoFrame: TestPattern
+    private let pool: VideoFramePool
+    private let pace = PacedThread()
+
+    /// Creates a source.
+    ///
+    /// - Parameters:
+    ///   - dimensions: The size of the frames, at least 64 columns and 32 rows.
+    ///   - frameRate: The frame rate, 1 to 240.
+    package init(dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30) {
+        precondition((1...240).contains(frameRate), "the frame rate must be valid")
+        self.dimensions = dimensions
+        nominalFrameRate = Double(frameRate)
+        videoFrame = TestPattern(dimensions: dimensions)
+        pool = VideoFramePool()
+    }
+
+    convenience init(_ configuration: VideoConfiguration) {
+        self.init(
+            dimensions: configuration.dimensions,
+            frameRate: min(240, max(1, Int(configuration.frameRate.perSecond.rounded()))))
+    }
+
+    /// Starts to deliver frames. `ended` is never called. Throws `DeviceError.noThread`.
+    package func start(
+        deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
+    ) throws(DeviceError) {
+        let rate = ClockRate(hertz: Int64(nominalFrameRate))
+        let reference = MonotonicClock.reference()
+        let origin = reference.wallTime
+        let (videoFrame, pool) = (videoFrame, pool)
+        try pace.start(
+            name: "synthetic-video", from: reference.instant, due: { rate.span(ofTicks: $0) },
+            timeout: .milliseconds(200)
+        ) {
+            frameIndex, due in
+            let frame = pool.frame(
+                dimensions: videoFrame.dimensions, captureTime: origin + due,
+                timestamp: MediaTime(ticks: ClockRate.video.ticks(in: due), rate: .video))
+            videoFrame.draw(counter: Int(frameIndex), captureTime: origin + due, into: frame)
+            deliver(.frame(frame))
+        }
+    }
+
+    /// Stops delivery.
+    package func stop() { pace.stop() }
+}

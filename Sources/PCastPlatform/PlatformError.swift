@@ -1,0 +1,21 @@
+/// An error of starting a platform. Its text says what to do.
+public enum PlatformError: Error, Sendable, CustomStringConvertible {
+    case invalidHost(String)
+    /// The address is in use. The text names the address, and the setting selects another one.
+    case addressInUse(String, PlatformSetting)
+    case media(String)
+    case certificate(String)
+    case records(String)
+
+    /// The error and its remedy in English.
+    public var description: String {
+        switch self {
+        case .invalidHost(let host):
+            "“\(host)” is not an address to listen on: use one such as 127.0.0.1, 0.0.0.0 or [::]"
+        case .addressInUse(let what, let setting): "\(what) (--\(setting.rawValue))"
+        case .records(let reason): "the database could not be opened: \(reason)"
+        case .certificate(let reason): "TLS could not be set up: \(reason)"
+        case .media(let reason): "the media port could not be opened: \(reason)"
+        }
+    }
+}

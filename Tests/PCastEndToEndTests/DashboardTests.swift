@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// The dashboard in headless Chromium, and the pages that it links.
+    @Suite("The dashboard", .enabled(if: ThisMachine.hasChromium))
+    struct DashboardTests {
+        @Test(
+            "a user logs in, sees streams and notifications, copies a link and ends a stream with a reason",
+            .timeLimit(.minutes(10)))
+        func story() async throws {
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(
+                    in: workspace, ["--webhook-allow", "127.0.0.0/8"], limit: .longestSuite)
+                let credentials = LocalPlatform.application.split(separator: ":").map(String.init)
+                var arguments = [
+                    platform.uri, "--program", try BuiltProgram.path("pcast"), "--application", credentials[0],
+                    "--secret", credentials[1], "--token", try await platform.publishingToken(),
+                ]
+                // The folder for screenshots, for a person who wants to inspect the pages.
+                if let folder = ProcessInfo.processInfo.environment["PCAST_SCREENSHOTS"] {
+                    arguments += ["--screenshots", folder]
+                }
+                let browser = try Peer("dashboard_chromium.py", arguments, in: nil, of: workspace, seconds: 170)
+                let figures = try await browser.figures()
+                print("dashboard: \(figures["ended"])")
+                #expect(
+                    !platform.program.messages.lines.values.contains {
+                        $0.contains("DIGEST") || $0.contains(credentials[1])
+                    })
+            }
+        }
+    }
+}

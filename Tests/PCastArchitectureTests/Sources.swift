@@ -54,11 +54,12 @@ enum Sources {
 
     /// Returns the modules that a file imports, for every access level, attribute and kind of `import`.
     static func imports(of text: String) -> Set<String> {
+        let levels: Set<Substring> = ["public", "package", "internal", "fileprivate", "private"]
         var found: Set<String> = []
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ")
             guard let index = words.firstIndex(of: "import"), index + 1 < words.count,
-                words[..<index].allSatisfy({ $0.hasPrefix("@") || ["public", "internal", "private"].contains($0) })
+                words[..<index].allSatisfy({ $0.hasPrefix("@") || levels.contains($0) })
             else { continue }
             let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
             let name = kinds.contains(words[index + 1]) && index + 2 < words.count ? words[index + 2] : words[index + 1]

@@ -1,6 +1,7 @@
 import Logging
 import PCastCore
 import PCastDatabase
+import PCastIO
 import PCastSFU
 import PCastWebRTC
 
@@ -139,4 +140,97 @@ extension MediaDescription {
         formatParameters = formatParameters.filter { kept.contains($0.key) }
         feedback.removeAll { line in line.payloadType.map { !kept.contains($0) } ?? false }
     }
+}
+
+/// Quotas of streams and subscribers.
+extension StreamDirectory {
+    /// Counts a new stream or viewing. A job does not count, because the client that started it already did.
+    ///
+    /// - Throws: ``APIError``.
+    func takeJoin(_ principal: Principal, _ clientContext: ClientContext) throws(APIError) {
+        guard principal.job == nil else { return }
+        try limiter.takeJoin(from: clientContext.address, at: MonotonicClock.now())
+    }
+
+    func reserve(_ kind: QuotaReservation.Kind, _ principal: Principal, _ clientContext: ClientContext) throws(APIError)
+        -> QuotaReservation
+    {
+        let address = principal.job.map(\.address) ?? clientContext.address
+        return try limiter.reservation(kind, of: principal.application, from: address)
+    }
+
+    /// Checks that there is a share of the bit rate for another publisher.
+    ///
+    /// - Throws: ``APIError`` with the kind `capacity`.
+    func checkBitrate(for application: ApplicationID, _ reservation: QuotaReservation) throws(APIError) {
+        guard let limit = shares.exceeded(application, reservation.block, in: limiter.limits) else { return }
+        limiter.noteNoBitrate(limit)
+        throw .noBitrate
+    }
+}
+
+extension StreamDirectory {
+    /// Returns the error for a client that the SFU rejects.
+    static func refusal(_ error: SFUError) -> APIError {
+        switch error {
+        case .description(let problem):
+            APIError(.badRequest, "The session description is invalid: \(problem).")
+        case .noCommonCodec:
+            APIError(
+                .unsupported,
+                "No media section can be accepted. H.264, VP8 and Opus are supported, and a viewer has to offer "
+                    + "a track of the stream in its codec.")
+        case .unacceptable(let sections): .unacceptable(sections)
+        case .wrongDirection:
+            APIError(
+                .badRequest,
+                "The media direction is wrong: a publisher sends sendonly or sendrecv, and a viewer "
+                    + "recvonly or sendrecv.")
+        case .unknownStream: .noStream
+        case .streamExists: APIError(.conflict, "The stream already exists.")
+        case .noOffer: APIError(.conflict, "There is no pending offer: it was already answered, or none was made.")
+        case .unknownLayer(let name): APIError(.badRequest, "The stream has no layer “\(name)”.")
+        case .unknownPeer: APIError(.gone, "The session has ended.")
+        case .full: APIError(.capacity, "The platform has reached its capacity: retry later.")
+        }
+    }
+}
+
+/// The end of a participation whose media connection is closed before its client says why: Phenix's Web SDK closes the
+/// peer connection, and sends `DestroyStream` afterwards.
+extension StreamDirectory {
+    /// Records the end of a peer at the SFU: at once if its reason is known, otherwise when the reason arrives or its
+    /// timeout expires.
+    func noteClosed(_ peer: PeerID, _ reason: StreamEndedReason) async {
+        guard reason == .ended, awaitsReason(peer) else { return await noteEnd(peer, reason) }
+        participants[peer]?.isClosed = true
+        let timeout = Duration.nanoseconds(reasonTimeout.nanoseconds)
+        Task { [weak self] in
+            try? await Task.sleep(for: timeout)
+            await self?.noteEnd(peer, reason)
+        }
+    }
+
+    /// Records the end of a stream and of its viewers after a reason arrived for the closed media connections.
+    func noteClosed(of id: StreamID) async {
+        let closed = participants.filter { $0.value.isClosed && ($0.value.streamID == id || $0.value.origin == id) }
+        for peer in closed.keys.sorted(by: { $0.value < $1.value }) { await noteEnd(peer, .ended) }
+    }
+
+    /// Whether the media connection of a stream's publisher is closed.
+    func isClosed(_ stream: LiveStream) -> Bool { participants[stream.peer]?.isClosed ?? false }
+
+    /// Whether the reason of an end is awaited. The SFU ends viewers together with their publisher, whose session may
+    /// give the reason of all these ends.
+    private func awaitsReason(_ peer: PeerID) -> Bool {
+        guard let participant = participants[peer], participant.ending == nil else { return false }
+        let publisher = streams[participant.origin].flatMap { participants[$0.peer] }
+        return participant.hasSession || publisher?.hasSession ?? false
+    }
+}
+
+extension Principal {
+    /// Whether a client's session owns the stream. The platform's own jobs give the reason of an end before they close
+    /// the stream.
+    func hasSession(_ clientContext: ClientContext) -> Bool { work == nil && clientContext.sessionID != nil }
 }

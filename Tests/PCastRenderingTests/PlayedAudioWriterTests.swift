@@ -304,9 +304,15 @@ struct AudioPresenterTests {
         for index in 0..<50 as Range<Int64> {
             presenter.present(Tone.frame(index), at: start + .milliseconds(20 * index))
         }
-        #expect(await until { presenter.statistics.samplesPlayed >= 47_000 })
+        // The reported audio is kept for a short time only, so it is read as soon as it has been played.
+        var received: [Int16] = []
+        #expect(
+            await until {
+                guard presenter.statistics.samplesPlayed >= 47_000 else { return false }
+                received = PlayedAudio.shared.read(from: start + .milliseconds(300), count: 24_000)
+                return true
+            })
         #expect(await until { presenter.statistics.breaks == 1 })
-        let received = PlayedAudio.shared.read(from: start + .milliseconds(300), count: 24_000)
         presenter.stop()
         #expect(presenter.statistics.xruns == 0 && presenter.statistics.failure == nil)
         #expect(presenter.statistics.samplesSkipped < 480, "\(presenter.statistics)")

@@ -4,23 +4,23 @@ import SwiftProtobuf
 
 /// A WebSocket message with an envelope of the package `mq`. A text message contains it in Base64, as Phenix's Web SDK
 /// does. A binary message contains the bytes.
-public enum SignalingFrame: Hashable, Sendable {
+package enum SignalingFrame: Hashable, Sendable {
     /// A text message.
     case text(String)
     /// A binary message.
     case binary([UInt8])
 
     /// The form in which a peer sends messages.
-    public enum Form: Hashable, Sendable { case text, binary }
+    package enum Form: Hashable, Sendable { case text, binary }
 
     /// The maximum size of a WebSocket message in bytes. Larger ones are refused.
-    public static let maximumSize = 256 * 1024
+    package static let maximumSize = 256 * 1024
 
     /// Creates the message with a request envelope.
-    public init(_ request: MQRequest, form: Form) { self.init(envelope: request, form: form) }
+    package init(_ request: MQRequest, form: Form) { self.init(envelope: request, form: form) }
 
     /// Creates the message with a response envelope.
-    public init(_ response: MQResponse, form: Form) { self.init(envelope: response, form: form) }
+    package init(_ response: MQResponse, form: Form) { self.init(envelope: response, form: form) }
 
     private init(envelope: some Message, form: Form) {
         let bytes = [UInt8](serializing: envelope)
@@ -28,7 +28,7 @@ public enum SignalingFrame: Hashable, Sendable {
     }
 
     /// The form of the message.
-    public var form: Form {
+    package var form: Form {
         switch self {
         case .text: .text
         case .binary: .binary
@@ -36,7 +36,7 @@ public enum SignalingFrame: Hashable, Sendable {
     }
 
     /// The size of the WebSocket message in bytes.
-    public var byteCount: Int {
+    package var byteCount: Int {
         switch self {
         case .text(let text): text.utf8.count
         case .binary(let bytes): bytes.count
@@ -45,11 +45,11 @@ public enum SignalingFrame: Hashable, Sendable {
 
     /// Returns the request envelope of a client. Throws ``SignalingFrameError`` if the message is too large or
     /// malformed.
-    public func request() throws(SignalingFrameError) -> MQRequest { try envelope() }
+    package func request() throws(SignalingFrameError) -> MQRequest { try envelope() }
 
     /// Returns the response envelope of the platform, with a response or a notification. Throws ``SignalingFrameError``
     /// if the message is too large or malformed.
-    public func response() throws(SignalingFrameError) -> MQResponse { try envelope() }
+    package func response() throws(SignalingFrameError) -> MQResponse { try envelope() }
 
     /// Returns the envelope. Throws an error if the message is too large or malformed.
     private func envelope<Envelope: Message>() throws(SignalingFrameError) -> Envelope {
@@ -69,7 +69,7 @@ public enum SignalingFrame: Hashable, Sendable {
 }
 
 /// The reason for which a WebSocket message cannot be read.
-public enum SignalingFrameError: Error, Hashable, Sendable {
+package enum SignalingFrameError: Error, Hashable, Sendable {
     /// The message is longer than ``SignalingFrame/maximumSize``.
     case tooLarge(byteCount: Int)
     /// The text message is not Base64.

@@ -23,6 +23,7 @@ package struct WebSocketConnection: Sendable {
     let channel: any Channel
     private let masksFrames: Bool
     private let closing = CloseOnce()
+    private let unobserved = UnobservedBytes()
 
     /// A flag that ensures that only one close frame is sent, because browsers report a second one as an error (RFC
     /// 6455, section 5.5.1).
@@ -31,6 +32,20 @@ package struct WebSocketConnection: Sendable {
 
         /// Returns true for the first call only.
         func begin() -> Bool { !wasSent.exchange(true, ordering: .relaxed) }
+    }
+
+    /// The sent bytes that the event loop has possibly not observed yet. The channel's writability, by which `outbound`
+    /// waits, does not consider them.
+    private final class UnobservedBytes: Sendable {
+        private static let limit = 1 << 20
+        private let count = Atomic(0)
+
+        /// Counts sent bytes. Returns true if the event loop must observe them before more are sent.
+        func add(_ bytes: Int) -> Bool {
+            guard count.add(bytes, ordering: .relaxed).newValue >= Self.limit else { return false }
+            count.store(0, ordering: .relaxed)
+            return true
+        }
     }
 
     /// The HTTP request that opened the WebSocket.
@@ -117,15 +132,17 @@ package struct WebSocketConnection: Sendable {
         }
     }
 
-    /// Sends a message. It returns when the socket has accepted the message, so a slow receiver only delays its own
-    /// sender.
+    /// Sends a message. It waits while the peer receives too slowly, so a slow receiver only delays its own sender.
     ///
     /// - Throws: An error if the connection is broken.
     package func send(_ message: WebSocketMessage) async throws {
-        switch message {
-        case .text(let text): try await outbound.write(frame(.text, ByteBuffer(string: text)))
-        case .binary(let bytes): try await outbound.write(frame(.binary, ByteBuffer(bytes: bytes)))
-        }
+        let frame =
+            switch message {
+            case .text(let text): frame(.text, ByteBuffer(string: text))
+            case .binary(let bytes): frame(.binary, ByteBuffer(bytes: bytes))
+            }
+        try await outbound.write(frame)
+        if unobserved.add(frame.length) { try await channel.eventLoop.submit {}.get() }
     }
 
     /// Sends a ping.

@@ -113,12 +113,11 @@ extension EndToEnd {
                 let stream = try await platform.local.stream()
                 let link = platform.value(
                     of: try ReadmeRecipe("Watch in a browser").code(with: "/watch/"), stream: stream)
-                let load = ForeignLoad()
                 let watching = try Peer(
                     "watch_chromium.py", [link], in: machine.name, of: platform.workspace, seconds: 3)
-                _ = try await watching.figures(judging: load)
+                _ = try await watching.figures()
                 try publishing.program.notify("end")
-                _ = try await publishing.figures(judging: load)
+                _ = try await publishing.figures()
             }
         }
 

@@ -11,7 +11,7 @@ import Testing
     private func logIn(
         _ platform: TestPlatform, _ id: String = "first", _ secret: String = "sesame",
         headers: [String: String] = script
-    ) async throws -> TestPlatform.CallbackResult {
+    ) async throws -> TestPlatform.Response {
         var headers = headers
         headers["Content-Type"] = headers["Content-Type"] ?? "application/json"
         return try await platform.send(
@@ -19,7 +19,7 @@ import Testing
     }
 
     /// Returns name and value of the cookie, as a browser sends them.
-    private func cookie(_ answer: TestPlatform.CallbackResult) throws -> String {
+    private func cookie(_ answer: TestPlatform.Response) throws -> String {
         String(try #require(answer.header("Set-Cookie")).prefix { $0 != ";" })
     }
 

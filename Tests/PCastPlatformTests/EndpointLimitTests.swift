@@ -80,10 +80,10 @@ import Testing
     }
 
     /// Sends requests concurrently, because sequential requests on a busy machine may not exceed a rate.
-    private static func together<CallbackResult: Sendable>(
-        _ count: Int, _ ask: @escaping @Sendable () async throws -> CallbackResult
-    ) async throws -> [CallbackResult] {
-        try await withThrowingTaskGroup(of: CallbackResult.self) { group in
+    private static func together<Value: Sendable>(
+        _ count: Int, _ ask: @escaping @Sendable () async throws -> Value
+    ) async throws -> [Value] {
+        try await withThrowingTaskGroup(of: Value.self) { group in
             for _ in 0..<count { group.addTask { try await ask() } }
             return try await group.reduce(into: []) { $0.append($1) }
         }

@@ -12,7 +12,7 @@ import Testing
         let reason: String
     }
 
-    private func listing(_ answer: TestPlatform.CallbackResult) throws -> Listing {
+    private func listing(_ answer: TestPlatform.Response) throws -> Listing {
         try JSONDecoder().decode(Listing.self, from: Data(answer.body.utf8))
     }
 

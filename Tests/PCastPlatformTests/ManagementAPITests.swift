@@ -12,7 +12,7 @@ import Testing
         let authenticationToken: String?
     }
 
-    private func decoded<Value: Decodable>(_ type: Value.Type, _ answer: TestPlatform.CallbackResult) throws -> Value {
+    private func decoded<Value: Decodable>(_ type: Value.Type, _ answer: TestPlatform.Response) throws -> Value {
         try JSONDecoder().decode(type, from: Data(answer.body.utf8))
     }
 

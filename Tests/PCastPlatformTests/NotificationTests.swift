@@ -20,12 +20,12 @@ import Testing
     private func register(
         _ port: Int, on platform: TestPlatform, _ name: String = "", host: String = "127.0.0.1"
     ) async throws -> SigningSecret {
-        struct CallbackResult: Decodable { let signingSecret: String }
+        struct Response: Decodable { let signingSecret: String }
         let place = "/pcast/application/first/callback" + (name.isEmpty ? "" : "/\(name)")
         let answer = try await platform.ask(
             "PUT", place, #"{"callback":{"host":"\#(host)","port":\#(port),"path":"/hook/\#(name)"}}"#)
         try #require(answer.status == 200, "\(answer.body)")
-        let text = try JSONDecoder().decode(CallbackResult.self, from: Data(answer.body.utf8)).signingSecret
+        let text = try JSONDecoder().decode(Response.self, from: Data(answer.body.utf8)).signingSecret
         return try #require(SigningSecret(text))
     }
 

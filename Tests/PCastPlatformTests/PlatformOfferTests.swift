@@ -38,7 +38,7 @@ import Testing
         let transport = TransportDescription(
             iceUfrag: credentials.ufrag, icePwd: credentials.password,
             fingerprint: try certificate.get().fingerprint.attribute, candidates: [])
-        let answer = try CallbackResult(
+        let answer = try Answer(
             to: SessionDescription(parsing: offer), originSessionID: 7, transport: transport,
             capabilities: MediaCapabilities()
         ) { type, _ in

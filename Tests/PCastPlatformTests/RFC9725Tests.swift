@@ -11,12 +11,12 @@ import Testing
 
     private struct Session {
         let platform: TestPlatform
-        let created: TestPlatform.CallbackResult
+        let created: TestPlatform.Response
         let location: String
         let tag: String
 
         func patch(_ condition: String?, _ body: String, type: String = trickle) async throws
-            -> TestPlatform.CallbackResult
+            -> TestPlatform.Response
         {
             var headers = ["Content-Type": type]
             headers["If-Match"] = condition

@@ -77,7 +77,7 @@ import Testing
             let old = try #require(try SessionDescription(parsing: answer.body).media.first?.iceUfrag)
             func patch(
                 _ condition: String?, _ credentials: (ufrag: String, pwd: String)
-            ) async throws -> TestPlatform.CallbackResult {
+            ) async throws -> TestPlatform.Response {
                 var headers = ["Content-Type": Self.trickle]
                 headers["If-Match"] = condition
                 return try await platform.send("PATCH", location, headers, body: fragment(credentials))

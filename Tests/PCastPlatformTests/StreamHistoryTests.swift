@@ -94,7 +94,7 @@ import Testing
 /// The events of WHIP and WHEP sessions as server-sent events.
 @Suite struct StreamEventsTests {
     /// Returns the address of the events that an answer links to.
-    private func address(of answer: TestPlatform.CallbackResult, isViewer: Bool = false) throws -> String {
+    private func address(of answer: TestPlatform.Response, isViewer: Bool = false) throws -> String {
         let link = try #require(answer.headers["Link"].first { $0.contains("server-sent-events") })
         #expect(link.contains("rel=\"urn:ietf:params:whep:ext:core:server-sent-events\""))
         #expect(link.contains("events=\"data-quality,ended\(isViewer ? ",captions" : "")\""))

@@ -99,7 +99,7 @@ struct TestPlatform: Sendable {
 
     // MARK: HTTP
 
-    struct CallbackResult: Sendable {
+    struct Response: Sendable {
         let status: Int
         let headers: HTTPHeaders
         let body: String
@@ -109,20 +109,20 @@ struct TestPlatform: Sendable {
 
     func send(
         _ method: String, _ path: String, _ headers: [String: String] = [:], body: String? = nil
-    ) async throws -> CallbackResult {
+    ) async throws -> Response {
         var request = HTTPClientRequest(url: path.hasPrefix("http") ? path : uri + path)
         request.method = HTTPMethod(rawValue: method)
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         if let body { request.body = .bytes(ByteBuffer(string: body)) }
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
         let bytes = try await response.body.collect(upTo: 1 << 20)
-        return CallbackResult(status: Int(response.status.code), headers: response.headers, body: String(buffer: bytes))
+        return Response(status: Int(response.status.code), headers: response.headers, body: String(buffer: bytes))
     }
 
     /// Posts an offer to a WHIP or WHEP endpoint.
     func post(
         _ path: String, _ offer: String, token: String? = nil, headers: [String: String] = [:]
-    ) async throws -> CallbackResult {
+    ) async throws -> Response {
         var headers = headers
         headers["Content-Type"] = headers["Content-Type"] ?? "application/sdp"
         if let token { headers["Authorization"] = "Bearer \(token)" }
@@ -130,7 +130,7 @@ struct TestPlatform: Sendable {
     }
 
     /// Sends a request as the first application's backend.
-    func ask(_ method: String, _ path: String, _ body: String? = nil) async throws -> CallbackResult {
+    func ask(_ method: String, _ path: String, _ body: String? = nil) async throws -> Response {
         let credentials = Base64.encode(Array("\(Self.application.id):\(Self.application.secret)".utf8))
         return try await send(method, path, ["Authorization": "Basic \(credentials)"], body: body)
     }

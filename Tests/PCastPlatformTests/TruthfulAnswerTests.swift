@@ -24,7 +24,7 @@ import Testing
         let sections: [Section]?
     }
 
-    private func problem(_ answer: TestPlatform.CallbackResult) throws -> Problem {
+    private func problem(_ answer: TestPlatform.Response) throws -> Problem {
         #expect(answer.status == 422 && answer.header("Content-Type") == "application/problem+json")
         let problem = try JSONDecoder().decode(Problem.self, from: Data(answer.body.utf8))
         #expect(problem.status == 422 && problem.type == "about:blank" && problem.title == "Unprocessable Content")

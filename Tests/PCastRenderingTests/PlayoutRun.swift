@@ -44,7 +44,7 @@ struct PlayoutRun {
                 silence += line.append(audio, due: due, ready: now).gap.milliseconds
                 continue
             }
-            let decision = synchronizer.frame(
+            let decision = synchronizer.scheduleFrame(
                 captureTime: captureTime, timestamp: MediaTime(ticks: ClockRate.video.ticks(in: span), rate: .video),
                 at: now)
             var instant = now

@@ -43,7 +43,7 @@ private struct JoiningViewer {
             now = max(now, frame.received) + decoding
             // Audio starts at the live edge.
             while audioCaptured + 20 < now {
-                _ = synchronizer.audio(
+                _ = synchronizer.scheduleAudio(
                     captureTime: Self.wallOrigin + Self.span(audioCaptured),
                     timestamp: MediaTime(ticks: ClockRate.opus.ticks(in: Self.span(audioCaptured)), rate: .opus),
                     at: Self.origin + Self.span(audioCaptured + 20))
@@ -56,7 +56,7 @@ private struct JoiningViewer {
             case .begin: presented.append((frame.captured, now))
             case .skip: skipped += 1
             case .present:
-                let decision = synchronizer.frame(
+                let decision = synchronizer.scheduleFrame(
                     captureTime: Self.wallOrigin + Self.span(frame.captured), timestamp: timestamp, at: instant)
                 guard case .present(let due) = decision else { continue }
                 presented.append((frame.captured, (max(due, instant) - Self.origin).milliseconds))

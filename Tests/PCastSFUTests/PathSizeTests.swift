@@ -120,8 +120,8 @@ struct PathIndexTests {
         index[other] = .viewer(20)
         index[stream] = .viewer(21)
         #expect(expect([stream, paths[0], other]) == [.viewer(21), .viewer(0), .viewer(20)])
-        #expect(index.peerIndex(of: other) == .viewer(20))
+        #expect(index.findPeer(of: other) == .viewer(20))
         #expect(index.findPeer(of: paths[0]) == .viewer(0))
-        #expect(index.peerIndex(of: stream) == .viewer(21))
+        #expect(index.findPeer(of: stream) == .viewer(21))
     }
 }

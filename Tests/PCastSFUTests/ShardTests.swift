@@ -92,7 +92,7 @@ struct ShardTests {
         }
         claim(.asked)
         #expect(network.sfu.paths[path] == peerIndex && network.sfu.shardLinks.paths[path] == nil)
-        claim(.taken)
+        claim(.validated)
         #expect(network.sfu.paths[path] == nil && network.sfu.shardLinks.paths[path] == 1)
         claim(.left)
         #expect(network.sfu.shardLinks.paths[path] == nil)

@@ -73,7 +73,7 @@ struct TimelineAddCommand: AsyncCommand {
         let console = Console(output)
         let producer = TimelineProducer(try administration.administration(), try game.named())
         let now = SystemClock.now()
-        let answer: TimelineProducer.Answer
+        let answer: TimelineProducer.PostResult
         let event = options.delete ? nil : try read(now)
         let name = options.id ?? event?.id ?? event?.timestamp ?? Timestamp.text(now)
         if let event {

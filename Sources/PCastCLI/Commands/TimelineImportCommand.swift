@@ -53,7 +53,7 @@ struct TimelineImportCommand: AsyncCommand {
         }
         for request in try TimelineFileArgument.requests(in: file) {
             let recordedAt = options.now ? nil : request.recordedAt
-            let answer: TimelineProducer.Answer
+            let answer: TimelineProducer.PostResult
             switch request.change {
             case .info(let info): answer = try await producer.describe(info.object, recordedAt: recordedAt)
             case .put(let id, let event):

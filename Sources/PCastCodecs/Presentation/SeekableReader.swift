@@ -211,7 +211,7 @@ extension PresentationSample {
     /// The kind of media.
     package var medium: PresentationMedium {
         switch self {
-        case .video: .video
+        case .frame: .video
         case .audio: .audio
         case .text: .text
         case .metadata: .metadata

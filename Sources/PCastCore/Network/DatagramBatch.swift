@@ -15,7 +15,7 @@ public struct DatagramBatch: ~Copyable {
     }
 
     /// An entry as it is stored. Adjacent entries share a path.
-    private struct Entry {
+    private struct StoredEntry {
         var offset: Int32
         var length: UInt16
         var path: UInt16
@@ -23,7 +23,7 @@ public struct DatagramBatch: ~Copyable {
 
     /// The bytes of all datagrams, without gaps.
     public let memory: UnsafeMutableRawBufferPointer
-    private let places: UnsafeMutablePointer<Entry>
+    private let entries: UnsafeMutablePointer<StoredEntry>
     private let paths: UnsafeMutablePointer<NetworkPath>
     private var pathCount = 0
     @usableFromInline let entryCapacity: Int
@@ -43,14 +43,14 @@ public struct DatagramBatch: ~Copyable {
         precondition(byteCapacity >= Self.maximumDatagramSize && byteCapacity <= Int32.max)
         precondition(datagramCapacity > 0 && datagramCapacity <= UInt16.max)
         memory = .allocate(byteCount: byteCapacity, alignment: 64)
-        places = .allocate(capacity: datagramCapacity)
+        entries = .allocate(capacity: datagramCapacity)
         paths = .allocate(capacity: datagramCapacity)
         entryCapacity = datagramCapacity
     }
 
     deinit {
         memory.deallocate()
-        places.deallocate()
+        entries.deallocate()
         paths.deallocate()
     }
 
@@ -94,8 +94,8 @@ public struct DatagramBatch: ~Copyable {
     /// previous datagram. Traps if there is none.
     public mutating func commitMore(length: Int) {
         precondition(hasSpace && pathCount > 0 && length >= 0 && length <= Self.maximumDatagramSize)
-        (places + count).initialize(
-            to: Entry(
+        (entries + count).initialize(
+            to: StoredEntry(
                 offset: Int32(truncatingIfNeeded: byteCount), length: UInt16(truncatingIfNeeded: length),
                 path: UInt16(truncatingIfNeeded: pathCount - 1)))
         count += 1
@@ -113,15 +113,15 @@ public struct DatagramBatch: ~Copyable {
     /// The datagram at an index, in the order of the commits. Traps if the index is out of range.
     public subscript(index: Int) -> Entry {
         precondition(index >= 0 && index < count)
-        let place = places[index]
-        return Entry(path: paths[Int(place.path)], offset: Int(place.offset), length: Int(place.length))
+        let entry = entries[index]
+        return Entry(path: paths[Int(entry.path)], offset: Int(entry.offset), length: Int(entry.length))
     }
 
     /// Returns the size in bytes of the entry at `index` if it follows an entry of the same path; nil otherwise.
     public func lengthOfMore(_ index: Int) -> Int? {
         precondition(index >= 0 && index < count)
-        guard index > 0, places[index].path == places[index - 1].path else { return nil }
-        return Int(places[index].length)
+        guard index > 0, entries[index].path == entries[index - 1].path else { return nil }
+        return Int(entries[index].length)
     }
 
     /// Returns the bytes of one datagram. They are valid until the batch changes.

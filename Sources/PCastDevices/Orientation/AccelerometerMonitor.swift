@@ -62,7 +62,7 @@ package final class AccelerometerMonitor: Sendable {
         do {
             try pace.start(
                 name: "accelerometer", from: MonotonicClock.now(), due: { Self.interval * $0 }, timeout: Self.interval
-            ) { [weak self] tick, _ in self?.tick(tick, reading) }
+            ) { [weak self] tick, _ in self?.takeReading(tick, reading) }
         } catch {
             following.cancel()
             throw error

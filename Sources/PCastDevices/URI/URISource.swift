@@ -26,7 +26,7 @@ package final class URISource: @unchecked Sendable {
     private let state = Mutex(State.idle)
 
     private let clock = ReleaseClock()
-    private let transcodeReason: Mutex<TranscodeReason?>
+    private let foundReason: Mutex<TranscodeReason?>
 
     private enum State {
         case idle
@@ -117,14 +117,14 @@ package final class URISource: @unchecked Sendable {
             dimensions: reader.dimensions.map(EvenSizeCropper.even), frameRate: reader.frameRate,
             channels: reader.channels
         )
-        transcodeReason = Mutex(reader.transcodeReason)
+        foundReason = Mutex(reader.transcodeReason)
         videoTrack = media.contains(.video) ? ReleaseTrack(name: "uri-video") : nil
         audioTrack = media.contains(.audio) ? ReleaseTrack(name: "uri-audio") : nil
     }
 
     /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
     /// through.
-    package var transcodeReason: TranscodeReason? { transcodeReason.withLock { $0 } }
+    package var transcodeReason: TranscodeReason? { foundReason.withLock { $0 } }
 
     /// Returns its video source. Throws `DeviceError.noTrack` if video is not among `media`.
     package func video() throws(DeviceError) -> any VideoSource {
@@ -179,7 +179,7 @@ package final class URISource: @unchecked Sendable {
         clock.begin(after: URIReading.start)
         var reading = URIReading(
             reader: reader, format: format, isLooping: isLooping, video: videoTrack, audio: audioTrack, clock: clock,
-            sleep: sleep, skipped: skipped, obstructed: { [self] found in transcodeReason.withLock { $0 = found } })
+            sleep: sleep, skipped: skipped, obstructed: { [self] found in foundReason.withLock { $0 = found } })
         let end = reading.run()
         videoTrack?.finish(end)
         audioTrack?.finish(end)

@@ -88,7 +88,7 @@ extension OverlayCore {
     }
 
     /// Sends a message to a page, if it receives messages and the overlay is not paused.
-    mutating func sendReport(_ id: OverlayPage.ID, _ message: OverlayMessage) {
+    mutating func sendMessage(_ id: OverlayPage.ID, _ message: OverlayMessage) {
         guard pages[id]?.isListening == true, !isPaused else { return }
         do throws(OverlayWireError) {
             if let report = try OverlayReport(message) { sendReport(id, report) }

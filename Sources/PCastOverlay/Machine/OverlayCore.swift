@@ -58,7 +58,7 @@ public struct OverlayCore: Machine, Sendable {
         /// received it.
         case post(OverlayMessage, isPublished: Bool)
         /// A message for one page, if it receives messages; used for the state of a plugin when the page is new.
-        case sendReport(OverlayPage.ID, OverlayMessage)
+        case message(OverlayPage.ID, OverlayMessage)
         /// The playhead has moved to a new epoch, of a new item or, after a seek, of the same item.
         case epoch(Int64, isNewItem: Bool)
         /// A page has connected.
@@ -165,7 +165,7 @@ public struct OverlayCore: Machine, Sendable {
             outputs.append(.paused)
         case .destroy: destroy(.destroyed)
         case .post(let message, let isPublished): post(message, isPublished: isPublished)
-        case .sendReport(let id, let message): sendReport(id, message)
+        case .message(let id, let message): sendMessage(id, message)
         case .epoch(let number, let isNewItem):
             epoch = max(epoch, number)
             // Epochs may arrive out of order: if the item is reported late, its seeks may have been reported before.

@@ -295,7 +295,7 @@ actor SignalingSession {
         guard principal.job == nil else { return nil }
         try limiter.takeJoin(from: remoteAddress, at: MonotonicClock.now())
         if await registry.mayResume(previous, of: principal.application, by: SessionOwner(principal)) { return nil }
-        return try limiter.reservation(.session, of: principal.application, from: remoteAddress)
+        return try limiter.reserve(.session, of: principal.application, from: remoteAddress)
     }
 
     private func setUp(_ message: PCastSetupStream) async -> PCastSetupStreamResponse {

@@ -156,7 +156,7 @@ extension StreamDirectory {
         -> QuotaReservation
     {
         let address = principal.job.map(\.address) ?? clientContext.address
-        return try limiter.reservation(kind, of: principal.application, from: address)
+        return try limiter.reserve(kind, of: principal.application, from: address)
     }
 
     /// Checks that there is a share of the bit rate for another publisher.
@@ -232,5 +232,5 @@ extension StreamDirectory {
 extension Principal {
     /// Whether a client's session owns the stream. The platform's own jobs give the reason of an end before they close
     /// the stream.
-    func hasSession(_ clientContext: ClientContext) -> Bool { work == nil && clientContext.sessionID != nil }
+    func hasSession(_ clientContext: ClientContext) -> Bool { job == nil && clientContext.sessionID != nil }
 }

@@ -117,7 +117,7 @@ public final class Overlay: Sendable {
     func post(_ message: OverlayMessage, isPublished: Bool) { handle(.post(message, isPublished: isPublished)) }
 
     /// Posts a message to one page only.
-    public func post(_ message: OverlayMessage, to page: OverlayPage.ID) { handle(.notify(page, message)) }
+    public func post(_ message: OverlayMessage, to page: OverlayPage.ID) { handle(.message(page, message)) }
 
     /// Sets the player's epoch of the following messages.
     func setEpoch(_ epoch: PlayheadEpoch, isNewItem: Bool) {

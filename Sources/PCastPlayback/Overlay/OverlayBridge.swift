@@ -60,7 +60,7 @@ public final class OverlayBridge: Sendable {
     // MARK: Documents
 
     /// Returns the response to a request.
-    private func answer(_ request: WebSite.Request) -> WebSite.Answer {
+    private func answer(_ request: WebSite.Request) -> WebSite.SiteResponse {
         guard isOurs(request.host) else { return .text(421, "The Host header is not that of this server.") }
         let parts = request.path.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: true)
         guard request.method == "GET" || request.method == "HEAD" else { return change(request, parts) }
@@ -75,7 +75,7 @@ public final class OverlayBridge: Sendable {
     }
 
     /// Changes the status of a program for the producer.
-    private func change(_ request: WebSite.Request, _ parts: [Substring]) -> WebSite.Answer {
+    private func change(_ request: WebSite.Request, _ parts: [Substring]) -> WebSite.SiteResponse {
         guard parts.count == 3, parts[0] == "program", parts[2] == "status", let entry = entries[String(parts[1])]
         else {
             return .text(404, "The overlay does not exist.")
@@ -220,10 +220,10 @@ struct OverlayFiles: Sendable {
     ]
 
     /// The JavaScript module that pages use for the protocol.
-    static var module: WebSite.Answer { answer("bridge.js", OverlayDocuments.bridge) }
+    static var module: WebSite.SiteResponse { answer("bridge.js", OverlayDocuments.bridge) }
 
     /// Returns the document at a percent-encoded path below the overlay's address; an empty path is the page itself.
-    func document(_ path: Substring) -> WebSite.Answer {
+    func document(_ path: Substring) -> WebSite.SiteResponse {
         guard let name = path.isEmpty ? "index.html" : String(path).removingPercentEncoding else { return Self.missing }
         guard let folder else {
             guard let bytes = OverlayDocuments.example(name) else { return Self.missing }
@@ -235,7 +235,7 @@ struct OverlayFiles: Sendable {
     }
 
     /// Returns a file of a folder.
-    private func file(_ name: String, in folder: String) -> WebSite.Answer {
+    private func file(_ name: String, in folder: String) -> WebSite.SiteResponse {
         // Symbolic links are resolved, so that no file outside the folder is served.
         let root = URL(fileURLWithPath: folder).resolvingSymlinksInPath().path
         let path = URL(fileURLWithPath: "\(root)/\(name)").standardizedFileURL.resolvingSymlinksInPath().path
@@ -252,12 +252,12 @@ struct OverlayFiles: Sendable {
     }
 
     /// The response for a missing file.
-    private static let missing = WebSite.Answer.text(404, "The file does not exist.")
+    private static let missing = WebSite.SiteResponse.text(404, "The file does not exist.")
 
     /// Returns the response with a document.
-    private static func answer(_ name: String, _ bytes: [UInt8]) -> WebSite.Answer {
+    private static func answer(_ name: String, _ bytes: [UInt8]) -> WebSite.SiteResponse {
         let ending = name.split(separator: ".").last.map { $0.lowercased() } ?? ""
-        return WebSite.Answer(
+        return WebSite.SiteResponse(
             type: types[ending] ?? "application/octet-stream",
             // The address may contain a token, so it is not sent as a referrer.
             headers: ["Referrer-Policy": "no-referrer"], body: bytes)

@@ -6,8 +6,8 @@ import Synchronization
 /// The video part of a renderer: a queue of encoded or raw frames, a decoding thread, and the presentation.
 final class VideoPipeline: Sendable {
     private enum Entry: Sendable {
-        case frame(EncodedFrame)
-        case frame(VideoFrame)
+        case encoded(EncodedFrame)
+        case raw(VideoFrame)
     }
 
     /// The most raw frames that are queued.
@@ -51,7 +51,7 @@ final class VideoPipeline: Sendable {
             queue.removeAll()
             skip(skipped)
         }
-        if isAdmitted, queue.push(.frame(frame)) == nil { return }
+        if isAdmitted, queue.push(.encoded(frame)) == nil { return }
         if isAdmitted, !queue.isClosed {
             let lost = queue.count
             queue.removeAll()
@@ -64,7 +64,7 @@ final class VideoPipeline: Sendable {
     /// Adds a raw frame. It never blocks; the oldest frame is dropped if the queue is full.
     func push(_ videoFrame: VideoFrame) {
         if queue.count >= Self.frameCapacity, queue.popIfAny() != nil { drop(1) }
-        queue.push(.frame(videoFrame))
+        queue.push(.raw(videoFrame))
     }
 
     func stop() {
@@ -79,8 +79,8 @@ final class VideoPipeline: Sendable {
         let converter = RawFrameConverter()
         var isBroken = false
         while let entry = queue.pop() {
-            guard case .frame(let frame) = entry else {
-                if case .frame(let videoFrame) = entry { take(videoFrame, isCoded: false, by: converter) }
+            guard case .encoded(let frame) = entry else {
+                if case .raw(let videoFrame) = entry { take(videoFrame, isCoded: false, by: converter) }
                 continue
             }
             // Frames after one that could not be decoded cannot be decoded, either.
@@ -117,7 +117,7 @@ final class VideoPipeline: Sendable {
             }
         }
         let decision = shared.withLock { state in
-            state.synchronizer.frame(
+            state.synchronizer.scheduleFrame(
                 captureTime: videoFrame.captureTime, timestamp: videoFrame.timestamp, at: now)
         }
         switch decision {

@@ -112,7 +112,7 @@ enum OverlapAdd {
         let length = audio.sampleCount - longest
         let energy = line.reduce(0) { $0 + $1 * $1 } / Float(line.count * audio.channels * audio.channels)
         if energy < silence { return longest }
-        var best = (period: longest, likeness: -Float.infinity)
+        var best = (period: longest, similarity: -Float.infinity)
         func look(_ period: Int) {
             let found = similarity(line, shiftedBy: period, over: length)
             if found > best.similarity { best = (period, found) }

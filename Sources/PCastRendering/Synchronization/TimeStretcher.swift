@@ -128,7 +128,7 @@ package struct TimeStretcher: Sendable {
         let nearest = min(max(wanted, range.lowerBound), range.upperBound)
         let step = Self.coarseness
         let (first, length) = ((old - start) / step, Self.hop / step)
-        var best = (lag: nearest - old, likeness: -Float.infinity)
+        var best = (lag: nearest - old, similarity: -Float.infinity)
         func look(_ lag: Int, _ line: [Float], from template: Int, to candidate: Int, _ count: Int) {
             let distance = Float(old + lag - wanted) / Float(Self.reach)
             let alike = similarity(line, template, candidate, count) - Self.distancePenalty * distance * distance

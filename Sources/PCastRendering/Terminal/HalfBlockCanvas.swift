@@ -69,8 +69,8 @@ struct HalfBlockCanvas: TerminalCanvas {
         pixels.withUnsafeMutableBufferPointer { pixels in
             pixels.update(repeating: 0)
             painter.paint(
-                frame, part: place.part, mirrored: arrangement.mirroring, turned: arrangement.rotation,
-                at: place.target, of: pixels.baseAddress!, stride: stride)
+                frame, part: placement.part, mirrored: arrangement.mirroring, turned: arrangement.rotation,
+                at: placement.target, of: pixels.baseAddress!, stride: stride)
         }
     }
 

@@ -1,8 +1,8 @@
-public import PCastCore
+package import PCastCore
 
 extension CaptionCue {
     /// Parses a cue of the protocol; nil if a time is out of range. ``PCastCore/CaptionCue/problem`` is not checked.
-    public init?(_ message: PCastCaptionCue) {
+    package init?(_ message: PCastCaptionCue) {
         guard let captureTime = WallTime(wire: message.captureTime), message.duration <= Self.longestDuration else {
             return nil
         }
@@ -16,7 +16,7 @@ extension CaptionCue {
 
 extension PCastCaptionCue {
     /// Creates the message of a cue. Times are rounded down to milliseconds.
-    public init(_ cue: CaptionCue) {
+    package init(_ cue: CaptionCue) {
         self.init()
         captureTime = cue.captureTime.wire
         duration = UInt64(max(cue.duration.nanoseconds / 1_000_000, 0))
@@ -29,11 +29,11 @@ extension WallTime {
     private static let latest: UInt64 = 4_102_444_800_000
 
     /// Parses milliseconds since 1970; nil after the year 2100.
-    public init?(wire milliseconds: UInt64) {
+    package init?(wire milliseconds: UInt64) {
         guard milliseconds <= Self.latest else { return nil }
         self.init(millisecondsSinceEpoch: Int64(milliseconds))
     }
 
     /// The time in milliseconds since 1970, rounded down; 0 for an earlier time.
-    public var wire: UInt64 { UInt64(max(millisecondsSinceEpoch, 0)) }
+    package var wire: UInt64 { UInt64(max(millisecondsSinceEpoch, 0)) }
 }

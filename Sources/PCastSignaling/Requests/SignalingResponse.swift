@@ -1,5 +1,5 @@
 import FoundationEssentials
-public import PCastCore
+package import PCastCore
 import SwiftProtobuf
 
 /// The platform's response to a ``SignalingRequest`` of the same name.
@@ -108,7 +108,7 @@ extension SignalingResponse {
 
 extension RequestStatus {
     /// The status in a response of the protocol.
-    public var wire: String {
+    package var wire: String {
         switch self {
         case .ok: "ok"
         case .noStreamPlaying: "no-stream-playing"
@@ -128,7 +128,7 @@ extension RequestStatus {
     }
 
     /// Parses the status of a response. An unknown status becomes ``failed``.
-    public init(wire text: String) {
+    package init(wire text: String) {
         switch text {
         case "origin-stream-not-found", "origin-not-found", "origin-stream-ended", "origin-ended",
             "streaming-not-available":

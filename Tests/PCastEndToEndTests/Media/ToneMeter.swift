@@ -35,7 +35,7 @@ final class ToneMeter: AudioOutput {
         }
     }
 
-    func withdraw() {}
+    func discardPending() {}
 
     func stop() {}
 }

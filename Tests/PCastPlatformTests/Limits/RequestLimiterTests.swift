@@ -21,7 +21,7 @@ import Testing
         _ limiter: RequestLimiter, _ kind: QuotaReservation.Kind, _ application: ApplicationID, _ address: IPAddress?
     ) -> APIError? {
         do throws(APIError) {
-            _ = try limiter.reservation(kind, of: application, from: address)
+            _ = try limiter.reserve(kind, of: application, from: address)
             return nil
         } catch {
             return error
@@ -31,19 +31,19 @@ import Testing
     @Test("a reached quota of the platform, an application or an address rejects clients") func bounds() throws {
         let limiter = limiter([.streams: 4, .streamsPerApplication: 3, .streamsPerAddress: 2])
         var seats = [
-            try limiter.reservation(.stream, of: first, from: here),
-            try limiter.reservation(.stream, of: first, from: here),
+            try limiter.reserve(.stream, of: first, from: here),
+            try limiter.reserve(.stream, of: first, from: here),
         ]
         let ofAddress = refusal(limiter, .stream, second, here)
         #expect(ofAddress?.kind == .capacity && ofAddress?.message.hasPrefix("Your address") == true)
-        seats.append(try limiter.reservation(.stream, of: first, from: there))
+        seats.append(try limiter.reserve(.stream, of: first, from: there))
         let ofApplication = refusal(limiter, .stream, first, there)
         #expect(ofApplication?.kind == .capacity && ofApplication?.message.hasPrefix("The application") == true)
-        seats.append(try limiter.reservation(.stream, of: second, from: there))
+        seats.append(try limiter.reserve(.stream, of: second, from: there))
         let ofAll = refusal(limiter, .stream, second, IPAddress("192.0.2.3"))
         #expect(ofAll?.kind == .capacity && ofAll?.message.hasPrefix("The platform") == true)
         // Viewers have a separate quota from streams.
-        let viewer = try limiter.reservation(.viewer, of: first, from: here)
+        let viewer = try limiter.reserve(.viewer, of: first, from: here)
         #expect(limiter.count(of: .stream) == 4 && limiter.count(of: .viewer) == 1)
         withExtendedLifetime((seats, viewer)) {}
     }
@@ -52,7 +52,7 @@ import Testing
         let limiter = limiter([.sessions: 1])
         for number in 0..<1_000 {
             let address = IPAddress(v4: UInt32(number))
-            let reservation = try limiter.reservation(.session, of: ApplicationID("app\(number)"), from: address)
+            let reservation = try limiter.reserve(.session, of: ApplicationID("app\(number)"), from: address)
             #expect(refusal(limiter, .session, first, here) != nil)
             withExtendedLifetime(reservation) {}
         }
@@ -71,8 +71,8 @@ import Testing
     @Test("a lower limit disconnects no client") func lowered() throws {
         let limiter = limiter([.viewers: 2])
         let seats = [
-            try limiter.reservation(.viewer, of: first, from: here),
-            try limiter.reservation(.viewer, of: first, from: here),
+            try limiter.reserve(.viewer, of: first, from: here),
+            try limiter.reserve(.viewer, of: first, from: here),
         ]
         var limits = PlatformLimits()
         limits[.viewers] = 1

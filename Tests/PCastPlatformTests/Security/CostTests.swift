@@ -72,7 +72,7 @@ extension StreamDirectory {
         for number in 0..<count {
             let id = StreamID("stream-\(number)")
             let peer = enter(
-                id, try limiter.reservation(.preview, of: application, from: nil), origin: id, isPublisher: true,
+                id, try limiter.reserve(.preview, of: application, from: nil), origin: id, isPublisher: true,
                 onEnd: { _ in }, onQuality: { _, _ in })
             streams[id] = LiveStream(
                 id: id, peer: peer, application: application, session: nil,
@@ -81,7 +81,7 @@ extension StreamDirectory {
         }
         for number in 0..<viewers {
             _ = enter(
-                StreamID("view-\(number)"), try limiter.reservation(.preview, of: application, from: nil),
+                StreamID("view-\(number)"), try limiter.reserve(.preview, of: application, from: nil),
                 origin: StreamID("stream-\(number % count)"), isPublisher: false, onEnd: { _ in },
                 onQuality: { _, _ in })
         }

@@ -71,10 +71,10 @@ import Testing
             let start = MonotonicClock.now()
             var bodies: Set<String> = []
             var refused = 0
-            try await withThrowingTaskGroup(of: [TestPlatform.CallbackResult].self) { group in
+            try await withThrowingTaskGroup(of: [TestPlatform.Response].self) { group in
                 for _ in 0..<50 {
                     group.addTask {
-                        var answers: [TestPlatform.CallbackResult] = []
+                        var answers: [TestPlatform.Response] = []
                         for _ in 0..<40 { answers.append(try await platform.send("GET", "/metrics")) }
                         return answers
                     }
@@ -111,7 +111,7 @@ import Testing
                 }
                 // The limit applies also at the other endpoints and with the right credentials. A further attempt is
                 // permitted every six seconds. It has been used.
-                func isLimited(_ ask: () async throws -> TestPlatform.CallbackResult) async throws -> Bool {
+                func isLimited(_ ask: () async throws -> TestPlatform.Response) async throws -> Bool {
                     try await eventually {
                         while try await platform.send(method, path, headers("wrong"), body: body).status == 401 {}
                         return try await ask().status == 429

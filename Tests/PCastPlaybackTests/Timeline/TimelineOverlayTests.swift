@@ -17,7 +17,7 @@ struct TimelineOverlayTests {
         init(_ overlay: Overlay) throws {
             self.overlay = overlay
             id = overlay.openPage(isController: true) { _ in }
-            overlay.page(id, said: OverlayEnvelope("bridge.ready", [:], sequence: 1, epoch: 0).text)
+            overlay.page(id, message: OverlayEnvelope("bridge.ready", [:], sequence: 1, epoch: 0).text)
         }
 
         /// Returns the messages since the last call as lines, such as `added goal 1011000`.

@@ -315,7 +315,7 @@ struct LoaderBounds: Sendable {
 final class SubtitleReader {
     let loader: RenditionLoader
     private var segment: LoadedSegment?
-    private var hasSubscribers = false
+    private var isNextWanted = false
     private var cues: [(text: String, range: ClosedRange<TimeSpan>)] = []
     private var seen: Set<WebVTTSegment.Cue> = []
 
@@ -328,7 +328,7 @@ final class SubtitleReader {
     /// Seeks to a position.
     func seek(to position: TimeSpan) {
         segment = loader.seek(to: position)
-        hasSubscribers = false
+        isNextWanted = false
         cues.removeAll()
         seen.removeAll()
     }
@@ -338,7 +338,7 @@ final class SubtitleReader {
     func read(to position: TimeSpan, _ clocks: MediaClocks) -> [ContentItem] {
         while let next = nextSegment(upTo: position) {
             guard let offset = clocks.offset(of: next) else { break }
-            hasSubscribers = true
+            isNextWanted = true
             take(next, offset)
         }
         let due = cues.prefix { $0.range.lowerBound <= position }
@@ -349,9 +349,9 @@ final class SubtitleReader {
 
     /// Returns the next segment that begins up to a position; nil if it is not loaded.
     private func nextSegment(upTo position: TimeSpan) -> LoadedSegment? {
-        if segment == nil || hasSubscribers {
+        if segment == nil || isNextWanted {
             guard case .segment(let next)? = loader.next(after: segment) else { return nil }
-            (segment, hasSubscribers) = (next, false)
+            (segment, isNextWanted) = (next, false)
         }
         guard let segment, segment.bytes.isComplete, segment.start <= position + .seconds(1 as Int64) else {
             return nil

@@ -15,13 +15,13 @@ extension RenditionLoader: SegmentLoad.Owner {
 
     /// Adds a segment that begins to load. Returns false if a seek has made it unnecessary.
     func take(_ segment: LoadedSegment, of generation: Int) -> Bool {
-        let hasSubscribers = state.withLock { state in
+        let isNeeded = state.withLock { state in
             guard state.generation == generation else { return false }
             state.segments.append(segment)
             return true
         }
         wait.raise()
-        return hasSubscribers
+        return isNeeded
     }
 
     /// Records the throughput of a transfer.

@@ -261,7 +261,7 @@ struct BrightcoveSentenceTests {
         pipeline.open(seconds: 4, isAudioOnly: true)
         await player.settled()
         #expect(received("media type") == ["media type audioVideo"])
-        // Of a playlist it is the truth.
+        // A playlist contains audio and video.
         playbackController.setVideos([Self.video("https://origin.example/song.m3u8")])
         try #require(await pipelines.last(player)).open(seconds: 4, isAudioOnly: true)
         await player.settled()

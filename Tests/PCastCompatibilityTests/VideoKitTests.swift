@@ -120,7 +120,7 @@ struct VideoKitSentenceTests {
         return pipeline
     }
 
-    /// What the observer was notified of a kind.
+    /// The notifications of a kind that the observer received.
     private func received(_ kind: String) -> [String] { observer.received.filter { $0.hasPrefix(kind) } }
 
     // MARK: Player state

@@ -64,7 +64,7 @@ extension EndToEnd {
             check(first, "the recording's first frame")
             check(last, "the recording's last frame")
             #expect(last.frame > first.frame)
-            // Neighbours are nearly alike.
+            // Adjacent frames are nearly equal.
             #expect(frame.frames <= last.frame - first.frame + 3)
             #expect(frame.frames >= last.frame - first.frame + 1 - dropped - Film.frameRate)
             let (original, recorded) = (try await film.file.loudness(), try await recording.loudness())

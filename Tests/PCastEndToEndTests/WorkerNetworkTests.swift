@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 
 extension EndToEnd {
-    /// What holds workers back on kernels without rules about ports, with a real worker.
+    /// The rules by which a real worker is limited on kernels that have no rules about ports.
     @Suite("Workers in a network of their own")
     struct WorkerNetworkTests {
         private static let canIsolate = (try? ConnectionLimits.runIsolated { () throws(IOError) in true }) ?? false

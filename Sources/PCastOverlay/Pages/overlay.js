@@ -65,8 +65,8 @@ bridge.on("player.videoscale", (scale) => {
 bridge.on("player.controls", ({ controls }) => showControls(controls));
 bridge.on("player.metadata", ({ metadata }) => {
   try {
-    const told = JSON.parse(JSON.parse(metadata).value);
-    if (told.home || told.away) showGame(told);
+    const game = JSON.parse(JSON.parse(metadata).value);
+    if (game.home || game.away) showGame(game);
   } catch {
     // Other metadata is ignored.
   }

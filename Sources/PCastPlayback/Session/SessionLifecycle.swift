@@ -24,6 +24,7 @@ public struct SessionLifecycle: Sendable {
     private var isSeeking = false
     private var isStalled = false
     private var isAtEnd = false
+    private var isStopped = false
     private var isCast = false
     private var events: [LifecycleEvent] = [.bufferEmpty]
 
@@ -48,6 +49,7 @@ public struct SessionLifecycle: Sendable {
         case .failed, .terminated: return .stopped
         case .loading, .ready, .resuming: break
         }
+        if isStopped { return .stopped }
         if isSeeking { return .seeking }
         if isAtEnd { return .stopped }
         guard isSetToPlay else { return .paused }
@@ -64,6 +66,7 @@ public struct SessionLifecycle: Sendable {
     public mutating func play() {
         guard isAlive else { return }
         events.append(.playRequest)
+        isStopped = false
         // At the end there is nothing to play until a seek.
         guard !isSetToPlay, !isAtEnd else { return }
         isSetToPlay = true
@@ -73,6 +76,14 @@ public struct SessionLifecycle: Sendable {
     /// Sets the session to pause.
     public mutating func pause() {
         guard isAlive else { return }
+        events.append(.pauseRequest)
+        setToPause()
+    }
+
+    /// Sets the session to pause at the beginning. Overlays receive it as stopped until it plays or seeks.
+    public mutating func stop() {
+        guard isAlive else { return }
+        isStopped = true
         events.append(.pauseRequest)
         setToPause()
     }
@@ -118,13 +129,24 @@ public struct SessionLifecycle: Sendable {
     @discardableResult
     public mutating func seek() -> Bool {
         guard phase == .ready else { return false }
+        isStopped = false
+        beginSeek()
+        return true
+    }
+
+    /// Records that the seek to the beginning of a stopped session begins, if the session is ready.
+    mutating func seekToBeginning() {
+        guard phase == .ready else { return }
+        beginSeek()
+    }
+
+    private mutating func beginSeek() {
         isAtEnd = false
         isSeeking = true
         if !isBuffering {
             isBuffering = true
             events.append(.bufferEmpty)
         }
-        return true
     }
 
     /// Records whether another device plays the session.

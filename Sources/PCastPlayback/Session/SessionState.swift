@@ -142,9 +142,11 @@ extension SessionState {
 
     /// Pauses at the beginning.
     mutating func stop() {
-        pause()
+        lifecycle.stop()
+        livePipeline?.pause()
+        reportChanges()
         if isOpen, overview?.seekableRange != nil {
-            seek(to: .beginning, SeekRequest())
+            seek(to: .beginning, SeekRequest(), isStopping: true)
         } else if let wanted {
             wanted.request.complete(.superseded)
             self.wanted = nil
@@ -159,7 +161,7 @@ extension SessionState {
     }
 
     /// Seeks to a target, once the media is open. An earlier seek is superseded.
-    mutating func seek(to target: SeekTarget, _ request: SeekRequest) {
+    mutating func seek(to target: SeekTarget, _ request: SeekRequest, isStopping: Bool = false) {
         guard lifecycle.isAlive else { return request.complete(.failed(.notSeekable)) }
         guard isOpen, let pipeline, let overview else {
             wanted?.request.complete(.superseded)
@@ -169,13 +171,13 @@ extension SessionState {
         guard let epoch = target.seek(pipeline, overview) else { return request.complete(.failed(.notSeekable)) }
         seeking?.complete(.superseded)
         (seeking, self.epoch) = (request, epoch)
-        leave()
+        leave(isStopping: isStopping)
     }
 
     /// Begins a seek: hides the subtitle and reports an empty buffer.
-    mutating func leave() {
+    mutating func leave(isStopping: Bool = false) {
         show(subtitle: nil)
-        lifecycle.seek()
+        if isStopping { lifecycle.seekToBeginning() } else { lifecycle.seek() }
         reportChanges()
     }
 

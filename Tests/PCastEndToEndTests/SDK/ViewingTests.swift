@@ -210,7 +210,7 @@ extension EndToEnd {
                 let (scene, played) = try await Self.heard(in: workspace)
                 try await Self.awaitAudio(scene, played)
                 #expect(try await scene.ask("mute") == "mute true")
-                // What was on its way to the device is played. Then three seconds, with three beeps, are silent.
+                // Audio that was written to the device is played. Then three seconds, with three beeps, are silent.
                 let before = Self.count(of: played)
                 let second = 96_000
                 while Self.count(of: played) < before + 4 * second { try await scene.frames(10) }

@@ -72,10 +72,10 @@ extension EndToEnd.SDKDocumentation {
                 } != nil
             }
             #expect(await sees(testPattern: true))
-            for (device, isTestPicture) in [("null", false), ("synthetic", true)] {
+            for (device, isTestPattern) in [("null", false), ("synthetic", true)] {
                 _ = try await media.applyOptions(Self.options(device))
                 #expect(media.videoSelection?.device.info.id == device)
-                #expect(await sees(testPattern: isTestPicture))
+                #expect(await sees(testPattern: isTestPattern))
             }
             #expect(!publisher.hasEnded && watched.stream.endedInfo == nil)
             media.stop()

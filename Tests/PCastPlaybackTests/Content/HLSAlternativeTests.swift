@@ -18,7 +18,7 @@ struct HLSAlternativeTests {
         return (ladder, origin)
     }
 
-    /// What was asked for more than once.
+    /// The paths that were requested more than once.
     private static func repeated(_ origin: TestOrigin) -> [String] {
         Dictionary(grouping: origin.requests, by: \.self).filter { $0.value.count > 1 }.keys.sorted()
     }

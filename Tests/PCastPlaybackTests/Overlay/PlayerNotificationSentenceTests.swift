@@ -22,7 +22,7 @@ struct PlayerNotificationSentenceTests {
         await scene.close()
     }
 
-    /// What an observer of `playerTime` reads.
+    /// The keys that an observer of `playerTime` reads.
     private static let range: @Sendable ([AnyHashable: Any]) -> String = { info in
         let keys = [Keys.timecodeUserInfoKey, Keys.initialTimecodeUserInfoKey, Keys.maxTimecodeUserInfoKey]
         return keys.map { key in (info[key] as? Int64).map { "\($0)" } ?? "none" }.joined(separator: " ")

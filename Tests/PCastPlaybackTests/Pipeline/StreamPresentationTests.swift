@@ -98,7 +98,7 @@ struct StreamPresentationTests {
         #expect(copy.words().isEmpty)
     }
 
-    /// What is notified of captions.
+    /// The notifications of captions.
     private mutating func captionWords() -> [String] {
         var words: [String] = []
         while let event = stream.poll() {

@@ -29,7 +29,7 @@ import Testing
                 }
             }
         }
-        #expect(record.lines.contains { $0.contains("refused") })
+        #expect(record.lines.contains { $0.contains("request rejected") })
         #expect(record.lines.contains { $0.contains("publisher admitted") })
         for token in tokens {
             // The prefix is common to all tokens. It is followed by the application and the digest.

@@ -1,4 +1,5 @@
 import CALSA
+import CV4L2
 import Glibc
 import PCastCore
 import PCastIO

@@ -407,7 +407,7 @@ actor SignalingSession {
             try await directory.add(cues, to: stream, sentAt: sentAt)
             return PCastSendCaptionsResponse(status: .ok)
         } catch {
-            logger.info("captions refused", metadata: ["stream": "\(stream)", "why": "\(error.detail)"])
+            logger.info("captions rejected", metadata: ["stream": "\(stream)", "error": "\(error.detail)"])
             return PCastSendCaptionsResponse(refusal: error.wire, because: error.message)
         }
     }

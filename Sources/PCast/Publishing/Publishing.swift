@@ -9,7 +9,7 @@ import Synchronization
 /// begins with a key frame when the call is connected.
 final class Publishing: Sendable {
     private struct State {
-        var taking: Int?
+        var sinkID: Int?
         var rate = RateMeter()
         var sampler: Task<Void, Never>?
         /// The types of media without subscribers, as the platform reports.
@@ -97,7 +97,7 @@ final class Publishing: Sendable {
     private func follow(_ event: MediaCall.Event, from stream: MediaStream) {
         switch event {
         case .connected:
-            if state.withLock({ $0.taking }) == nil { begin(stream) } else { goOn() }
+            if state.withLock({ $0.sinkID }) == nil { begin(stream) } else { resumeAfterReconnection() }
             lifecycle.follow(event)
         case .keyFrameRequested: requestKeyFrame()
         case .paused(let type): setPaused(true, type)
@@ -117,7 +117,7 @@ final class Publishing: Sendable {
             let (video, audio) = (sent.contains(.video) ? video : nil, sent.contains(.audio) ? audio : nil)
             try video?.start(layers: call.sentLayers)
             try audio?.start()
-            let taking = try media.add { [call, start] frame in
+            let sinkID = try media.add { [call, start] frame in
                 start.note(frame)
                 switch frame {
                 case .video(let sample) where stream.passes(.video): video?.push(sample)
@@ -126,8 +126,8 @@ final class Publishing: Sendable {
                 case .codedAudio(let packet): if stream.passes(.audio) { call.send(packet) }
                 }
             }
-            state.withLock { $0.taking = taking }
-            media.setDemand(taking, hasSubscribers)
+            state.withLock { $0.sinkID = sinkID }
+            media.setDemand(sinkID, hasSubscribers)
             sample()
         } catch {
             lifecycle.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: error.description))
@@ -135,7 +135,7 @@ final class Publishing: Sendable {
     }
 
     /// Resumes after a reconnection. The new connection has none of the old one's state.
-    private func goOn() {
+    private func resumeAfterReconnection() {
         let pausedTypes = state.withLock { state in
             state.wanted = nil
             return state.pausedTypes
@@ -188,10 +188,10 @@ final class Publishing: Sendable {
     /// Pauses or resumes a layer.
     private func setPaused(_ isPaused: Bool, layer: Int) {
         guard let video else { return }
-        let allRest = video.setPaused(isPaused, layer: layer)
+        let areAllPaused = video.setPaused(isPaused, layer: layer)
         if !isPaused { requestKeyFrame(layer: layer) }
         reportDemand()
-        notePaused(allRest, .video)
+        notePaused(areAllPaused, .video)
     }
 
     /// Pauses or resumes a type of media.
@@ -206,21 +206,21 @@ final class Publishing: Sendable {
 
     /// Records a pause, and notifies the source and the listeners if `hasSubscribers` has changed.
     private func notePaused(_ isPaused: Bool, _ type: MediaType) {
-        let (before, after, taking) = state.withLock { state in
+        let (before, after, sinkID) = state.withLock { state in
             let before = state.pausedTypes
             if isPaused { state.pausedTypes.insert(type) } else { state.pausedTypes.remove(type) }
-            return (before, state.pausedTypes, state.taking)
+            return (before, state.pausedTypes, state.sinkID)
         }
         let hasSubscribers = hasSubscribers(pausedTypes: after)
         guard hasSubscribers != self.hasSubscribers(pausedTypes: before) else { return }
-        if let taking { media.setDemand(taking, hasSubscribers) }
+        if let sinkID { media.setDemand(sinkID, hasSubscribers) }
         watched.send(hasSubscribers)
     }
 
     /// Ends the pipeline and closes the call.
     private func stop() {
-        let (taking, sampler) = state.withLock { ($0.taking, $0.sampler) }
-        if let taking { media.remove(taking) }
+        let (sinkID, sampler) = state.withLock { ($0.sinkID, $0.sampler) }
+        if let sinkID { media.remove(sinkID) }
         sampler?.cancel()
         video?.stop()
         audio?.stop()

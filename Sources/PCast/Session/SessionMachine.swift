@@ -294,7 +294,7 @@ enum ReconnectionDelay {
 
     /// The time for which refused connections are retried quickly, as one attempt, because the platform is probably
     /// restarting.
-    private static let knocking = TimeSpan.seconds(3)
+    private static let quickRetryPeriod = TimeSpan.seconds(3)
     /// The minimum delay of a quick retry.
     private static let minimumQuickRetryDelay = TimeSpan.milliseconds(150)
     /// The maximum delay of a quick retry.
@@ -313,7 +313,7 @@ enum ReconnectionDelay {
     static func beforeQuickRetry(
         offline: TimeSpan, using generator: inout some RandomNumberGenerator
     ) -> TimeSpan? {
-        guard offline < knocking else { return nil }
+        guard offline < quickRetryPeriod else { return nil }
         return TimeSpan(
             seconds: Double.random(
                 in: minimumQuickRetryDelay.seconds...maximumQuickRetryDelay.seconds, using: &generator))

@@ -119,7 +119,7 @@ final class SignalingClient: Sendable {
         }
         for listener in listeners { listener.sessionStopped() }
         for listener in listeners + ending { await listener.isOver() }
-        if isOnline { await sayGoodbye() }
+        if isOnline { await sendBye() }
         let (task, late) = update { state in
             state.machine.stop(forGood: forGood)
             defer { state.listeners = [:] }
@@ -139,7 +139,7 @@ final class SignalingClient: Sendable {
     }
 
     /// Sends `Bye` and waits for the response, but at most one second, because a person may have pressed Ctrl-C.
-    private func sayGoodbye() async {
+    private func sendBye() async {
         var message = PCastBye()
         message.sessionID = sessionID?.description ?? ""
         message.reason = "ended"
@@ -336,7 +336,7 @@ final class SignalingClient: Sendable {
                 for await frame in frames { try await connection.send(WebSocketMessage(frame)) }
                 await connection.close()
             }
-            group.addTask { try await self.keepTime(epoch: epoch) }
+            group.addTask { try await self.advanceAtDeadlines(epoch: epoch) }
             defer { group.cancelAll() }
             try await group.next()
         }
@@ -351,7 +351,7 @@ final class SignalingClient: Sendable {
 
     /// Advances the machine at its deadline, and at least once per second, because a request may make the deadline
     /// earlier. Throws an error when it is cancelled.
-    private func keepTime(epoch: Int) async throws {
+    private func advanceAtDeadlines(epoch: Int) async throws {
         while true {
             let now = MonotonicClock.now()
             let deadline = state.withLock { $0.machine.deadline } ?? now + .seconds(1)

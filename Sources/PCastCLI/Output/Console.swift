@@ -288,7 +288,7 @@ struct ConsoleLogHandler: LogHandler {
     static func line(_ text: String) -> String { text.escapingControlCharacters }
 
     func log(event: LogEvent) {
-        guard !silence.isRaised else { return }
+        guard !silence.isSet else { return }
         let all = metadata.merging(event.metadata ?? [:]) { _, own in own }
         let details = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
         console.warn(

@@ -61,7 +61,7 @@ struct ClientRun: Sendable {
         } catch {
             result = .failure(error)
         }
-        isEnding.raise()
+        isEnding.set()
         await pcast.shutdown()
         await following.value
         // Ctrl-C during the setup of a stream makes it fail, but is reported as an interruption.
@@ -76,11 +76,11 @@ struct ClientRun: Sendable {
         _ pcast: PCast, _ setUp: () async throws(PCastError) -> Value
     ) async throws(PCastError) -> Value {
         let isOver = AtomicFlag()
-        defer { isOver.raise() }
+        defer { isOver.set() }
         let end = end
         Task {
             _ = await end.wait()
-            if !isOver.isRaised { await pcast.shutdown() }
+            if !isOver.isSet { await pcast.shutdown() }
         }
         return try await setUp()
     }
@@ -212,13 +212,13 @@ extension ClientRun {
     }
 }
 
-/// A flag that is raised once.
+/// A flag that is set once.
 final class AtomicFlag: Sendable {
     private let value = Atomic(false)
 
-    var isRaised: Bool { value.load(ordering: .acquiring) }
+    var isSet: Bool { value.load(ordering: .acquiring) }
 
-    func raise() { value.store(true, ordering: .releasing) }
+    func set() { value.store(true, ordering: .releasing) }
 }
 
 /// The statistics of a publisher as events, as a status block and as a line of text.

@@ -71,7 +71,7 @@ struct HealthRoutes: Sendable {
         metrics.add("pcast_streams", .gauge, "Number of published streams.", counts.streams)
         metrics.add(
             "pcast_streams_reconnecting", .gauge, "Number of streams that wait for their publisher to reconnect.",
-            await directory.awaited.streams.count)
+            await directory.pendingReconnects.streams.count)
         metrics.add("pcast_viewers", .gauge, "Number of viewers of all streams.", counts.viewers)
         let sessions = await registry.counts
         metrics.add("pcast_sessions", .gauge, "Number of client sessions.", sessions.all)

@@ -255,11 +255,11 @@ struct WebRTCHTTPController: Sendable {
         guard let ufrag = fragment.iceUfrag, let password = fragment.icePwd,
             let remote = ICECredentials(ufrag: ufrag, password: password)
         else { throw APIError(.badRequest, "An ICE restart requires both ice-ufrag and ice-pwd.") }
-        let ours = try await directory.restart(resource.participation.peer, remote: remote)
+        let local = try await directory.restart(resource.participation.peer, remote: remote)
         guard let tag = await resources.restarted(name, remoteUfrag: ufrag) else { throw .ended }
         return Response(
             status: .ok, headers: [.contentType: MediaTypeName.trickle, .eTag: tag],
-            body: ResponseBody(byteBuffer: ByteBuffer(string: ours.text)))
+            body: ResponseBody(byteBuffer: ByteBuffer(string: local.text)))
     }
 
     private func delete(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {

@@ -348,20 +348,20 @@ actor SignalingSession {
             if wantsQuality { await registry.changed(quality, of: stream, in: sessionID) }
         }
         let onInterruption: PendingReconnects.InterruptionAction = { await registry.interrupted($0, in: sessionID) }
-        let returning = ResumeRequest(options: create.options)
+        let resumeRequest = ResumeRequest(options: create.options)
         let participation: PeerSession
         if negotiation.isPublishing {
             participation = try await directory.publish(
                 principal, clientContext: clientContext, offer: negotiation.offer, tags: create.tags,
                 options: negotiation.options,
-                returning: returning, onEnd: onEnd, onQuality: onQuality)
+                resuming: resumeRequest, onEnd: onEnd, onQuality: onQuality)
         } else {
-            let asked = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
+            let origin = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
             var former: StreamID?
-            if case .stream(let id) = returning { former = id }
+            if case .stream(let id) = resumeRequest { former = id }
             participation = try await directory.view(
-                principal, clientContext: clientContext, origin: asked.map { StreamID($0) }, offer: negotiation.offer,
-                options: negotiation.options, returning: former, onEnd: onEnd, onQuality: onQuality,
+                principal, clientContext: clientContext, origin: origin.map { StreamID($0) }, offer: negotiation.offer,
+                options: negotiation.options, resuming: former, onEnd: onEnd, onQuality: onQuality,
                 onInterruption: onInterruption)
             if create.options.contains(Self.captionOption) {
                 await directory.setCaptions(of: participation.streamID) { stream, cues in

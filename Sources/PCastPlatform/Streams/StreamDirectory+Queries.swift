@@ -12,9 +12,9 @@ extension StreamDirectory {
     /// - Throws: ``APIError``.
     func restart(_ peer: PeerID, remote: ICECredentials) async throws(APIError) -> TrickleFragment {
         do {
-            let ours = try await router.restart(peer, remote: remote)
+            let local = try await router.restart(peer, remote: remote)
             logger.info("ICE restarted", metadata: ["peer": "\(peer.value)"])
-            return ours
+            return local
         } catch {
             throw Self.refusal(error)
         }
@@ -32,12 +32,12 @@ extension StreamDirectory {
         guard offer.media.count == answer.media.count else {
             throw APIError(.badRequest, "An ICE restart may not change media sections: send the same sections.")
         }
-        let ours = try await restart(peer, remote: remote)
+        let local = try await restart(peer, remote: remote)
         answer.origin.sessionVersion += 1
         for index in answer.media.indices where answer.media[index].iceUfrag != nil {
-            answer.media[index].iceUfrag = ours.iceUfrag
-            answer.media[index].icePwd = ours.icePwd
-            answer.media[index].candidates = ours.candidates
+            answer.media[index].iceUfrag = local.iceUfrag
+            answer.media[index].icePwd = local.icePwd
+            answer.media[index].candidates = local.candidates
         }
         participants[peer]?.answer = answer
         return answer

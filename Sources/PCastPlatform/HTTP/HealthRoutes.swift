@@ -9,7 +9,7 @@ struct HealthRoutes: Sendable {
     let directory: StreamDirectory
     let registry: SessionRegistry
     let router: MediaRouter
-    let kept: PlatformRecords
+    let platformRecords: PlatformRecords
     let limiter: RequestLimiter
     let statistics: PlatformStatistics
     let authenticator: TokenAuthenticator
@@ -89,8 +89,8 @@ struct HealthRoutes: Sendable {
             statistics.figures, applications: authenticator.applicationIDs,
             present: await directory.countsOfApplications)
         metrics.add(limiter.counts)
-        metrics.add(kept.writeQueue.counts)
-        metrics.add(await kept.webhooks.counts)
+        metrics.add(platformRecords.writeQueue.counts)
+        metrics.add(await platformRecords.webhooks.counts)
         metrics.add(await timelines.counts)
         metrics.add(streams)
         if let process = ProcessMetrics.read() { metrics.add(process) }

@@ -75,7 +75,7 @@ actor SignalingSession {
 
     /// Runs until the connection ends.
     func run() async {
-        keepTime()
+        scheduleAdvance()
         // This task writes, because another one would need more than a kilobyte.
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -148,11 +148,11 @@ actor SignalingSession {
             machine.advance(to: now)
             drain()
         }
-        keepTime()
+        scheduleAdvance()
     }
 
     /// Schedules the next deadline, unless the clock calls earlier.
-    private func keepTime() {
+    private func scheduleAdvance() {
         guard !isOver, let due = closesUntil ?? machine.deadline, wakesAt.map({ due < $0 }) ?? true else { return }
         wakesAt = due
         clock.wake(self, at: due)
@@ -160,7 +160,7 @@ actor SignalingSession {
 
     private func beginClosing() {
         if closesUntil == nil { closesUntil = MonotonicClock.now() + Self.closingTime }
-        keepTime()
+        scheduleAdvance()
     }
 
     /// Processes a message, which counts as a request for the rate limit.
@@ -181,7 +181,7 @@ actor SignalingSession {
     private func feed(_ input: ServerSignalingMachine.Input) {
         machine.handle(input, at: MonotonicClock.now())
         drain()
-        keepTime()
+        scheduleAdvance()
     }
 
     private func drain() {

@@ -53,8 +53,8 @@ struct JoinStormCommand: AsyncParsableCommand {
         let start = MonotonicClock.now()
         let count = rate.map { $0 * seconds } ?? viewers
         try await come(count, each: .nanoseconds(Int64(1_000_000_000 / (rate ?? viewers))), broadcast)
-        let timeout = MonotonicClock.now() + .seconds(60)
-        while rate == nil, MonotonicClock.now() < timeout,
+        let deadline = MonotonicClock.now() + .seconds(60)
+        while rate == nil, MonotonicClock.now() < deadline,
             await broadcast.viewersLoad.waits().contains(where: { $0 == nil })
         {
             try await Task.sleep(for: .milliseconds(50))

@@ -71,15 +71,15 @@ struct SessionsCommand: AsyncParsableCommand {
             }
             while ContinuousClock.now < end {
                 try await Task.sleep(for: min(.seconds(20), max(.milliseconds(1), end - .now)))
-                report.row("under load", try await setup.holdings().row)
+                report.row("under load", try await setup.resources().row)
             }
             try await group.waitForAll()
         }
         listeningSocket.stopDropping()
         let after = try await setup.settled(comparedWith: before, by: Self.memoryLimit)
         // Callbacks of SDK objects that were released have time to arrive, too.
-        let timeout = ContinuousClock.now + .seconds(30)
-        while callbacks.missing > 0, ContinuousClock.now < timeout { try await Task.sleep(for: .milliseconds(100)) }
+        let deadline = ContinuousClock.now + .seconds(30)
+        while callbacks.missing > 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(100)) }
         report.row("idle, at the end", after.row)
         for kind in CallbackRecorder.Kind.allCases {
             report.row(

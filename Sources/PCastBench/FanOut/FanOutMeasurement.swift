@@ -20,7 +20,7 @@ struct FanOutMeasurement {
     private var viewers: Int { broadcast.viewers }
 
     mutating func run(
-        rounds: Int, limit: LimitProgram?, janus rival: JanusBroadcast?, _ report: inout Report
+        rounds: Int, limit: LimitProgram?, janus janusBroadcast: JanusBroadcast?, _ report: inout Report
     ) async throws {
         let ciphers = limit.map { program in LimitProgram.Cipher.allCases.filter { program.has($0) } } ?? []
         let sink = try limit.map { _ in
@@ -32,7 +32,7 @@ struct FanOutMeasurement {
             let measurement = try await broadcast.measure(seconds: seconds).round
             platformRounds.append(measurement)
             report.row("\(number): relay", measurement.row, pass: !measurement.isVoid)
-            guard limit != nil || rival != nil else { continue }
+            guard limit != nil || janusBroadcast != nil else { continue }
             await broadcast.publishers.run(false)
             if let limit, let sink {
                 for cipher in ciphers {
@@ -41,8 +41,8 @@ struct FanOutMeasurement {
                     report.row("\(number): C, \(cipher.rawValue)", measurement.row, pass: !measurement.isVoid)
                 }
             }
-            if let rival {
-                let measurement = try await rival.measure(seconds: seconds)
+            if let janusBroadcast {
+                let measurement = try await janusBroadcast.measure(seconds: seconds)
                 janus.append(measurement)
                 report.row("\(number): Janus", measurement.row, pass: !measurement.isVoid)
             }
@@ -63,9 +63,9 @@ struct FanOutMeasurement {
             cipher, viewers: viewers, port: port, rate: rate, frames: seconds * Int(rate))
         let elapsed = MonotonicClock.now() - start
         // The last packets have time to arrive.
-        let timeout = MonotonicClock.now() + .seconds(20)
+        let deadline = MonotonicClock.now() + .seconds(20)
         var seen = await sink.call { sink, _ in sink.figures }
-        while seen.packets < figures.packets, MonotonicClock.now() < timeout {
+        while seen.packets < figures.packets, MonotonicClock.now() < deadline {
             try await Task.sleep(for: .milliseconds(20))
             seen = await sink.call { sink, _ in sink.figures }
         }

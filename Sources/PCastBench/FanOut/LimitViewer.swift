@@ -20,7 +20,7 @@ final class LimitViewer: LightPeer {
     private let ssrc: UInt32
     private let decryptsEach: Int
     /// The number of frames before it records arrivals, which spreads the reports of the viewers.
-    private var untilNoted: Int
+    private var framesUntilRecorded: Int
     private var path: NetworkPath?
     private var mediaSSRC: UInt32 = 0
     private var next: UInt16?
@@ -44,7 +44,7 @@ final class LimitViewer: LightPeer {
         (receiver, sender) = (SRTPReceiver(material), SRTPSender(material))
         ssrc = 0x2000_0000 + number
         self.decryptsEach = decryptsEach
-        untilNoted = Int(number % 4)
+        framesUntilRecorded = Int(number % 4)
     }
 
     func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
@@ -72,8 +72,8 @@ final class LimitViewer: LightPeer {
             nextReport = now + Self.reportInterval
         }
         _ = statistics?.received(sequenceNumber: header.sequenceNumber, timestamp: header.timestamp, at: now)
-        if untilNoted == 0, let number { arrivals.received(number, at: now) }
-        if header.marker, untilNoted > 0 { untilNoted -= 1 }
+        if framesUntilRecorded == 0, let number { arrivals.received(number, at: now) }
+        if header.marker, framesUntilRecorded > 0 { framesUntilRecorded -= 1 }
     }
 
     // MARK: Reports

@@ -125,10 +125,10 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
             _ = clinux_epoll_control(poller, Int32(CLINUX_REMOVE), socket.number, 0, 0)
             while !inbox.isOver.load(ordering: .acquiring) {
                 wait(until: nil)
-                now = tick()
+                now = advancedNow()
                 perform()
             }
-            now = tick()
+            now = advancedNow()
             perform()
             send()
         }
@@ -142,7 +142,7 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
                 expire()
                 send()
             }
-            now = tick()
+            now = advancedNow()
             perform()
             expire()
             send()
@@ -150,10 +150,10 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
             inbox.unsent.store(socket.unsent, ordering: .relaxed)
         }
 
-        private func tick() -> Instant { max(now, MonotonicClock.now()) }
+        private func advancedNow() -> Instant { max(now, MonotonicClock.now()) }
 
         private func wait(until deadline: Instant?) {
-            let left = deadline.map { max(0, ($0 - tick()).nanoseconds) } ?? -1
+            let left = deadline.map { max(0, ($0 - advancedNow()).nanoseconds) } ?? -1
             let count = max(0, Int(clinux_epoll_wait(poller, events, left)))
             guard (0..<count).contains(where: { events[$0].token == 1 }) else { return }
             var rings: UInt64 = 0

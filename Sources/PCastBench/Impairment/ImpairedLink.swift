@@ -28,7 +28,7 @@ final class ImpairedLink: Sendable {
         guard ports.allSatisfy({ $0.address.ip.v4 != nil && $0.server.ip.v4 != nil }) else {
             throw BenchFailure("the proxy supports IPv4 only")
         }
-        let proxy = Handover(try ImpairedPorts(ports, conditions))
+        let proxy = Transferred(try ImpairedPorts(ports, conditions))
         thread = try WorkerThread(name: "impair") { [state] in
             var (rebindings, steps) = (0, 0)
             while !state.isStopped.load(ordering: .relaxed) {
@@ -60,7 +60,7 @@ final class ImpairedLink: Sendable {
     }
 
     /// A value that is created on one thread and then used by another one only.
-    private final class Handover<Value>: @unchecked Sendable {
+    private final class Transferred<Value>: @unchecked Sendable {
         var value: Value
 
         init(_ value: Value) { self.value = value }

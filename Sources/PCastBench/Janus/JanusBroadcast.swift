@@ -49,12 +49,12 @@ final class JanusBroadcast: Sendable {
 
     private func join() async throws {
         var first: JanusHandle?
-        let timeout = MonotonicClock.now() + .seconds(20)
+        let deadline = MonotonicClock.now() + .seconds(20)
         while first == nil {
             do {
                 first = try await JanusHandle(at: server.api)
             } catch {
-                guard MonotonicClock.now() < timeout else { throw error }
+                guard MonotonicClock.now() < deadline else { throw error }
                 try await Task.sleep(for: .milliseconds(100))
             }
         }

@@ -5,7 +5,7 @@ import PCastNetworkEmulation
 /// A scene with a publisher and a viewer that shows video, and measurements of both since a point in time.
 struct MeasuredTestbed: Sendable {
     /// The time after the first frame that is not measured, because key frames and delays have not settled yet.
-    private static let settling = Duration.seconds(4)
+    private static let settlingTime = Duration.seconds(4)
 
     let testbed: NetworkTestbed
     let publisher: RecordedProcess
@@ -26,7 +26,7 @@ struct MeasuredTestbed: Sendable {
         let viewer = try testbed.view(stream)
         defer { viewer.stop() }
         _ = try await viewer.first("firstFrame")
-        try await Task.sleep(for: settling)
+        try await Task.sleep(for: settlingTime)
         return try await body(
             MeasuredTestbed(
                 testbed: testbed, publisher: publisher, stream: stream, viewer: viewer, start: MonotonicClock.now(),

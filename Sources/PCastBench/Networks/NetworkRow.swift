@@ -261,21 +261,21 @@ extension NetworkRow {
         defer { testbed.stop() }
         let (publisher, stream) = try await testbed.publish()
         defer { publisher.stop() }
-        let good = try [1, 1].map { try testbed.view(stream, from: $0) }
-        defer { good.forEach { $0.stop() } }
-        for viewer in good { _ = try await viewer.first("firstFrame") }
+        let unimpairedViewers = try [1, 1].map { try testbed.view(stream, from: $0) }
+        defer { unimpairedViewers.forEach { $0.stop() } }
+        for viewer in unimpairedViewers { _ = try await viewer.first("firstFrame") }
         let light = try testbed.viewLightly(stream, count: lightViewers)
         defer { light.stop() }
-        let bad = try testbed.view(stream, from: 0)
-        defer { bad.stop() }
+        let impairedProcess = try testbed.view(stream, from: 0)
+        defer { impairedProcess.stop() }
         _ = try await light.first("watching", within: .seconds(60))
         let start = MonotonicClock.now()
         try await Task.sleep(for: .seconds(seconds))
         let end = MonotonicClock.now()
         light.interrupt()
         let seen = try await light.first("row")
-        let watching = try good.map { try ViewerMeasurement($0, from: start, until: end) }
-        let suffering = try? ViewerMeasurement(bad, from: start, until: end)
+        let watching = try unimpairedViewers.map { try ViewerMeasurement($0, from: start, until: end) }
+        let impairedViewer = try? ViewerMeasurement(impairedProcess, from: start, until: end)
         func worst(_ figure: (ViewerMeasurement) -> Double?) -> Double? {
             let values = watching.compactMap(figure)
             return values.count == watching.count ? values.max() : nil
@@ -285,7 +285,8 @@ extension NetworkRow {
             ("framesPerSecond", watching.compactMap(\.framesPerSecond).min()), ("freezeCount", worst(\.freezeCount)),
             ("packetsLost", worst { $0.growth("packetsLost") }), ("nackCount", worst { $0.growth("nackCount") }),
             ("pliCount", worst { $0.growth("pliCount") }), ("latencyP50", worst(\.latencyP50)),
-            ("badFramesPerSecond", suffering?.framesPerSecond), ("badNackCount", suffering?.growth("nackCount")),
+            ("badFramesPerSecond", impairedViewer?.framesPerSecond),
+            ("badNackCount", impairedViewer?.growth("nackCount")),
         ] + lightFigures
     }
 }

@@ -14,7 +14,7 @@ final class TestHLSOrigin: Sendable {
     /// The default number of segments in a live playlist.
     private static let defaultWindow = 6
     /// The number of segments at the end of a live playlist that are also listed as parts.
-    private static let partedSegments = 3
+    private static let segmentsWithParts = 3
 
     private let film: StampedVideo
     /// The time of the first frame.
@@ -143,7 +143,7 @@ final class TestHLSOrigin: Sendable {
                     + "#EXT-X-PART-INF:PART-TARGET=\(length)\n")
             text += "#EXT-X-PROGRAM-DATE-TIME:\(dateText(of: date + position(ofSegment: first)))\n"
             for number in first..<whole {
-                if number >= whole - TestHLSOrigin.partedSegments {
+                if number >= whole - TestHLSOrigin.segmentsWithParts {
                     text += partLines(of: number, StampedVideo.partsPerSegment)
                 }
                 text += segmentLines(number)

@@ -51,7 +51,7 @@ struct Report {
             object["pass"] = .boolean(missed.isEmpty)
             Self.print(object.text)
         } else {
-            notify(figures, targets, missed)
+            printTable(figures, targets, missed)
         }
         if !missed.isEmpty {
             let lines = missed.map { target in
@@ -63,7 +63,7 @@ struct Report {
         }
     }
 
-    private func notify(_ figures: [(key: String, value: Double?)], _ targets: [Target], _ missed: [Target]) {
+    private func printTable(_ figures: [(key: String, value: Double?)], _ targets: [Target], _ missed: [Target]) {
         Self.print("")
         for (name, value) in figures {
             let target = targets.first { $0.figure == name }

@@ -68,21 +68,21 @@ struct SessionSetup: Sendable {
         try Self.builder(secret).forOriginStream(stream).forStreamingOnly().build()
     }
 
-    func holdings() async throws -> PlatformResources {
+    func resources() async throws -> PlatformResources {
         try await PlatformResources.look(at: uri, process: platform.processID)
     }
 
     /// Returns the resources in use when only the publisher is connected, or after at most a minute.
     func settled() async throws -> PlatformResources {
         let timeout = ContinuousClock.now + .seconds(60)
-        var last = try await holdings()
+        var last = try await resources()
         while ContinuousClock.now < timeout, (last.sessions ?? 2) > 1 || (last.viewers ?? 1) > 0 {
             try await Task.sleep(for: .milliseconds(250))
-            last = try await holdings()
+            last = try await resources()
         }
         // Time for closing connections to be released.
         try await Task.sleep(for: .seconds(5))
-        return try await holdings()
+        return try await resources()
     }
 
     /// Returns the same after memory has fallen to at most `limit` bytes more than `before`, or after the time allowed
@@ -94,7 +94,7 @@ struct SessionSetup: Sendable {
             memory - least > limit
         {
             try await Task.sleep(for: .seconds(1))
-            last = try await holdings()
+            last = try await resources()
         }
         return last
     }

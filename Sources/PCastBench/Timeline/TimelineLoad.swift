@@ -28,7 +28,7 @@ enum TimelineLoad {
         var event = GameEvent()
         event.type = .goal
         event.description = "The one that was there before"
-        try await setup.notify("POST", game + "/events/first", event.object)
+        try await setup.send("POST", game + "/events/first", event.object)
         let address = try WebAddress(setup.uri)
         let readers = try TimelineReaders(count, port: UInt16(address.port), path: "/timeline/\(game)/changes")
         defer { readers.stop() }
@@ -40,7 +40,7 @@ enum TimelineLoad {
             event.description = "Goal \(round)"
             event.timestamp = Timestamp.text(MonotonicClock.wallTime())
             sent.append(MonotonicClock.now())
-            try await setup.notify("POST", game + "/events/goal-\(round)", event.object)
+            try await setup.send("POST", game + "/events/goal-\(round)", event.object)
             try await Task.sleep(for: pause.duration)
         }
         try? await readers.await(count * (1 + rounds), within: timeout)

@@ -123,13 +123,13 @@ final class TimelineViewer: Sendable {
             await playback.player.settled()
             await timeline.settled()
             figures.sets += 1
-            if try !knowsWhatHeShould(log) { figures.wrongSets += 1 }
+            if try !hasExpectedEvents(log) { figures.wrongSets += 1 }
         }
         if !viewerPosition.spoiler { evaluate(by: log, &figures) } else { figures.delivered = recorder.all.count }
         return figures
     }
 
-    private func knowsWhatHeShould(_ log: TimelineLog) throws -> Bool {
+    private func hasExpectedEvents(_ log: TimelineLog) throws -> Bool {
         let known = Set(timeline.shownEvents)
         if viewerPosition.spoiler { return known == Set(log.events) }
         guard let shownFrame = playback.recorder.shownFrames.last else { throw BenchFailure("no frame was rendered") }

@@ -44,7 +44,7 @@ struct TokenVerifyCommand: ParsableCommand {
         console.event("token", ["code": .string(verification.code.rawValue), "value": value])
         console.result(verification.code.rawValue)
         if let value = verification.value { console.result(value.text) }
-        if let token = verification.token { console.say("The token \(expiry(of: token)).") }
+        if let token = verification.token { console.inform("The token \(expiry(of: token)).") }
         if !verification.isVerified { throw CommandFailure(.notAuthorized) }
     }
 

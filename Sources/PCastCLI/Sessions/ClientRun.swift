@@ -34,7 +34,7 @@ struct ClientRun: Sendable {
         }
         console.finish()
         reportEnd(reason: outcome.reason, description: outcome.description)
-        console.say(outcome.sentence)
+        console.inform(outcome.sentence)
         if outcome.status != .ended { throw CommandFailure(outcome.status) }
     }
 
@@ -92,11 +92,11 @@ struct ClientRun: Sendable {
         if !Task.isCancelled { end.end(.elapsed) }
     }
 
-    func notify(_ quality: DataQuality) {
+    func report(_ quality: DataQuality) {
         console.event(
             "dataQuality",
             ["status": .string(quality.status.rawValue), "reason": .string(quality.reason.rawValue)])
-        console.say("Data quality: \(quality.text).")
+        console.inform("Data quality: \(quality.text).")
     }
 }
 
@@ -144,10 +144,10 @@ extension ClientRun {
         _ plan: PublicationPlan
     ) async {
         await follow(publishing, as: plan.policy) { publisher in
-            target.notify(publisher, on: console)
+            target.report(publisher, on: console)
             await withTaskGroup { group in
                 group.addTask { await report(publisher, media) }
-                group.addTask { for await quality in publisher.dataQualities { notify(quality) } }
+                group.addTask { for await quality in publisher.dataQualities { report(quality) } }
             }
         }
     }
@@ -163,7 +163,7 @@ extension ClientRun {
                 PublishMetrics.block(
                     statistics, media, elapsed: elapsed, link: link.current, quality: publisher.dataQuality))
             seconds += 1
-            if !console.isLive, seconds % 10 == 0 { console.say(PublishMetrics.line(statistics, elapsed: elapsed)) }
+            if !console.isLive, seconds % 10 == 0 { console.inform(PublishMetrics.line(statistics, elapsed: elapsed)) }
         }
     }
 }

@@ -177,8 +177,8 @@ public struct Platform: Sendable {
             }
             await directory.endAbsent(at: now)
             let counts = await directory.counts
-            let here = await registry.counts.all + counts.streams + counts.viewers
-            if heapTrim.isTime(with: here, at: now) { MallocTuning.trim() }
+            let clientCount = await registry.counts.all + counts.streams + counts.viewers
+            if heapTrim.isTime(with: clientCount, at: now) { MallocTuning.trim() }
         }
     }
 

@@ -24,9 +24,9 @@ public struct StreamJob: Sendable {
         self.order = order
         let isRunning = Flag()
         self.isRunning = isRunning
-        self.report = { news in
-            if news == .running { isRunning.set() }
-            report(news)
+        self.report = { jobReport in
+            if jobReport == .running { isRunning.set() }
+            report(jobReport)
         }
     }
 

@@ -15,8 +15,8 @@ final class Publishing: Sendable {
         /// The types of media without subscribers, as the platform reports.
         var pausedTypes: Set<MediaType> = []
         var estimate: BandwidthEstimate?
-        /// The bandwidth that the call last received as wanted.
-        var wanted: Bitrate?
+        /// The demanded bit rate that the call last received.
+        var demandedBitrate: Bitrate?
     }
 
     let call: MediaCall
@@ -86,11 +86,11 @@ final class Publishing: Sendable {
     /// the network.
     private func report(of stream: MediaStream) -> PublisherReport {
         let estimate = estimate
-        let wanted = state.withLock { $0.wanted }
+        let demandedBitrate = state.withLock { $0.demandedBitrate }
         return PublisherReport(
             isVideoWithheld: !stream.passes(.video), isAudioWithheld: !stream.passes(.audio),
-            isVideoCut: stream.passes(.video) && video?.isCut == true, wanted: wanted,
-            estimate: estimate.flatMap { $0.isLimited ? $0.target : wanted })
+            isVideoCut: stream.passes(.video) && video?.isCut == true, wanted: demandedBitrate,
+            estimate: estimate.flatMap { $0.isLimited ? $0.target : demandedBitrate })
     }
 
     /// Processes a change of the call.
@@ -137,12 +137,12 @@ final class Publishing: Sendable {
     /// Resumes after a reconnection. The new connection has none of the old one's state.
     private func resumeAfterReconnection() {
         let pausedTypes = state.withLock { state in
-            state.wanted = nil
+            state.demandedBitrate = nil
             return state.pausedTypes
         }
         for layer in 0..<call.sentLayers { _ = video?.setPaused(false, layer: layer) }
         for type in pausedTypes { setPaused(false, type) }
-        reportDemand()
+        reportDemandedBitrate()
         requestKeyFrame()
     }
 
@@ -164,14 +164,14 @@ final class Publishing: Sendable {
         video?.divide(estimate.target, audio: audioBitrate)
     }
 
-    /// Reports the wanted bandwidth to the call, if it has changed.
-    private func reportDemand() {
+    /// Reports the demanded bit rate to the call, if it has changed.
+    private func reportDemandedBitrate() {
         // Limits, layers and dimensions may change without a new estimate.
         if let estimate { divide(estimate) }
         guard let total = video?.total(audio: audioBitrate) else { return }
         let isNew = state.withLock { state in
-            defer { state.wanted = total }
-            return state.wanted != total
+            defer { state.demandedBitrate = total }
+            return state.demandedBitrate != total
         }
         if isNew { call.setDemanded(total) }
     }
@@ -190,7 +190,7 @@ final class Publishing: Sendable {
         guard let video else { return }
         let areAllPaused = video.setPaused(isPaused, layer: layer)
         if !isPaused { requestKeyFrame(layer: layer) }
-        reportDemand()
+        reportDemandedBitrate()
         notePaused(areAllPaused, .video)
     }
 
@@ -275,7 +275,7 @@ final class Publishing: Sendable {
         var result = PublisherStatistics()
         result.hasSubscribers = hasSubscribers
         if let video { video.report(into: &result) }
-        reportDemand()
+        reportDemandedBitrate()
         guard let call = await call.statistics() else { return result }
         if let loss = call.audioLoss { audio?.setExpectedLoss(loss) }
         result.packetsSent = call.packetsSent

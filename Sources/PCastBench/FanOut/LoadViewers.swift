@@ -47,7 +47,7 @@ final class LoadViewers: Sendable {
     }
 
     func join(_ number: Int, _ stream: StreamID, _ token: String, at setup: FanOutSetup) async throws {
-        let asked = MonotonicClock.now()
+        let requestedAt = MonotonicClock.now()
         var generator = SystemRandomNumberGenerator()
         let own = LightViewerOffer(
             certificate: certificate, wantsAudio: false, sendsNoFeedback: sendNoFeedback, using: &generator)
@@ -64,37 +64,37 @@ final class LoadViewers: Sendable {
             sessions.withLock { $0.append(session.session) }
             answer = session.answer
         }
-        try await add(own, answer, number: number, asked: asked)
+        try await add(own, answer, number: number, requestedAt: requestedAt)
     }
 
     private func add(
-        _ own: LightViewerOffer, _ answer: SessionDescription, number: Int, asked: Instant
+        _ own: LightViewerOffer, _ answer: SessionDescription, number: Int, requestedAt: Instant
     ) async throws {
         let address = TransportAddress(ip: IPAddress(v4: firstAddress + UInt32(number)), port: loop.port)
-        try await add(own.identity, try own.offer.accept(answer), address: address, asked: asked)
+        try await add(own.identity, try own.offer.accept(answer), address: address, requestedAt: requestedAt)
     }
 
     /// Answers a server's offer and receives its media. `start` receives the answer before anything is sent.
     func answer(
         _ offer: SessionDescription, number: Int, _ start: (SessionDescription) async throws -> Void
     ) async throws {
-        let asked = MonotonicClock.now()
+        let requestedAt = MonotonicClock.now()
         var generator = SystemRandomNumberGenerator()
         let identity = LightIdentity(certificate: certificate, using: &generator)
         let address = TransportAddress(ip: IPAddress(v4: firstAddress + UInt32(number)), port: loop.port)
         let answer = try identity.answer(offer, from: address, using: &generator)
         try await start(answer.description)
-        try await add(identity, answer.session, address: address, asked: asked)
+        try await add(identity, answer.session, address: address, requestedAt: requestedAt)
     }
 
     private func add(
-        _ identity: LightIdentity, _ session: NegotiatedSession, address: TransportAddress, asked: Instant
+        _ identity: LightIdentity, _ session: NegotiatedSession, address: TransportAddress, requestedAt: Instant
     ) async throws {
         let refusal = await loop.call { [clock, decryptsEach] viewersLoad, now -> SDPError? in
             do throws(SDPError) {
                 let viewer = try LightViewer(
                     identity, session: session, wantsAudio: false, address: address, clock: clock,
-                    decryptsEach: decryptsEach, asked: asked, at: now)
+                    decryptsEach: decryptsEach, requestedAt: requestedAt, at: now)
                 viewersLoad.add(viewer, at: address)
                 return nil
             } catch {
@@ -166,7 +166,7 @@ final class LoadViewers: Sendable {
     /// without one.
     func waits() async -> [TimeSpan?] {
         await loop.call { viewersLoad, _ in
-            viewersLoad.peers.map { viewer in viewer.firstFrame.map { $0 - viewer.asked } }
+            viewersLoad.peers.map { viewer in viewer.firstFrame.map { $0 - viewer.requestedAt } }
         }
     }
 
@@ -181,7 +181,7 @@ final class LoadViewers: Sendable {
             var number = 0
             viewersLoad.forEach { viewer in
                 number += 1
-                if number > first, viewer.asked < instant { viewer.close(at: now) }
+                if number > first, viewer.requestedAt < instant { viewer.close(at: now) }
             }
         }
     }

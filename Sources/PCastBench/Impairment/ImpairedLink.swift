@@ -32,9 +32,9 @@ final class ImpairedLink: Sendable {
         thread = try WorkerThread(name: "impair") { [state] in
             var (rebindings, steps) = (0, 0)
             while !state.isStopped.load(ordering: .relaxed) {
-                let asked = state.rebindings.load(ordering: .relaxed)
-                if asked != rebindings { proxy.value.rebind() }
-                rebindings = asked
+                let requested = state.rebindings.load(ordering: .relaxed)
+                if requested != rebindings { proxy.value.rebind() }
+                rebindings = requested
                 while steps < state.steps.load(ordering: .relaxed) {
                     proxy.value.step()
                     steps += 1

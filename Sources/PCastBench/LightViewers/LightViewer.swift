@@ -21,7 +21,7 @@ final class LightViewer: LightPeer {
     var tap: PacketTap?
     /// The time at which the viewer began to join, and the arrival of the last packet of the first frame, which is a
     /// key frame.
-    let asked: Instant
+    let requestedAt: Instant
     private(set) var firstFrame: Instant?
     private(set) var delays = DelayHistogram()
     private(set) var video = PacketChecker(.video, rate: .video)
@@ -33,18 +33,18 @@ final class LightViewer: LightPeer {
     /// `decryptsEach` of 8, one of 8 packets is decrypted. Throws `SDPError` if the answer does not match the offer.
     convenience init(
         _ own: LightViewerOffer, answer: SessionDescription, address: TransportAddress, clock: WallClockReference,
-        decryptsEach: Int = 1, asked: Instant? = nil, at now: Instant
+        decryptsEach: Int = 1, requestedAt: Instant? = nil, at now: Instant
     ) throws(SDPError) {
         try self.init(
             own.identity, session: try own.offer.accept(answer), wantsAudio: own.wantsAudio, address: address,
-            clock: clock, decryptsEach: decryptsEach, asked: asked, at: now)
+            clock: clock, decryptsEach: decryptsEach, requestedAt: requestedAt, at: now)
     }
 
     /// Creates a viewer of a negotiated session, whichever side made the offer. Throws `SDPError` if the remote
     /// description has no ICE credentials.
     init(
         _ identity: LightIdentity, session: NegotiatedSession, wantsAudio: Bool, address: TransportAddress,
-        clock: WallClockReference, decryptsEach: Int, asked: Instant?, at now: Instant
+        clock: WallClockReference, decryptsEach: Int, requestedAt: Instant?, at now: Instant
     ) throws(SDPError) {
         var generator = SystemRandomNumberGenerator()
         transport = try identity.transport(to: session, from: address, using: &generator, at: now)
@@ -52,7 +52,7 @@ final class LightViewer: LightPeer {
             session.media, reporterSSRC: generator.next() | 1, cname: "light", measuresRoundTrip: true)
         self.clock = clock
         self.decryptsEach = decryptsEach
-        self.asked = asked ?? now
+        self.requestedAt = requestedAt ?? now
         self.wantsAudio = wantsAudio
     }
 

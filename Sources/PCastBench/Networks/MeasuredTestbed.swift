@@ -74,9 +74,9 @@ struct MeasuredTestbed: Sendable {
     /// Returns the seconds from `start` to an event; nil if it does not arrive in time.
     func wait(
         for name: String, of process: RecordedProcess, since start: Instant, within timeout: TimeSpan,
-        where isWanted: @escaping (RecordedProcess.Event) -> Bool
+        where matches: @escaping (RecordedProcess.Event) -> Bool
     ) async -> Double? {
-        let event = try? await process.first(name, since: start, within: timeout, where: isWanted)
+        let event = try? await process.first(name, since: start, within: timeout, where: matches)
         return event.map { ($0.instant - start).seconds }
     }
 

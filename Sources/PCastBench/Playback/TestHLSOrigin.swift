@@ -111,8 +111,8 @@ final class TestHLSOrigin: Sendable {
             let last = min(number, film.parts.count - 1)
             let due =
                 beginning + TimeSpan(nanoseconds: Int64(last + 1) * StampedVideo.partLength.nanoseconds)
-            let rest = due - MonotonicClock.now()
-            if rest > .zero { try await Task.sleep(for: rest.duration) }
+            let remainingTime = due - MonotonicClock.now()
+            if remainingTime > .zero { try await Task.sleep(for: remainingTime.duration) }
         }
 
         private func playlist(_ text: String) -> Response {
@@ -134,7 +134,7 @@ final class TestHLSOrigin: Sendable {
         }
 
         private func live(_ made: Int) -> String {
-            let (whole, rest) = made.quotientAndRemainder(dividingBy: StampedVideo.partsPerSegment)
+            let (whole, remainder) = made.quotientAndRemainder(dividingBy: StampedVideo.partsPerSegment)
             let first = max(0, whole - window)
             let length = StampedVideo.partLength.seconds
             var text = head(
@@ -148,7 +148,7 @@ final class TestHLSOrigin: Sendable {
                 }
                 text += segmentLines(number)
             }
-            text += partLines(of: whole, rest)
+            text += partLines(of: whole, remainder)
             guard made < film.parts.count else { return text + "#EXT-X-ENDLIST\n" }
             return text + "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"part/\(made)\"\n"
         }

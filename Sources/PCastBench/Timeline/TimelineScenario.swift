@@ -121,8 +121,8 @@ private struct Feed: Sendable {
         let begun = MonotonicClock.now()
         for index in 0..<count {
             let due = begun + TimeSpan(seconds: Double(seconds) * Double(index) / Double(count))
-            let rest = due - MonotonicClock.now()
-            if rest > .zero { try await Task.sleep(for: rest.duration) }
+            let remainingTime = due - MonotonicClock.now()
+            if remainingTime > .zero { try await Task.sleep(for: remainingTime.duration) }
             try await sendEvent(at: MonotonicClock.wallTime(), isPast: false)
         }
     }

@@ -49,9 +49,9 @@ struct TokenVerifyCommand: ParsableCommand {
     }
 
     private func expiry(of token: EdgeToken) -> String {
-        let rest = token.expires - SystemClock.now()
+        let remainingTime = token.expires - SystemClock.now()
         let moment = token.expires.timestampText
-        return rest > .zero ? "expires at \(moment), in \(rest.clockText)" : "expired at \(moment)"
+        return remainingTime > .zero ? "expires at \(moment), in \(remainingTime.clockText)" : "expired at \(moment)"
     }
 }
 

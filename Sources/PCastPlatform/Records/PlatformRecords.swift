@@ -87,14 +87,14 @@ struct PlatformRecords: Sendable {
         _ configured: [PlatformConfiguration.Application], _ fallback: PlatformConfiguration.Application?,
         in records: Records, at now: WallTime
     ) async throws(RecordsError) -> [PlatformConfiguration.Application] {
-        var wanted = configured
-        if wanted.isEmpty {
+        var resolved = configured
+        if resolved.isEmpty {
             let recorded = try await records.applications()
             if !recorded.isEmpty { return recorded.map { .init(id: $0.id, secret: $0.secret) } }
-            wanted = fallback.map { [$0] } ?? []
+            resolved = fallback.map { [$0] } ?? []
         }
-        try await records.setApplications(wanted.map { .init(id: $0.id, secret: $0.secret) }, at: now)
-        return wanted
+        try await records.setApplications(resolved.map { .init(id: $0.id, secret: $0.secret) }, at: now)
+        return resolved
     }
 
     /// Applies the settings that can change while the platform runs.

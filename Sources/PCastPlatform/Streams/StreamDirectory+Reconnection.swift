@@ -135,11 +135,12 @@ extension StreamDirectory {
             return pending
         case .former:
             try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
-            let wanted = Set(StreamTags(own: tags, principal).all)
+            let requestedTags = Set(StreamTags(own: tags, principal).all)
             let candidates = pendingReconnects.streams.values.map(\.live) + streams.values
             let former = candidates.filter { stream in
                 stream.application == principal.application && !stream.isEndRecorded && !isClosed(stream)
-                    && stream.publisher != nil && stream.publisher == principal.publisher && Set(stream.tags) == wanted
+                    && stream.publisher != nil && stream.publisher == principal.publisher
+                    && Set(stream.tags) == requestedTags
             }.max { $0.ordinal < $1.ordinal }
             guard let former else { return nil }
             return await resumePending(
@@ -182,8 +183,8 @@ extension StreamDirectory {
         let now = MonotonicClock.wallTime()
         let deadline = MonotonicClock.now() + reconnectGrace
         resuming.insert(stream.id)
-        var ended: [(StreamID, PendingReconnects.InterruptionAction)] = []
-        var over: [(StreamEnd, PendingReconnects.EndAction)] = []
+        var interrupted: [(StreamID, PendingReconnects.InterruptionAction)] = []
+        var endedViewings: [(StreamEnd, PendingReconnects.EndAction)] = []
         for (peer, viewer) in participants where viewer.origin == stream.id && !viewer.isPublisher {
             discard(peer)
             if let (session, onInterruption) = viewer.reconnection {
@@ -191,18 +192,18 @@ extension StreamDirectory {
                     .init(
                         id: viewer.streamID, origin: stream.id, application: stream.application, session: session,
                         onEnd: viewer.onEnd, lastSeen: now, deadline: deadline, reservation: viewer.reservation))
-                ended.append((viewer.streamID, onInterruption))
+                interrupted.append((viewer.streamID, onInterruption))
             } else {
                 let end = StreamEnd(streamID: viewer.streamID, reason: .failed, description: "")
                 if viewer.isViewer { writeQueue.note(.viewingEnded(viewer.streamID, at: now, reason: end.wire)) }
-                over.append((end, viewer.onEnd))
+                endedViewings.append((end, viewer.onEnd))
             }
         }
         discard(stream.peer)
         logger.info("stream resumed", metadata: ["stream": "\(stream.id)"])
         await router.end(stream.peer, reason: .failed)
-        for (id, notify) in ended { await notify(id) }
-        for (end, notify) in over { await notify(end) }
+        for (id, notify) in interrupted { await notify(id) }
+        for (end, notify) in endedViewings { await notify(end) }
         return .init(
             live: stream, onEnd: publisher.onEnd, lastSeen: now, deadline: deadline, reservation: publisher.reservation)
     }

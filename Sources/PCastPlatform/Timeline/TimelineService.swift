@@ -236,8 +236,9 @@ struct TimelineAccess: Sendable {
         let principal = try authenticator.identify(token, clientContext: clientContext)
         try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
         if principal.token != nil || principal.job != nil {
-            let wanted = [Self.capability, "\(Self.capability)=\(game)"]
-            guard principal.job == nil, wanted.contains(where: { principal.capabilities.contains($0) }) else {
+            let sufficientCapabilities = [Self.capability, "\(Self.capability)=\(game)"]
+            guard principal.job == nil, sufficientCapabilities.contains(where: { principal.capabilities.contains($0) })
+            else {
                 throw .token("the token lacks the capability \(Self.capability)")
             }
         }

@@ -82,11 +82,11 @@ extension ManagementAPI {
                         live.stream, viewers: live.viewers, quality: quality,
                         history: histories.history(of: id))))
         }
-        let past = try await query { () throws(RecordsError) in
+        let endedStream = try await query { () throws(RecordsError) in
             try await platformRecords.records.stream(id, of: request.application)
         }
-        guard let past else { throw .notFound }
-        return ApplicationAnswer.json(OneStream(stream: StreamDescription(past)))
+        guard let endedStream else { throw .notFound }
+        return ApplicationAnswer.json(OneStream(stream: StreamDescription(endedStream)))
     }
 
     /// Ends a stream for all clients, which receive the reason.

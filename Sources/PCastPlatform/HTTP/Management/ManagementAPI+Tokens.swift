@@ -65,10 +65,10 @@ extension ManagementAPI {
     ) async throws(ApplicationFailure) -> StreamID {
         for id in named { if await directory.live(id, of: application) != nil { return id } }
         for id in named {
-            let past = try await query { () throws(RecordsError) in
+            let endedStream = try await query { () throws(RecordsError) in
                 try await platformRecords.records.stream(id, of: application)
             }
-            if past != nil { throw ApplicationFailure(.gone, "origin-ended") }
+            if endedStream != nil { throw ApplicationFailure(.gone, "origin-ended") }
         }
         throw ApplicationFailure(.notFound, "origin-not-found")
     }

@@ -229,7 +229,7 @@ package struct HTTPDownload: Sendable {
         return .success(head)
     }
 
-    /// Forwards the wanted part of decoded content. If the server ignored the range, the content before and after it is
+    /// Forwards the requested part of decoded content. If the server ignored the range, the content before and after it is
     /// skipped. It must be used by one task.
     private final class ContentForwarder: @unchecked Sendable {  // used by one task
         private let head: Head

@@ -2,7 +2,7 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// A stream that is set up again after its end, as a ``RecoveryPolicy`` says (Phenix: the retries of PCastExpress). It
+/// A stream that is set up again after its end, as a ``RecoveryPolicy`` specifies (Phenix: the retries of PCastExpress). It
 /// lasts while it is held, until it is stopped or its end is final.
 public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
     /// The running stream; nil during another attempt, during an offer to the application, and after the end.

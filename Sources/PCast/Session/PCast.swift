@@ -97,7 +97,7 @@ public final class PCast: Sendable {
     /// Ends all streams and the session. `start` may be called again. May be called in any state.
     public func stop() async { await stop(forGood: false) }
 
-    /// Ends all streams and the session for good. Later calls fail with `gone`. May be called in any state and more
+    /// Ends all streams and the session permanently. Later calls fail with `gone`. May be called in any state and more
     /// than once.
     public func shutdown() async { await stop(forGood: true) }
 

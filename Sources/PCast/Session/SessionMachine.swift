@@ -17,7 +17,7 @@ struct SessionMachine {
         case online
         /// The connection was lost, and is being restored.
         case offline
-        /// The session has ended for good.
+        /// The session has ended permanently.
         case shutDown
     }
 

@@ -170,7 +170,7 @@ extension ClientRun {
 
 /// Streams that are retried when they end, while the run continues.
 extension ClientRun {
-    /// Returns the policy for a run in which no user can be asked. If `noReconnect` is true, each end of the stream
+    /// Returns the policy for a run without user interaction. If `noReconnect` is true, each end of the stream
     /// ends the run.
     static func policy(noReconnect: Bool) -> RecoveryPolicy {
         var policy = RecoveryPolicy()

@@ -173,7 +173,7 @@ actor SignalingSession {
         }
     }
 
-    /// So do pings and pongs.
+    /// Returns whether a ping or pong is within the rate limit, for which it counts as a request.
     private func admitsControl() -> Bool {
         (try? limiter.takeRequest(from: remoteAddress, at: MonotonicClock.now())) != nil
     }
@@ -349,9 +349,9 @@ actor SignalingSession {
         }
         let onInterruption: PendingReconnects.InterruptionAction = { await registry.interrupted($0, in: sessionID) }
         let resumeRequest = ResumeRequest(options: create.options)
-        let participation: PeerSession
+        let peerSession: PeerSession
         if negotiation.isPublishing {
-            participation = try await directory.publish(
+            peerSession = try await directory.publish(
                 principal, clientContext: clientContext, offer: negotiation.offer, tags: create.tags,
                 options: negotiation.options,
                 resuming: resumeRequest, onEnd: onEnd, onQuality: onQuality)
@@ -359,26 +359,26 @@ actor SignalingSession {
             let origin = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
             var former: StreamID?
             if case .stream(let id) = resumeRequest { former = id }
-            participation = try await directory.view(
+            peerSession = try await directory.view(
                 principal, clientContext: clientContext, origin: origin.map { StreamID($0) }, offer: negotiation.offer,
                 options: negotiation.options, resuming: former, onEnd: onEnd, onQuality: onQuality,
                 onInterruption: onInterruption)
             if create.options.contains(Self.captionOption) {
-                await directory.setCaptions(of: participation.streamID) { stream, cues in
+                await directory.setCaptions(of: peerSession.streamID) { stream, cues in
                     await registry.received(cues, of: stream, in: sessionID)
                 }
             }
         }
-        guard await registry.began(participation.streamID, in: sessionID),
-            await directory.isPresent(participation)
+        guard await registry.began(peerSession.streamID, in: sessionID),
+            await directory.isPresent(peerSession)
         else {
-            await directory.end(participation.streamID, reason: .ended, description: "")
-            await registry.discard(participation.streamID, in: sessionID)
+            await directory.end(peerSession.streamID, reason: .ended, description: "")
+            await registry.discard(peerSession.streamID, in: sessionID)
             throw .ended
         }
         return PCastCreateStreamResponse(
-            participation, isOffer: negotiation.offer == nil,
-            turnCredentials: turnCredentials?.offer(to: participation.streamID, host: connection.request?.host))
+            peerSession, isOffer: negotiation.offer == nil,
+            turnCredentials: turnCredentials?.offer(to: peerSession.streamID, host: connection.request?.host))
     }
 
     /// Returns the response for a stream whose media a job publishes.

@@ -102,7 +102,7 @@ extension StreamDirectory {
     }
 
     /// Returns whether a stream or viewing has not ended.
-    func isPresent(_ participation: PeerSession) -> Bool { participants[participation.peer] != nil }
+    func isPresent(_ peerSession: PeerSession) -> Bool { participants[peerSession.peer] != nil }
 }
 
 extension StreamDirectory.Participant {
@@ -196,7 +196,7 @@ extension StreamDirectory {
     }
 }
 
-/// The end of a participation whose media connection is closed before its client says why: Phenix's Web SDK closes the
+/// The end of a peer session whose media connection is closed before its client gives a reason: Phenix's Web SDK closes the
 /// peer connection, and sends `DestroyStream` afterwards.
 extension StreamDirectory {
     /// Records the end of a peer at the SFU: at once if its reason is known, otherwise when the reason arrives or its

@@ -236,7 +236,7 @@ extension ManagementAPI {
                 body: ResponseBody(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_json)))
         }
         refuseOthers(group, "openapi.json", than: [.get])
-        // Phenix's Web SDK of 2020 asks with a Content-Type, and pages of other sites therefore send a preflight.
+        // Phenix's Web SDK of 2020 sends a Content-Type, so pages of other sites send a preflight first.
         for path: RouterPath in ["endPoints", "endPoint"] {
             group.on(path, method: .options) { _, _ in
                 CrossOriginMiddleware.preflight(allow: "GET, HEAD, OPTIONS", accept: nil)

@@ -99,13 +99,13 @@ struct CaptureCommand: AsyncParsableCommand {
         guard let output = JSONObject(text: cost.output.trimmingCharacters(in: .whitespacesAndNewlines)) else {
             throw BenchFailure("the worker reported no result")
         }
-        let figure = { (name: String) -> Double in
+        let metric = { (name: String) -> Double in
             output[name]?.number ?? 0
         }
         return ProcessResult(
-            cost: cost.processor, captured: figure("captured"), encoded: figure("encoded"),
-            handoverP50: figure("handoverP50"), handoverP99: figure("handoverP99"),
-            handoverMaximum: figure("handoverMaximum"))
+            cost: cost.processor, captured: metric("captured"), encoded: metric("encoded"),
+            handoverP50: metric("handoverP50"), handoverP99: metric("handoverP99"),
+            handoverMaximum: metric("handoverMaximum"))
     }
 
     private func ffmpeg(_ path: String, seconds: Int) throws -> ProcessResult {

@@ -61,8 +61,8 @@ struct JoinStormCommand: AsyncParsableCommand {
         }
         await broadcast.publishers.run(false)
         try await Task.sleep(for: .milliseconds(500))
-        let before = await broadcast.viewersLoad.firstFigures()
-        let publishing = await broadcast.publishers.figures()
+        let before = await broadcast.viewersLoad.firstMetrics()
+        let publishing = await broadcast.publishers.metrics()
         let waits = await broadcast.viewersLoad.waits().dropFirst()
         let times = waits.compactMap { $0?.milliseconds }
         report.row(

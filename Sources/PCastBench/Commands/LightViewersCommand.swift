@@ -44,6 +44,6 @@ struct LightViewersCommand: AsyncParsableCommand {
             "watching", ["viewers": .number(Double(viewers))],
             sentence: "\(viewers) viewers are subscribed. Press Ctrl-C to stop.")
         await StopSignals.wait()
-        report.row("light-viewers", try await viewersLoad.figures().named)
+        report.row("light-viewers", try await viewersLoad.metrics().named)
     }
 }

@@ -49,7 +49,7 @@ struct PlaybackCommand: AsyncParsableCommand {
         let playlist = try await starts(origin.uri("film.m3u8"), "start, HLS", &report)
         let seekTimes = try await seeksInBuffer(origin.uri("film.m3u8"), &report)
         await origin.close()
-        let live = try await liveFigures(film, &report)
+        let live = try await liveMetrics(film, &report)
         try report.finish(
             [
                 "fileStartP50": Percentile.of(file, 0.5), "startP50": Percentile.of(playlist, 0.5),
@@ -99,30 +99,30 @@ struct PlaybackCommand: AsyncParsableCommand {
         return times
     }
 
-    private func liveFigures(_ film: StampedVideo, _ report: inout Report) async throws -> LiveMetrics {
+    private func liveMetrics(_ film: StampedVideo, _ report: inout Report) async throws -> LiveMetrics {
         let origin = try await TestHLSOrigin.open(film, head: Self.head)
         let playback = MeasuredPlayback()
-        var figures = LiveMetrics(start: Self.milliseconds(try await playback.start(origin.uri("live.m3u8"))))
+        var metrics = LiveMetrics(start: Self.milliseconds(try await playback.start(origin.uri("live.m3u8"))))
         let shownFrames = try await playback.watch(.seconds(Int64(seconds)))
         for shownFrame in shownFrames {
             let shown = StampedVideo.position(of: shownFrame.counter)
-            figures.behind.append(Self.milliseconds(origin.edge(at: shownFrame.moment) - shown))
-            figures.behindCamera.append(Self.milliseconds(origin.camera(at: shownFrame.moment) - shown))
+            metrics.behind.append(Self.milliseconds(origin.edge(at: shownFrame.moment) - shown))
+            metrics.behindCamera.append(Self.milliseconds(origin.camera(at: shownFrame.moment) - shown))
         }
-        figures.framesDropped = zip(shownFrames, shownFrames.dropFirst()).map { $1.counter - $0.counter - 1 }.reduce(
+        metrics.framesDropped = zip(shownFrames, shownFrames.dropFirst()).map { $1.counter - $0.counter - 1 }.reduce(
             0, +)
-        figures.longest = zip(shownFrames, shownFrames.dropFirst()).map { Self.milliseconds($1.moment - $0.moment) }
+        metrics.longest = zip(shownFrames, shownFrames.dropFirst()).map { Self.milliseconds($1.moment - $0.moment) }
             .max()
         await playback.stop()
         await origin.close()
         report.row(
             "live, low latency",
             [
-                "start": figures.start, "behind": Percentile.of(figures.behind, 0.5), "behindMax": figures.behind.max(),
-                "behindCamera": Percentile.of(figures.behindCamera, 0.5), "frames": Double(figures.behind.count),
-                "leftOut": Double(figures.framesDropped), "longest": figures.longest,
+                "start": metrics.start, "behind": Percentile.of(metrics.behind, 0.5), "behindMax": metrics.behind.max(),
+                "behindCamera": Percentile.of(metrics.behindCamera, 0.5), "frames": Double(metrics.behind.count),
+                "leftOut": Double(metrics.framesDropped), "longest": metrics.longest,
             ])
-        return figures
+        return metrics
     }
 
     private struct LiveMetrics {

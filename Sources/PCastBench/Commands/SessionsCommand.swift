@@ -90,7 +90,7 @@ struct SessionsCommand: AsyncParsableCommand {
                 ], pass: callbacks.missing(kind) == 0 && callbacks.repeated(kind) == 0)
         }
         try report.finish(
-            figures(before, after, callbacks, tally, dropped: listeningSocket.dropped), targets: Self.targets)
+            metrics(before, after, callbacks, tally, dropped: listeningSocket.dropped), targets: Self.targets)
     }
 
     /// Runs each session once, with up to 100 at a time.
@@ -104,12 +104,12 @@ struct SessionsCommand: AsyncParsableCommand {
         }
     }
 
-    private func figures(
+    private func metrics(
         _ before: PlatformResources, _ after: PlatformResources, _ callbacks: CallbackRecorder, _ tally: SessionTally,
         dropped: Int
     ) -> [(key: String, value: Double?)] {
-        func growth(_ figure: (PlatformResources) -> Double?) -> Double? {
-            guard let first = figure(before), let last = figure(after) else { return nil }
+        func growth(_ metric: (PlatformResources) -> Double?) -> Double? {
+            guard let first = metric(before), let last = metric(after) else { return nil }
             return last - first
         }
         let kinds = CallbackRecorder.Kind.allCases

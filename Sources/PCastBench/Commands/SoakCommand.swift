@@ -71,7 +71,7 @@ struct SoakCommand: AsyncParsableCommand {
                 "\(number) of \(parts)", round.row + [("pictures", frames), ("memory", memory)],
                 pass: round.missing == 0)
         }
-        func sum(_ figure: (FanOutRound) -> Int) -> Double { Double(rounds.reduce(0) { $0 + figure($1) }) }
+        func sum(_ metric: (FanOutRound) -> Int) -> Double { Double(rounds.reduce(0) { $0 + metric($1) }) }
         try report.finish(
             [
                 ("minutes", minutes), ("packets", sum(\.packets)), ("missing", sum(\.missing)),

@@ -59,24 +59,24 @@ struct FanOutMeasurement {
         let (drops, ownTime, start, received) = (
             sink.ownDrops, sink.processorTime, MonotonicClock.now(), sink.received
         )
-        let figures = try limit.run(
+        let metrics = try limit.run(
             cipher, viewers: viewers, port: port, rate: rate, frames: seconds * Int(rate))
         let elapsed = MonotonicClock.now() - start
         // The last packets have time to arrive.
         let deadline = MonotonicClock.now() + .seconds(20)
-        var seen = await sink.call { sink, _ in sink.figures }
-        while seen.packets < figures.packets, MonotonicClock.now() < deadline {
+        var seen = await sink.call { sink, _ in sink.metrics }
+        while seen.packets < metrics.packets, MonotonicClock.now() < deadline {
             try await Task.sleep(for: .milliseconds(20))
-            seen = await sink.call { sink, _ in sink.figures }
+            seen = await sink.call { sink, _ in sink.metrics }
         }
         // The last reports arrive after the program has ended. In a short measurement, these are many.
-        guard figures.fakeReports == 0, figures.reports > seen.reports / 2 else {
+        guard metrics.fakeReports == 0, metrics.reports > seen.reports / 2 else {
             throw BenchFailure(
-                "C read \(figures.reports) of \(seen.reports) reports, \(figures.fakeReports) not authentic")
+                "C read \(metrics.reports) of \(seen.reports) reports, \(metrics.fakeReports) not authentic")
         }
         return FanOutRound(
-            processorTime: figures.processorTime, packets: figures.packets,
-            missing: figures.packets - seen.packets + seen.disorders, unauthentic: seen.unauthentic, idle: 0,
+            processorTime: metrics.processorTime, packets: metrics.packets,
+            missing: metrics.packets - seen.packets + seen.disorders, unauthentic: seen.unauthentic, idle: 0,
             ownDrops: sink.ownDrops - drops, loadShare: (sink.processorTime - ownTime).seconds / elapsed.seconds,
             perMessage: FanOutRound.perMessage(received, sink.received), elapsed: elapsed)
     }
@@ -85,7 +85,7 @@ struct FanOutMeasurement {
         FanOutRound.median(limits.filter { $0.cipher == cipher }.map(\.round))
     }
 
-    var figures: [(key: String, value: Double?)] {
+    var metrics: [(key: String, value: Double?)] {
         let all = LimitProgram.Cipher.allCases.compactMap { limit($0) }
         let own = FanOutRound.median(platformRounds)
         let rounds = platformRounds + limits.map(\.round) + janus

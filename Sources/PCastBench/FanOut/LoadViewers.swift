@@ -140,10 +140,10 @@ final class LoadViewers: Sendable {
 
     func begin() async { await loop.call { viewersLoad, _ in viewersLoad.forEach { $0.beginCounting() } } }
 
-    func figures() async -> LightViewingMetrics {
-        var figures = await loop.call { viewersLoad, _ in LightViewingMetrics(viewersLoad.peers) }
-        figures.ownDrops = loop.ownDrops
-        return figures
+    func metrics() async -> LightViewingMetrics {
+        var metrics = await loop.call { viewersLoad, _ in LightViewingMetrics(viewersLoad.peers) }
+        metrics.ownDrops = loop.ownDrops
+        return metrics
     }
 
     /// Returns the packets of one viewer over a number of frames.
@@ -171,7 +171,7 @@ final class LoadViewers: Sendable {
     }
 
     /// Returns the statistics of the first viewer.
-    func firstFigures() async -> LightViewingMetrics {
+    func firstMetrics() async -> LightViewingMetrics {
         await loop.call { viewersLoad, _ in LightViewingMetrics(Array(viewersLoad.peers.prefix(1))) }
     }
 

@@ -87,11 +87,11 @@ final class JanusBroadcast: Sendable {
         let elapsed = MonotonicClock.now() - start
         let loadShare = (loadTime - load).seconds / elapsed.seconds
         let perMessage = FanOutRound.perMessage(received, viewersLoad.received)
-        let figures = await viewersLoad.figures()
+        let metrics = await viewersLoad.metrics()
         await run(false)
         return FanOutRound(
-            processorTime: cpuTime, packets: figures.packets, missing: figures.missing + figures.reordered,
-            unauthentic: figures.rejected, idle: viewers - figures.watching, ownDrops: ownDrops - drops,
+            processorTime: cpuTime, packets: metrics.packets, missing: metrics.missing + metrics.reordered,
+            unauthentic: metrics.rejected, idle: viewers - metrics.watching, ownDrops: ownDrops - drops,
             loadShare: loadShare, perMessage: perMessage, elapsed: elapsed)
     }
 

@@ -118,14 +118,14 @@ struct PlatformResources: Sendable {
     static func look(at uri: String, process: Int32) async throws -> PlatformResources {
         let answer = try await HTTPRequests.send("GET", uri + "/metrics")
         let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
-        func figure(_ name: String) -> Double? {
+        func metric(_ name: String) -> Double? {
             lines.first { $0.hasPrefix(name + " ") }?.split(separator: " ").last.flatMap { Double($0) }
         }
         let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
         let resident = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }?
             .split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Double($0) }
         return PlatformResources(
-            sessions: figure("pcast_sessions"), streams: figure("pcast_streams"), viewers: figure("pcast_viewers"),
+            sessions: metric("pcast_sessions"), streams: metric("pcast_streams"), viewers: metric("pcast_viewers"),
             descriptors: (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd")).map {
                 Double($0.count)
             },

@@ -36,7 +36,7 @@ struct TimelineScenario {
     }
 
     /// Returns the results of each viewer by name. Throws `BenchFailure` if a part does not start.
-    func run() async throws -> [(name: String, figures: TimelineViewer.Figures)] {
+    func run() async throws -> [(name: String, metrics: TimelineViewer.Metrics)] {
         let origin = try await TestHLSOrigin.open(film, head: .seconds(Int64(Self.head)), window: film.segmentCount)
         let game = try TimelineGame(league: Self.league, game: Self.game)
         var info = JSONObject()
@@ -56,7 +56,7 @@ struct TimelineScenario {
         let seeks = try await Self.all(viewers) { try await $0.watch(seconds) }
         try await producing.value
         let log = try await wholeLog(game)
-        var all: [(name: String, figures: TimelineViewer.Figures)] = []
+        var all: [(name: String, metrics: TimelineViewer.Metrics)] = []
         for (viewer, seeks) in zip(viewers, seeks) {
             all.append((viewer.viewerPosition.name, try await viewer.evaluate(by: log, seeks: seeks)))
         }

@@ -64,8 +64,8 @@ struct HealthRoutes: Sendable {
         let counts = await directory.counts
         let owners = await directory.owners
         let forwarded = await router.packetsForwarded()
-        let streams = await router.figures().compactMap { figures in
-            owners[figures.stream].map { MetricsText.StreamSource(figures: figures, application: $0) }
+        let streams = await router.streamMetrics().compactMap { stream in
+            owners[stream.stream].map { MetricsText.StreamSource(metrics: stream, application: $0) }
         }
         var metrics = MetricsText()
         metrics.add("pcast_streams", .gauge, "Number of published streams.", counts.streams)
@@ -86,7 +86,7 @@ struct HealthRoutes: Sendable {
             "Messages between SFU shards that were dropped because a queue was full.",
             await router.shardMessagesLost())
         metrics.add(
-            statistics.figures, applications: authenticator.applicationIDs,
+            statistics.values, applications: authenticator.applicationIDs,
             present: await directory.countsOfApplications)
         metrics.add(limiter.counts)
         metrics.add(platformRecords.writeQueue.counts)

@@ -316,7 +316,7 @@ final class MediaRouter: Sendable {
     func shardMessagesLost() async -> Int { await performOnAll { sfu in sfu.shardMessagesLost }.reduce(0, +) }
 
     /// Returns the statistics of all streams.
-    func figures() async -> [StreamMetrics] {
+    func streamMetrics() async -> [StreamMetrics] {
         StreamMetrics.merged(await performOnAll { sfu in sfu.figures }.flatMap { $0 })
     }
 

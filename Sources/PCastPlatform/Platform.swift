@@ -105,7 +105,7 @@ public struct Platform: Sendable {
                 directory: directory, workers: workers, listen: address))
         let watching = Task { await certificate?.watch() }
         defer { watching.cancel() }
-        let keeping = Task { await platformRecords.run(of: directory) }
+        let recordsTask = Task { await platformRecords.run(of: directory) }
         let interfaces = Task { [logger] in
             await router.followInterfaces { addresses in
                 logger.info("the addresses of ICE candidates changed", metadata: ["addresses": "\(addresses)"])
@@ -116,8 +116,8 @@ public struct Platform: Sendable {
         defer { history.cancel() }
         let maintenance = Task { await timelines.run() }
         defer { maintenance.cancel() }
-        let following = Task { await directory.follow(router.events) }
-        let absences = Task { await Self.endAbsent(registry, directory, clock) }
+        let eventTask = Task { await directory.follow(router.events) }
+        let absenceTask = Task { await Self.endAbsent(registry, directory, clock) }
         let serving = Task { try await server.run(onListening: onOpen) }
         let result = await withTaskCancellationHandler {
             await serving.result
@@ -127,20 +127,20 @@ public struct Platform: Sendable {
                 await directory.endAll(reason: .maintenance)
                 await workers.stop(reason: .maintenance)
                 router.stop()
-                await following.value
+                await eventTask.value
                 platformRecords.finish()
-                await keeping.value
+                await recordsTask.value
                 tls?.stop()
                 serving.cancel()
             }
         }
-        absences.cancel()
-        await absences.value
+        absenceTask.cancel()
+        await absenceTask.value
         await workers.stop(reason: .failed)
         router.stop()
-        await following.value
+        await eventTask.value
         platformRecords.finish()
-        await keeping.value
+        await recordsTask.value
         do {
             try result.get()
         } catch let error as WebError {

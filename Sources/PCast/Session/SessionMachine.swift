@@ -99,7 +99,7 @@ struct SessionMachine {
         case .offline: refuse(ticket, .offline(request.typeName))
         case .starting where authentication == nil:
             guard waiting.count < ClientSignalingMachine.maximumOutstanding else {
-                return refuse(ticket, PCastError(.tooManyOutstanding, asking: request.typeName))
+                return refuse(ticket, PCastError(.tooManyOutstanding, during: request.typeName))
             }
             waiting.append((request, ticket))
         case .starting, .online: send(request, ticket: ticket, at: now)
@@ -228,7 +228,7 @@ struct SessionMachine {
             return authenticated(result)
         }
         guard let (ticket, name) = tickets.removeValue(forKey: id) else { return }
-        outputs.append(.answered(ticket, result.mapError { PCastError($0, asking: name) }))
+        outputs.append(.answered(ticket, result.mapError { PCastError($0, during: name) }))
     }
 
     // MARK: Authentication
@@ -239,7 +239,7 @@ struct SessionMachine {
         case .success(.authenticate(let response)) where RequestStatus(wire: response.status) == .ok:
             begin(SessionID(response.sessionID))
         case .success(let response): refused(PCastError(refusal: response.statusText, of: "Authenticate"))
-        case .failure(let failure): lost(PCastError(failure, asking: "Authenticate"))
+        case .failure(let failure): lost(PCastError(failure, during: "Authenticate"))
         }
     }
 

@@ -73,7 +73,7 @@ final class SignalingClient: Sendable {
                 return PCastError(.conflict, .usage, "this PCast is already started")
             }
             let former = state.address == address ? previous ?? state.machine.resumable : previous
-            self.retire(&state)
+            self.replaceMachine(&state)
             state.address = address
             state.machine.start(token: token, resuming: former)
             state.started = started
@@ -85,7 +85,7 @@ final class SignalingClient: Sendable {
     }
 
     /// Replaces the machine of an earlier run, whose connection is closing.
-    private func retire(_ state: inout State) {
+    private func replaceMachine(_ state: inout State) {
         var generator = SystemRandomNumberGenerator()
         _ = state.machine.disconnected(.stopped, at: MonotonicClock.now(), using: &generator)
         state.task?.cancel()

@@ -264,7 +264,7 @@ extension NetworkRow {
         let unimpairedViewers = try [1, 1].map { try testbed.view(stream, from: $0) }
         defer { unimpairedViewers.forEach { $0.stop() } }
         for viewer in unimpairedViewers { _ = try await viewer.first("firstFrame") }
-        let light = try testbed.viewLightly(stream, count: lightViewers)
+        let light = try testbed.startLightViewers(stream, count: lightViewers)
         defer { light.stop() }
         let impairedProcess = try testbed.view(stream, from: 0)
         defer { impairedProcess.stop() }

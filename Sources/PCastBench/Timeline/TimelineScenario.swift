@@ -55,7 +55,7 @@ struct TimelineScenario {
         }
         let seeks = try await Self.all(viewers) { try await $0.watch(seconds) }
         try await producing.value
-        let log = try await wholeLog(game)
+        let log = try await completeLog(game)
         var all: [(name: String, metrics: TimelineViewer.Metrics)] = []
         for (viewer, seeks) in zip(viewers, seeks) {
             all.append((viewer.viewerPosition.name, try await viewer.evaluate(by: log, seeks: seeks)))
@@ -78,7 +78,7 @@ struct TimelineScenario {
     }
 
     /// Returns the complete log of the platform.
-    private func wholeLog(_ game: TimelineGame) async throws -> TimelineLog {
+    private func completeLog(_ game: TimelineGame) async throws -> TimelineLog {
         let log = Mutex((log: TimelineLog(), newest: SequenceNumber?.none))
         struct LogCompleted: Error {}
         do {

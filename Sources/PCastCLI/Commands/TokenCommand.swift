@@ -50,8 +50,9 @@ struct TokenVerifyCommand: ParsableCommand {
 
     private func expiry(of token: EdgeToken) -> String {
         let remainingTime = token.expires - SystemClock.now()
-        let moment = token.expires.timestampText
-        return remainingTime > .zero ? "expires at \(moment), in \(remainingTime.clockText)" : "expired at \(moment)"
+        let expiration = token.expires.timestampText
+        return remainingTime > .zero
+            ? "expires at \(expiration), in \(remainingTime.clockText)" : "expired at \(expiration)"
     }
 }
 

@@ -33,7 +33,7 @@ struct PlayoutRun: Sendable {
         let events = player.events()
         player.set(videos: plan.videos, play: true)
         return await withTaskGroup { group in
-            group.addTask { await client.attend(publishing, of: nil, at: target, plan.publication) }
+            group.addTask { await client.reportPublication(publishing, of: nil, at: target, plan.publication) }
             group.addTask { await client.elapse(plan.publication.duration) }
             group.addTask { await follow(events, of: player) }
             if let page { group.addTask { await keep(page, over: capture) } }

@@ -139,7 +139,7 @@ extension ClientRun {
     }
 
     /// Reports the state of a stream, each time that it is published. `media` are its devices; nil if it has none.
-    func attend(
+    func reportPublication(
         _ publishing: RecoveringStream<Publisher>, of media: UserMediaStream?, at target: PublishTarget,
         _ plan: PublicationPlan
     ) async {
@@ -181,27 +181,27 @@ extension ClientRun {
         return policy
     }
 
-    /// Calls `attend` for one stream after the other until the task is cancelled. The task of `attend` is cancelled
+    /// Calls `body` for one stream after the other until the task is cancelled. The task of `body` is cancelled
     /// when its stream has ended. The end of the last stream ends the run.
     func follow<Stream: RecoverableStream>(
         _ recovering: RecoveringStream<Stream>, as policy: RecoveryPolicy,
-        _ attend: @escaping @Sendable (Stream) async -> Void
+        _ body: @escaping @Sendable (Stream) async -> Void
     ) async {
         let end = end
         Task { end.end(.stream(await recovering.ended)) }
-        var attending: Task<Void, Never>?
+        var bodyTask: Task<Void, Never>?
         var last: Stream?
         for await stream in recovering.current.values {
-            attending?.cancel()
+            bodyTask?.cancel()
             if let stream {
                 last = stream
-                attending = Task { await attend(stream) }
+                bodyTask = Task { await body(stream) }
             } else if let info = last?.endedInfo, case .retry = policy.action(after: info) {
                 reportRetry(info)
             }
         }
-        attending?.cancel()
-        await attending?.value
+        bodyTask?.cancel()
+        await bodyTask?.value
     }
 
     private func reportRetry(_ info: StreamEndedInfo) {

@@ -28,7 +28,7 @@ struct PublishRun: Sendable {
         defer { renderer?.stop() }
         let publishing = try await client.begin(media.mediaStream, by: pcast, at: target, plan.publication)
         return await withTaskGroup { group in
-            group.addTask { await client.attend(publishing, of: media, at: target, plan.publication) }
+            group.addTask { await client.reportPublication(publishing, of: media, at: target, plan.publication) }
             group.addTask { await client.elapse(plan.publication.duration) }
             if let captions = plan.captions {
                 group.addTask { await CaptionRun(captions: captions, console: console).run(publishing) }

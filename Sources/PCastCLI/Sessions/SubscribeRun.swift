@@ -46,13 +46,15 @@ struct SubscribeRun: Sendable {
         let cause = await withTaskGroup { group in
             group.addTask {
                 await client.follow(watching, as: policy) { stream in
-                    guard stream !== first.stream else { return await attend(first, target, since: beginning) }
+                    guard stream !== first.stream else {
+                        return await reportSubscription(first, target, since: beginning)
+                    }
                     let now = SystemClock.monotonic()
                     // A stream that cannot be rendered has ended already, and its end is reported.
                     guard let next = try? RenderedStream(stream, at: showing, recording: nil) else { return }
                     if shown.value.renderer.isAudioMuted { next.renderer.muteAudio() }
                     shown.value = next
-                    await attend(next, target, since: now)
+                    await reportSubscription(next, target, since: now)
                 }
             }
             group.addTask { await client.elapse(plan.duration) }
@@ -69,7 +71,8 @@ struct SubscribeRun: Sendable {
         return cause
     }
 
-    private func attend(_ shown: RenderedStream, _ target: SubscribeTarget, since beginning: Instant) async {
+    private func reportSubscription(_ shown: RenderedStream, _ target: SubscribeTarget, since beginning: Instant) async
+    {
         report(shown.stream, target)
         let renderer = shown.renderer
         await withTaskGroup { group in

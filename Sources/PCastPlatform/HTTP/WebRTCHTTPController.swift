@@ -150,7 +150,7 @@ struct WebRTCHTTPController: Sendable {
             let origin = context.parameters.get("stream").map { StreamID($0) }
             peerSession = try await directory.view(
                 principal, clientContext: clientContext, origin: origin, offer: offer,
-                isPreview: dashboard.application(asking: request, context) == principal.application, onEnd: onEnd)
+                isPreview: dashboard.application(for: request, context) == principal.application, onEnd: onEnd)
         }
         let tag = WebRTCResources.newEntityTag()
         let ufrag = offer.media.lazy.compactMap(\.iceUfrag).first ?? ""

@@ -17,7 +17,7 @@ struct TimelineRoutes: Sendable {
 
     func addRoutes(to router: Router<WebRequestContext>) {
         let group = router.group("/timeline")
-        add(group, ":league/:game", [.get: look, .put: describe])
+        add(group, ":league/:game", [.get: getTimeline, .put: describe])
         add(group, ":league/:game/events/:id", [.post: put, .patch: patch, .delete: remove])
     }
 
@@ -53,7 +53,7 @@ struct TimelineRoutes: Sendable {
         let log: String
     }
 
-    @Sendable private func look(
+    @Sendable private func getTimeline(
         _ request: Request, _ context: WebRequestContext
     ) async throws(ApplicationFailure) -> Response {
         let game = try Self.game(context)

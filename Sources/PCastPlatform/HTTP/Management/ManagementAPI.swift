@@ -172,10 +172,10 @@ extension ManagementAPI {
     func removeCallback(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         try request.checkOwner()
         let name = try Self.name(request)
-        let wasThere = try await query { () throws(RecordsError) in
+        let existed = try await query { () throws(RecordsError) in
             try await platformRecords.records.removeCallback(name, of: request.application)
         }
-        guard wasThere else { throw .notFound }
+        guard existed else { throw .notFound }
         return ApplicationAnswer.done
     }
 

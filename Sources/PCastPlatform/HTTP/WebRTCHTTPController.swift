@@ -136,7 +136,7 @@ struct WebRTCHTTPController: Sendable {
         } catch let error as APIError {
             throw error
         } catch {
-            throw APIError(.badRequest, "The offer could not be processed.")
+            throw APIError(.badRequest, "The offer cannot be processed: send a session description as application/sdp.")
         }
         let name = RandomIdentifier.make()
         let resources = resources
@@ -254,7 +254,7 @@ struct WebRTCHTTPController: Sendable {
         }
         guard let ufrag = fragment.iceUfrag, let password = fragment.icePwd,
             let remote = ICECredentials(ufrag: ufrag, password: password)
-        else { throw APIError(.badRequest, "An ICE restart requires both ice-ufrag and ice-pwd.") }
+        else { throw APIError(.badRequest, "An ICE restart requires ice-ufrag and ice-pwd: send both.") }
         let local = try await directory.restart(resource.peerSession.peer, remote: remote)
         guard let tag = await resources.restarted(name, remoteUfrag: ufrag) else { throw .ended }
         return Response(

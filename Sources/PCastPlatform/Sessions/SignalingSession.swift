@@ -315,7 +315,8 @@ actor SignalingSession {
         guard let session else { throw .noToken }
         let create = message.createStream
         guard create.sessionID.isEmpty || create.sessionID == session.id.description else {
-            throw APIError(.unauthorized, "The session belongs to another client.")
+            throw APIError(
+                .unauthorized, "The session is not that of this connection: send the session ID that it received.")
         }
         guard onlyToken == nil || onlyToken == message.streamToken else {
             throw .token("the session was opened with another token, which is valid for its own stream only")
@@ -395,12 +396,16 @@ actor SignalingSession {
         do throws(APIError) {
             guard let session, await registry.owns(stream, session.id) else { throw .ended }
             guard let sentAt = WallTime(wire: message.timestamp) else {
-                throw APIError(.badRequest, "The timestamp of the captions is later than the year 2100.")
+                throw APIError(
+                    .badRequest, "The timestamp of the captions is later than the year 2100: send UTC milliseconds.")
             }
             var cues: [CaptionCue] = []
             for cue in message.cues.prefix(CaptionCue.maximumCount + 1) {
                 guard let cue = CaptionCue(cue) else {
-                    throw APIError(.badRequest, "A caption's capture time or duration is out of range.")
+                    throw APIError(
+                        .badRequest,
+                        "A caption's capture time or duration is out of range: send a time before 2100, and at most "
+                            + "one day.")
                 }
                 cues.append(cue)
             }

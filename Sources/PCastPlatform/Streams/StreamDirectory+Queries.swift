@@ -28,7 +28,7 @@ extension StreamDirectory {
         guard let peer = peers[id], var answer = participants[peer]?.answer else { throw .ended }
         guard let section = offer.media.first(where: { $0.iceUfrag != nil && $0.icePwd != nil }),
             let remote = ICECredentials(ufrag: section.iceUfrag ?? "", password: section.icePwd ?? "")
-        else { throw APIError(.badRequest, "An ICE restart requires both ice-ufrag and ice-pwd.") }
+        else { throw APIError(.badRequest, "An ICE restart requires ice-ufrag and ice-pwd: send both.") }
         guard offer.media.count == answer.media.count else {
             throw APIError(.badRequest, "An ICE restart may not change media sections: send the same sections.")
         }

@@ -124,9 +124,10 @@ struct StreamSetup: Sendable {
         let isRefusal = { (text: String) in RequestStatus(wire: text) != .ok }
         if isRefusal(setup.status) {
             // The inner status is more specific, if there is one.
-            let isNotified = setup.hasCreateStreamResponse && isRefusal(stream.status)
+            let hasStreamStatus = setup.hasCreateStreamResponse && isRefusal(stream.status)
             throw PCastError(
-                refusal: isNotified ? stream.status : setup.status, of: "SetupStream", because: setup.refusalReason)
+                refusal: hasStreamStatus ? stream.status : setup.status, of: "SetupStream", because: setup.refusalReason
+            )
         }
         if isRefusal(stream.status) { throw PCastError(refusal: stream.status, of: "CreateStream") }
         if isRefusal(answer.status) { throw PCastError(refusal: answer.status, of: "CreateAnswerDescription") }

@@ -237,7 +237,7 @@ package final class VideoEncoding: Sendable {
         Bitrate(bitsPerSecond: Int64(Double(output.bitrate.bitsPerSecond) * frameRate / output.frameRate))
     }
 
-    /// Returns the frame of a frame, which is decoded if its codec is not the stream's; nil if it cannot be decoded.
+    /// Returns the raw frame of a sample, which is decoded if it is coded; nil if it cannot be decoded.
     /// Throws an error if there is no decoder.
     private func videoFrame(of sample: VideoSample, by decoder: inout (any VideoDecoder)?) throws -> VideoFrame? {
         switch sample {

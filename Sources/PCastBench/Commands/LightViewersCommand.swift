@@ -37,7 +37,7 @@ struct LightViewersCommand: AsyncParsableCommand {
         let viewersLoad = try LightViewers(viewers, from: first.ip, firstPort: first.port)
         defer { viewersLoad.leave() }
         try await viewersLoad.join(StreamID(stream), at: uri, token: token)
-        try await viewersLoad.watching(within: .seconds(20))
+        try await viewersLoad.waitUntilWatching(within: .seconds(20))
         try await Task.sleep(for: .seconds(settleSeconds))
         try await viewersLoad.begin()
         report.event(

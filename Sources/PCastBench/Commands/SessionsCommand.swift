@@ -60,7 +60,7 @@ struct SessionsCommand: AsyncParsableCommand {
             longestPause: .seconds(10))
 
         try await runOnce(context)
-        let before = try await setup.settled()
+        let before = try await setup.waitUntilSettled()
         report.row("idle, after \(count) sessions", before.row)
 
         let end = ContinuousClock.now + .seconds(seconds)
@@ -76,7 +76,7 @@ struct SessionsCommand: AsyncParsableCommand {
             try await group.waitForAll()
         }
         listeningSocket.stopDropping()
-        let after = try await setup.settled(comparedWith: before, by: Self.memoryLimit)
+        let after = try await setup.waitUntilSettled(comparedWith: before, by: Self.memoryLimit)
         // Callbacks of SDK objects that were released have time to arrive, too.
         let deadline = ContinuousClock.now + .seconds(30)
         while callbacks.missing > 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(100)) }

@@ -28,12 +28,12 @@ struct Broadcast: Sendable {
             await publishers.run()
             // The first viewers cause one-time allocations of the platform.
             try await viewersLoad.join(0..<min(8, viewers), to: publishers.streams, at: setup)
-            try await viewersLoad.watching(min(8, viewers), within: .seconds(60))
+            try await viewersLoad.waitUntilWatching(min(8, viewers), within: .seconds(60))
             let arrivals = try await viewersLoad.profile(frames: max(5, profile.frames.count))
             let memory = setup.residentMemory
             try await viewersLoad.join(min(8, viewers)..<viewers, to: publishers.streams, at: setup)
             // Viewers without a frame are counted later.
-            try? await viewersLoad.watching(viewers, within: .seconds(60))
+            try? await viewersLoad.waitUntilWatching(viewers, within: .seconds(60))
             try await Task.sleep(for: .seconds(2))
             return Broadcast(
                 setup: setup, publishers: publishers, viewersLoad: viewersLoad, viewers: viewers, profile: profile,

@@ -44,10 +44,10 @@ final class LoadPublishers: Sendable {
             if let failure { throw failure }
         }
         self.streams = streams
-        try await connected(count)
+        try await waitUntilConnected(count)
     }
 
-    private func connected(_ count: Int) async throws {
+    private func waitUntilConnected(_ count: Int) async throws {
         let limit = MonotonicClock.now() + .seconds(60)
         while await loop.call({ load, _ in load.peers.count { $0.isConnected } }) < count {
             guard MonotonicClock.now() < limit else { throw BenchFailure("the publishers did not connect") }

@@ -105,7 +105,7 @@ final class LoadViewers: Sendable {
     }
 
     /// Waits until a number of viewers have received frames.
-    func watching(_ count: Int, within timeout: TimeSpan) async throws {
+    func waitUntilWatching(_ count: Int, within timeout: TimeSpan) async throws {
         let limit = MonotonicClock.now() + timeout
         while true {
             let watching = await loop.call { viewersLoad, _ in viewersLoad.peers.count { $0.isWatching } }
@@ -118,7 +118,7 @@ final class LoadViewers: Sendable {
     }
 
     /// Waits until a number of viewers are connected.
-    func connected(_ count: Int, within timeout: TimeSpan) async throws {
+    func waitUntilConnected(_ count: Int, within timeout: TimeSpan) async throws {
         let limit = MonotonicClock.now() + timeout
         while true {
             let connected = await loop.call { viewersLoad, _ in viewersLoad.peers.count { $0.profile != nil } }

@@ -25,7 +25,7 @@ enum NonReadingViewers {
         let viewersLoad = try LoadViewers(decryptsEach: 8, sendNoFeedback: true)
         defer { viewersLoad.leave() }
         try await viewersLoad.join(0..<viewers, to: publishers.streams, at: setup)
-        try await viewersLoad.connected(viewers, within: .seconds(60))
+        try await viewersLoad.waitUntilConnected(viewers, within: .seconds(60))
         viewersLoad.rest()
         await publishers.begin()
         await publishers.run()
@@ -38,14 +38,14 @@ enum NonReadingViewers {
         )
         await publishers.run(false)
         let packetsOfFrame = TrafficProfile.flood.keyFrame.count * viewers
-        try await forwarded(await publishers.metrics().frames * packetsOfFrame * 98 / 100, by: setup)
+        try await waitUntilForwarded(await publishers.metrics().frames * packetsOfFrame * 98 / 100, by: setup)
         return Cost(
             perPacket: cpuTime / Int64(max(1, (last - first) * packetsOfFrame)),
             share: cpuTime.seconds / (end - start).seconds / Double(shards))
     }
 
     /// Waits until a number of packets have been forwarded.
-    private static func forwarded(_ count: Int, by setup: FanOutSetup) async throws {
+    private static func waitUntilForwarded(_ count: Int, by setup: FanOutSetup) async throws {
         let limit = MonotonicClock.now() + .seconds(2)
         while case let forwarded = try await setup.packetsForwarded(), forwarded < count {
             guard MonotonicClock.now() < limit else {

@@ -65,7 +65,7 @@ final class JanusBroadcast: Sendable {
             first = nil
             try await viewersLoad.answer(try await handle.watch(), number: number) { try await handle.start($0) }
         }
-        try await viewersLoad.watching(viewers, within: .seconds(60))
+        try await viewersLoad.waitUntilWatching(viewers, within: .seconds(60))
         let profiles = await viewersLoad.profiles()
         guard profiles == [.aeadAES128GCM] else { throw BenchFailure("Janus uses other SRTP profiles: \(profiles)") }
         await run(false)

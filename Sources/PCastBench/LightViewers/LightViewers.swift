@@ -45,7 +45,7 @@ final class LightViewers: Sendable {
     }
 
     /// Waits until all viewers receive video and audio. Throws `BenchFailure` if they do not in time.
-    func watching(within timeout: TimeSpan) async throws {
+    func waitUntilWatching(within timeout: TimeSpan) async throws {
         let limit = MonotonicClock.now() + timeout
         while true {
             let metrics = try await metrics()

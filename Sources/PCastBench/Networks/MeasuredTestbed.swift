@@ -36,7 +36,7 @@ struct MeasuredTestbed: Sendable {
     func wait(_ seconds: Double) async throws { try await Task.sleep(for: .seconds(seconds)) }
 
     /// The viewer's statistics since `start`. Throws `BenchFailure` if there are too few.
-    func watching(since start: Instant) throws -> ViewerMeasurement {
+    func viewerMeasurement(since start: Instant) throws -> ViewerMeasurement {
         try ViewerMeasurement(viewer, from: start, until: MonotonicClock.now())
     }
 

@@ -52,7 +52,7 @@ extension NetworkRow {
                 options.conditions = network.conditions
                 return try await MeasuredTestbed.run(options) { watched in
                     try await watched.wait(Double(seconds))
-                    return metrics(of: try watched.watching(since: watched.start), watched.testbed)
+                    return metrics(of: try watched.viewerMeasurement(since: watched.start), watched.testbed)
                 }
             }
         }

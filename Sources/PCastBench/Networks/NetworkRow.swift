@@ -128,7 +128,7 @@ extension NetworkRow {
             let stall = Stall(.milliseconds(200), each: .seconds(5))
             return try await MeasuredTestbed.run(options(impairedPeer, stall: stall)) { watched in
                 try await watched.wait(Double(max(seconds, 20)))
-                let watching = try watched.watching(since: watched.start)
+                let watching = try watched.viewerMeasurement(since: watched.start)
                 return [
                     ("longestFreeze", watching.longestFreeze), ("growths", watching.latencyGrowths),
                     ("freezeCount", watching.freezeCount), ("framesPerSecond", watching.framesPerSecond),
@@ -177,7 +177,7 @@ extension NetworkRow {
             try await MeasuredTestbed.run(options(impairedPeer)) { watched in
                 try move(watched.testbed)
                 try await watched.wait(10)
-                let watching = try watched.watching(since: watched.start - .seconds(2))
+                let watching = try watched.viewerMeasurement(since: watched.start - .seconds(2))
                 return [
                     ("longestFreeze", watching.longestFreeze), ("framesPerSecond", watching.framesPerSecond),
                     ("freezeCount", watching.freezeCount),
@@ -200,7 +200,7 @@ extension NetworkRow {
             options.usesTLS = firewall == .tcpPort443Only
             return try await MeasuredTestbed.run(options) { watched in
                 try await watched.wait(Double(seconds))
-                let watching = try watched.watching(since: watched.start)
+                let watching = try watched.viewerMeasurement(since: watched.start)
                 let first = try await watched.viewer.first("firstFrame").number("milliseconds")
                 let all = watched.samples(from: Instant(nanoseconds: 0))
                 return [

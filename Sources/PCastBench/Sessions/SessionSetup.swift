@@ -69,14 +69,14 @@ struct SessionSetup: Sendable {
     }
 
     func resources() async throws -> PlatformResources {
-        try await PlatformResources.look(at: uri, process: platform.processID)
+        try await PlatformResources.read(from: uri, process: platform.processID)
     }
 
     /// Returns the resources in use when only the publisher is connected, or after at most a minute.
-    func settled() async throws -> PlatformResources {
-        let timeout = ContinuousClock.now + .seconds(60)
+    func waitUntilSettled() async throws -> PlatformResources {
+        let deadline = ContinuousClock.now + .seconds(60)
         var last = try await resources()
-        while ContinuousClock.now < timeout, (last.sessions ?? 2) > 1 || (last.viewers ?? 1) > 0 {
+        while ContinuousClock.now < deadline, (last.sessions ?? 2) > 1 || (last.viewers ?? 1) > 0 {
             try await Task.sleep(for: .milliseconds(250))
             last = try await resources()
         }
@@ -87,10 +87,10 @@ struct SessionSetup: Sendable {
 
     /// Returns the same after memory has fallen to at most `limit` bytes more than `before`, or after the time allowed
     /// for that.
-    func settled(comparedWith before: PlatformResources, by limit: Double) async throws -> PlatformResources {
-        var last = try await settled()
-        let timeout = ContinuousClock.now + Self.memoryReturnDelay
-        while ContinuousClock.now < timeout, let memory = last.memory, let least = before.memory,
+    func waitUntilSettled(comparedWith before: PlatformResources, by limit: Double) async throws -> PlatformResources {
+        var last = try await waitUntilSettled()
+        let deadline = ContinuousClock.now + Self.memoryReturnDelay
+        while ContinuousClock.now < deadline, let memory = last.memory, let least = before.memory,
             memory - least > limit
         {
             try await Task.sleep(for: .seconds(1))
@@ -115,7 +115,7 @@ struct PlatformResources: Sendable {
     /// The resident set size in bytes.
     let memory: Double?
 
-    static func look(at uri: String, process: Int32) async throws -> PlatformResources {
+    static func read(from uri: String, process: Int32) async throws -> PlatformResources {
         let answer = try await HTTPRequests.send("GET", uri + "/metrics")
         let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
         func metric(_ name: String) -> Double? {

@@ -39,14 +39,14 @@ struct RenderCommand: AsyncParsableCommand {
         }
         unsetenv("WAYLAND_DISPLAY")
         var (ownTime, ffplayTime, framesDropped, frames) = (0.0, 0.0, 0.0, 0.0)
-        for turn in 1...count {
+        for round in 1...count {
             let own = try measured(display) { try ChildCost.run("/proc/self/exe", ["render-worker", "--file", path]) }
             let parsed = try Self.parsed(own.cost.output)
             ownTime += own.cost.processor.seconds
             frames += parsed.frames
             framesDropped += parsed.frames - parsed.shown
             report.row(
-                "pcast, turn \(turn)",
+                "pcast, turn \(round)",
                 [
                     "processor": own.cost.processor.seconds, "display": own.display, "frames": parsed.frames,
                     "leftOut": parsed.frames - parsed.shown,
@@ -56,7 +56,7 @@ struct RenderCommand: AsyncParsableCommand {
             }
             ffplayTime += other.cost.processor.seconds
             report.row(
-                "ffplay, turn \(turn)",
+                "ffplay, turn \(round)",
                 [
                     "processor": other.cost.processor.seconds, "display": other.display, "frames": parsed.frames,
                     "leftOut": nil,

@@ -64,19 +64,20 @@ struct FanOutMeasurement {
         let elapsed = MonotonicClock.now() - start
         // The last packets have time to arrive.
         let deadline = MonotonicClock.now() + .seconds(20)
-        var seen = await sink.call { sink, _ in sink.metrics }
-        while seen.packets < metrics.packets, MonotonicClock.now() < deadline {
+        var received = await sink.call { sink, _ in sink.metrics }
+        while received.packets < metrics.packets, MonotonicClock.now() < deadline {
             try await Task.sleep(for: .milliseconds(20))
-            seen = await sink.call { sink, _ in sink.metrics }
+            received = await sink.call { sink, _ in sink.metrics }
         }
         // The last reports arrive after the program has ended. In a short measurement, these are many.
-        guard metrics.fakeReports == 0, metrics.reports > seen.reports / 2 else {
+        guard metrics.fakeReports == 0, metrics.reports > received.reports / 2 else {
             throw BenchFailure(
-                "C read \(metrics.reports) of \(seen.reports) reports, \(metrics.fakeReports) not authentic")
+                "C read \(metrics.reports) of \(received.reports) reports, \(metrics.fakeReports) not authentic")
         }
         return FanOutRound(
             processorTime: metrics.processorTime, packets: metrics.packets,
-            missing: metrics.packets - seen.packets + seen.disorders, unauthentic: seen.unauthentic, idle: 0,
+            missing: metrics.packets - received.packets + received.disorders, unauthentic: received.unauthentic,
+            idle: 0,
             ownDrops: sink.ownDrops - drops, loadShare: (sink.processorTime - ownTime).seconds / elapsed.seconds,
             perMessage: FanOutRound.perMessage(received, sink.received), elapsed: elapsed)
     }

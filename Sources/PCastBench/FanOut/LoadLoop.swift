@@ -120,7 +120,9 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
         }
 
         func run() {
-            while !inbox.isOver.load(ordering: .acquiring), !inbox.isPaused.load(ordering: .acquiring) { turn() }
+            while !inbox.isOver.load(ordering: .acquiring), !inbox.isPaused.load(ordering: .acquiring) {
+                runIteration()
+            }
             // Otherwise, incoming datagrams would wake the thread continuously.
             _ = clinux_epoll_control(poller, Int32(CLINUX_REMOVE), socket.number, 0, 0)
             while !inbox.isOver.load(ordering: .acquiring) {
@@ -135,7 +137,7 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
 
         /// Runs one iteration. While datagrams are queued, the machine's time is the arrival time of the last one that
         /// was read. They arrived before now, and the lateness of this thread must not count as network delay.
-        private func turn() {
+        private func runIteration() {
             wait(until: machine.deadline)
             while receive() > 0 {
                 perform()

@@ -39,7 +39,7 @@ final class ImpairedLink: Sendable {
                     proxy.value.step()
                     steps += 1
                 }
-                proxy.value.turn()
+                proxy.value.runIteration()
                 state.statistics.withLock { $0 = proxy.value.statistics }
             }
             proxy.value.close()

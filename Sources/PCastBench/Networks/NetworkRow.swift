@@ -273,14 +273,14 @@ extension NetworkRow {
         try await Task.sleep(for: .seconds(seconds))
         let end = MonotonicClock.now()
         light.interrupt()
-        let seen = try await light.first("row")
+        let lightRow = try await light.first("row")
         let watching = try unimpairedViewers.map { try ViewerMeasurement($0, from: start, until: end) }
         let impairedViewer = try? ViewerMeasurement(impairedProcess, from: start, until: end)
         func worst(_ metric: (ViewerMeasurement) -> Double?) -> Double? {
             let values = watching.compactMap(metric)
             return values.count == watching.count ? values.max() : nil
         }
-        let lightMetrics = LightViewingMetrics.names.map { (key: $0, value: seen.number($0)) }
+        let lightMetrics = LightViewingMetrics.names.map { (key: $0, value: lightRow.number($0)) }
         return [
             ("framesPerSecond", watching.compactMap(\.framesPerSecond).min()), ("freezeCount", worst(\.freezeCount)),
             ("packetsLost", worst { $0.growth("packetsLost") }), ("nackCount", worst { $0.growth("nackCount") }),

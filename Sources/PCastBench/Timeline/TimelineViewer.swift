@@ -77,14 +77,14 @@ final class TimelineViewer: Sendable {
 
     func begin() async throws {
         _ = try await playback.start(origin.uri("live.m3u8"))
-        if viewerPosition.behind.lowerBound > 0 { try await go(by: 0.5) }
+        if viewerPosition.behind.lowerBound > 0 { try await seek(by: 0.5) }
         try await timeline.subscribeEvents()
     }
 
     /// Seeks within the viewer's range. `share` is the relative position, where 0 is the end farthest from the live
     /// edge. Returns whether the seek succeeded.
     @discardableResult
-    private func go(by share: Double) async throws -> Bool {
+    private func seek(by share: Double) async throws -> Bool {
         guard let range = playback.player.playhead?.seekableRange else { return false }
         let length = (range.upperBound - range.lowerBound).seconds
         let (near, far) = (
@@ -107,7 +107,7 @@ final class TimelineViewer: Sendable {
         var seeks = 0
         while MonotonicClock.now() < end {
             try await Task.sleep(for: .milliseconds(Int64(1_500 + generator.next(below: 2_500))))
-            if try await go(by: Double(generator.next(below: 1_000)) / 1_000) { seeks += 1 }
+            if try await seek(by: Double(generator.next(below: 1_000)) / 1_000) { seeks += 1 }
         }
         return seeks
     }
@@ -119,7 +119,7 @@ final class TimelineViewer: Sendable {
         metrics.seeks = seeks
         playback.player.pause()
         for share in [0.1, 0.9, 0.3, 0.7, 0.5] {
-            try await go(by: share)
+            try await seek(by: share)
             await playback.player.settled()
             await timeline.settled()
             metrics.sets += 1

@@ -187,8 +187,8 @@ actor SignalingSession {
     private func drain() {
         while let output = machine.poll() {
             switch output {
-            case .send(let frame): put(.frame(frame))
-            case .ping: put(.ping)
+            case .send(let frame): enqueue(.frame(frame))
+            case .ping: enqueue(.ping)
             case .request(let id, let request): answer(id, request)
             case .expired: break
             case .close:
@@ -200,10 +200,10 @@ actor SignalingSession {
     /// Sends pending messages and a close frame.
     private func close(status: UInt16) {
         beginClosing()
-        put(.close(status: status))
+        enqueue(.close(status: status))
     }
 
-    private func put(_ item: Outgoing) {
+    private func enqueue(_ item: Outgoing) {
         guard case .dropped = outgoing.yield(item) else { return }
         logger.info("closing a connection whose client does not read its messages")
         beginClosing()

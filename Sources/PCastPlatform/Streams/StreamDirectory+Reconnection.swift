@@ -25,7 +25,7 @@ extension StreamDirectory {
         onEnd: @escaping @Sendable (StreamEnd, SessionID) async -> Void
     ) {
         let deadline = now + reconnectGrace
-        let seen = interrupted.lastSeen
+        let lastSeen = interrupted.lastSeen
         func action(_ session: SessionID?) -> PendingReconnects.EndAction {
             { end in if let session { await onEnd(end, session) } }
         }
@@ -34,7 +34,8 @@ extension StreamDirectory {
             nextOrdinal += 1
             pendingReconnects.add(
                 .init(
-                    live: live, onEnd: action(record.session), lastSeen: max(seen, record.started ?? record.starting),
+                    live: live, onEnd: action(record.session),
+                    lastSeen: max(lastSeen, record.started ?? record.starting),
                     deadline: deadline))
             logger.notice("stream waits for its publisher to reconnect", metadata: ["stream": "\(record.id)"])
         }
@@ -43,7 +44,7 @@ extension StreamDirectory {
             pendingReconnects.add(
                 .init(
                     id: viewing.id, origin: viewing.stream, application: viewing.application, session: session,
-                    onEnd: action(session), lastSeen: max(seen, viewing.began), deadline: deadline))
+                    onEnd: action(session), lastSeen: max(lastSeen, viewing.began), deadline: deadline))
         }
     }
 

@@ -18,7 +18,7 @@ struct TimelineRoutes: Sendable {
     func addRoutes(to router: Router<WebRequestContext>) {
         let group = router.group("/timeline")
         add(group, ":league/:game", [.get: getTimeline, .put: describe])
-        add(group, ":league/:game/events/:id", [.post: put, .patch: patch, .delete: remove])
+        add(group, ":league/:game/events/:id", [.post: putEvent, .patch: patch, .delete: remove])
     }
 
     private static let methods: [HTTPRequest.Method] = [.get, .post, .put, .patch, .delete]
@@ -76,7 +76,7 @@ struct TimelineRoutes: Sendable {
         try await produce(request, context) { body throws(TimelineError) in .info(try GameInfo(parsing: body)) }
     }
 
-    @Sendable private func put(
+    @Sendable private func putEvent(
         _ request: Request, _ context: WebRequestContext
     ) async throws(ApplicationFailure) -> Response {
         let id = try Self.event(context)

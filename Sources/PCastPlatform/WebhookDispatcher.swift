@@ -137,7 +137,7 @@ actor WebhookDispatcher {
         }
         switch answer {
         case .status(200...299, _): return (.delivered, "delivered")
-        // According to Standard Webhooks, status 410 means that the callback wants no more notifications.
+        // According to Standard Webhooks, status 410 means that the receiver accepts no more notifications.
         case .status(410, _): return (.failed, "410")
         case .status(let status, let wait): return (retry(wait), "\(status)")
         case .forbidden(let why): return (.failed, why)

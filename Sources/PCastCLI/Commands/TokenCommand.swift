@@ -44,14 +44,15 @@ struct TokenVerifyCommand: ParsableCommand {
         console.event("token", ["code": .string(verification.code.rawValue), "value": value])
         console.result(verification.code.rawValue)
         if let value = verification.value { console.result(value.text) }
-        if let token = verification.token { console.say("The token \(expiry(of: token)).") }
+        if let token = verification.token { console.inform("The token \(expiry(of: token)).") }
         if !verification.isVerified { throw CommandFailure(.notAuthorized) }
     }
 
     private func expiry(of token: EdgeToken) -> String {
-        let rest = token.expires - SystemClock.now()
-        let moment = token.expires.timestampText
-        return rest > .zero ? "expires at \(moment), in \(rest.clockText)" : "expired at \(moment)"
+        let remainingTime = token.expires - SystemClock.now()
+        let expiration = token.expires.timestampText
+        return remainingTime > .zero
+            ? "expires at \(expiration), in \(remainingTime.clockText)" : "expired at \(expiration)"
     }
 }
 

@@ -20,15 +20,15 @@ final class CredentialCheck: Sendable {
         }
     }
 
-    /// Checks a secret with `isRight`, which is not called while the address must wait. `name` is the application whose
+    /// Checks a secret with `isCorrect`, which is not called while the address must wait. `name` is the application whose
     /// secret is checked, or empty.
     ///
     /// - Throws: ``APIError`` with the kind `unauthorized` if it is wrong, or `rateLimited` after too many failures.
-    func check(of name: String = "", from address: IPAddress?, _ isRight: () -> Bool) throws(APIError) {
+    func check(of name: String = "", from address: IPAddress?, _ isCorrect: () -> Bool) throws(APIError) {
         let now = MonotonicClock.now()
         let wait = attempts.withLock { $0[name, default: LoginAttempts()].wait(of: address, at: now) }
         guard wait == .zero else { throw .tooManyFailures(retryAfter: wait) }
-        guard isRight() else {
+        guard isCorrect() else {
             attempts.withLock { $0[name, default: LoginAttempts()].noteFailure(of: address, at: now) }
             throw APIError(.unauthorized, "The credentials are wrong.")
         }

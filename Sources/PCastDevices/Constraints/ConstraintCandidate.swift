@@ -25,7 +25,7 @@ struct ConstraintCandidate<Configuration: Hashable & Sendable> {
         return unmet
     }
 
-    var explained: ConstraintExplanation.Candidate {
+    var explanation: ConstraintExplanation.Candidate {
         var distances: [DeviceCapability: Double] = [:]
         for fit in fits { distances[fit.capability] = fit.distance }
         return ConstraintExplanation.Candidate(
@@ -85,17 +85,18 @@ extension ConstraintCandidate where Configuration == AudioConfiguration {
     init(device: SourceDevice, order: Int, audio: AudioCapabilities, aims: DeviceConstraintSet) {
         let layoutAim = aims[.audioChannelLayout]
         let layout = EnumConstraint(layoutAim).evaluate(
-            [.channelLayout(.stereo), .channelLayout(.mono)], instead: nil, lack: "it is not a channel layout")
+            [.channelLayout(.stereo), .channelLayout(.mono)], instead: nil,
+            reasonIfMissing: "it is not a channel layout")
         let patterns = PolarPattern.allCases.filter(audio.polarPatterns.contains)
         let pattern = EnumConstraint(aims[.polarPattern]).evaluate(
             [.polarPattern(.automatic)] + patterns.map { .polarPattern($0) },
             instead: patterns.first.map { .polarPattern($0) },
-            lack: patterns.isEmpty
+            reasonIfMissing: patterns.isEmpty
                 ? "its polar pattern is unknown" : "it is \(patterns.map(\.rawValue).joined(separator: " or "))")
         let echo = EnumConstraint(aims[.audioEchoCancellationMode]).evaluate(
             [.echoCancellation(.automatic), .echoCancellation(.off)]
                 + (audio.canCancelEcho ? [.echoCancellation(.on)] : []), instead: nil,
-            lack: "it is not a microphone, so it has no echo")
+            reasonIfMissing: "it is not a microphone, so it has no echo")
         var configuration = AudioConfiguration()
         if case .channelLayout(let layout) = layout.value { configuration.channels = layout }
         if case .polarPattern(let pattern) = pattern.value { configuration.polarPattern = pattern }
@@ -117,18 +118,20 @@ extension ConstraintCandidate where Configuration == VideoConfiguration {
     ) {
         let flash = EnumConstraint(aims[.flashMode]).evaluate(
             [.flashMode(.automatic)] + Self.ordered(capabilities.flashModes.union([.alwaysOff])).map { .flashMode($0) },
-            instead: nil, lack: "it has no flash")
+            instead: nil, reasonIfMissing: "it has no flash")
         let modes = capabilities.autoFocusModes
         let focus = EnumConstraint(aims[.autoFocusMode]).evaluate(
             [.autoFocusMode(.automatic)] + Self.ordered(modes).map { .autoFocusMode($0) },
-            instead: modes.isEmpty ? nil : .autoFocusMode(.automatic), lack: "it does not support this focus mode")
+            instead: modes.isEmpty ? nil : .autoFocusMode(.automatic),
+            reasonIfMissing: "it does not support this focus mode")
         let targetAim = aims[.autoFocusTarget]
         let target = EnumConstraint(targetAim).evaluate(
-            capabilities.hasFocusTarget ? targetAim.targets : [], instead: nil, lack: "it has no focus target")
+            capabilities.hasFocusTarget ? targetAim.targets : [], instead: nil,
+            reasonIfMissing: "it has no focus target")
         let rotation = EnumConstraint(aims[.videoSourceRotationMode]).evaluate(
             [.rotationMode(.automatic), .rotationMode(.followUIRotation)]
                 + (capabilities.canFollowDevice ? [.rotationMode(.followDeviceRotation)] : []),
-            instead: .rotationMode(.followUIRotation), lack: "it does not report its orientation")
+            instead: .rotationMode(.followUIRotation), reasonIfMissing: "it does not report its orientation")
         var configuration = VideoConfiguration(
             encoding: format.encoding, dimensions: format.dimensions, frameRate: format.frameRate)
         if case .flashMode(let mode) = flash.value { configuration.flashMode = mode }
@@ -161,12 +164,14 @@ extension SourceDevice {
         return [
             EnumConstraint(aims[.facingMode]).evaluate(
                 [.facingMode(info.facingMode)], instead: isFacingKnown ? .facingMode(info.facingMode) : nil,
-                lack: isFacingKnown ? "its facing mode is \(info.facingMode.rawValue)" : "its facing mode is unknown"),
+                reasonIfMissing: isFacingKnown
+                    ? "its facing mode is \(info.facingMode.rawValue)" : "its facing mode is unknown"),
             EnumConstraint(aims[.location]).evaluate(
                 [.location(info.location)], instead: isLocationKnown ? .location(info.location) : nil,
-                lack: isLocationKnown ? "its location is \(info.location.rawValue)" : "its location is unknown"),
+                reasonIfMissing: isLocationKnown
+                    ? "its location is \(info.location.rawValue)" : "its location is unknown"),
             EnumConstraint(aims[.deviceID]).evaluate(
-                [.text(info.id)], instead: .text(info.id), lack: "it is unavailable; \(info.id) is used"),
+                [.text(info.id)], instead: .text(info.id), reasonIfMissing: "it is unavailable; \(info.id) is used"),
         ].map(\.fit)
     }
 }

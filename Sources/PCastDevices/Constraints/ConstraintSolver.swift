@@ -76,7 +76,7 @@ package enum ConstraintSolver {
         if let failure = best.failure(aims) { throw failure }
         return ConstraintSelection(
             device: best.device, configuration: best.configuration, unmet: best.unmet,
-            explanation: ConstraintExplanation(candidates: ranked.map(\.explained), reason: reason(of: ranked)))
+            explanation: ConstraintExplanation(candidates: ranked.map(\.explanation), reason: reason(of: ranked)))
     }
 
     private static func reason<Configuration>(of ranked: [ConstraintCandidate<Configuration>]) -> String {

@@ -6,8 +6,8 @@ struct EnumConstraint: Sendable {
 
     /// Returns the best value and its fitness. `possible` are the values that the device supports, starting with the
     /// default. `instead` is the alternative to report for an unsatisfied required constraint; nil if the device lacks
-    /// the capability. `lack` is the reason to report for a value that is not possible.
-    func evaluate(_ possible: [DeviceConstraint.Value], instead: DeviceConstraint.Value?, lack: String) -> (
+    /// the capability. `reasonIfMissing` is the reason to report for a value that is not possible.
+    func evaluate(_ possible: [DeviceConstraint.Value], instead: DeviceConstraint.Value?, reasonIfMissing: String) -> (
         value: DeviceConstraint.Value?, fit: CapabilityFit
     ) {
         var best: (value: DeviceConstraint.Value, score: FitnessScore)?
@@ -26,7 +26,9 @@ struct EnumConstraint: Sendable {
         guard !aim.ideals.isEmpty else { return (value, fit) }
         let unsatisfied = aim.ideals.filter { !isMet($0, by: value) }
         fit.distance = Double(unsatisfied.count) * FitnessDistance.other
-        if let ideal = unsatisfied.first { fit.unmet = reason(ideal, value: value, possible: possible, lack: lack) }
+        if let ideal = unsatisfied.first {
+            fit.unmet = reason(ideal, value: value, possible: possible, reasonIfMissing: reasonIfMissing)
+        }
         return (value, fit)
     }
 
@@ -53,9 +55,10 @@ struct EnumConstraint: Sendable {
     }
 
     private func reason(
-        _ ideal: DeviceConstraint, value: DeviceConstraint.Value?, possible: [DeviceConstraint.Value], lack: String
+        _ ideal: DeviceConstraint, value: DeviceConstraint.Value?, possible: [DeviceConstraint.Value],
+        reasonIfMissing: String
     ) -> String {
-        guard let value, possible.contains(ideal.value) else { return lack }
+        guard let value, possible.contains(ideal.value) else { return reasonIfMissing }
         return "\(value) instead of \(ideal.value)"
     }
 }

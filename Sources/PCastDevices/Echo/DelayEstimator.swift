@@ -12,7 +12,7 @@ final class DelayEstimator {
         /// The delay of the first arrival, from -20 ms to 300 ms.
         var delay: TimeSpan
         /// The ratio of the highest peak to the root mean square. Below 6, the estimate is unreliable.
-        var clearness: Float
+        var confidence: Float
 
         /// The ratio of the captured power to the reference power, an upper bound of the echo's power.
         var gain: Float
@@ -113,7 +113,7 @@ final class DelayEstimator {
         // The first arrival may be slightly quieter than the peak.
         let first = (max(Self.earliest, peakIndex - 80)...peakIndex).first { response($0) > 0.4 * peak } ?? peakIndex
         return Estimate(
-            delay: Self.rate.span(ofTicks: Int64(first)), clearness: peak / rest, gain: capturedEnergy / playedEnergy)
+            delay: Self.rate.span(ofTicks: Int64(first)), confidence: peak / rest, gain: capturedEnergy / playedEnergy)
     }
 }
 

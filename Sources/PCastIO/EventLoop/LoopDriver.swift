@@ -9,7 +9,7 @@ import Synchronization
 final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     /// The maximum time of receiving in an iteration. All output is then sent once per peer. An SFU that sent after
     /// each batch never recovered from a delay.
-    private static var intake: TimeSpan { .milliseconds(10) }
+    private static var maximumReceiveTime: TimeSpan { .milliseconds(10) }
     /// The maximum number of datagrams whose paths the machine receives in advance.
     private static var prefetchDistance: Int { 8 }
 
@@ -196,7 +196,7 @@ extension LoopDriver where M: ~Copyable {
             let count = receiver.receive(from: socket)
             total += count
             let clocks = MonotonicClock.reference()
-            end = end ?? clocks.instant + Self.intake
+            end = end ?? clocks.instant + Self.maximumReceiveTime
             for position in 0..<count {
                 if position % Self.prefetchDistance == 0 {
                     expect(position..<min(position + Self.prefetchDistance, count), from: socket)
@@ -285,7 +285,7 @@ extension LoopDriver where M: ~Copyable {
             switch connection.nextFrame() {
             case .frame(let frame):
                 if connection.isUnknown, let onPeerShard, let number = machine.peerShard(of: frame) {
-                    guard let arrived = connections.giveAway(connection, from: frame, poller) else { return }
+                    guard let arrived = connections.removeForTransfer(connection, from: frame, poller) else { return }
                     return onPeerShard(arrived, number)
                 }
                 counts.received += 1

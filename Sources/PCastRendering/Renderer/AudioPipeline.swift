@@ -111,7 +111,7 @@ final class AudioPipeline: Sendable {
         }
         let placed = line.append(audio, due: due, ready: ready)
         let isMuted = shared.withLock { state in
-            state.meter.laid(placed)
+            state.meter.scheduled(placed)
             if measuresTestSignal {
                 state.meter.played(audio, at: placed.start, wallTime: now.wallTime(at: placed.start))
             }

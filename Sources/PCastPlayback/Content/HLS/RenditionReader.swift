@@ -29,7 +29,7 @@ final class RenditionReader {
     /// The last segment that was read completely, and the end of its media; nil before.
     private var last: (segment: LoadedSegment, end: MediaEnd)?
     /// The number of seeks that reached a later position than their target.
-    private var landings = 0
+    private var seekRepetitions = 0
 
     /// The maximum number of attempts to find a position with an imprecise playlist.
     private static let seekAttemptLimit = 4
@@ -56,7 +56,7 @@ final class RenditionReader {
         leave()
         last = nil
         segment = loader.seek(to: position)
-        (target, isAtEnd, brokenSegments, pendingRestart, landings) = (position, false, 0, nil, 0)
+        (target, isAtEnd, brokenSegments, pendingRestart, seekRepetitions) = (position, false, 0, nil, 0)
         messages.removeAll()
     }
 
@@ -179,10 +179,10 @@ final class RenditionReader {
     /// Repeats a seek if the segment begins after the target. The timeline has been corrected by its media, so the next
     /// attempt is more precise.
     private func repeatsSeek(behind beginning: TimeSpan) -> Bool {
-        guard let target, beginning > target + Self.seekTolerance, landings < Self.seekAttemptLimit,
+        guard let target, beginning > target + Self.seekTolerance, seekRepetitions < Self.seekAttemptLimit,
             let start = loader.timeline?.start, start < beginning - Self.seekTolerance
         else { return false }
-        landings += 1
+        seekRepetitions += 1
         leave()
         segment = loader.seek(to: target)
         return true

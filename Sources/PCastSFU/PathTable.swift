@@ -51,7 +51,7 @@ struct PathTable {
         guard let slot = slot(of: path) else { return nil }
         let position = Int(slots[slot].position)
         let peerIndex = entries[position].peerIndex
-        leave(slot)
+        removeSlot(slot)
         let last = entries.removeLast()
         guard !entries.isEmpty else {
             slots = []
@@ -135,7 +135,7 @@ struct PathTable {
 
     /// Frees a slot. Later slots of the same run move up if they are not at their home slot, so that no lookup ends
     /// early.
-    private mutating func leave(_ slot: Int) {
+    private mutating func removeSlot(_ slot: Int) {
         var hole = slot
         var next = self.slot(after: hole)
         while slots[next].isOccupied {

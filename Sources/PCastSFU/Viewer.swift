@@ -207,13 +207,13 @@ struct KeyFrameBudget: Hashable, Sendable {
     static let burst: Int64 = 4
 
     /// The time at which the budget is complete again (generic cell rate algorithm, ITU-T I.371).
-    private var whole = Instant(nanoseconds: .min)
+    private var nextFullTime = Instant(nanoseconds: .min)
 
     /// Whether a request may be forwarded now. If true, it counts as forwarded.
     mutating func take(at now: Instant) -> Bool {
-        let base = max(whole, now)
+        let base = max(nextFullTime, now)
         guard base - now <= Self.interval * (Self.burst - 1) else { return false }
-        whole = base + Self.interval
+        nextFullTime = base + Self.interval
         return true
     }
 }

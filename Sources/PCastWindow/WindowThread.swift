@@ -72,9 +72,9 @@ final class WindowThread: Sendable {
 
     /// Replaces Xlib's handlers once, because they end the process after an error of any window or the loss of a
     /// display. The previous handler still handles connections of other libraries.
-    private static let judgeBefore: csdl_broken? = csdl_follow_x_errors { display in
+    private static let previousErrorHandler: csdl_broken? = csdl_follow_x_errors { display in
         WindowThread.shared.loseDisplay()
-        return WindowThread.judgeBefore?(display) ?? 0
+        return WindowThread.previousErrorHandler?(display) ?? 0
     }
 
     private func send(_ command: Command) {
@@ -126,7 +126,7 @@ final class WindowThread: Sendable {
         _ = sdl.calls.SetHint("SDL_NO_SIGNAL_HANDLERS", "1")
         _ = sdl.calls.SetHint("SDL_QUIT_ON_LAST_WINDOW_CLOSE", "0")
         _ = sdl.calls.SetHint("SDL_VIDEO_X11_NET_WM_BYPASS_COMPOSITOR", "0")
-        _ = Self.judgeBefore
+        _ = Self.previousErrorHandler
         guard sdl.calls.InitSubSystem(UInt32(CSDL_INIT_VIDEO)) == 0 else {
             return refuse(.refused(sdl.reason))
         }

@@ -106,7 +106,7 @@ extension ConstraintCandidate where Configuration == AudioConfiguration {
         rank.doubledChannels = layoutAim.isNamed && isDoubled ? 1 : 0
         self.init(
             device: device, order: order, rank: rank,
-            settings: device.placed(by: aims) + [layout.fit, pattern.fit, echo.fit], others: [],
+            settings: device.fixedPropertyFits(by: aims) + [layout.fit, pattern.fit, echo.fit], others: [],
             configuration: configuration, text: configuration.channels.rawValue + (isDoubled ? ", of one channel" : ""))
     }
 }
@@ -140,7 +140,8 @@ extension ConstraintCandidate where Configuration == VideoConfiguration {
         if case .rotationMode(let mode) = rotation.value { configuration.rotationMode = mode }
         self.init(
             device: device, order: order, rank: format.rank,
-            settings: device.placed(by: aims) + [flash.fit, focus.fit, target.fit, rotation.fit], others: format.fits,
+            settings: device.fixedPropertyFits(by: aims) + [flash.fit, focus.fit, target.fit, rotation.fit],
+            others: format.fits,
             configuration: configuration, text: "\(format)", textReason: format.reason)
     }
 
@@ -158,7 +159,7 @@ extension CapabilityConstraint {
 
 extension SourceDevice {
     /// Returns the fitness of the device's unchangeable properties.
-    func placed(by aims: DeviceConstraintSet) -> [CapabilityFit] {
+    func fixedPropertyFits(by aims: DeviceConstraintSet) -> [CapabilityFit] {
         let isFacingKnown = info.facingMode != .undefined && info.facingMode != .automatic
         let isLocationKnown = info.location != .automatic
         return [

@@ -11,7 +11,7 @@ extension PlaylistTimeline {
         }
         guard let newLast = Self.lastNumber(newer) else { return .stale }
         let newFirst = newer.mediaSequence
-        if newFirst > last.number { return slideOn(to: newer) }
+        if newFirst > last.number { return advanceWindow(to: newer) }
         if newLast < first.number { return restartFromVariant(to: newer) }
         if isAnother(newer) { return restart(with: newer) }
         guard Self.progress(newer) >= Self.progress(playlist) else { return .stale }
@@ -36,7 +36,7 @@ extension PlaylistTimeline {
     }
 
     /// Updates to a playlist whose window begins after the end of the present one.
-    private mutating func slideOn(to newer: MediaPlaylist) -> Change {
+    private mutating func advanceWindow(to newer: MediaPlaylist) -> Change {
         let missing = newer.mediaSequence - segments[segments.count - 1].number - 1
         guard missing > 0 else {
             replace(with: newer, from: end)

@@ -346,17 +346,17 @@ final class LoopMailbox<Item: Sendable>: Sendable {
             return .success(contents.items.count == 1)
         }
         // If the mailbox was not empty, the thread was woken already.
-        if try wasEmpty.get() { ring() }
+        if try wasEmpty.get() { signal() }
     }
 
     /// Rejects further items. Pending ones are still processed.
     func close() {
         contents.withLock { $0.isClosed = true }
-        ring()
+        signal()
     }
 
     /// Makes the mailbox readable.
-    func ring() { wake.signal() }
+    func signal() { wake.signal() }
 
     /// Returns all items, and whether the mailbox is closed. It must be called when the descriptor is readable.
     func take() -> (items: [Item], isClosed: Bool) {

@@ -31,7 +31,7 @@ public final class Overlay: Sendable {
         var lastPage = 0
         /// The time of the scheduled timer; nil for none.
         var alarm: Instant?
-        var readers = StreamReaders<OverlayMessage>(.everything(4_096))
+        var readers = StreamReaders<OverlayMessage>(.unbroken(4_096))
     }
 
     /// The maximum number of outputs that wait for delivery. Further messages of pages are dropped.

@@ -49,9 +49,9 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
                 let page = RemotePage()
                 var reason = "it was disconnected"
                 do {
-                    guard let words = self?.open() else { return }
+                    guard let messages = self?.open() else { return }
                     try await WebSocketClient().connect(to: address) { [weak self] connection in
-                        try await page.follow(connection, words) { [weak self] in self?.handle($0) }
+                        try await page.follow(connection, messages) { [weak self] in self?.handle($0) }
                     }
                 } catch {
                     reason = "\(error)"
@@ -105,7 +105,7 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
     // MARK: Requests
 
     /// Sends a message.
-    private func send(_ word: BridgeMessage) { state.withLock { _ = $0.outgoing?.yield(word) } }
+    private func send(_ message: BridgeMessage) { state.withLock { _ = $0.outgoing?.yield(message) } }
 
     /// Sends a request.
     private func ask(_ message: OverlayMessage) { send(.request(message)) }
@@ -139,11 +139,11 @@ private final class RemotePage: Sendable {
 
     /// Sends and receives messages until the connection ends.
     func follow(
-        _ connection: WebSocketConnection, _ words: AsyncStream<SecondScreenPlayerPlugin.BridgeMessage>,
+        _ connection: WebSocketConnection, _ messages: AsyncStream<SecondScreenPlayerPlugin.BridgeMessage>,
         _ handle: @escaping @Sendable (OverlayEnvelope) -> Void
     ) async throws {
         try await withThrowingTaskGroup { group in
-            group.addTask { try await self.speak(connection, words) }
+            group.addTask { try await self.serve(connection, messages) }
             defer { group.cancelAll() }
             try await connection.forEachMessage { message in
                 guard case .text(let text) = message, let envelope = try? OverlayEnvelope(text: text) else { return }
@@ -156,8 +156,8 @@ private final class RemotePage: Sendable {
 
     /// Sends messages in the order of their sequence numbers. The other bridge ignores a message after one with a
     /// higher number, so only this method sends.
-    private func speak(
-        _ connection: WebSocketConnection, _ words: AsyncStream<SecondScreenPlayerPlugin.BridgeMessage>
+    private func serve(
+        _ connection: WebSocketConnection, _ messages: AsyncStream<SecondScreenPlayerPlugin.BridgeMessage>
     ) async throws {
         var sequence: Int64 = 0
         func send(_ envelope: OverlayEnvelope?) async throws {
@@ -168,8 +168,8 @@ private final class RemotePage: Sendable {
         }
         try await send(OverlayEnvelope("bridge.ready", sequence: 0, epoch: 0))
         try await send(OverlayEnvelope("app.ready", sequence: 0, epoch: 0))
-        for await word in words {
-            switch word {
+        for await message in messages {
+            switch message {
             case .request(let message): try await send(message.request(sequence: 0, epoch: 0))
             case .alive: try await send(OverlayEnvelope("app.keepalive", sequence: 0, epoch: 0))
             }

@@ -216,9 +216,9 @@ public final class MediaPipeline: PlaybackPipeline {
         case .seek(let position, let epoch):
             do throws(PlaybackError) {
                 let reached = try content.seek(to: position)
-                change { presentation, _ in presentation.sought(to: reached, of: epoch) }
+                change { presentation, _ in presentation.finishSeek(to: reached, of: epoch) }
             } catch .notSeekable {
-                change { presentation, _ in presentation.couldNotSeek(of: epoch) }
+                change { presentation, _ in presentation.failSeek(of: epoch) }
             }
         case .read(let epoch):
             let item = try content.read()

@@ -14,11 +14,11 @@ package enum TimelineGate {
         guard moment != .nowhere else { return shown }
         let info = log.infos.last { moment.hasReached(log.gates[$0]) } ?? log.infos.first
         shown.info = info.map { log.revisions[$0].number }
-        for (id, places) in log.history {
-            guard let place = places.last(where: { moment.hasReached(log.gates[$0]) }),
-                log.revisions[place].event != nil
+        for (id, indices) in log.history {
+            guard let index = indices.last(where: { moment.hasReached(log.gates[$0]) }),
+                log.revisions[index].event != nil
             else { continue }
-            shown.events[id] = log.revisions[place].number
+            shown.events[id] = log.revisions[index].number
         }
         return shown
     }

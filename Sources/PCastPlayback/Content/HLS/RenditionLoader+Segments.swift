@@ -55,7 +55,7 @@ extension RenditionLoader: SegmentLoad.Owner {
             guard isAlternative else { return false }
             // The failure is not final, because other segments at the address may be available.
             state.failedAddresses.add([uri], isFinal: false, at: now)
-            state.leaving = failure
+            state.variantFailure = failure
             leave(segment, &state)
             return true
         }

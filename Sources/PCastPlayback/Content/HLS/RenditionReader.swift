@@ -75,7 +75,7 @@ final class RenditionReader {
             if let segment, !isSegmentRead {
                 try readOn(segment, &clocks, name)
             } else {
-                try goOn(name)
+                try advanceToNextSegment(name)
             }
         }
     }
@@ -124,7 +124,7 @@ final class RenditionReader {
     }
 
     /// Advances to the next segment.
-    private func goOn(_ name: String) throws(PlaybackError) {
+    private func advanceToNextSegment(_ name: String) throws(PlaybackError) {
         let last = segment
         guard let next = wait.wait(for: { self.loader.next(after: last) }) else {
             _ = wait.takeInterruption()
@@ -164,7 +164,7 @@ final class RenditionReader {
         }
         if wait.isInterrupted { try interrupt() }
         if packets.isAtEnd { try finish(packets, name) }
-        if let target, packets.isAtEnd { queues.passOver(to: target) }
+        if let target, packets.isAtEnd { queues.skip(to: target) }
         target = nil
     }
 
@@ -303,7 +303,7 @@ struct PacketQueues {
     mutating func drop(_ medium: PresentationMedium) { queues[medium] = nil }
 
     /// Skips the packets that are not needed to display the media from a position on.
-    mutating func passOver(to target: TimeSpan) {
+    mutating func skip(to target: TimeSpan) {
         if let frames = queues[.video],
             let key = frames.lastIndex(where: {
                 $0.isKeyFrame && ($0.presentationTime ?? .zero) <= target + .milliseconds(1)

@@ -29,7 +29,7 @@ struct SegmentLoad {
         /// The segment is complete.
         case complete
         /// The transfer was cancelled or is not needed any more.
-        case leftOff
+        case abandoned
         /// The segment has left the window.
         case gone
         /// The transfer failed.
@@ -74,23 +74,23 @@ struct SegmentLoad {
                     loaded = try await begin(&fetch, for: owner, wait)
                     silence.begin(loaded)
                 }
-                guard let loaded else { return .leftOff }
+                guard let loaded else { return .abandoned }
                 let end = try await fill(loaded, &fetch, for: owner, hints, silence)
                 // It may have been replaced together with its last bytes. Then the replacement is loaded.
-                return loaded.isLeft ? .leftOff : end
+                return loaded.isLeft ? .abandoned : end
             } catch {
-                guard !Task.isCancelled else { return .leftOff }
+                guard !Task.isCancelled else { return .abandoned }
                 if !isInWindow(owner) { return .gone }
                 failures += 1
                 let isLive = owner.follower?.timeline?.playlist.isLive ?? false
                 let isFinal = isLive ? error.isFinal : error.isFinalOnDemand
-                if owner.leaves(loaded, after: error, isSettled: isFinal || failures > Self.tries) { return .leftOff }
+                if owner.leaves(loaded, after: error, isSettled: isFinal || failures > Self.tries) { return .abandoned }
                 guard !isFinal, MonotonicClock.now() - began < timeout else { return .failed(error) }
                 try? await Task.sleep(for: pause.duration)
                 pause = min(pause * 2, Self.longestPause)
             }
         }
-        return .leftOff
+        return .abandoned
     }
 
     /// Whether the segment is still in the live window.
@@ -118,7 +118,7 @@ struct SegmentLoad {
     ) async throws(LoadFailure) -> End {
         // A partial segment is loaded by its parts until the whole segment is available.
         while !Task.isCancelled {
-            guard let follower = owner.follower else { return .leftOff }
+            guard let follower = owner.follower else { return .abandoned }
             let count = follower.changes.count
             let current = follower.current
             if let playlist = current.timeline?.playlist {
@@ -148,7 +148,7 @@ struct SegmentLoad {
                 silence.isExpected = false
             }
         }
-        return .leftOff
+        return .abandoned
     }
 }
 

@@ -71,14 +71,14 @@ struct PathTable {
         for index in paths.indices { lookups.append(Slot(tag: Self.tag(of: paths[index]), position: .max)) }
         slots.withUnsafeBufferPointer { slots in
             for one in lookups {
-                Prefetch.bring(slots.baseAddress! + home(of: one.tag), MemoryLayout<Slot>.size)
+                Prefetch.fetch(slots.baseAddress! + home(of: one.tag), MemoryLayout<Slot>.size)
             }
         }
         entries.withUnsafeBufferPointer { entries in
             for index in lookups.indices {
                 lookups[index].position = slots[firstSlot(of: lookups[index].tag)].position
                 guard lookups[index].isOccupied else { continue }
-                Prefetch.bring(entries.baseAddress! + Int(lookups[index].position), MemoryLayout<Entry>.size)
+                Prefetch.fetch(entries.baseAddress! + Int(lookups[index].position), MemoryLayout<Entry>.size)
             }
         }
         for index in paths.indices where lookups[index].isOccupied {

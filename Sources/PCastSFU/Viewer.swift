@@ -57,7 +57,7 @@ struct Viewer: ~Copyable {
     /// Prefetches the memory of one step; see `Prefetch`.
     @inline(__always)
     mutating func prefetch(_ step: Prefetch) {
-        if step == .own { Prefetch.bring(&isWatching, through: &quality.repair) }
+        if step == .own { Prefetch.fetch(&isWatching, through: &quality.repair) }
         transport.prefetch(step)
         sender.prefetch(step)
     }

@@ -41,7 +41,7 @@ struct CameraFocus: Sendable {
         var unmet: [DeviceCapability: String] = [:]
         // A single search is repeated if a target is requested again, but not if only the flash changed.
         let isSame = mode == self.mode && target == self.target
-        if target != self.target || target != nil, let reason = aim(target, size, &settings) {
+        if target != self.target || target != nil, let reason = setTarget(target, size, &settings) {
             unmet[.autoFocusTarget] = reason
         }
         self.target = target
@@ -164,7 +164,7 @@ struct CameraFocus: Sendable {
 
 extension CameraFocus {
     /// Sets the region to focus on; nil resets it. Returns the reason if that is not possible.
-    func aim(_ target: FocusTarget?, _ size: Dimensions, _ settings: inout ControlSettings) -> String? {
+    func setTarget(_ target: FocusTarget?, _ size: Dimensions, _ settings: inout ControlSettings) -> String? {
         guard let control = CameraFeatures.focusTarget(settings.list) else {
             return target == nil ? nil : "the camera has no region of interest"
         }

@@ -31,7 +31,7 @@ final class DelayEstimator {
     /// The weight of the previous average, with a time constant of 1.5 s.
     private static let memory: Float = 0.92
     /// The power per sample below which audio is too quiet for an estimate.
-    private static let quiet: Float = 100
+    private static let silenceLimit: Float = 100
 
     private let transform = RealTransform(length: DelayEstimator.transformLength)
     private var capturedDecimator = Decimator(blockLength: EchoBlock.sampleCount)
@@ -66,7 +66,7 @@ final class DelayEstimator {
         guard pending >= Self.capturedLength else { return nil }
         pending = 0
         let energy = played.energy
-        guard energy > Self.quiet * Float(Self.transformLength) else { return nil }
+        guard energy > Self.silenceLimit * Float(Self.transformLength) else { return nil }
         playedEnergy = Self.memory * playedEnergy + energy / Float(played.count)
         capturedEnergy = Self.memory * capturedEnergy + captured.energy / Float(captured.count)
         accumulate()

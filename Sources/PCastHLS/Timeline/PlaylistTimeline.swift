@@ -33,7 +33,7 @@ public struct PlaylistTimeline: Sendable {
     static let evictedCount = 256
     /// The maximum distance of a position from zero. Only a misbehaving server exceeds it, and the timeline then
     /// restarts.
-    static let farthest = TimeSpan.seconds(20 * 366 * 86_400 as Int64)
+    static let maximumMagnitude = TimeSpan.seconds(20 * 366 * 86_400 as Int64)
 
     /// Creates the timeline of a playlist.
     ///

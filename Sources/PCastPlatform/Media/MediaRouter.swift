@@ -118,7 +118,7 @@ final class MediaRouter: Sendable {
         of shard: Int, _ exchange: ShardExchange, _ eventContinuation: AsyncStream<SFUEvent>.Continuation
     ) -> @Sendable (inout SFU, Instant) -> Void {
         { sfu, now in
-            exchange.bring(&sfu, from: shard)
+            exchange.forward(&sfu, from: shard)
             while let event = sfu.pollEvent() {
                 // Each loop numbers its connections itself.
                 if case .closeConnection(let path) = event {

@@ -65,18 +65,18 @@ final class ShardExchange: Sendable {
             }
             if hasRead, isHolding[other].value.exchange(false, ordering: .sequentiallyConsistent) { wake(other) }
         }
-        bring(&sfu, from: shard)
+        forward(&sfu, from: shard)
     }
 
     /// Forwards a shard's messages to the others.
-    func bring(_ sfu: inout SFU, from shard: Int) {
+    func forward(_ sfu: inout SFU, from shard: Int) {
         guard count > 1 else { return }
-        bringAll(of: &sfu, from: shard)
+        forwardAll(of: &sfu, from: shard)
         guard sfu.hasPendingMessages else { return }
         // The flag is set before reading, so that a later returned batch wakes the shard.
         isHolding[shard].value.store(true, ordering: .sequentiallyConsistent)
         takeBack(to: &sfu, shard: shard)
-        bringAll(of: &sfu, from: shard)
+        forwardAll(of: &sfu, from: shard)
     }
 
     private func takeBack(to sfu: inout SFU, shard: Int) {
@@ -85,7 +85,7 @@ final class ShardExchange: Sendable {
         }
     }
 
-    private func bringAll(of sfu: inout SFU, from shard: Int) {
+    private func forwardAll(of sfu: inout SFU, from shard: Int) {
         while let (other, batch) = sfu.pollMessages() {
             _ = rings[shard * count + other].push(batch)
             wake(other)

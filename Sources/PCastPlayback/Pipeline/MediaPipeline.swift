@@ -244,7 +244,7 @@ public final class MediaPipeline: PlaybackPipeline {
 
     /// Runs the presenter until the pipeline stops.
     private func present() {
-        var nextLook: Instant?
+        var nextCheck: Instant?
         while true {
             let lead = audio.lead
             let loaded = content.bufferedPosition
@@ -258,8 +258,8 @@ public final class MediaPipeline: PlaybackPipeline {
                 perform(output)
                 continue
             }
-            look(&nextLook)
-            guard sleep(until: nextLook) else { return }
+            look(&nextCheck)
+            guard sleep(until: nextCheck) else { return }
         }
     }
 

@@ -343,7 +343,7 @@ public final class GameTimeline: Sendable {
                 let release = state.release
                 mark(
                     TimelineGate.deliveries(
-                        from: DeliveredRevisions(), to: release.shown, of: release.log, at: .everything),
+                        from: DeliveredRevisions(), to: release.shown, of: release.log, at: .ungated),
                     &state)
             }
         }

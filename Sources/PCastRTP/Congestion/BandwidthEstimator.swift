@@ -172,16 +172,16 @@ package struct BandwidthEstimator: Sendable {
 
     /// Calls a function with the memory that recording a packet accesses, for prefetching.
     @inline(__always)
-    package mutating func prefetch(by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
-        Self.span(&target, &probes, bring)
+    package mutating func prefetch(by fetch: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
+        Self.span(&target, &probes, fetch)
     }
 
     /// Calls a function with the memory from one stored property to another.
     @inline(__always)
     private static func span(
         _ first: UnsafeRawPointer, _ last: UnsafePointer<ProbeController>,
-        _ bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void
-    ) { bring(first, UnsafeRawPointer(last + 1) - first) }
+        _ fetch: (_ start: UnsafeRawPointer, _ count: Int) -> Void
+    ) { fetch(first, UnsafeRawPointer(last + 1) - first) }
 
     /// The address of the history entry for the next packet; nil before the first packet.
     package var nextRecord: UnsafeRawPointer? { mutating get { history.nextRecord } }
@@ -192,8 +192,8 @@ package struct BandwidthEstimator: Sendable {
     /// Calls a function with the history entries that the next report probably concerns, at most `count` bytes.
     @inline(__always)
     package mutating func prefetchReported(
-        _ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void
-    ) { history.prefetchReported(count, by: bring) }
+        _ count: Int, by fetch: (_ start: UnsafeRawPointer, _ count: Int) -> Void
+    ) { history.prefetchReported(count, by: fetch) }
 
     /// Records the total size of packets that were recorded by ``note(_:size:cluster:at:)``. `bytes` includes IP and
     /// UDP headers.

@@ -142,7 +142,7 @@ extension RenditionLoader {
             guard let follower else { return }
             let state = follower.current
             let isOver = variantFailure != nil || state.failure != nil
-            guard let failure = variantFailure ?? state.failure ?? state.trouble else { return }
+            guard let failure = variantFailure ?? state.failure ?? state.reloadFailure else { return }
             let isLive = state.timeline?.playlist.isLive ?? false
             if variantFailure == nil, isOver { fail(follower, isLive: isLive) }
             guard let rung = alternative(to: current, without: isOver ? [] : follower.uris) else {
@@ -157,9 +157,9 @@ extension RenditionLoader {
             let other = self.follower(of: rung, alignedWith: state.timeline ?? aligned)
             // Where a third address is left, one that does not answer is not waited for until it has failed.
             let end = hasOtherAddress(than: other.uris) ? MonotonicClock.now() + Self.alternativeWait : nil
-            guard await comes(other, until: end, while: { isOver || follower.current.trouble != nil }) else {
+            guard await comes(other, until: end, while: { isOver || follower.current.reloadFailure != nil }) else {
                 other.stop()
-                if !isOver, follower.current.trouble == nil { return }
+                if !isOver, follower.current.reloadFailure == nil { return }
                 fail(other, isLive: isLive)
                 if isOver { self.state.withLock { $0.variantFailure = $0.variantFailure ?? failure } }
                 continue

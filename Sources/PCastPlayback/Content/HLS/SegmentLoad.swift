@@ -18,10 +18,10 @@ struct SegmentLoad {
         /// another pathway, address or variant replaces it.
         func leaves(_ segment: LoadedSegment?, after failure: LoadFailure, isSettled: Bool) -> Bool
         /// Decides whether the segment arrives too slowly, and cancels the task in favor of a lower variant.
-        func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival)
+        func evaluate(_ segment: LoadedSegment, _ arrival: SegmentArrival)
         /// Decides whether another address replaces one of which nothing arrives. `segment` is nil before the segment
         /// was added.
-        func weigh(_ segment: LoadedSegment?, silentFor silence: TimeSpan, of generation: Int)
+        func evaluate(_ segment: LoadedSegment?, silentFor silence: TimeSpan, of generation: Int)
     }
 
     /// The result of a transfer.
@@ -62,7 +62,7 @@ struct SegmentLoad {
         var failures = 0
         let silence = SilenceWatch()
         let watching = Task { [generation] in
-            await silence.run { owner.weigh($0, silentFor: $1, of: generation) }
+            await silence.run { owner.evaluate($0, silentFor: $1, of: generation) }
         }
         defer {
             watching.cancel()
@@ -128,7 +128,7 @@ struct SegmentLoad {
                     hints.follow(playlist.preloadHints.first { $0.kind == .part }, base: current.base)
                 }
             }
-            let watch = TransferRateMonitor { owner.weigh(loaded, $0) }
+            let watch = TransferRateMonitor { owner.evaluate(loaded, $0) }
             let progress = try await fetch.next(
                 into: loaded.bytes, hints: hints,
                 arrived: {
@@ -176,7 +176,7 @@ private final class TransferRateMonitor: Sendable {
     }
 
     private let began: Instant
-    private let weigh: @Sendable (SegmentArrival) -> Void
+    private let evaluate: @Sendable (SegmentArrival) -> Void
     private let state: Mutex<State>
 
     /// The minimum interval between two measurements.
@@ -185,8 +185,8 @@ private final class TransferRateMonitor: Sendable {
     private static let recentCount = 8
 
     /// Creates a measurement.
-    init(_ weigh: @escaping @Sendable (SegmentArrival) -> Void) {
-        self.weigh = weigh
+    init(_ evaluate: @escaping @Sendable (SegmentArrival) -> Void) {
+        self.evaluate = evaluate
         began = MonotonicClock.now()
         state = Mutex(State(marks: [Checkpoint(received: 0, time: began)]))
     }
@@ -205,7 +205,7 @@ private final class TransferRateMonitor: Sendable {
                 received: state.received, length: length, elapsed: now - began,
                 recent: (state.received - first.received, now - first.time))
         }
-        if let arrival { weigh(arrival) }
+        if let arrival { evaluate(arrival) }
     }
 }
 

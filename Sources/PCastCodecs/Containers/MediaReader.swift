@@ -166,7 +166,7 @@ package final class MediaReader: @unchecked Sendable {  // owned by one thread a
     }
 
     /// Returns the next encoded or decoded frame, or audio; nil at the end. Throws `CodecError.damaged` if the source
-    /// broke off.
+    /// failed before its end.
     package func nextSample() throws(CodecError) -> Sample? {
         while waiting.isEmpty {
             if isDraining { return nil }

@@ -211,7 +211,7 @@ struct CallbackClient: Sendable {
         guard let address = try? WebAddress(uri) else { return .forbidden("the webhook's address is not a valid URI") }
         let target: TransportAddress
         do throws(AddressRejection) {
-            target = try await addresses.judged(host: address.host, port: UInt16(exactly: address.port) ?? 0)
+            target = try await addresses.resolveAndCheck(host: address.host, port: UInt16(exactly: address.port) ?? 0)
         } catch {
             if case .forbidden = error { return .forbidden("\(error)") }
             return .none("\(error)")

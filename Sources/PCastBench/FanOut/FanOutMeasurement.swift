@@ -56,7 +56,7 @@ struct FanOutMeasurement {
     ) async throws -> FanOutRound {
         let (viewers, sample, rate, port) = (viewers, sample, broadcast.profile.rate, sink.port)
         await sink.call { sink, _ in sink = LimitSink(viewers, port: port, decryptsEach: sample) }
-        let (drops, ownTime, start, received) = (
+        let (drops, ownTime, start, receivedBefore) = (
             sink.ownDrops, sink.processorTime, MonotonicClock.now(), sink.received
         )
         let metrics = try limit.run(
@@ -79,7 +79,7 @@ struct FanOutMeasurement {
             missing: metrics.packets - received.packets + received.disorders, unauthentic: received.unauthentic,
             idle: 0,
             ownDrops: sink.ownDrops - drops, loadShare: (sink.processorTime - ownTime).seconds / elapsed.seconds,
-            perMessage: FanOutRound.perMessage(received, sink.received), elapsed: elapsed)
+            perMessage: FanOutRound.perMessage(receivedBefore, sink.received), elapsed: elapsed)
     }
 
     private func limit(_ cipher: LimitProgram.Cipher) -> Double? {

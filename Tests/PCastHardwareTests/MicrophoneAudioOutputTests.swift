@@ -176,7 +176,7 @@ extension Hardware {
             let onLead = Mutex<(count: Int, statistics: AudioOutputStatistics)>((0, AudioOutputStatistics()))
             let sleep = CancellableSleep()
             let worker = try WorkerThread(name: "playback") {
-                var playback = AudioPlayback()
+                var playback = AudioPlayback(PlayedAudio())
                 let failure = playback.run(
                     on: pcm,
                     volume: {

@@ -128,6 +128,25 @@ import Testing
         }
     }
 
+    @Test("the limit of guesses does not show which applications exist")
+    func unknownApplications() async throws {
+        try await TestPlatform.run { (platform) async throws in
+            func status(_ id: String) async throws -> Int {
+                let basic = "Basic \(Base64.encode(Array("\(id):wrong".utf8)))"
+                return try await platform.send("GET", "/pcast/streams", ["Authorization": basic]).status
+            }
+            // An unknown name is limited after as many failures as an existing one.
+            for id in ["first", "unknown"] {
+                for _ in 0..<10 { _ = try await status(id) }
+                #expect(try await eventually { try await status(id) == 429 })
+            }
+            // Other unknown names are not, except for those with an equal hash.
+            var statuses: [Int] = []
+            for number in 0..<16 { statuses.append(try await status("unknown-\(number)")) }
+            #expect(statuses.contains(401))
+        }
+    }
+
     @Test("wrong metrics credentials count too") func metricsGuesses() async throws {
         let configure: (inout PlatformConfiguration) -> Void = {
             $0.trustedProxies = [IPNetwork("127.0.0.1")!]

@@ -183,7 +183,8 @@ extension StreamDirectory {
         returning.insert(stream.id)
         var ended: [(StreamID, PendingReconnects.InterruptionAction)] = []
         var over: [(StreamEnd, PendingReconnects.EndAction)] = []
-        for (peer, viewer) in participants where viewer.origin == stream.id && !viewer.isPublisher {
+        for peer in subscribers[stream.id] ?? [] {
+            guard let viewer = participants[peer] else { continue }
             discard(peer)
             if let (session, onInterruption) = viewer.returning {
                 awaited.add(

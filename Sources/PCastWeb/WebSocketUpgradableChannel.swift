@@ -147,7 +147,7 @@ final class UpgradeRequestFilter: ChannelInboundHandler, RemovableChannelHandler
     private func asksForWebSocket(_ head: HTTPRequestHead) -> Bool {
         let headers = head.headers
         let asked = String(head.uri.prefix { $0 != "?" })
-        return head.method == .GET && (asked == path || isOpen(asked))
+        return head.method == .GET && !head.version.isBeforeHTTP11 && (asked == path || isOpen(asked))
             && headers[canonicalForm: "Upgrade"].contains { $0.lowercased() == "websocket" }
             && headers[canonicalForm: "Connection"].contains { $0.lowercased() == "upgrade" }
             && headers["Sec-WebSocket-Version"] == ["13"] && headers["Sec-WebSocket-Key"].count == 1

@@ -24,6 +24,18 @@ import Testing
         }
     }
 
+    @Test("a request of HTTP/1.0 is not local, because proxies send such requests without a field of their own")
+    func oldVersion() async throws {
+        try await TestPlatform.run { (platform) async throws in
+            for (version, status) in [("1.0", 401), ("1.1", 200)] {
+                let request = try await RawRequest(platform)
+                try await request.send(lines: ["GET /metrics HTTP/\(version)", "Host: 127.0.0.1", "Connection: close"])
+                #expect(try await request.statuses(1) == [status])
+                try? await request.close()
+            }
+        }
+    }
+
     @Test("a configured proxy that writes another field than the configured one makes no client local")
     func otherField() async throws {
         try await TestPlatform.runConfigured(configure: { $0.trustedProxies = [IPNetwork("127.0.0.1")!] }) {

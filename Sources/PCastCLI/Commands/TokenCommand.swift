@@ -44,14 +44,15 @@ struct TokenVerifyCommand: ParsableCommand {
         console.event("token", ["code": .string(verification.code.rawValue), "value": value])
         console.result(verification.code.rawValue)
         if let value = verification.value { console.result(value.text) }
-        if let token = verification.token { console.say("The token \(expiry(of: token)).") }
+        if let token = verification.token { console.say("The token \(Self.expiry(of: token, at: SystemClock.now())).") }
         if !verification.isVerified { throw CommandFailure(.notAuthorized) }
     }
 
-    private func expiry(of token: EdgeToken) -> String {
-        let rest = token.expires - SystemClock.now()
+    /// Returns the expiration of a token at a time, as the end of a sentence.
+    static func expiry(of token: EdgeToken, at now: WallTime) -> String {
         let moment = token.expires.timestampText
-        return rest > .zero ? "expires at \(moment), in \(rest.clockText)" : "expired at \(moment)"
+        guard token.expires > now, let rest = token.expires.span(since: now) else { return "expired at \(moment)" }
+        return "expires at \(moment), in \(rest.clockText)"
     }
 }
 

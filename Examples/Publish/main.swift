@@ -10,7 +10,7 @@ let values = Array(arguments)
 let source = values.count > 3 ? values[3] : "synthetic"
 
 /// Prints a line and flushes the output, which would otherwise be buffered if it is a pipe.
-func say(_ parts: Any...) {
+func printLine(_ parts: Any...) {
     print(parts.map { "\($0)" }.joined(separator: " "))
     fflush(nil)
 }
@@ -20,10 +20,10 @@ var options = PCastOptions(uri: values[0])
 options.processTerminationSignalHandling = values.last == "handle-signals"
 let pcast = PCast(options)
 do {
-    say("session", try await pcast.start(authenticationToken: values[1]))
+    printLine("session", try await pcast.start(authenticationToken: values[1]))
     let media = try await pcast.getUserMedia(UserMediaOptions(videoSource: source, audioSource: source))
     let publisher = try await pcast.publish(streamToken: values[2], mediaStream: media.mediaStream, tags: ["example"])
-    say("publishing", publisher.streamID)
+    printLine("publishing", publisher.streamID)
 
     if values.count > 4, let seconds = Int(values[4]) {
         Task {
@@ -32,11 +32,11 @@ do {
         }
     }
     for await statistics in publisher.statistics {
-        say("\(statistics.framesEncoded) frames, \(statistics.bitrate / 1_000) kbit/s")
+        printLine("\(statistics.framesEncoded) frames, \(statistics.bitrate / 1_000) kbit/s")
     }
-    say("ended:", await publisher.ended.reasonDescription)
+    printLine("ended:", await publisher.ended.reasonDescription)
     media.stop()
 } catch {
-    say("failed:", error)
+    printLine("failed:", error)
 }
 await pcast.shutdown()

@@ -10,20 +10,20 @@ guard values.count >= 3 else {
 }
 
 /// Prints a line and flushes the output, which would otherwise be buffered if it is a pipe.
-@Sendable func say(_ parts: Any...) {
+@Sendable func printLine(_ parts: Any...) {
     print(parts.map { "\($0)" }.joined(separator: " "))
     fflush(nil)
 }
 
 let pcast = PCast(PCastOptions(uri: values[0]))
 do {
-    say("session", try await pcast.start(authenticationToken: values[1]))
+    printLine("session", try await pcast.start(authenticationToken: values[1]))
     let streamID = values.count > 3 && !values[3].isEmpty ? StreamID(values[3]) : nil
     let stream = try await pcast.subscribe(streamToken: values[2], streamID: streamID)
     let renderer = stream.createRenderer()
-    renderer.setRenderSurfaceReadyCallback { _, surface in say("surface", type(of: surface)) }
+    renderer.setRenderSurfaceReadyCallback { _, surface in printLine("surface", type(of: surface)) }
     guard renderer.start() == .ok else { fatalError("the renderer did not start") }
-    if await renderer.firstFrame != nil { say("first frame", renderer.videoDisplayDimensions!) }
+    if await renderer.firstFrame != nil { printLine("first frame", renderer.videoDisplayDimensions!) }
 
     if values.count > 4, let seconds = Int(values[4]) {
         Task {
@@ -32,11 +32,11 @@ do {
         }
     }
     for await statistics in renderer.statistics {
-        say("\(statistics.framesRendered) frames, \(statistics.bitrate / 1_000) kbit/s")
+        printLine("\(statistics.framesRendered) frames, \(statistics.bitrate / 1_000) kbit/s")
     }
-    say("ended:", await stream.ended.reasonDescription)
-    if values.count > 5 { say("screenshot:", try await renderer.screenshot(to: values[5])) }
+    printLine("ended:", await stream.ended.reasonDescription)
+    if values.count > 5 { printLine("screenshot:", try await renderer.screenshot(to: values[5])) }
 } catch {
-    say("failed:", error)
+    printLine("failed:", error)
 }
 await pcast.shutdown()

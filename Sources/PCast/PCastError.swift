@@ -71,16 +71,18 @@ extension PCastError {
 
 extension PCastError {
     /// Creates the error for a request without a usable response.
-    init(_ failure: SignalingFailure, asking what: String) {
+    init(_ failure: SignalingFailure, during operation: String) {
         switch failure {
-        case .timeout: self.init(.timeout, .connection, "the platform did not respond to \(what) in time")
-        case .disconnected: self.init(.failed, .connection, "the connection was lost during \(what): retry once online")
+        case .timeout: self.init(.timeout, .connection, "the platform did not respond to \(operation) in time")
+        case .disconnected:
+            self.init(.failed, .connection, "the connection was lost during \(operation): retry once online")
         case .tooManyOutstanding: self.init(.rateLimited, .usage, "too many requests are waiting for a response")
-        case .refused(let reason): self.init(.failed, .platform, "the platform rejected \(what): \(reason)")
+        case .refused(let reason): self.init(.failed, .platform, "the platform rejected \(operation): \(reason)")
         case .malformedResponse:
             self.init(
                 .failed, .platform,
-                "the platform's response to \(what) is malformed: check that the address is that of a PCast platform")
+                "the platform's response to \(operation) is malformed: check that the address is that of a PCast platform"
+            )
         }
     }
 
@@ -88,24 +90,24 @@ extension PCastError {
     ///
     /// - Parameters:
     ///   - text: The status of the protocol.
-    ///   - what: The name of the request.
+    ///   - operation: The name of the request.
     ///   - reason: The platform's reason; nil if there is none.
-    init(refusal text: String, of what: String, because reason: String? = nil) {
+    init(refusal text: String, of operation: String, because reason: String? = nil) {
         let status = RequestStatus(wire: text)
         // Advice may follow in the same sentence.
         let words = reason.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 } ?? status.unresponsiveAdvice
-        let answer = "the platform responded to \(what) with “\(text)”"
+        let answer = "the platform responded to \(operation) with “\(text)”"
         self.init(status, .platform, words.map { "\(answer): \($0)" } ?? answer)
     }
 
     /// Returns the error for an operation that needs a started session.
-    static func notStarted(_ what: String) -> PCastError {
-        PCastError(.notStarted, .usage, "\(what) needs a session")
+    static func notStarted(_ operation: String) -> PCastError {
+        PCastError(.notStarted, .usage, "\(operation) needs a session")
     }
 
     /// Returns the error for an operation while the session reconnects.
-    static func offline(_ what: String) -> PCastError {
-        PCastError(.notReady, .connection, "\(what) needs a connection, and the session is reconnecting")
+    static func offline(_ operation: String) -> PCastError {
+        PCastError(.notReady, .connection, "\(operation) needs a connection, and the session is reconnecting")
     }
 
     /// The error for an operation after shutdown.

@@ -85,7 +85,7 @@ struct OverlayBenchSetup: Sendable {
                 group.addTask {
                     var trips: [Double] = []
                     while MonotonicClock.now() < end {
-                        trips.append(try await page.travel(trip).milliseconds)
+                        trips.append(try await page.measureRoundTrip(trip).milliseconds)
                         try await Task.sleep(for: Self.pause)
                     }
                     return trips
@@ -140,9 +140,9 @@ struct OverlayBenchSetup: Sendable {
 final class OverlayBenchPage: Sendable {
     private struct State {
         var sequence: Int64 = 0
-        var asked: Int64 = 0
+        var requestCount: Int64 = 0
         /// The awaited response and the continuation of its request.
-        var wanted: (event: String, field: String, value: JSONValue)?
+        var expected: (event: String, field: String, value: JSONValue)?
         var waiting: CheckedContinuation<Instant, any Error>?
         var isOver = false
     }
@@ -183,46 +183,46 @@ final class OverlayBenchPage: Sendable {
 
     /// Completes the handshake of the bridge.
     func awaitHandshake() async throws {
-        _ = try await ask("bridge.ready", [:], for: ("bridge.welcome", "controller", .boolean(true)))
-        say("app.ready", [:])
+        _ = try await request("bridge.ready", [:], for: ("bridge.welcome", "controller", .boolean(true)))
+        send("app.ready", [:])
     }
 
     /// Measures one round trip. Throws `BenchFailure` if the connection ends.
-    func travel(_ trip: OverlayBenchSetup.MeasuredPath) async throws -> TimeSpan {
-        let asked = state.withLock { state in
-            state.asked += 1
-            return state.asked
+    func measureRoundTrip(_ trip: OverlayBenchSetup.MeasuredPath) async throws -> TimeSpan {
+        let requestCount = state.withLock { state in
+            state.requestCount += 1
+            return state.requestCount
         }
         let began = MonotonicClock.now()
-        let came: Instant
+        let receivedAt: Instant
         switch trip {
         case .message:
-            let name = JSONValue.string("\(number) \(asked)")
-            came = try await ask("bench.ask", ["name": name], for: ("bench.answer", "name", name))
+            let name = JSONValue.string("\(number) \(requestCount)")
+            receivedAt = try await request("bench.ask", ["name": name], for: ("bench.answer", "name", name))
         case .command:
             // A speed that no other page requests, which identifies the player's report.
-            let speed = JSONValue.number(0.9 + Double(number) / 100 + Double(asked % 9 + 1) / 1_000)
-            came = try await ask("player.speed", ["speed": speed], for: ("player.speed", "speed", speed))
+            let speed = JSONValue.number(0.9 + Double(number) / 100 + Double(requestCount % 9 + 1) / 1_000)
+            receivedAt = try await request("player.speed", ["speed": speed], for: ("player.speed", "speed", speed))
         }
-        return came - began
+        return receivedAt - began
     }
 
-    private func ask(
-        _ event: String, _ metadata: JSONObject, for wanted: (String, String, JSONValue)
+    private func request(
+        _ event: String, _ metadata: JSONObject, for expected: (String, String, JSONValue)
     ) async throws -> Instant {
         try await withCheckedThrowingContinuation { continuation in
             let isOver = state.withLock { state in
                 if state.isOver { return true }
-                state.wanted = (wanted.0, wanted.1, wanted.2)
+                state.expected = (expected.0, expected.1, expected.2)
                 state.waiting = continuation
                 return false
             }
             if isOver { return continuation.resume(throwing: BenchFailure("a page was closed")) }
-            say(event, metadata)
+            send(event, metadata)
         }
     }
 
-    private func say(_ event: String, _ metadata: JSONObject) {
+    private func send(_ event: String, _ metadata: JSONObject) {
         let envelope = state.withLock { state in
             state.sequence += 1
             return OverlayEnvelope(event, metadata, sequence: state.sequence, epoch: 0)
@@ -233,12 +233,12 @@ final class OverlayBenchPage: Sendable {
     private func take(_ text: String) {
         let now = MonotonicClock.now()
         guard let envelope = try? OverlayEnvelope(text: text) else { return }
-        if envelope.event == "bridge.keepalive" { return say("app.keepalive", [:]) }
+        if envelope.event == "bridge.keepalive" { return send("app.keepalive", [:]) }
         let waiting = state.withLock { state in
-            guard let wanted = state.wanted, wanted.event == envelope.event,
-                envelope.metadata[wanted.field] == wanted.value
+            guard let expected = state.expected, expected.event == envelope.event,
+                envelope.metadata[expected.field] == expected.value
             else { return nil as CheckedContinuation<Instant, any Error>? }
-            defer { (state.wanted, state.waiting) = (nil, nil) }
+            defer { (state.expected, state.waiting) = (nil, nil) }
             return state.waiting
         }
         waiting?.resume(returning: now)

@@ -19,12 +19,13 @@ struct CommandFailure: Error, Equatable {
     /// Creates an error whose message is the text of another error as a sentence.
     init(_ status: ExitStatus, describing error: any Error, after beginning: String = "") {
         let text = beginning + "\(error)"
-        let isWhole = text.last.map { ".?!".contains($0) } ?? false
+        let endsWithPeriod = text.last.map { ".?!".contains($0) } ?? false
         // A text may begin with a file name, whose case must not change.
         let beginsWithWord = text.prefix { $0 != " " }.allSatisfy(\.isLetter)
         let first = text.prefix(1)
         self.init(
-            status, (beginsWithWord ? first.uppercased() : String(first)) + text.dropFirst() + (isWhole ? "" : "."))
+            status,
+            (beginsWithWord ? first.uppercased() : String(first)) + text.dropFirst() + (endsWithPeriod ? "" : "."))
     }
 }
 

@@ -10,7 +10,7 @@ public enum CodecError: Error, Hashable, Sendable {
     case cannotOpen(String, reason: String)
     /// A file or an address has no track that can be used.
     case noTrack(String)
-    /// The media are invalid, or the source broke off.
+    /// The media are invalid, or the source failed before its end.
     case damaged(String)
     /// A file cannot be written.
     case cannotWrite(String, reason: String)

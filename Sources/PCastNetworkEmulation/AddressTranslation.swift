@@ -7,8 +7,8 @@ package import PCastCore
 package struct AddressTranslation: Sendable {
     private let outside: IPAddress
     private var nextPort: UInt16
-    private var outward: [TransportAddress: TransportAddress] = [:]
-    private var inward: [TransportAddress: TransportAddress] = [:]
+    private var outerByInner: [TransportAddress: TransportAddress] = [:]
+    private var innerByOuter: [TransportAddress: TransportAddress] = [:]
 
     /// Creates a translator whose outer addresses have the IP address `outside`, and ports that count up from
     /// `firstPort`.
@@ -19,20 +19,20 @@ package struct AddressTranslation: Sendable {
 
     /// Returns the outer address of an inner one. Creates the mapping if there is none.
     package mutating func translate(_ inner: TransportAddress) -> TransportAddress {
-        if let outer = outward[inner] { return outer }
+        if let outer = outerByInner[inner] { return outer }
         let outer = TransportAddress(ip: outside, port: nextPort)
         nextPort = nextPort == .max ? 1_024 : nextPort + 1
-        outward[inner] = outer
-        inward[outer] = inner
+        outerByInner[inner] = outer
+        innerByOuter[outer] = inner
         return outer
     }
 
     /// Returns the inner address of an outer one; nil if no mapping exists any more.
-    package func inner(of outer: TransportAddress) -> TransportAddress? { inward[outer] }
+    package func inner(of outer: TransportAddress) -> TransportAddress? { innerByOuter[outer] }
 
     /// Removes all mappings.
     package mutating func rebind() {
-        outward.removeAll()
-        inward.removeAll()
+        outerByInner.removeAll()
+        innerByOuter.removeAll()
     }
 }

@@ -58,7 +58,7 @@ package struct NetworkLink<Packet> {
         latestReliableArrival = now
     }
 
-    /// Creates a link with constant conditions.
+    /// Creates a link with constant conditions. The same seed causes the same losses and delays.
     package init(_ conditions: LinkConditions, seed: UInt64, at now: Instant) {
         self.init(LinkSchedule(conditions), seed: seed, at: now)
     }

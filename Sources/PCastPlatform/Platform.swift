@@ -37,19 +37,20 @@ public struct Platform: Sendable {
         let configuration = configuration
         let certificate = try configuration.tlsPort.map { _ in try CertificateFiles(configuration, logger: logger) }
         let statistics = PlatformStatistics()
-        let kept = try await PlatformRecords.open(
+        let platformRecords = try await PlatformRecords.open(
             configuration.records, configuration.applications, statistics, logger)
         let router = try await openRouter(address)
-        let authenticator = TokenAuthenticator(kept.applications, allowsAnonymousLoopback: configuration.isLoopback)
+        let authenticator = TokenAuthenticator(
+            platformRecords.applications, allowsAnonymousLoopback: configuration.isLoopback)
         let limiter = RequestLimiter(
             limits: configuration.limits, trustedProxies: configuration.trustedProxies,
             forwardedHeader: configuration.forwardedHeader)
         let directory = StreamDirectory(
-            router: router, authenticator: authenticator, writeQueue: kept.writeQueue,
+            router: router, authenticator: authenticator, writeQueue: platformRecords.writeQueue,
             reconnectGrace: configuration.reconnectGrace,
             reasonTimeout: configuration.reasonTimeout, limiter: limiter, statistics: statistics, logger: logger)
-        let registry = SessionRegistry(writeQueue: kept.writeQueue, absence: configuration.sessionTimeout)
-        await restore(kept, registry, directory)
+        let registry = SessionRegistry(writeQueue: platformRecords.writeQueue, absence: configuration.sessionTimeout)
+        await restore(platformRecords, registry, directory)
         let turnCredentials = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }
         let workers = JobSupervisor(
             configuration.workers.map { JobPolicy(configuration: $0, listen: address) }, authenticator: authenticator,
@@ -64,12 +65,14 @@ public struct Platform: Sendable {
             service: timelines, access: TimelineAccess(authenticator: authenticator, credentials: credentials),
             limiter: limiter, logger: logger)
         let routes = routes(
-            router, authenticator, directory, registry, turnCredentials, kept, limiter, histories, statistics,
+            router, authenticator, directory, registry, turnCredentials, platformRecords, limiter, histories,
+            statistics,
             timelines,
             credentials)
         let clock = SessionClock()
-        let talk = talk(authenticator, directory, registry, workers, turnCredentials, limiter, clock, feed)
-        let secure = secureServer(routes, router, address, turnCredentials, limiter, certificate, talk)
+        let webSocketHandler = webSocketHandler(
+            authenticator, directory, registry, workers, turnCredentials, limiter, clock, feed)
+        let secure = secureServer(routes, router, address, turnCredentials, limiter, certificate, webSocketHandler)
         var opened: TLSListener?
         if let secure {
             do {
@@ -85,22 +88,24 @@ public struct Platform: Sendable {
         let server = WebServer(
             binding: .init(host: configuration.bindingHost, port: configuration.port),
             gate: PlatformConnectionFilter(limiter: limiter), router: routes, webSocketPath: Self.webSocketPath,
-            opensWebSocket: TimelineFeed.isOpen, logger: logger, webSocket: talk)
+            opensWebSocket: TimelineFeed.isOpen, logger: logger, webSocket: webSocketHandler)
         let onOpen: @Sendable (Int) async -> Void = { port in
             await workers.listens(at: configuration.uriForWorkers(port: port))
             await onListening(
-                Self.listening(configuration, kept.applications, port: port, tlsPort: tls?.port, router: router))
+                Self.listening(
+                    configuration, platformRecords.applications, port: port, tlsPort: tls?.port, router: router))
         }
         // These are separate tasks, because they must end in a certain order, unlike the tasks of a cancelled group.
-        kept.change(configuration.records, drainTime: configuration.drainTime)
+        platformRecords.change(configuration.records, drainTime: configuration.drainTime)
         await control.begin(
             .init(
-                authenticator: authenticator, limiter: limiter, kept: kept, turnCredentials: turnCredentials,
+                authenticator: authenticator, limiter: limiter, platformRecords: platformRecords,
+                turnCredentials: turnCredentials,
                 certificate: certificate,
                 directory: directory, workers: workers, listen: address))
         let watching = Task { await certificate?.watch() }
         defer { watching.cancel() }
-        let keeping = Task { await kept.run(of: directory) }
+        let recordsTask = Task { await platformRecords.run(of: directory) }
         let interfaces = Task { [logger] in
             await router.followInterfaces { addresses in
                 logger.info("the addresses of ICE candidates changed", metadata: ["addresses": "\(addresses)"])
@@ -111,8 +116,8 @@ public struct Platform: Sendable {
         defer { history.cancel() }
         let maintenance = Task { await timelines.run() }
         defer { maintenance.cancel() }
-        let following = Task { await directory.follow(router.events) }
-        let absences = Task { await Self.endAbsent(registry, directory, clock) }
+        let eventTask = Task { await directory.follow(router.events) }
+        let absenceTask = Task { await Self.endAbsent(registry, directory, clock) }
         let serving = Task { try await server.run(onListening: onOpen) }
         let result = await withTaskCancellationHandler {
             await serving.result
@@ -122,20 +127,20 @@ public struct Platform: Sendable {
                 await directory.endAll(reason: .maintenance)
                 await workers.stop(reason: .maintenance)
                 router.stop()
-                await following.value
-                kept.finish()
-                await keeping.value
+                await eventTask.value
+                platformRecords.finish()
+                await recordsTask.value
                 tls?.stop()
                 serving.cancel()
             }
         }
-        absences.cancel()
-        await absences.value
+        absenceTask.cancel()
+        await absenceTask.value
         await workers.stop(reason: .failed)
         router.stop()
-        await following.value
-        kept.finish()
-        await keeping.value
+        await eventTask.value
+        platformRecords.finish()
+        await recordsTask.value
         do {
             try result.get()
         } catch let error as WebError {
@@ -145,13 +150,15 @@ public struct Platform: Sendable {
 
     /// Restores the sessions and streams of a platform that was killed, whose clients may reconnect.
     private func restore(
-        _ kept: PlatformRecords, _ registry: SessionRegistry, _ directory: StreamDirectory
+        _ platformRecords: PlatformRecords, _ registry: SessionRegistry, _ directory: StreamDirectory
     ) async {
         let now = MonotonicClock.now()
         await registry.restore(
-            (try? await kept.records.openSessions(limit: SessionRegistry.restored)) ?? [],
-            interrupted: kept.interrupted.bySession, at: now)
-        await directory.restore(kept.interrupted, at: now) { end, session in await registry.ended(end, in: session) }
+            (try? await platformRecords.records.openSessions(limit: SessionRegistry.restored)) ?? [],
+            interrupted: platformRecords.interrupted.bySession, at: now)
+        await directory.restore(platformRecords.interrupted, at: now) { end, session in
+            await registry.ended(end, in: session)
+        }
     }
 
     /// Advances the clock of the sessions, and ends sessions and streams whose clients do not reconnect in time, until
@@ -170,8 +177,8 @@ public struct Platform: Sendable {
             }
             await directory.endAbsent(at: now)
             let counts = await directory.counts
-            let here = await registry.counts.all + counts.streams + counts.viewers
-            if heapTrim.isTime(with: here, at: now) { MallocTuning.trim() }
+            let clientCount = await registry.counts.all + counts.streams + counts.viewers
+            if heapTrim.isTime(with: clientCount, at: now) { MallocTuning.trim() }
         }
     }
 
@@ -205,7 +212,7 @@ public struct Platform: Sendable {
 
     private static let webSocketPath = "/ws"
 
-    private func talk(
+    private func webSocketHandler(
         _ authenticator: TokenAuthenticator, _ directory: StreamDirectory, _ registry: SessionRegistry,
         _ workers: JobSupervisor, _ turnCredentials: TURNCredentialProvider?, _ limiter: RequestLimiter,
         _ clock: SessionClock,
@@ -229,7 +236,7 @@ public struct Platform: Sendable {
         _ routes: Router<WebRequestContext>, _ router: MediaRouter, _ address: IPAddress,
         _ turnCredentials: TURNCredentialProvider?,
         _ limiter: RequestLimiter, _ certificate: CertificateFiles?,
-        _ talk: @escaping @Sendable (WebSocketConnection) async throws -> Void
+        _ webSocketHandler: @escaping @Sendable (WebSocketConnection) async throws -> Void
     ) -> WebServer? {
         guard let port = configuration.tlsPort, let turnCredentials, let certificate else { return nil }
         let service = TURNService(
@@ -240,13 +247,13 @@ public struct Platform: Sendable {
             security: .init(
                 certificate.certificate, tunnels: TunnelServer(service, clock: { MonotonicClock.now() })),
             gate: PlatformConnectionFilter(limiter: limiter), router: routes, webSocketPath: Self.webSocketPath,
-            opensWebSocket: TimelineFeed.isOpen, logger: logger, webSocket: talk)
+            opensWebSocket: TimelineFeed.isOpen, logger: logger, webSocket: webSocketHandler)
     }
 
     private func routes(
         _ router: MediaRouter, _ authenticator: TokenAuthenticator, _ directory: StreamDirectory,
         _ registry: SessionRegistry,
-        _ turnCredentials: TURNCredentialProvider?, _ kept: PlatformRecords, _ limiter: RequestLimiter,
+        _ turnCredentials: TURNCredentialProvider?, _ platformRecords: PlatformRecords, _ limiter: RequestLimiter,
         _ histories: StreamHistoryStore,
         _ statistics: PlatformStatistics, _ timelines: TimelineService, _ credentials: CredentialCheck
     ) -> Router<WebRequestContext> {
@@ -265,7 +272,8 @@ public struct Platform: Sendable {
         }
         StaticPages(frameAncestors: configuration.frameAncestors).addRoutes(to: routes)
         HealthRoutes(
-            directory: directory, registry: registry, router: router, kept: kept, limiter: limiter,
+            directory: directory, registry: registry, router: router, platformRecords: platformRecords,
+            limiter: limiter,
             statistics: statistics, authenticator: authenticator, timelines: timelines, attempts: credentials,
             metricsToken: configuration.metricsToken, cache: MetricsCache(lifetime: configuration.metricsCacheTime)
         ).addRoutes(to: routes)
@@ -276,7 +284,8 @@ public struct Platform: Sendable {
         DashboardRoutes(access: dashboard, turnCredentials: turnCredentials, logger: logger).addRoutes(to: routes)
         TelemetryRoutes().addRoutes(to: routes)
         ManagementAPI(
-            authenticator: authenticator, credentials: credentials, directory: directory, kept: kept,
+            authenticator: authenticator, credentials: credentials, directory: directory,
+            platformRecords: platformRecords,
             histories: histories,
             dashboard: dashboard,
             turnCredentials: turnCredentials, logger: logger

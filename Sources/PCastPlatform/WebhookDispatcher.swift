@@ -137,7 +137,7 @@ actor WebhookDispatcher {
         }
         switch answer {
         case .status(200...299, _): return (.delivered, "delivered")
-        // According to Standard Webhooks, status 410 means that the callback wants no more notifications.
+        // According to Standard Webhooks, status 410 means that the receiver accepts no more notifications.
         case .status(410, _): return (.failed, "410")
         case .status(let status, let wait): return (retry(wait), "\(status)")
         case .forbidden(let why): return (.failed, why)
@@ -211,7 +211,7 @@ struct CallbackClient: Sendable {
         guard let address = try? WebAddress(uri) else { return .forbidden("the webhook's address is not a valid URI") }
         let target: TransportAddress
         do throws(AddressRejection) {
-            target = try await addresses.judged(host: address.host, port: UInt16(exactly: address.port) ?? 0)
+            target = try await addresses.resolveAndCheck(host: address.host, port: UInt16(exactly: address.port) ?? 0)
         } catch {
             if case .forbidden = error { return .forbidden("\(error)") }
             return .none("\(error)")

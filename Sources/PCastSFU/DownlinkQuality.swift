@@ -162,7 +162,7 @@ struct RetransmissionLatency {
     private static let memory = TimeSpan.seconds(30 as Int64)
     /// The weight of the newest value in the mean, which covers about five seconds.
     private static let weight = 0.1
-    private static let fewestLooks = 4
+    private static let samplesForFirstResult = 4
     /// With fewer values the mean may be wrong by up to `uncertainty`. For example, 2 % of a few hundred packets may appear
     /// as 5 %.
     private static let minimumSamples = 16
@@ -174,19 +174,20 @@ struct RetransmissionLatency {
     private static let secondGrace = TimeSpan.milliseconds(5)
 
     private var mean = 0.0
-    private var looks = 0
+    private var samples = 0
     private var requests: Int64 = 0
     private var until: Instant?
 
     /// Updates the mean by the loss since the last call: the share of packets lost on the hop, 0...1.
     mutating func observe(_ loss: Double, at now: Instant) {
-        looks = min(looks + 1, 1_000)
-        mean += (loss - mean) * max(Self.weight, 1 / Double(looks))
-        guard looks >= Self.fewestLooks else { return }
-        let missing = Double(max(Self.minimumSamples - looks, 0)) / Double(Self.minimumSamples - Self.fewestLooks)
+        samples = min(samples + 1, 1_000)
+        mean += (loss - mean) * max(Self.weight, 1 / Double(samples))
+        guard samples >= Self.samplesForFirstResult else { return }
+        let missing =
+            Double(max(Self.minimumSamples - samples, 0)) / Double(Self.minimumSamples - Self.samplesForFirstResult)
         let needed: Int64 = mean >= Self.twice + Self.uncertainty * missing ? 2 : mean >= Self.once ? 1 : 0
         // A high value that was based on few values is dropped as soon as enough values contradict it.
-        let isCorrected = looks == Self.minimumSamples && needed < requests
+        let isCorrected = samples == Self.minimumSamples && needed < requests
         if needed >= requests, needed > 0 {
             requests = needed
             until = now + Self.memory

@@ -97,7 +97,7 @@ public struct LayerSelection: Hashable, Sendable {
         if case .layer(let layer) = choice, let rank = ladder.rank(of: layer) {
             selectLayer(from: rank, ladder, ceiling, budget, at: now)
         } else {
-            comeBack(ladder, ceiling, budget, at: now)
+            resumeVideo(ladder, ceiling, budget, at: now)
             updateAudio(audio: audio, allowance: allowance, at: now)
         }
         return before != (choice, cause)
@@ -146,7 +146,7 @@ public struct LayerSelection: Hashable, Sendable {
         guard let budget, budget < rung.bitrate else {
             shortSince = nil
             clearlyShortSince = nil
-            return rise(from: rank, ladder, ceiling, budget, at: now)
+            return switchUp(from: rank, ladder, ceiling, budget, at: now)
         }
         headroomSince = nil
         let since = shortSince ?? now
@@ -170,7 +170,7 @@ public struct LayerSelection: Hashable, Sendable {
         }
     }
 
-    private mutating func rise(
+    private mutating func switchUp(
         from rank: Int, _ ladder: LayerLadder, _ ceiling: (rank: Int, cause: Cause), _ budget: Bitrate?,
         at now: Instant
     ) {
@@ -196,7 +196,7 @@ public struct LayerSelection: Hashable, Sendable {
         }
     }
 
-    private mutating func comeBack(
+    private mutating func resumeVideo(
         _ ladder: LayerLadder, _ ceiling: (rank: Int, cause: Cause), _ budget: Bitrate?, at now: Instant
     ) {
         let best = Self.best(ladder, upTo: ceiling.rank, percent: Self.returnPercent, of: budget)

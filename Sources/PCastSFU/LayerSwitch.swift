@@ -68,7 +68,7 @@ struct LayerSwitch: Hashable, Sendable {
     /// Whether only frames may be shown that arrived later than what was sent.
     private var mustAdvance = false
     /// The position of a key frame that arrived and could not be used.
-    private var passedOver: Int64?
+    private var skippedPosition: Int64?
     /// Whether the current layer exceeds what the link carries.
     private(set) var isUrgent = false
     /// The replay in progress; nil unless a new viewer is behind the newest frame.
@@ -113,7 +113,7 @@ struct LayerSwitch: Hashable, Sendable {
         wantedSince = now
         mustAsk = layer != nil && layer != current
         askedAt = nil
-        passedOver = nil
+        skippedPosition = nil
     }
 
     /// Stops the current layer until a key frame arrives. The viewer's decoder lost its reference, or the source
@@ -124,7 +124,7 @@ struct LayerSwitch: Hashable, Sendable {
         mustAsk = wanted != nil
         askedAt = nil
         mustAdvance = true
-        passedOver = nil
+        skippedPosition = nil
     }
 
     /// The time for which the wanted layer has been awaited.
@@ -160,9 +160,9 @@ struct LayerSwitch: Hashable, Sendable {
             }
             return begin(with: keyFrame, of: wanted, at: now)
         }
-        if let keyFrame, keyFrame.position != passedOver {
+        if let keyFrame, keyFrame.position != skippedPosition {
             // It came too early, or before the sender reports. The next key frame is requested.
-            passedOver = keyFrame.position
+            skippedPosition = keyFrame.position
             mustAsk = true
         }
         if mustAsk {

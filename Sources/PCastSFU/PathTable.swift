@@ -51,7 +51,7 @@ struct PathTable {
         guard let slot = slot(of: path) else { return nil }
         let position = Int(slots[slot].position)
         let peerIndex = entries[position].peerIndex
-        leave(slot)
+        removeSlot(slot)
         let last = entries.removeLast()
         guard !entries.isEmpty else {
             slots = []
@@ -71,14 +71,14 @@ struct PathTable {
         for index in paths.indices { lookups.append(Slot(tag: Self.tag(of: paths[index]), position: .max)) }
         slots.withUnsafeBufferPointer { slots in
             for one in lookups {
-                Prefetch.bring(slots.baseAddress! + home(of: one.tag), MemoryLayout<Slot>.size)
+                Prefetch.fetch(slots.baseAddress! + home(of: one.tag), MemoryLayout<Slot>.size)
             }
         }
         entries.withUnsafeBufferPointer { entries in
             for index in lookups.indices {
                 lookups[index].position = slots[firstSlot(of: lookups[index].tag)].position
                 guard lookups[index].isOccupied else { continue }
-                Prefetch.bring(entries.baseAddress! + Int(lookups[index].position), MemoryLayout<Entry>.size)
+                Prefetch.fetch(entries.baseAddress! + Int(lookups[index].position), MemoryLayout<Entry>.size)
             }
         }
         for index in paths.indices where lookups[index].isOccupied {
@@ -135,7 +135,7 @@ struct PathTable {
 
     /// Frees a slot. Later slots of the same run move up if they are not at their home slot, so that no lookup ends
     /// early.
-    private mutating func leave(_ slot: Int) {
+    private mutating func removeSlot(_ slot: Int) {
         var hole = slot
         var next = self.slot(after: hole)
         while slots[next].isOccupied {

@@ -93,8 +93,8 @@ struct PublishedStream: ~Copyable {
         ladder = snapshot.ladder
         quality = snapshot.quality
         quality.departed = StreamMetrics.Counts()
-        quality.nextLook = now + StreamQuality.interval
-        quality.nextLinksLook = now + StreamQuality.linksInterval
+        quality.nextQualityCheck = now + StreamQuality.interval
+        quality.nextLinksCheck = now + StreamQuality.linksInterval
         for index in layers.indices { layers[index].begin(as: snapshot.layers[index]) }
         audio.begin(as: snapshot.audio)
         // The home shard has connected the publisher and reported its first packet.
@@ -136,9 +136,9 @@ struct PublishedStream: ~Copyable {
 
     var deadline: Instant? {
         mutating get {
-            var checks = Instant.earlier(transportDeadline, quality.nextLook)
+            var checks = Instant.earlier(transportDeadline, quality.nextQualityCheck)
             checks = Instant.earlier(checks, deadlines.next)
-            checks = Instant.earlier(checks, quality.nextLinksLook)
+            checks = Instant.earlier(checks, quality.nextLinksCheck)
             checks = Instant.earlier(checks, gathersUntil)
             return canSend ? Instant.earlier(checks, receiver.deadline) : checks
         }

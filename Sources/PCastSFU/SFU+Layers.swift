@@ -270,9 +270,9 @@ extension SFU {
 /// The data quality of each end (Phenix: "Data Quality Feedback"). It is measured each half second, and an event
 /// reports each change.
 extension SFU {
-    mutating func lookAtQuality(stream index: Int, at now: Instant) {
-        guard let due = streams[index].quality.nextLook, now >= due, !streams[index].isEnding else { return }
-        streams[index].quality.nextLook = now + StreamQuality.interval
+    mutating func checkQuality(stream index: Int, at now: Instant) {
+        guard let due = streams[index].quality.nextQualityCheck, now >= due, !streams[index].isEnding else { return }
+        streams[index].quality.nextQualityCheck = now + StreamQuality.interval
         streams[index].quality.measure(streams[index].receiver, at: now)
         let measured = streams[index].quality.bitrate
         let isHome = streams[index].home == nil
@@ -286,16 +286,16 @@ extension SFU {
             events.append(.dataQuality(stream.pointee.peer, row))
         }
         for viewer in stream.pointee.viewers {
-            lookAtQuality(viewer: viewer, at: now)
+            checkQuality(viewer: viewer, at: now)
             followLosses(viewer: viewer, at: now)
         }
         askOnceMore(stream: index, at: now)
     }
 
     /// Asks the publisher of a single layer for a lower bit rate, or for its full one, depending on its viewers' links.
-    mutating func lookAtLinks(stream index: Int, at now: Instant) {
-        guard let due = streams[index].quality.nextLinksLook, now >= due, !streams[index].isEnding else { return }
-        streams[index].quality.nextLinksLook = now + StreamQuality.linksInterval
+    mutating func checkLinks(stream index: Int, at now: Instant) {
+        guard let due = streams[index].quality.nextLinksCheck, now >= due, !streams[index].isEnding else { return }
+        streams[index].quality.nextLinksCheck = now + StreamQuality.linksInterval
         let stream = streams.address(index)
         let full = stream.pointee.quality.desiredBitrateInFull(stream.pointee.receiver)
         var links = ViewersLinks(full: full)
@@ -327,7 +327,7 @@ extension SFU {
         updateReplicas(of: index, at: now)
     }
 
-    private mutating func lookAtQuality(viewer index: Int, at now: Instant) {
+    private mutating func checkQuality(viewer index: Int, at now: Instant) {
         let viewer = viewers.address(index)
         guard viewer.pointee.isWatching, !viewer.pointee.isEnding else { return }
         let stream = streams.address(viewer.pointee.stream)

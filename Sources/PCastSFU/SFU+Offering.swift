@@ -207,7 +207,7 @@ extension SFU {
         expected.removeAll(keepingCapacity: true)
         self.paths.expect(from: paths) { peerIndex in
             guard case .viewer(let index) = peerIndex, viewers.contains(index) else { return }
-            Prefetch.bring(viewers.address(index), MemoryLayout<Viewer>.size)
+            Prefetch.fetch(viewers.address(index), MemoryLayout<Viewer>.size)
             expected.append(index)
         }
         swap(&expected, &expectedViewers)

@@ -32,7 +32,7 @@ extension SFU {
             streams[index].replicas.append(StreamReplica(shard: shard))
             // The replica receives updates even while the publisher is not connected.
             let look = now + StreamQuality.linksInterval
-            streams[index].quality.nextLinksLook = Instant.earlier(streams[index].quality.nextLinksLook, look)
+            streams[index].quality.nextLinksCheck = Instant.earlier(streams[index].quality.nextLinksCheck, look)
             schedule(publisher: index)
         }
         return streams.address(index).pointee.snapshot

@@ -116,8 +116,8 @@ public struct SFU: ~Copyable, DatagramMachine {
                 }
                 if let until = streams[index].gathersUntil, until <= now { notePackets(stream: index) }
                 streams[index].transport?.advance(to: now)
-                lookAtLinks(stream: index, at: now)
-                lookAtQuality(stream: index, at: now)
+                checkLinks(stream: index, at: now)
+                checkQuality(stream: index, at: now)
                 follow(publisher: index, at: now)
             case .viewer(let index):
                 guard viewers.contains(index), viewers[index].scheduled == instant else { continue }
@@ -213,8 +213,8 @@ public struct SFU: ~Copyable, DatagramMachine {
             case .connected(let profile):
                 events.append(.connected(peer, profile))
                 streams[index].deadlines.connected(at: now)
-                streams[index].quality.nextLook = now + StreamQuality.interval
-                streams[index].quality.nextLinksLook = now + StreamQuality.linksInterval
+                streams[index].quality.nextQualityCheck = now + StreamQuality.interval
+                streams[index].quality.nextLinksCheck = now + StreamQuality.linksInterval
                 while let early = streams[index].transport?.takeEarlyPacket() {
                     replay(early.bytes, from: early.path, to: .publisher(index), at: now)
                 }

@@ -110,7 +110,7 @@ struct ShardLinks {
 
     private mutating func batch(for peerShard: Int, _ byteCount: Int) -> ShardMessageBatch? {
         let batch = Self.batch(
-            in: &lanes[peerShard], of: laneCapacity, byteCount, .exchange, for: peerShard, &freeBatches)
+            in: &lanes[peerShard], of: laneCapacity, byteCount, .streams, for: peerShard, &freeBatches)
         if batch == nil { lost += 1 }
         return batch
     }
@@ -211,7 +211,7 @@ struct ShardLinks {
     /// Returns a batch of this shard that another shard has read.
     mutating func takeBack(_ batch: ShardMessageBatch) {
         switch batch.content {
-        case .exchange: lanes[batch.reader].outstanding -= 1
+        case .streams: lanes[batch.reader].outstanding -= 1
         case .datagrams: datagramLanes[batch.reader].outstanding -= 1
         case .questions: questions[batch.reader].isUnread = false
         }

@@ -42,7 +42,7 @@ public final class ShardMessageBatch: @unchecked Sendable {
     /// The kind of messages in a batch. Each kind has its own queue.
     enum Content {
         /// Messages between streams and replicas, and about paths.
-        case exchange
+        case streams
         /// Datagrams that arrived at the wrong shard and are not authenticated.
         case datagrams
         /// Questions about unknown sources.
@@ -57,7 +57,7 @@ public final class ShardMessageBatch: @unchecked Sendable {
     /// The shard that reads the batch.
     var reader = 0
     /// The kind of its messages.
-    var content = Content.exchange
+    var content = Content.streams
     private(set) var shardMessages: [ShardMessage] = []
 
     init() { shardMessages.reserveCapacity(Self.messageCapacity) }

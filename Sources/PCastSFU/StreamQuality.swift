@@ -10,8 +10,8 @@ struct StreamQuality {
     static let linksInterval = TimeSpan.milliseconds(200)
 
     /// The time of the next measurement; nil before the publisher is connected.
-    var nextLook: Instant?
-    var nextLinksLook: Instant?
+    var nextQualityCheck: Instant?
+    var nextLinksCheck: Instant?
     /// Reused memory for the viewers' estimates, which avoids allocations.
     var links: [Bitrate] = []
     /// Whether viewers subscribe to video but no link can carry it.

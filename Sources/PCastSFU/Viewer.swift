@@ -57,7 +57,7 @@ struct Viewer: ~Copyable {
     /// Prefetches the memory of one step; see `Prefetch`.
     @inline(__always)
     mutating func prefetch(_ step: Prefetch) {
-        if step == .own { Prefetch.bring(&isWatching, through: &quality.repair) }
+        if step == .own { Prefetch.fetch(&isWatching, through: &quality.repair) }
         transport.prefetch(step)
         sender.prefetch(step)
     }
@@ -207,13 +207,13 @@ struct KeyFrameBudget: Hashable, Sendable {
     static let burst: Int64 = 4
 
     /// The time at which the budget is complete again (generic cell rate algorithm, ITU-T I.371).
-    private var whole = Instant(nanoseconds: .min)
+    private var nextFullTime = Instant(nanoseconds: .min)
 
     /// Whether a request may be forwarded now. If true, it counts as forwarded.
     mutating func take(at now: Instant) -> Bool {
-        let base = max(whole, now)
+        let base = max(nextFullTime, now)
         guard base - now <= Self.interval * (Self.burst - 1) else { return false }
-        whole = base + Self.interval
+        nextFullTime = base + Self.interval
         return true
     }
 }

@@ -222,19 +222,20 @@ package struct HTTPDownload: Sendable {
             return .failure(
                 Task.isCancelled ? .cancelled : .unreachable(reason: ConnectionFailure.reason(of: error)))
         }
-        if let wantedLength = range?.length, intake.wanted > 0 {
-            return .failure(.unreachable(reason: "\(wantedLength - intake.wanted) of \(wantedLength) bytes arrived"))
+        if let requestedLength = range?.length, intake.remaining > 0 {
+            return .failure(
+                .unreachable(reason: "\(requestedLength - intake.remaining) of \(requestedLength) bytes arrived"))
         }
         return .success(head)
     }
 
-    /// Forwards the wanted part of decoded content. If the server ignored the range, the content before and after it is
+    /// Forwards the requested part of decoded content. If the server ignored the range, the content before and after it is
     /// skipped. It must be used by one task.
     private final class ContentForwarder: @unchecked Sendable {  // used by one task
         private let head: Head
         private let exchange: Exchange
         private var skipped: Int64
-        private(set) var wanted: Int64
+        private(set) var remaining: Int64
         private var received: Int64 = 0
         private(set) var isTooLarge = false
         private(set) var isOver = false
@@ -242,7 +243,7 @@ package struct HTTPDownload: Sendable {
         init(_ head: Head, _ exchange: Exchange) {
             (self.head, self.exchange) = (head, exchange)
             skipped = head.status == 206 ? 0 : exchange.range?.offset ?? 0
-            wanted = exchange.range?.length ?? .max
+            remaining = exchange.range?.length ?? .max
         }
 
         func take(_ piece: [UInt8]) async -> Bool {
@@ -253,10 +254,10 @@ package struct HTTPDownload: Sendable {
             }
             let early = min(skipped, Int64(piece.count))
             skipped -= early
-            let bytes = Array(piece.dropFirst(Int(early)).prefix(Int(min(wanted, Int64(piece.count)))))
-            wanted -= Int64(bytes.count)
+            let bytes = Array(piece.dropFirst(Int(early)).prefix(Int(min(remaining, Int64(piece.count)))))
+            remaining -= Int64(bytes.count)
             if !bytes.isEmpty { isOver = !(await exchange.take(head, bytes)) }
-            if wanted == 0 { isOver = true }
+            if remaining == 0 { isOver = true }
             return !isOver
         }
     }

@@ -34,7 +34,7 @@ package enum WebError: Error, Sendable, CustomStringConvertible {
 
     static let refused = "Connection refused"
 
-    /// Creates an error from the error of a connection to a server.
+    /// Creates the error for a failed connection to a server.
     init(reaching uri: String, failedWith error: any Error) {
         let reason = ConnectionFailure.reason(of: error)
         self =

@@ -146,8 +146,8 @@ final class UpgradeRequestFilter: ChannelInboundHandler, RemovableChannelHandler
     /// Returns whether a request opens a WebSocket (RFC 6455, section 4.2.1).
     private func asksForWebSocket(_ head: HTTPRequestHead) -> Bool {
         let headers = head.headers
-        let asked = String(head.uri.prefix { $0 != "?" })
-        return head.method == .GET && !head.version.isBeforeHTTP11 && (asked == path || isOpen(asked))
+        let requestPath = String(head.uri.prefix { $0 != "?" })
+        return head.method == .GET && !head.version.isBeforeHTTP11 && (requestPath == path || isOpen(requestPath))
             && headers[canonicalForm: "Upgrade"].contains { $0.lowercased() == "websocket" }
             && headers[canonicalForm: "Connection"].contains { $0.lowercased() == "upgrade" }
             && headers["Sec-WebSocket-Version"] == ["13"] && headers["Sec-WebSocket-Key"].count == 1

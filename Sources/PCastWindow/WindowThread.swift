@@ -27,7 +27,7 @@ final class WindowThread: Sendable {
         var isRunning = false
         var isDisplayLost = false
         /// The descriptor that wakes the thread; nil while it does not run.
-        var alarm: WakeDescriptor?
+        var wakeDescriptor: WakeDescriptor?
         var thread: pthread_t?
     }
 
@@ -56,7 +56,7 @@ final class WindowThread: Sendable {
 
     /// Wakes the thread. It does not use an SDL event, because that requires a second connection to the X server, and
     /// Xlib ends the process if that connection breaks.
-    func wake() { state.withLock { $0.alarm }?.signal() }
+    func wake() { state.withLock { $0.wakeDescriptor }?.signal() }
 
     /// Closes all windows before the process exits, within one second. OpenGL's libraries are finalized at exit, and a
     /// thread that draws then would crash. It is registered after OpenGL is loaded, because exit handlers run in
@@ -72,9 +72,9 @@ final class WindowThread: Sendable {
 
     /// Replaces Xlib's handlers once, because they end the process after an error of any window or the loss of a
     /// display. The previous handler still handles connections of other libraries.
-    private static let judgeBefore: csdl_broken? = csdl_follow_x_errors { display in
+    private static let previousErrorHandler: csdl_broken? = csdl_follow_x_errors { display in
         WindowThread.shared.loseDisplay()
-        return WindowThread.judgeBefore?(display) ?? 0
+        return WindowThread.previousErrorHandler?(display) ?? 0
     }
 
     private func send(_ command: Command) {
@@ -96,7 +96,7 @@ final class WindowThread: Sendable {
         let commands = state.withLock { state in
             defer { state.commands = [] }
             state.isRunning = false
-            state.alarm = nil
+            state.wakeDescriptor = nil
             state.thread = nil
             return state.commands
         }
@@ -114,9 +114,9 @@ final class WindowThread: Sendable {
     private func run() {
         BrokenPipe.blockOnThisThread()
         guard let sdl = SDLLibrary.shared else { return refuse(.missing(SDLLibrary.missing)) }
-        let alarm: WakeDescriptor
+        let wakeDescriptor: WakeDescriptor
         do throws(IOError) {
-            alarm = try WakeDescriptor()
+            wakeDescriptor = try WakeDescriptor()
         } catch {
             return refuse(.refused("\(error)"))
         }
@@ -126,7 +126,7 @@ final class WindowThread: Sendable {
         _ = sdl.calls.SetHint("SDL_NO_SIGNAL_HANDLERS", "1")
         _ = sdl.calls.SetHint("SDL_QUIT_ON_LAST_WINDOW_CLOSE", "0")
         _ = sdl.calls.SetHint("SDL_VIDEO_X11_NET_WM_BYPASS_COMPOSITOR", "0")
-        _ = Self.judgeBefore
+        _ = Self.previousErrorHandler
         guard sdl.calls.InitSubSystem(UInt32(CSDL_INIT_VIDEO)) == 0 else {
             return refuse(.refused(sdl.reason))
         }
@@ -139,14 +139,14 @@ final class WindowThread: Sendable {
         // Emulated OpenGL behind a window's memory costs ten times as much as X11's own copy. On Wayland, SDL 2 always
         // needs it.
         if system == "x11" { _ = sdl.calls.SetHint("SDL_FRAMEBUFFER_ACCELERATION", "0") }
-        state.withLock { $0.alarm = alarm }
+        state.withLock { $0.wakeDescriptor = wakeDescriptor }
         var windows = OpenWindows(sdl, system: system)
         repeat {
             while let command = nextCommand() {
                 perform(command, &windows)
                 _ = state.withLock { $0.commands.removeFirst() }
             }
-            wait(until: windows.draw(), alarm, &windows)
+            wait(until: windows.draw(), wakeDescriptor, &windows)
         } while !isDone(windows)
         sdl.calls.QuitSubSystem(UInt32(CSDL_INIT_VIDEO))
         // Commands that came while SDL ended start it again.
@@ -186,17 +186,17 @@ final class WindowThread: Sendable {
         state.withLock { state in
             state.windows.removeAll { !$0.isOpen }
             guard windows.isEmpty, state.commands.isEmpty else { return false }
-            state.alarm = nil
+            state.wakeDescriptor = nil
             return true
         }
     }
 
-    private func wait(until deadline: Instant?, _ alarm: WakeDescriptor, _ windows: inout OpenWindows) {
+    private func wait(until deadline: Instant?, _ wakeDescriptor: WakeDescriptor, _ windows: inout OpenWindows) {
         // Events that SDL read while it drew are already queued, and the descriptor does not report them.
         if windows.isEmpty || windows.takeEvents() { return }
         let longest = windows.connection == nil ? Self.blindWait : Self.longestWait
         let span = min(deadline.map { max($0 - MonotonicClock.now(), .zero) } ?? longest, longest)
-        alarm.wait(beside: windows.connection, within: span)
+        wakeDescriptor.wait(beside: windows.connection, within: span)
         windows.takeEvents()
     }
 

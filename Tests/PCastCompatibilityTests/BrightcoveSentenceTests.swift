@@ -184,6 +184,7 @@ struct BrightcoveSentenceTests {
     func seekAcross() async throws {
         let pipeline = try await play([Self.video(cuePoints: [5, 10, 15, 40])])
         pipeline.run(seconds: 1)
+        await player.settled()
         await seek(pipeline, to: 20)
         #expect(consumer.events.filter { $0.contains(" from ") } == ["3 from 1.0 to 20.0"])
     }

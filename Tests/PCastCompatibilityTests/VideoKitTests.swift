@@ -208,7 +208,8 @@ struct VideoKitSentenceTests {
         player.reset()
         await played.settled()
         let states = observer.received.filter { ["idle", "paus", "play"].contains(String($0.prefix(4))) }
-        #expect(states == ["playing true", "playing false", "paused false", "paused true", "idle"])
+        #expect(
+            states == ["paused true", "playing true", "playing false", "paused false", "paused true", "idle"])
     }
 
     @Test("playerError: Some error was encountered. Likely playback was stopped as a consequence.")

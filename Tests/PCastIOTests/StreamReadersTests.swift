@@ -25,7 +25,7 @@ struct StreamReadersTests {
         for number in 1...5 { missing.yield(number) }
         missing.finish()
         #expect(await newest.reduce(into: []) { $0.append($1) } == [4, 5])
-        var ending = StreamReaders<Int>(.everything(2))
+        var ending = StreamReaders<Int>(.unbroken(2))
         let oldest = ending.add()
         for number in 1...5 { ending.yield(number) }
         #expect(await oldest.reduce(into: []) { $0.append($1) } == [1, 2])

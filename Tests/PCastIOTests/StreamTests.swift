@@ -255,7 +255,7 @@ struct StreamTests {
             Issue.record("no frame was read")
             return
         }
-        guard let arrived = first.giveAway(connection, from: frame, poller) else {
+        guard let arrived = first.removeForTransfer(connection, from: frame, poller) else {
             Issue.record("the connection was not transferred")
             return
         }

@@ -80,7 +80,7 @@ import Testing
     }
 
     /// Sends requests concurrently, because sequential requests on a busy machine may not exceed a rate.
-    private static func together<Value: Sendable>(
+    static func together<Value: Sendable>(
         _ count: Int, _ ask: @escaping @Sendable () async throws -> Value
     ) async throws -> [Value] {
         try await withThrowingTaskGroup(of: Value.self) { group in

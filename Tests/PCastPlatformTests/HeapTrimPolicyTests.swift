@@ -4,11 +4,11 @@ import Testing
 @testable import PCastPlatform
 
 @Suite("The policy of returning memory")
-struct TideMarkTests {
+struct HeapTrimPolicyTests {
     private func times(_ counts: [(second: Double, count: Int)]) -> [Double] {
-        var mark = HeapTrimPolicy()
+        var policy = HeapTrimPolicy()
         return counts.filter { entry in
-            mark.isTime(with: entry.count, at: Instant(nanoseconds: 0) + TimeSpan(seconds: entry.second))
+            policy.isTime(with: entry.count, at: Instant(nanoseconds: 0) + TimeSpan(seconds: entry.second))
         }.map(\.second)
     }
 
@@ -32,6 +32,9 @@ struct TideMarkTests {
 
     @Test("a few peers cause no return of memory")
     func few() {
-        #expect(times([(0, HeapTrimPolicy.least - 1), (1, 0), (2, HeapTrimPolicy.least - 1), (99, 0)]) == [])
+        #expect(
+            times([
+                (0, HeapTrimPolicy.minimumDepartures - 1), (1, 0), (2, HeapTrimPolicy.minimumDepartures - 1), (99, 0),
+            ]) == [])
     }
 }

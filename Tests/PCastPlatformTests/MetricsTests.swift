@@ -66,8 +66,8 @@ import Testing
         statistics.joined(isPublisher: false, after: .seconds(60))
         statistics.notified(after: .milliseconds(3))
         var metrics = MetricsText()
-        metrics.add(statistics.figures, applications: [odd, ApplicationID("idle")], present: [odd: (1, 2)])
-        metrics.add([MetricsText.StreamSource(figures: figures, application: odd)])
+        metrics.add(statistics.values, applications: [odd, ApplicationID("idle")], present: [odd: (1, 2)])
+        metrics.add([MetricsText.StreamSource(metrics: figures, application: odd)])
         var refusals = RequestLimiter.Counts()
         refusals.add(.joinsPerSecond)
         metrics.add(refusals)
@@ -89,7 +89,7 @@ import Testing
         let streams = (0..<1_000).map { number in
             var figures = StreamMetrics(stream: StreamID("stream-\(number)"))
             figures.viewers = number
-            return MetricsText.StreamSource(figures: figures, application: ApplicationID("first"))
+            return MetricsText.StreamSource(metrics: figures, application: ApplicationID("first"))
         }
         var metrics = MetricsText()
         metrics.add(streams)

@@ -298,21 +298,15 @@ struct AudioPresenterTests {
     @Test("audio is written on time, and the echo canceller receives it")
     func plays() async throws {
         let file = PlayedFile()
-        let presenter = try AudioPresenter(name: file.pcm)
+        let played = PlayedAudio()
+        let presenter = try AudioPresenter(name: file.pcm, playedAudio: played)
         #expect(await until { presenter.statistics.latency > .zero })
         let start = MonotonicClock.now() + presenter.lead + .milliseconds(20)
         for index in 0..<50 as Range<Int64> {
             presenter.present(Tone.frame(index), at: start + .milliseconds(20 * index))
         }
-        // The reported audio is kept for a short time only, so it is read as soon as it has been played.
-        var received: [Int16] = []
-        #expect(
-            await until {
-                guard presenter.statistics.samplesPlayed >= 47_000 else { return false }
-                received = PlayedAudio.shared.read(from: start + .milliseconds(300), count: 24_000)
-                return true
-            })
-        #expect(await until { presenter.statistics.breaks == 1 })
+        #expect(await until { presenter.statistics.samplesPlayed >= 47_000 && presenter.statistics.breaks == 1 })
+        let received = played.read(from: start + .milliseconds(300), count: 24_000)
         presenter.stop()
         #expect(presenter.statistics.xruns == 0 && presenter.statistics.failure == nil)
         #expect(presenter.statistics.samplesSkipped < 480, "\(presenter.statistics)")

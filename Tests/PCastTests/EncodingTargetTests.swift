@@ -109,13 +109,13 @@ import Testing
     }
 
     @Test("dropped frames are evenly distributed")
-    func thinning() {
-        var thinning = FrameDecimation()
-        let taken = (0..<300).map { _ in thinning.takes(2.0 / 3) }
+    func decimation() {
+        var decimation = FrameDecimation()
+        let taken = (0..<300).map { _ in decimation.keepsFrame(2.0 / 3) }
         #expect((199...201).contains(taken.count { $0 }))
         #expect(!zip(taken, taken.dropFirst()).contains { !$0 && !$1 })
         var all = FrameDecimation()
-        #expect((0..<30).allSatisfy { _ in all.takes(1) })
+        #expect((0..<30).allSatisfy { _ in all.keepsFrame(1) })
     }
 }
 

@@ -55,13 +55,13 @@ struct RemoteSetup: Sendable {
     /// Returns the ID of the stream. Throws an error if the response is a refusal or malformed.
     private static func read(_ response: SignalingResponse) throws(PCastError) -> StreamID {
         guard case .setupStream(let setup) = response else {
-            throw PCastError(.malformedResponse, asking: "SetupStream")
+            throw PCastError(.malformedResponse, during: "SetupStream")
         }
         if RequestStatus(wire: setup.status) != .ok {
             throw PCastError(refusal: setup.status, of: "SetupStream", because: setup.refusalReason)
         }
         guard setup.createStreamResponse.hasStreamID else {
-            throw PCastError(.malformedResponse, asking: "SetupStream")
+            throw PCastError(.malformedResponse, during: "SetupStream")
         }
         return StreamID(setup.createStreamResponse.streamID)
     }

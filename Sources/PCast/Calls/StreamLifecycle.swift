@@ -26,7 +26,7 @@ final class StreamLifecycle: StreamListener {
         var isLost = false
         var quality: ConnectionQuality
         /// The last observation of the connection.
-        var look = ConnectionQuality.Observation(lastReceivedAt: nil, packetsSent: 0)
+        var observation = ConnectionQuality.Observation(lastReceivedAt: nil, packetsSent: 0)
     }
 
     /// The cause of the end; nil until the stream has ended.
@@ -173,17 +173,17 @@ final class StreamLifecycle: StreamListener {
     /// Processes an observation of the connection to the platform.
     func observe(lastReceivedAt: Instant?, packetsSent: Int, at now: Instant) {
         follow { state in
-            state.look.lastReceivedAt = lastReceivedAt
-            state.look.packetsSent = packetsSent
-            return state.quality.observe(state.look, at: now)
+            state.observation.lastReceivedAt = lastReceivedAt
+            state.observation.packetsSent = packetsSent
+            return state.quality.observe(state.observation, at: now)
         }
     }
 
     /// Records that nothing arrives from the platform for the moment, or that packets arrive again.
     func setAway(_ isAway: Bool, at now: Instant) {
         follow { state in
-            state.look.isAway = isAway
-            return state.quality.observe(state.look, at: now)
+            state.observation.isAway = isAway
+            return state.quality.observe(state.observation, at: now)
         }
     }
 
@@ -225,13 +225,13 @@ extension StreamLifecycle {
     }
 
     /// The interval between observations of the connection.
-    private static let lookInterval = Duration.milliseconds(250)
+    private static let observationInterval = Duration.milliseconds(250)
 
     /// Observes the stream's media connection at intervals until the stream ends. `alongside` runs with each
     /// observation.
     func watch(_ call: MediaCall, _ alongside: @escaping @Sendable (MediaCall) -> Void = { _ in }) {
         let watching = Task { [weak self, weak call] in
-            while (try? await Task.sleep(for: Self.lookInterval)) != nil {
+            while (try? await Task.sleep(for: Self.observationInterval)) != nil {
                 guard let self, let call else { return }
                 alongside(call)
                 guard let lifecycle = await call.linkActivity() else { continue }

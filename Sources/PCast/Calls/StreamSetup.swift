@@ -117,21 +117,22 @@ struct StreamSetup: Sendable {
         _ response: SignalingResponse
     ) throws(PCastError) -> (StreamID, answer: String, relays: [TURNServerAddress]) {
         guard case .setupStream(let setup) = response else {
-            throw PCastError(.malformedResponse, asking: "SetupStream")
+            throw PCastError(.malformedResponse, during: "SetupStream")
         }
         let stream = setup.createStreamResponse
         let answer = stream.createAnswerDescriptionResponse
         let isRefusal = { (text: String) in RequestStatus(wire: text) != .ok }
         if isRefusal(setup.status) {
             // The inner status is more specific, if there is one.
-            let isNotified = setup.hasCreateStreamResponse && isRefusal(stream.status)
+            let hasStreamStatus = setup.hasCreateStreamResponse && isRefusal(stream.status)
             throw PCastError(
-                refusal: isNotified ? stream.status : setup.status, of: "SetupStream", because: setup.refusalReason)
+                refusal: hasStreamStatus ? stream.status : setup.status, of: "SetupStream", because: setup.refusalReason
+            )
         }
         if isRefusal(stream.status) { throw PCastError(refusal: stream.status, of: "CreateStream") }
         if isRefusal(answer.status) { throw PCastError(refusal: answer.status, of: "CreateAnswerDescription") }
         guard stream.hasStreamID, answer.hasSessionDescription else {
-            throw PCastError(.malformedResponse, asking: "SetupStream")
+            throw PCastError(.malformedResponse, during: "SetupStream")
         }
         let relays = stream.rtcConfiguration.iceServers.flatMap { server in
             server.urls.compactMap {
@@ -144,8 +145,10 @@ struct StreamSetup: Sendable {
     /// Logs the capabilities that the token requests and that the platform ignores.
     private static func warn(of response: SignalingResponse, _ stream: StreamID, _ session: SignalingClient) {
         guard case .setupStream(let setup) = response else { return }
-        let mark = "ignored-capability="
-        let ignored = setup.createStreamResponse.options.filter { $0.hasPrefix(mark) }.map { $0.dropFirst(mark.count) }
+        let prefix = "ignored-capability="
+        let ignored = setup.createStreamResponse.options.filter { $0.hasPrefix(prefix) }.map {
+            $0.dropFirst(prefix.count)
+        }
         guard !ignored.isEmpty else { return }
         session.logger.warning(
             "capabilities without effect",
@@ -252,7 +255,7 @@ final class StreamReconnection: Sendable {
         let request = SignalingRequest.setupStream(setup.message(offer: offer, session: session, resuming: stream))
         let response = try await session.perform(request).get()
         let (id, answer, relays) = try StreamSetup.read(response)
-        guard id == stream else { throw PCastError(.malformedResponse, asking: "SetupStream") }
+        guard id == stream else { throw PCastError(.malformedResponse, during: "SetupStream") }
         // If the connection was lost once more, the next attempt starts from the beginning.
         guard !Task.isCancelled else { return }
         try await call.accept(answer, relays: relays)

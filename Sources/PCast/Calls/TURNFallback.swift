@@ -75,7 +75,7 @@ final class TURNFallback: Sendable {
         tunnel?.close()
     }
 
-    /// Closes the connection for good.
+    /// Closes the connection permanently.
     func close() {
         let tunnel = state.withLock { state in
             state.isClosed = true

@@ -33,7 +33,7 @@ extension Publisher {
         message.timestamp = MonotonicClock.wallTime().wire
         message.cues = cues.map { PCastCaptionCue($0) }
         guard case .sendCaptions(let response) = try await session.perform(.sendCaptions(message)).get() else {
-            throw PCastError(.malformedResponse, asking: "SendCaptions")
+            throw PCastError(.malformedResponse, during: "SendCaptions")
         }
         if RequestStatus(wire: response.status) != .ok {
             throw PCastError(refusal: response.status, of: "SendCaptions", because: response.refusalReason)

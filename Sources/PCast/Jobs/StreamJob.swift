@@ -24,9 +24,9 @@ public struct StreamJob: Sendable {
         self.order = order
         let isRunning = Flag()
         self.isRunning = isRunning
-        self.report = { news in
-            if news == .running { isRunning.raise() }
-            report(news)
+        self.report = { jobReport in
+            if jobReport == .running { isRunning.set() }
+            report(jobReport)
         }
     }
 
@@ -58,7 +58,7 @@ public struct StreamJob: Sendable {
     private var refuse: @Sendable (String) -> Void {
         let (report, reason, isRunning) = (report, setupFailure, isRunning)
         return { why in
-            report(isRunning.isRaised ? .note("not connected: \(why)") : .ended(reason: reason, description: why))
+            report(isRunning.isSet ? .note("not connected: \(why)") : .ended(reason: reason, description: why))
         }
     }
 
@@ -150,16 +150,16 @@ public struct StreamJob: Sendable {
 private final class Flag: Sendable {
     private let state = Atomic(false)
 
-    var isRaised: Bool { state.load(ordering: .relaxed) }
+    var isSet: Bool { state.load(ordering: .relaxed) }
 
-    func raise() { state.store(true, ordering: .relaxed) }
+    func set() { state.store(true, ordering: .relaxed) }
 }
 
 /// A video source that drops frames evenly to reduce the frame rate.
 final class DecimatedVideoSource: VideoSource {
     private let source: any VideoSource
     private let rate: Double
-    private let thinning = Mutex(FrameDecimation())
+    private let decimation = Mutex(FrameDecimation())
 
     init(_ source: any VideoSource, rate: Double) {
         self.source = source
@@ -178,7 +178,7 @@ final class DecimatedVideoSource: VideoSource {
         let share = rate / max(source.nominalFrameRate, 1)
         try source.start(
             deliver: { [self] sample in
-                if thinning.withLock({ $0.takes(share) }) { deliver(sample) }
+                if decimation.withLock({ $0.keepsFrame(share) }) { deliver(sample) }
             }, ended: ended)
     }
 
@@ -189,7 +189,7 @@ final class DecimatedVideoSource: VideoSource {
 final class EgressJob: Sendable {
     private let media: RemoteMedia
     private let pusher: StreamPusher
-    private let taking: Int
+    private let sinkID: Int
 
     /// Begins to push a stream. `changed` receives the states of the push. Throws an error if the stream is not
     /// subscribed, or if the push cannot be set up.
@@ -207,7 +207,7 @@ final class EgressJob: Sendable {
             throw PCastError(.failed, .media, "\(error)")
         }
         self.media = media
-        taking = media.feed.add { [pusher] media in
+        sinkID = media.feed.add { [pusher] media in
             if case .frame(let frame, let arrival) = media { pusher.push(frame, arrivedAt: arrival) }
         }
         // The pusher waits for a key frame before it sends anything.
@@ -216,7 +216,7 @@ final class EgressJob: Sendable {
 
     /// Sends the frames that wait, and returns when they are sent.
     func stop() {
-        media.feed.remove(taking)
+        media.feed.remove(sinkID)
         pusher.finish()
     }
 }

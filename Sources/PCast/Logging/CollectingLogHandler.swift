@@ -110,7 +110,7 @@ final class LogRing: Sendable {
 /// separator.
 enum SecretRedaction {
     /// The marks in lower case, which are compared without regard to case.
-    private static let marks: [[UInt8]] = [
+    private static let prefixes: [[UInt8]] = [
         "digest:", "digest%3a", "bearer ", "basic ", "token=", "token:", "secret=", "password=", "credential=",
         "ice-pwd:",
     ].map { Array($0.utf8) }
@@ -124,13 +124,13 @@ enum SecretRedaction {
         var result: [UInt8] = []
         var index = 0
         while index < bytes.count {
-            guard let mark = marks.first(where: { begins($0, in: bytes, at: index) }) else {
+            guard let prefix = prefixes.first(where: { begins($0, in: bytes, at: index) }) else {
                 result.append(bytes[index])
                 index += 1
                 continue
             }
-            result += bytes[index..<index + mark.count]
-            index += mark.count
+            result += bytes[index..<index + prefix.count]
+            index += prefix.count
             // Spaces may separate a mark from its secret.
             while index < bytes.count, bytes[index] == UInt8(ascii: " ") {
                 result.append(bytes[index])
@@ -144,9 +144,9 @@ enum SecretRedaction {
     }
 
     /// Returns whether the mark is at the index.
-    private static func begins(_ mark: [UInt8], in bytes: [UInt8], at index: Int) -> Bool {
-        guard bytes.count - index >= mark.count else { return false }
-        return mark.indices.allSatisfy { lower(bytes[index + $0]) == mark[$0] }
+    private static func begins(_ prefix: [UInt8], in bytes: [UInt8], at index: Int) -> Bool {
+        guard bytes.count - index >= prefix.count else { return false }
+        return prefix.indices.allSatisfy { lower(bytes[index + $0]) == prefix[$0] }
     }
 
     private static func lower(_ byte: UInt8) -> UInt8 {

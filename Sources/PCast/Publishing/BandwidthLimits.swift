@@ -35,8 +35,8 @@ package final class BandwidthLimits: Sendable {
     private var lowest: Bitrate? { state.withLock { $0.limits.values.min() } }
 
     /// Returns the bit rate reduced to the lowest limit.
-    func apply(to wanted: Bitrate) -> Bitrate {
-        state.withLock { min(wanted, $0.limits.values.min() ?? wanted) }
+    func apply(to bitrate: Bitrate) -> Bitrate {
+        state.withLock { min(bitrate, $0.limits.values.min() ?? bitrate) }
     }
 }
 

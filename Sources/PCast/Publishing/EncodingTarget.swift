@@ -56,20 +56,20 @@ struct EncodingTarget: Sendable {
     /// before there is an estimate.
     mutating func output(for source: Source, allowed: Bitrate?, at now: Instant) -> Output? {
         if self.source != source { start(source) }
-        let given = min(allowed ?? source.bitrate, source.bitrate)
+        let availableBitrate = min(allowed ?? source.bitrate, source.bitrate)
         // A source with a low maximum bit rate is not paused because of it.
         let threshold = min(isOff ? Self.on : Self.off, source.bitrate)
-        guard given >= threshold else {
+        guard availableBitrate >= threshold else {
             isOff = true
             return nil
         }
         if isOff {
             isOff = false
-            bitrate = given
-            step = lowestStep(for: given)
+            bitrate = availableBitrate
+            step = lowestStep(for: availableBitrate)
             enoughSince = nil
         }
-        follow(given, limit: source.bitrate, at: now)
+        follow(availableBitrate, limit: source.bitrate, at: now)
         choose(at: now)
         return Output(
             bitrate: bitrate, frameRate: source.frameRate * Self.steps[step].frames, dimensions: dimensions(at: step))
@@ -88,14 +88,16 @@ struct EncodingTarget: Sendable {
     }
 
     /// Lowers the bit rate at once, or raises it if the increase is large enough and due.
-    private mutating func follow(_ given: Bitrate, limit: Bitrate, at now: Instant) {
-        if given <= bitrate {
-            bitrate = given
+    private mutating func follow(_ availableBitrate: Bitrate, limit: Bitrate, at now: Instant) {
+        if availableBitrate <= bitrate {
+            bitrate = availableBitrate
             return
         }
-        let isStep = Double(given.bitsPerSecond) >= Self.upShare * Double(bitrate.bitsPerSecond) || given == limit
+        let isStep =
+            Double(availableBitrate.bitsPerSecond) >= Self.upShare * Double(bitrate.bitsPerSecond)
+            || availableBitrate == limit
         guard isStep, raisedAt.map({ now - $0 >= Self.upInterval }) ?? true else { return }
-        bitrate = given
+        bitrate = availableBitrate
         raisedAt = now
     }
 

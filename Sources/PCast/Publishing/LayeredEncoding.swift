@@ -118,7 +118,7 @@ final class LayeredEncoding: Sendable {
     // MARK: Bandwidth
 
     /// The encoders of the layers with subscribers.
-    private var wanted: [VideoEncoding] {
+    private var subscribedEncodings: [VideoEncoding] {
         let pausedLayers = pausedLayers.withLock { $0 }
         return active.enumerated().filter { !pausedLayers.contains($0.offset) }.map(\.element)
     }
@@ -142,7 +142,7 @@ final class LayeredEncoding: Sendable {
     /// Divides the available bandwidth on the wire between audio and the layers, the lowest first. `audio` is the bit
     /// rate of audio; nil without audio.
     func divide(_ total: Bitrate, audio: Bitrate?) {
-        let encodings = wanted
+        let encodings = subscribedEncodings
         guard let layers = layers(encodings) else {
             // A single encoder limits its bit rate itself.
             if let only = encodings.first, self.encodings.count == 1 {
@@ -166,15 +166,15 @@ final class LayeredEncoding: Sendable {
 
     /// Returns the bandwidth on the wire that the streams would use without a limit; nil before the first frames.
     func total(audio: Bitrate?) -> Bitrate? {
-        let encodings = wanted
+        let encodings = subscribedEncodings
         guard !encodings.isEmpty, let layers = layers(encodings) else { return nil }
         return BandwidthAllocation.total(audio: audio, layers: layers)
     }
 
     /// Whether video has subscribers, but the available bandwidth is too low for any layer.
     var isCut: Bool {
-        let wanted = wanted
-        return !wanted.isEmpty && wanted.allSatisfy(\.isCut)
+        let subscribedEncodings = subscribedEncodings
+        return !subscribedEncodings.isEmpty && subscribedEncodings.allSatisfy(\.isCut)
     }
 
     // MARK: Statistics
@@ -188,7 +188,7 @@ final class LayeredEncoding: Sendable {
     /// Adds the statistics of the encoders. Frame counts are those of the layer with the most frames. The bit rate is
     /// that of all layers with subscribers.
     func report(into statistics: inout PublisherStatistics) {
-        let wanted = wanted
+        let subscribedEncodings = subscribedEncodings
         for encoding in active {
             var own = PublisherStatistics()
             encoding.report(into: &own)
@@ -196,9 +196,11 @@ final class LayeredEncoding: Sendable {
             statistics.framesEncoded = max(statistics.framesEncoded, own.framesEncoded)
             statistics.framesDropped += own.framesDropped
             statistics.encodeTime = [statistics.encodeTime, own.encodeTime].compactMap { $0 }.max()
-            if wanted.contains(where: { $0 === encoding }) { statistics.targetBitrate += own.targetBitrate }
+            if subscribedEncodings.contains(where: { $0 === encoding }) {
+                statistics.targetBitrate += own.targetBitrate
+            }
         }
-        statistics.layersEncoded = wanted.count
+        statistics.layersEncoded = subscribedEncodings.count
     }
 }
 

@@ -48,7 +48,7 @@ public struct PublishOptions: Hashable, Sendable {
 public struct ConnectOptions: Hashable, Sendable {
     /// The maximum frame rate in frames per second; nil for no limit.
     public var maximumFrameRate: Double?
-    /// The duration that is skipped at the beginning; at most one minute.
+    /// The duration at the beginning of the source that is not published; at most one minute.
     public var prerollSkip: TimeSpan
     /// Whether the stream continues after the end of this program's session. It ends with its source, or when it is
     /// terminated by its ID.
@@ -58,7 +58,7 @@ public struct ConnectOptions: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - maximumFrameRate: The maximum frame rate in frames per second; nil for no limit.
-    ///   - prerollSkip: The duration that is skipped at the beginning; at most one minute.
+    ///   - prerollSkip: The duration at the beginning of the source that is not published; at most one minute.
     ///   - isDetached: Whether the stream continues after the end of this program's session.
     public init(maximumFrameRate: Double? = nil, prerollSkip: TimeSpan = .zero, isDetached: Bool = false) {
         self.maximumFrameRate = maximumFrameRate

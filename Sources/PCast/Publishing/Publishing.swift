@@ -9,14 +9,14 @@ import Synchronization
 /// begins with a key frame when the call is connected.
 final class Publishing: Sendable {
     private struct State {
-        var taking: Int?
+        var sinkID: Int?
         var rate = RateMeter()
         var sampler: Task<Void, Never>?
         /// The types of media without subscribers, as the platform reports.
         var pausedTypes: Set<MediaType> = []
         var estimate: BandwidthEstimate?
-        /// The bandwidth that the call last received as wanted.
-        var wanted: Bitrate?
+        /// The demanded bit rate that the call last received.
+        var demandedBitrate: Bitrate?
     }
 
     let call: MediaCall
@@ -86,18 +86,18 @@ final class Publishing: Sendable {
     /// the network.
     private func report(of stream: MediaStream) -> PublisherReport {
         let estimate = estimate
-        let wanted = state.withLock { $0.wanted }
+        let demandedBitrate = state.withLock { $0.demandedBitrate }
         return PublisherReport(
             isVideoWithheld: !stream.passes(.video), isAudioWithheld: !stream.passes(.audio),
-            isVideoCut: stream.passes(.video) && video?.isCut == true, wanted: wanted,
-            estimate: estimate.flatMap { $0.isLimited ? $0.target : wanted })
+            isVideoCut: stream.passes(.video) && video?.isCut == true, wanted: demandedBitrate,
+            estimate: estimate.flatMap { $0.isLimited ? $0.target : demandedBitrate })
     }
 
     /// Processes a change of the call.
     private func follow(_ event: MediaCall.Event, from stream: MediaStream) {
         switch event {
         case .connected:
-            if state.withLock({ $0.taking }) == nil { begin(stream) } else { goOn() }
+            if state.withLock({ $0.sinkID }) == nil { begin(stream) } else { resumeAfterReconnection() }
             lifecycle.follow(event)
         case .keyFrameRequested: requestKeyFrame()
         case .paused(let type): setPaused(true, type)
@@ -117,7 +117,7 @@ final class Publishing: Sendable {
             let (video, audio) = (sent.contains(.video) ? video : nil, sent.contains(.audio) ? audio : nil)
             try video?.start(layers: call.sentLayers)
             try audio?.start()
-            let taking = try media.add { [call, start] frame in
+            let sinkID = try media.add { [call, start] frame in
                 start.note(frame)
                 switch frame {
                 case .video(let sample) where stream.passes(.video): video?.push(sample)
@@ -126,8 +126,8 @@ final class Publishing: Sendable {
                 case .codedAudio(let packet): if stream.passes(.audio) { call.send(packet) }
                 }
             }
-            state.withLock { $0.taking = taking }
-            media.setDemand(taking, hasSubscribers)
+            state.withLock { $0.sinkID = sinkID }
+            media.setDemand(sinkID, hasSubscribers)
             sample()
         } catch {
             lifecycle.end(StreamEndedInfo(ender: .source, reason: .failed, reasonDescription: error.description))
@@ -135,14 +135,14 @@ final class Publishing: Sendable {
     }
 
     /// Resumes after a reconnection. The new connection has none of the old one's state.
-    private func goOn() {
+    private func resumeAfterReconnection() {
         let pausedTypes = state.withLock { state in
-            state.wanted = nil
+            state.demandedBitrate = nil
             return state.pausedTypes
         }
         for layer in 0..<call.sentLayers { _ = video?.setPaused(false, layer: layer) }
         for type in pausedTypes { setPaused(false, type) }
-        reportDemand()
+        reportDemandedBitrate()
         requestKeyFrame()
     }
 
@@ -164,14 +164,14 @@ final class Publishing: Sendable {
         video?.divide(estimate.target, audio: audioBitrate)
     }
 
-    /// Reports the wanted bandwidth to the call, if it has changed.
-    private func reportDemand() {
+    /// Reports the demanded bit rate to the call, if it has changed.
+    private func reportDemandedBitrate() {
         // Limits, layers and dimensions may change without a new estimate.
         if let estimate { divide(estimate) }
         guard let total = video?.total(audio: audioBitrate) else { return }
         let isNew = state.withLock { state in
-            defer { state.wanted = total }
-            return state.wanted != total
+            defer { state.demandedBitrate = total }
+            return state.demandedBitrate != total
         }
         if isNew { call.setDemanded(total) }
     }
@@ -188,10 +188,10 @@ final class Publishing: Sendable {
     /// Pauses or resumes a layer.
     private func setPaused(_ isPaused: Bool, layer: Int) {
         guard let video else { return }
-        let allRest = video.setPaused(isPaused, layer: layer)
+        let areAllPaused = video.setPaused(isPaused, layer: layer)
         if !isPaused { requestKeyFrame(layer: layer) }
-        reportDemand()
-        notePaused(allRest, .video)
+        reportDemandedBitrate()
+        notePaused(areAllPaused, .video)
     }
 
     /// Pauses or resumes a type of media.
@@ -206,21 +206,21 @@ final class Publishing: Sendable {
 
     /// Records a pause, and notifies the source and the listeners if `hasSubscribers` has changed.
     private func notePaused(_ isPaused: Bool, _ type: MediaType) {
-        let (before, after, taking) = state.withLock { state in
+        let (before, after, sinkID) = state.withLock { state in
             let before = state.pausedTypes
             if isPaused { state.pausedTypes.insert(type) } else { state.pausedTypes.remove(type) }
-            return (before, state.pausedTypes, state.taking)
+            return (before, state.pausedTypes, state.sinkID)
         }
         let hasSubscribers = hasSubscribers(pausedTypes: after)
         guard hasSubscribers != self.hasSubscribers(pausedTypes: before) else { return }
-        if let taking { media.setDemand(taking, hasSubscribers) }
+        if let sinkID { media.setDemand(sinkID, hasSubscribers) }
         watched.send(hasSubscribers)
     }
 
     /// Ends the pipeline and closes the call.
     private func stop() {
-        let (taking, sampler) = state.withLock { ($0.taking, $0.sampler) }
-        if let taking { media.remove(taking) }
+        let (sinkID, sampler) = state.withLock { ($0.sinkID, $0.sampler) }
+        if let sinkID { media.remove(sinkID) }
         sampler?.cancel()
         video?.stop()
         audio?.stop()
@@ -275,7 +275,7 @@ final class Publishing: Sendable {
         var result = PublisherStatistics()
         result.hasSubscribers = hasSubscribers
         if let video { video.report(into: &result) }
-        reportDemand()
+        reportDemandedBitrate()
         guard let call = await call.statistics() else { return result }
         if let loss = call.audioLoss { audio?.setExpectedLoss(loss) }
         result.packetsSent = call.packetsSent

@@ -11,7 +11,7 @@ import Synchronization
 package final class VideoEncoding: Sendable {
     private static let queueCapacity = 2
     /// The minimum interval between key frame requests to a source that encodes its frames itself.
-    private static let askingInterval = TimeSpan.milliseconds(500)
+    private static let sourceRequestInterval = TimeSpan.milliseconds(500)
 
     private let codec: Codec
     private let choice: VideoEncoderChoice
@@ -28,7 +28,7 @@ package final class VideoEncoding: Sendable {
     /// Whether an encoded frame was left out, to which the following ones refer.
     private let hasGap = Atomic(false)
     /// The time of the last key frame request to the source, in nanoseconds.
-    private let lastAsked = Atomic(Int64.min)
+    private let lastSourceRequest = Atomic(Int64.min)
     private let wantsKeyFrame = Atomic(false)
     private let isPaused = Atomic(false)
     private let captured = Atomic(0)
@@ -98,17 +98,17 @@ package final class VideoEncoding: Sendable {
         if case .coded(let frame) = sample, frame.codec == codec, reduction == 1 { return pass(frame) }
         if case .coded? = queue.push(sample) {
             hasGap.store(true, ordering: .relaxed)
-            askForKeyFrame()
+            requestSourceKeyFrame()
         }
     }
 
     /// Requests a key frame from the source, because its frames cannot be decoded or refer to a frame that was left
     /// out.
-    private func askForKeyFrame() {
+    private func requestSourceKeyFrame() {
         let now = MonotonicClock.now().nanoseconds
-        let last = lastAsked.load(ordering: .relaxed)
-        guard last == .min || now - last >= Self.askingInterval.nanoseconds else { return }
-        lastAsked.store(now, ordering: .relaxed)
+        let last = lastSourceRequest.load(ordering: .relaxed)
+        guard last == .min || now - last >= Self.sourceRequestInterval.nanoseconds else { return }
+        lastSourceRequest.store(now, ordering: .relaxed)
         keyFrameNeeded()
     }
 
@@ -119,7 +119,7 @@ package final class VideoEncoding: Sendable {
         cut.store(isCut, ordering: .relaxed)
         guard !isCut else { return hasGap.store(true, ordering: .relaxed) }
         if frame.isKeyFrame { hasGap.store(false, ordering: .relaxed) }
-        guard !hasGap.load(ordering: .relaxed) else { return askForKeyFrame() }
+        guard !hasGap.load(ordering: .relaxed) else { return requestSourceKeyFrame() }
         meter.withLock { $0.encoded(in: .zero) }
         encoded(frame)
     }
@@ -166,8 +166,8 @@ package final class VideoEncoding: Sendable {
         let meter = meter.withLock { $0 }
         stats.framesEncoded = meter.framesEncoded
         stats.totalEncodeTime = meter.total.seconds
-        let aim = target.load(ordering: .relaxed)
-        if aim > 0 { stats.targetBitrate = Double(aim) }
+        let targetBitrate = target.load(ordering: .relaxed)
+        if targetBitrate > 0 { stats.targetBitrate = Double(targetBitrate) }
     }
 
     /// The number of frames that the source delivered.
@@ -179,7 +179,7 @@ package final class VideoEncoding: Sendable {
         var decoder: (any VideoDecoder)?
         var current: (dimensions: Dimensions, color: VideoColor, bitrate: Bitrate)?
         var adaptation = EncodingTarget()
-        var thinning = FrameDecimation()
+        var decimation = FrameDecimation()
         let scaler = FrameScaler()
         let reducer = FrameDownscaler()
         do {
@@ -199,7 +199,7 @@ package final class VideoEncoding: Sendable {
                     requestKeyFrame()
                     continue
                 }
-                guard thinning.takes(output.frameRate / frameRate) else { continue }
+                guard decimation.keepsFrame(output.frameRate / frameRate) else { continue }
                 let bitrate = perFrame(output)
                 // The colors are declared when an encoder is opened.
                 if current?.dimensions != output.dimensions || current?.color != frame.color {
@@ -237,7 +237,7 @@ package final class VideoEncoding: Sendable {
         Bitrate(bitsPerSecond: Int64(Double(output.bitrate.bitsPerSecond) * frameRate / output.frameRate))
     }
 
-    /// Returns the frame of a frame, which is decoded if its codec is not the stream's; nil if it cannot be decoded.
+    /// Returns the raw frame of a sample, which is decoded if it is coded; nil if it cannot be decoded.
     /// Throws an error if there is no decoder.
     private func videoFrame(of sample: VideoSample, by decoder: inout (any VideoDecoder)?) throws -> VideoFrame? {
         switch sample {
@@ -248,7 +248,7 @@ package final class VideoEncoding: Sendable {
             decoder = current
             // The frame is damaged, or precedes the first key frame.
             guard let frames = try? current.decode(frame) else {
-                askForKeyFrame()
+                requestSourceKeyFrame()
                 return nil
             }
             return frames.last
@@ -287,7 +287,7 @@ struct FrameDecimation: Sendable {
 
     /// Returns whether the next frame is kept. `share` is the share of frames to keep, 0...1; from 1 on all frames are
     /// kept.
-    mutating func takes(_ share: Double) -> Bool {
+    mutating func keepsFrame(_ share: Double) -> Bool {
         guard share < 1 else {
             due = 1
             return true

@@ -6,7 +6,7 @@ extension PCast {
     /// it cannot make one.
     public typealias TokenSource = @Sendable () async throws(PCastError) -> String
 
-    /// Publishes a stream, and publishes it again after its end as `policy` says. It returns when the platform has
+    /// Publishes a stream, and publishes it again after its end as `policy` specifies. It returns when the platform has
     /// accepted the first attempt.
     ///
     /// - Parameters:
@@ -28,7 +28,7 @@ extension PCast {
         }
     }
 
-    /// Subscribes to a stream, and subscribes again after its end as `policy` says. It returns when the platform has
+    /// Subscribes to a stream, and subscribes again after its end as `policy` specifies. It returns when the platform has
     /// accepted the first attempt.
     ///
     /// - Parameters:

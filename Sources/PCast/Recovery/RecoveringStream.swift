@@ -2,7 +2,7 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// A stream that is set up again after its end, as a ``RecoveryPolicy`` says (Phenix: the retries of PCastExpress). It
+/// A stream that is set up again after its end, as a ``RecoveryPolicy`` specifies (Phenix: the retries of PCastExpress). It
 /// lasts while it is held, until it is stopped or its end is final.
 public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
     /// The running stream; nil during another attempt, during an offer to the application, and after the end.
@@ -16,7 +16,7 @@ public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
 
     private let policy: RecoveryPolicy
     private let isStopped = Promise<Bool>()
-    private let over = Promise<StreamEndedInfo>()
+    private let finalEnd = Promise<StreamEndedInfo>()
     private let task = Mutex<Task<Void, Never>?>(nil)
 
     /// Creates the stream after the first attempt succeeded.
@@ -34,11 +34,11 @@ public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
         current = ObservableValue(first) { $0 === $1 }
         let recovery = StreamRecovery(
             policy: policy, current: current, offer: offer, isStopped: isStopped, isOnline: isOnline, retry: retry)
-        let (over, ended) = (over, observableEndedInfo)
+        let (finalEnd, ended) = (finalEnd, observableEndedInfo)
         let task = Task {
             let info = await recovery.run(first)
             ended.set(info)
-            over.resolve(info)
+            finalEnd.resolve(info)
         }
         self.task.withLock { $0 = task }
     }
@@ -54,7 +54,7 @@ public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
     }
 
     /// The cause of the final end; waits until the end is final.
-    public var ended: StreamEndedInfo { get async { await over.settled } }
+    public var ended: StreamEndedInfo { get async { await finalEnd.settled } }
 }
 
 /// A stream that can be set up again after it has ended: a ``Publisher`` or a subscribed ``MediaStream``.
@@ -108,11 +108,11 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
 
     /// Offers a retry to the application, and returns whether it accepts.
     private func isRetryAccepted(_ info: StreamEndedInfo) async -> Bool {
-        let question = RetryOffer(after: info)
-        offer.set(question)
+        let retryOffer = RetryOffer(after: info)
+        offer.set(retryOffer)
         // A concurrent stop may have looked for an offer before this one was set.
-        if isStopped.value == true { question.dismiss() }
-        let answer = await question.answer.settled
+        if isStopped.value == true { retryOffer.dismiss() }
+        let answer = await retryOffer.answer.settled
         offer.set(nil)
         return answer
     }

@@ -97,7 +97,7 @@ public final class PCast: Sendable {
     /// Ends all streams and the session. `start` may be called again. May be called in any state.
     public func stop() async { await stop(forGood: false) }
 
-    /// Ends all streams and the session for good. Later calls fail with `gone`. May be called in any state and more
+    /// Ends all streams and the session permanently. Later calls fail with `gone`. May be called in any state and more
     /// than once.
     public func shutdown() async { await stop(forGood: true) }
 
@@ -229,8 +229,8 @@ public final class PCast: Sendable {
     }
 
     /// Returns the address of the platform. Throws an error before the start.
-    private func platform(for what: String) throws(PCastError) -> PlatformAddress {
-        guard let platform = address.withLock({ $0 }) else { throw .notStarted(what) }
+    private func platform(for operation: String) throws(PCastError) -> PlatformAddress {
+        guard let platform = address.withLock({ $0 }) else { throw .notStarted(operation) }
         return platform
     }
 }
@@ -281,11 +281,11 @@ extension PCast {
             of: PCastEvent.self, bufferingPolicy: .bufferingNewest(EventBroadcaster<PCastEvent>.bufferLimit))
         // The client is retained until the first callback, so that it is called even if the application has released
         // the client.
-        let holder = Holder(self)
+        let retainer = ClientRetainer(self)
         Task { [weak self] in
             for await event in events {
-                guard let self = holder.pcast.withLock({ $0 }) ?? self else { return }
-                if case .authenticated = event { holder.pcast.withLock { $0 = nil } }
+                guard let self = retainer.pcast.withLock({ $0 }) ?? self else { return }
+                if case .authenticated = event { retainer.pcast.withLock { $0 = nil } }
                 switch event {
                 case .authenticated(let status, let session): authenticationCallback(self, status, session)
                 case .online: onlineCallback(self)
@@ -361,7 +361,7 @@ extension PCast {
 }
 
 /// Retains the client until its first callback.
-private final class Holder: Sendable {
+private final class ClientRetainer: Sendable {
     let pcast: Mutex<PCast?>
 
     init(_ pcast: PCast) { self.pcast = Mutex(pcast) }

@@ -17,7 +17,7 @@ struct SessionMachine {
         case online
         /// The connection was lost, and is being restored.
         case offline
-        /// The session has ended for good.
+        /// The session has ended permanently.
         case shutDown
     }
 
@@ -99,7 +99,7 @@ struct SessionMachine {
         case .offline: refuse(ticket, .offline(request.typeName))
         case .starting where authentication == nil:
             guard waiting.count < ClientSignalingMachine.maximumOutstanding else {
-                return refuse(ticket, PCastError(.tooManyOutstanding, asking: request.typeName))
+                return refuse(ticket, PCastError(.tooManyOutstanding, during: request.typeName))
             }
             waiting.append((request, ticket))
         case .starting, .online: send(request, ticket: ticket, at: now)
@@ -228,7 +228,7 @@ struct SessionMachine {
             return authenticated(result)
         }
         guard let (ticket, name) = tickets.removeValue(forKey: id) else { return }
-        outputs.append(.answered(ticket, result.mapError { PCastError($0, asking: name) }))
+        outputs.append(.answered(ticket, result.mapError { PCastError($0, during: name) }))
     }
 
     // MARK: Authentication
@@ -239,7 +239,7 @@ struct SessionMachine {
         case .success(.authenticate(let response)) where RequestStatus(wire: response.status) == .ok:
             begin(SessionID(response.sessionID))
         case .success(let response): refused(PCastError(refusal: response.statusText, of: "Authenticate"))
-        case .failure(let failure): lost(PCastError(failure, asking: "Authenticate"))
+        case .failure(let failure): lost(PCastError(failure, during: "Authenticate"))
         }
     }
 
@@ -294,7 +294,7 @@ enum ReconnectionDelay {
 
     /// The time for which refused connections are retried quickly, as one attempt, because the platform is probably
     /// restarting.
-    private static let knocking = TimeSpan.seconds(3)
+    private static let quickRetryPeriod = TimeSpan.seconds(3)
     /// The minimum delay of a quick retry.
     private static let minimumQuickRetryDelay = TimeSpan.milliseconds(150)
     /// The maximum delay of a quick retry.
@@ -313,7 +313,7 @@ enum ReconnectionDelay {
     static func beforeQuickRetry(
         offline: TimeSpan, using generator: inout some RandomNumberGenerator
     ) -> TimeSpan? {
-        guard offline < knocking else { return nil }
+        guard offline < quickRetryPeriod else { return nil }
         return TimeSpan(
             seconds: Double.random(
                 in: minimumQuickRetryDelay.seconds...maximumQuickRetryDelay.seconds, using: &generator))

@@ -73,7 +73,7 @@ final class SignalingClient: Sendable {
                 return PCastError(.conflict, .usage, "this PCast is already started")
             }
             let former = state.address == address ? previous ?? state.machine.resumable : previous
-            self.retire(&state)
+            self.replaceMachine(&state)
             state.address = address
             state.machine.start(token: token, resuming: former)
             state.started = started
@@ -85,7 +85,7 @@ final class SignalingClient: Sendable {
     }
 
     /// Replaces the machine of an earlier run, whose connection is closing.
-    private func retire(_ state: inout State) {
+    private func replaceMachine(_ state: inout State) {
         var generator = SystemRandomNumberGenerator()
         _ = state.machine.disconnected(.stopped, at: MonotonicClock.now(), using: &generator)
         state.task?.cancel()
@@ -119,7 +119,7 @@ final class SignalingClient: Sendable {
         }
         for listener in listeners { listener.sessionStopped() }
         for listener in listeners + ending { await listener.isOver() }
-        if isOnline { await sayGoodbye() }
+        if isOnline { await sendBye() }
         let (task, late) = update { state in
             state.machine.stop(forGood: forGood)
             defer { state.listeners = [:] }
@@ -139,7 +139,7 @@ final class SignalingClient: Sendable {
     }
 
     /// Sends `Bye` and waits for the response, but at most one second, because a person may have pressed Ctrl-C.
-    private func sayGoodbye() async {
+    private func sendBye() async {
         var message = PCastBye()
         message.sessionID = sessionID?.description ?? ""
         message.reason = "ended"
@@ -336,7 +336,7 @@ final class SignalingClient: Sendable {
                 for await frame in frames { try await connection.send(WebSocketMessage(frame)) }
                 await connection.close()
             }
-            group.addTask { try await self.keepTime(epoch: epoch) }
+            group.addTask { try await self.advanceAtDeadlines(epoch: epoch) }
             defer { group.cancelAll() }
             try await group.next()
         }
@@ -351,7 +351,7 @@ final class SignalingClient: Sendable {
 
     /// Advances the machine at its deadline, and at least once per second, because a request may make the deadline
     /// earlier. Throws an error when it is cancelled.
-    private func keepTime(epoch: Int) async throws {
+    private func advanceAtDeadlines(epoch: Int) async throws {
         while true {
             let now = MonotonicClock.now()
             let deadline = state.withLock { $0.machine.deadline } ?? now + .seconds(1)

@@ -127,7 +127,7 @@ final class TerminationSignals: Sendable {
             state.isEnding = true
             return Array(state.endings.values)
         }
-        guard let endings else { return goOn(number) }
+        guard let endings else { return applySignal(number) }
         Task {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
@@ -137,14 +137,14 @@ final class TerminationSignals: Sendable {
                 }
                 group.addTask { try? await Task.sleep(for: Self.timeout) }
                 await group.next()
-                self.goOn(number)
+                self.applySignal(number)
                 group.cancelAll()
             }
         }
     }
 
     /// Applies the signal as without the SDK.
-    private func goOn(_ number: Int32) {
+    private func applySignal(_ number: Int32) {
         let waiting: [CheckedContinuation<Void, Never>]? = state.withLock { state in
             guard state.isEnding else { return nil }
             uninstall(&state)

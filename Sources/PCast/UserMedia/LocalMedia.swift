@@ -95,7 +95,7 @@ final class LocalMedia: Sendable {
         }
     }
 
-    /// Stops the sources for good.
+    /// Stops the sources permanently.
     func stop() {
         state.withLock { $0.isStopped = true }
         video?.stop()

@@ -66,8 +66,8 @@ public final class UserMediaStream: Sendable {
     }
 
     /// Sets the clockwise rotation of the device while the application's user interface is upright.
-    /// `VideoSourceRotationMode.followUIRotation` uses it, and so does `automatic` without an accelerometer.
-    public func setUserInterfaceRotation(_ turn: FrameRotation) { media.video?.setUserInterfaceRotation(turn) }
+    /// `VideoSourceRotationMode.followUIRotation` and, without an accelerometer, `automatic` use it.
+    public func setUserInterfaceRotation(_ rotation: FrameRotation) { media.video?.setUserInterfaceRotation(rotation) }
 
     /// Stops the sources and their publications. It has no effect when it is called again.
     public func stop() { mediaStream.stop() }

@@ -13,7 +13,7 @@ final class ReceivedMediaFeed: Sendable {
         var lastID = 0
         var backlog: [PeerConnection.Media] = []
         /// Whether the backlog begins with a key frame and is complete.
-        var isWhole = false
+        var isComplete = false
     }
 
     /// The maximum length of the backlog: two seconds of video at 60 frames per second. A platform sends as much to a
@@ -48,12 +48,12 @@ final class ReceivedMediaFeed: Sendable {
         guard case .frame(let frame, _) = media, frame.codec.mediaType == .video else { return }
         if frame.isKeyFrame {
             state.backlog = [media]
-            state.isWhole = true
-        } else if state.isWhole, state.backlog.count < backlogLimit {
+            state.isComplete = true
+        } else if state.isComplete, state.backlog.count < backlogLimit {
             state.backlog.append(media)
         } else {
             state.backlog = []
-            state.isWhole = false
+            state.isComplete = false
         }
     }
 }

@@ -45,8 +45,9 @@ public final class Renderer: Sendable {
 
     // MARK: Starting and stopping
 
-    /// Begins to render the stream, with the last key frame that arrived or the next one. A renderer can be started
-    /// once. If no audio device can be opened, there is no audio (``isAudioPlayed``). Returns the result.
+    /// Begins to render the stream, from the last received key frame or the next one. A renderer can be started once.
+    /// If no audio device can be opened, there is no audio (``isAudioPlayed``). Returns `ok`, or the reason why rendering
+    /// did not begin.
     public func start() -> RendererStartStatus {
         guard stream.lifecycle.endedInfo == nil else { return .failed }
         let status: RendererStartStatus = state.withLock { state in

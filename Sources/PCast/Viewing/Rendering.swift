@@ -182,16 +182,16 @@ final class Rendering: Sendable {
     /// Applies the bounds in the playout-delay header extension. If both bounds are equal, they are the delay from
     /// capture at which all viewers present the same frame.
     private func follow(_ call: PeerConnectionStatistics) {
-        guard let asked = call.playoutDelay else { return }
-        if asked.minimum == asked.maximum, asked.minimum > .zero {
-            renderer.synchronize(at: asked.minimum, clockOffset: call.senderClockOffset)
+        guard let playoutDelay = call.playoutDelay else { return }
+        if playoutDelay.minimum == playoutDelay.maximum, playoutDelay.minimum > .zero {
+            renderer.synchronize(at: playoutDelay.minimum, clockOffset: call.senderClockOffset)
         } else {
             renderer.synchronize(at: nil, clockOffset: nil)
             // Two bounds of zero are for receivers that would otherwise add delay without need. This one adds delay
             // only as needed.
             renderer.playoutBounds =
-                asked.maximum == .zero
-                ? PlayoutBounds() : PlayoutBounds(minimum: asked.minimum, maximum: asked.maximum)
+                playoutDelay.maximum == .zero
+                ? PlayoutBounds() : PlayoutBounds(minimum: playoutDelay.minimum, maximum: playoutDelay.maximum)
         }
     }
 

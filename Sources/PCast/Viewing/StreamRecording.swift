@@ -10,7 +10,7 @@ public final class StreamRecording: Sendable {
 
     private let media: RemoteMedia
     private let recorder: FileRecorder
-    private let taking = Mutex<Int?>(nil)
+    private let sinkID = Mutex<Int?>(nil)
 
     /// Begins a recording. `name` is the file's name for people and for the format, if the path is not its name. Throws
     /// an error if the file cannot be written.
@@ -25,7 +25,7 @@ public final class StreamRecording: Sendable {
         let id = media.feed.add { [recorder] media in
             if case .frame(let frame, let arrival) = media { recorder.push(frame, arrivedAt: arrival) }
         }
-        taking.withLock { $0 = id }
+        sinkID.withLock { $0 = id }
         // The recorder waits for a key frame before it writes anything.
         media.call.requestKeyFrame()
         media.lifecycle.whenEnded { [self] _ in stop() }
@@ -40,9 +40,9 @@ public final class StreamRecording: Sendable {
     /// Writes the remaining frames and the end of the file, and waits for that. It has no effect when it is called
     /// again.
     public func stop() {
-        let id = taking.withLock { taking in
-            defer { taking = nil }
-            return taking
+        let id = sinkID.withLock { sinkID in
+            defer { sinkID = nil }
+            return sinkID
         }
         if let id { media.feed.remove(id) }
         recorder.finish()

@@ -7,11 +7,11 @@ import Synchronization
 
 /// Captures and encodes like a publisher, without a network, and returns the statistics.
 struct CaptureRun: Sendable {
-    private struct Seen: Sendable {
+    private struct Observed: Sendable {
         var captured = 0
         var encoded = 0
         /// The times from capture to the start of encoding, in milliseconds.
-        var handovers: [Double] = []
+        var deliveryDelays: [Double] = []
     }
 
     let source: any VideoSource
@@ -22,20 +22,20 @@ struct CaptureRun: Sendable {
     let encodes: Bool
 
     func run() async throws -> JSONObject {
-        let seen = Mutex(Seen())
+        let observed = Mutex(Observed())
         let (ends, over) = AsyncStream<String?>.makeStream()
         let encoding = VideoEncoding(
             codec: .h264, bitrate: bitrate, frameRate: source.nominalFrameRate, limits: BandwidthLimits(),
             began: { frame in
                 guard let captured = frame.captureTime else { return }
-                let handover = (MonotonicClock.wallTime() - captured).milliseconds
-                seen.withLock { $0.handovers.append(handover) }
+                let deliveryDelay = (MonotonicClock.wallTime() - captured).milliseconds
+                observed.withLock { $0.deliveryDelays.append(deliveryDelay) }
             },
-            encoded: { _ in seen.withLock { $0.encoded += 1 } }, failed: { over.yield($0) })
+            encoded: { _ in observed.withLock { $0.encoded += 1 } }, failed: { over.yield($0) })
         try encoding.start()
         try source.start(
             deliver: { [encodes] sample in
-                seen.withLock { $0.captured += 1 }
+                observed.withLock { $0.captured += 1 }
                 if encodes { encoding.push(sample) }
             },
             ended: { end in
@@ -54,13 +54,13 @@ struct CaptureRun: Sendable {
         source.stop()
         encoding.stop()
         if let failure { throw BenchFailure(failure) }
-        return seen.withLock { seen in
+        return observed.withLock { observed in
             var object = JSONObject()
-            object["captured"] = .number(Double(seen.captured))
-            object["encoded"] = .number(Double(seen.encoded))
-            object["handoverP50"] = .number(Percentile.of(seen.handovers, 0.5) ?? 0)
-            object["handoverP99"] = .number(Percentile.of(seen.handovers, 0.99) ?? 0)
-            object["handoverMaximum"] = .number(seen.handovers.max() ?? 0)
+            object["captured"] = .number(Double(observed.captured))
+            object["encoded"] = .number(Double(observed.encoded))
+            object["handoverP50"] = .number(Percentile.of(observed.deliveryDelays, 0.5) ?? 0)
+            object["handoverP99"] = .number(Percentile.of(observed.deliveryDelays, 0.99) ?? 0)
+            object["handoverMaximum"] = .number(observed.deliveryDelays.max() ?? 0)
             return object
         }
     }

@@ -56,11 +56,11 @@ struct AllocationsCommand: AsyncParsableCommand {
         var report = Report(options)
         let costs = try measure()
         let relay = costs.relayIn + costs.relayOut
-        notify("publisher sends", costs.send, &report)
-        notify("relay receives", costs.relayIn, isJudged: false, &report)
-        notify("relay forwards", costs.relayOut, isJudged: false, &report)
-        notify("relay, both", relay, &report)
-        notify("viewer receives", costs.receive, &report)
+        addRow("publisher sends", costs.send, &report)
+        addRow("relay receives", costs.relayIn, isJudged: false, &report)
+        addRow("relay forwards", costs.relayOut, isJudged: false, &report)
+        addRow("relay, both", relay, &report)
+        addRow("viewer receives", costs.receive, &report)
         report.row(
             "viewer takes frames",
             [
@@ -92,7 +92,7 @@ struct AllocationsCommand: AsyncParsableCommand {
         return broadcast.costs
     }
 
-    private func notify(_ name: String, _ cost: WorkCost, isJudged: Bool = true, _ report: inout Report) {
+    private func addRow(_ name: String, _ cost: WorkCost, isJudged: Bool = true, _ report: inout Report) {
         report.row(
             name,
             [

@@ -55,33 +55,34 @@ struct CaptureCommand: AsyncParsableCommand {
         defer { unlink(path) }
         if camera == nil { try makeFrames(path) }
         let span = seconds / count
-        var ours = CombinedResults()
-        var theirs = CombinedResults()
+        var ownResults = CombinedResults()
+        var ffmpegResults = CombinedResults()
         for index in 1...count {
             let own = try worker(camera == nil ? .memory : .camera, path, seconds: span)
-            ours.add(own)
+            ownResults.add(own)
             report.row(
                 "pcast, turn \(index)",
                 ["processor": own.cost.milliseconds, "frames": own.encoded, "handoverP99": own.handoverP99])
             let other = try ffmpeg(path, seconds: span)
-            theirs.add(other)
+            ffmpegResults.add(other)
             report.row(
                 "ffmpeg, turn \(index)",
                 ["processor": other.cost.milliseconds, "frames": other.encoded, "handoverP99": nil])
         }
         let drawing = try worker(.drawing, path, seconds: min(span, 5))
         report.row("drawing the test pattern", ["processor": drawing.cost.milliseconds, "frames": drawing.captured])
-        let ratio = ours.perFrame / theirs.perFrame
+        let ratio = ownResults.perFrame / ffmpegResults.perFrame
         var targets = [Target("ratioToFFmpeg", .atMost(1.02)), Target("framesLost", .exactly(0))]
         if camera == nil { targets.append(Target("handoverP99", .atMost(2))) }
         try report.finish(
             [
-                "processorPerFrame": ours.perFrame, "ffmpegPerFrame": theirs.perFrame, "ratioToFFmpeg": ratio,
+                "processorPerFrame": ownResults.perFrame, "ffmpegPerFrame": ffmpegResults.perFrame,
+                "ratioToFFmpeg": ratio,
                 "drawingPerFrame": drawing.cost.milliseconds / max(1, drawing.captured),
-                "handoverP50": ours.last?.handoverP50, "handoverP99": ours.handoverP99,
-                "handoverMaximum": ours.handoverMaximum, "framesCaptured": ours.captured,
+                "handoverP50": ownResults.last?.handoverP50, "handoverP99": ownResults.handoverP99,
+                "handoverMaximum": ownResults.handoverMaximum, "framesCaptured": ownResults.captured,
                 "framesLost": camera == nil
-                    ? Double(span * rate * count) - ours.encoded : ours.captured - ours.encoded,
+                    ? Double(span * rate * count) - ownResults.encoded : ownResults.captured - ownResults.encoded,
             ], targets: targets)
     }
 
@@ -98,13 +99,13 @@ struct CaptureCommand: AsyncParsableCommand {
         guard let output = JSONObject(text: cost.output.trimmingCharacters(in: .whitespacesAndNewlines)) else {
             throw BenchFailure("the worker reported no result")
         }
-        let figure = { (name: String) -> Double in
+        let metric = { (name: String) -> Double in
             output[name]?.number ?? 0
         }
         return ProcessResult(
-            cost: cost.processor, captured: figure("captured"), encoded: figure("encoded"),
-            handoverP50: figure("handoverP50"), handoverP99: figure("handoverP99"),
-            handoverMaximum: figure("handoverMaximum"))
+            cost: cost.processor, captured: metric("captured"), encoded: metric("encoded"),
+            handoverP50: metric("handoverP50"), handoverP99: metric("handoverP99"),
+            handoverMaximum: metric("handoverMaximum"))
     }
 
     private func ffmpeg(_ path: String, seconds: Int) throws -> ProcessResult {

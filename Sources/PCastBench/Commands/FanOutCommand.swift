@@ -86,7 +86,7 @@ struct FanOutCommand: AsyncParsableCommand {
         defer { janus?.stop() }
         try await measured.run(rounds: rounds, limit: limit, janus: janus, &report)
         try report.finish(
-            measured.figures + [
+            measured.metrics + [
                 ("bytesPerPacket", broadcast.arrivals.meanSize), ("memoryPerViewer", broadcast.memoryPerViewer),
             ], targets: targets)
     }

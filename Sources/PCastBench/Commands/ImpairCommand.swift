@@ -122,8 +122,8 @@ struct ImpairCommand: AsyncParsableCommand {
         rebinding.cancel()
         stepping.cancel()
         link.stop()
-        notify(link.statistics.up, "up", report)
-        notify(link.statistics.down, "down", report)
+        writeStatistics(link.statistics.up, "up", report)
+        writeStatistics(link.statistics.down, "down", report)
     }
 
     private var conditions: NetworkConditions {
@@ -153,7 +153,7 @@ struct ImpairCommand: AsyncParsableCommand {
         }
     }
 
-    private func notify(_ statistics: LinkStatistics, _ direction: String, _ report: Report) {
+    private func writeStatistics(_ statistics: LinkStatistics, _ direction: String, _ report: Report) {
         report.event(
             "passed",
             [

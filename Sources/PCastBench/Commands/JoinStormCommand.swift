@@ -52,17 +52,17 @@ struct JoinStormCommand: AsyncParsableCommand {
         await broadcast.publishers.run()
         let start = MonotonicClock.now()
         let count = rate.map { $0 * seconds } ?? viewers
-        try await come(count, each: .nanoseconds(Int64(1_000_000_000 / (rate ?? viewers))), broadcast)
-        let timeout = MonotonicClock.now() + .seconds(60)
-        while rate == nil, MonotonicClock.now() < timeout,
+        try await startJoins(count, each: .nanoseconds(Int64(1_000_000_000 / (rate ?? viewers))), broadcast)
+        let deadline = MonotonicClock.now() + .seconds(60)
+        while rate == nil, MonotonicClock.now() < deadline,
             await broadcast.viewersLoad.waits().contains(where: { $0 == nil })
         {
             try await Task.sleep(for: .milliseconds(50))
         }
         await broadcast.publishers.run(false)
         try await Task.sleep(for: .milliseconds(500))
-        let before = await broadcast.viewersLoad.firstFigures()
-        let publishing = await broadcast.publishers.figures()
+        let before = await broadcast.viewersLoad.firstMetrics()
+        let publishing = await broadcast.publishers.metrics()
         let waits = await broadcast.viewersLoad.waits().dropFirst()
         let times = waits.compactMap { $0?.milliseconds }
         report.row(
@@ -84,11 +84,11 @@ struct JoinStormCommand: AsyncParsableCommand {
     }
 
     /// Starts each join at its time, whether previous ones have completed or not.
-    private func come(_ count: Int, each spacing: TimeSpan, _ broadcast: Broadcast) async throws {
+    private func startJoins(_ count: Int, each spacing: TimeSpan, _ broadcast: Broadcast) async throws {
         let stream = broadcast.publishers.streams[0]
         let token = try broadcast.setup.viewingToken(stream)
         let start = MonotonicClock.now()
-        let staying = rate == nil ? nil : TimeSpan.seconds(3)
+        let viewingTime = rate == nil ? nil : TimeSpan.seconds(3)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 1...count {
                 let pause = start + spacing * Int64(number) - MonotonicClock.now()
@@ -96,8 +96,8 @@ struct JoinStormCommand: AsyncParsableCommand {
                 group.addTask {
                     try await broadcast.viewersLoad.join(number, stream, token, at: broadcast.setup)
                 }
-                if let staying, number % 50 == 0 {
-                    await broadcast.viewersLoad.dismiss(joinedBefore: MonotonicClock.now() - staying, after: 1)
+                if let viewingTime, number % 50 == 0 {
+                    await broadcast.viewersLoad.dismiss(joinedBefore: MonotonicClock.now() - viewingTime, after: 1)
                 }
             }
             try await group.waitForAll()

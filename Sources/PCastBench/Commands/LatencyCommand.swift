@@ -42,19 +42,19 @@ struct LatencyCommand: AsyncParsableCommand {
         let live = try await TestPatternStream.start()
         defer { live.stop() }
         let synchronized = try await watchByProgram(live)
-        notify(synchronized, "in lip sync", p50: 80, p99: 120, &report)
-        let frame = WatchingMetrics(try await Viewing(live).watch(for: .seconds(seconds), lipSync: false))
-        notify(frame, "video only", p50: 50, p99: 80, &report)
+        addRow(synchronized, "in lip sync", p50: 80, p99: 120, &report)
+        let videoOnly = WatchingMetrics(try await Viewing(live).watch(for: .seconds(seconds), lipSync: false))
+        addRow(videoOnly, "video only", p50: 50, p99: 80, &report)
         let startUp = try await measureStartUp(live, &report)
         try report.finish(
             [
-                "pictureLatencyP50": frame.latencyP50, "pictureLatencyP99": frame.latencyP99,
+                "pictureLatencyP50": videoOnly.latencyP50, "pictureLatencyP99": videoOnly.latencyP99,
                 "latencyP50": synchronized.latencyP50, "latencyP99": synchronized.latencyP99,
                 "audioVideoSkew": synchronized.audioVideoSkew,
-                "framesDropped": synchronized.framesDropped + frame.framesDropped,
-                "freezeCount": synchronized.freezeCount + frame.freezeCount,
-                "pictureSteadyLatencyP50": frame.steadyLatencyP50,
-                "pictureSteadyLatencyP99": frame.steadyLatencyP99,
+                "framesDropped": synchronized.framesDropped + videoOnly.framesDropped,
+                "freezeCount": synchronized.freezeCount + videoOnly.freezeCount,
+                "pictureSteadyLatencyP50": videoOnly.steadyLatencyP50,
+                "pictureSteadyLatencyP99": videoOnly.steadyLatencyP99,
                 "steadyLatencyP50": synchronized.steadyLatencyP50, "steadyLatencyP99": synchronized.steadyLatencyP99,
                 "timeToLiveEdgeP50": startUp.liveEdgeP50, "timeToLiveEdgeP95": startUp.liveEdgeP95,
                 "firstFrameP50": startUp.firstFrameP50, "firstFrameP95": startUp.firstFrameP95,
@@ -106,7 +106,7 @@ struct LatencyCommand: AsyncParsableCommand {
         return WatchingMetrics(summary)
     }
 
-    private func notify(
+    private func addRow(
         _ statistics: WatchingMetrics, _ name: String, p50: Double, p99: Double, _ report: inout Report
     ) {
         let isQuick =

@@ -37,13 +37,13 @@ struct LightViewersCommand: AsyncParsableCommand {
         let viewersLoad = try LightViewers(viewers, from: first.ip, firstPort: first.port)
         defer { viewersLoad.leave() }
         try await viewersLoad.join(StreamID(stream), at: uri, token: token)
-        try await viewersLoad.watching(within: .seconds(20))
+        try await viewersLoad.waitUntilWatching(within: .seconds(20))
         try await Task.sleep(for: .seconds(settleSeconds))
         try await viewersLoad.begin()
         report.event(
             "watching", ["viewers": .number(Double(viewers))],
             sentence: "\(viewers) viewers are subscribed. Press Ctrl-C to stop.")
         await StopSignals.wait()
-        report.row("light-viewers", try await viewersLoad.figures().named)
+        report.row("light-viewers", try await viewersLoad.metrics().named)
     }
 }

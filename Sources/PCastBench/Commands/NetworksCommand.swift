@@ -45,10 +45,10 @@ struct NetworksCommand: AsyncParsableCommand {
         var passed = 0
         for row in chosen {
             do {
-                let figures = try await row.measure(seconds)
-                let pass = row.passes(figures)
+                let metrics = try await row.measure(seconds)
+                let pass = row.passes(metrics)
                 passed += pass ? 1 : 0
-                report.row(row.name, figures, pass: pass)
+                report.row(row.name, metrics, pass: pass)
             } catch let failure as BenchFailure {
                 report.event(
                     "failure", ["name": .string(row.name), "reason": .string(failure.description)],

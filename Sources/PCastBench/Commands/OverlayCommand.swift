@@ -52,11 +52,11 @@ struct OverlayCommand: AsyncParsableCommand {
         }
         let setup = try await OverlayBenchSetup(films, pages: viewers)
         let messages = try await setup.measure(.message, for: .seconds(Int64(seconds)))
-        report.row("message", Self.figures(messages))
+        report.row("message", Self.metrics(messages))
         let commands = try await setup.measure(.command, for: .seconds(Int64(seconds)))
-        report.row("command", Self.figures(commands))
+        report.row("command", Self.metrics(commands))
         let hub = try await setup.measureHub(for: .seconds(Int64(seconds)))
-        report.row("hub", Self.figures(hub))
+        report.row("hub", Self.metrics(hub))
         await setup.close()
         try report.finish(
             [
@@ -71,7 +71,7 @@ struct OverlayCommand: AsyncParsableCommand {
             ])
     }
 
-    private static func figures(_ trips: [Double]) -> Report.Figures {
+    private static func metrics(_ trips: [Double]) -> Report.Metrics {
         [
             "median": Percentile.of(trips, 0.5), "p99": Percentile.of(trips, 0.99), "worst": trips.max(),
             "count": Double(trips.count),

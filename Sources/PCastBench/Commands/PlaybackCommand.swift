@@ -47,15 +47,15 @@ struct PlaybackCommand: AsyncParsableCommand {
         let origin = try await TestHLSOrigin.open(film, head: Self.head)
         let file = try await starts(film.file, "start, file", &report)
         let playlist = try await starts(origin.uri("film.m3u8"), "start, HLS", &report)
-        let sought = try await seeksInBuffer(origin.uri("film.m3u8"), &report)
+        let seekTimes = try await seeksInBuffer(origin.uri("film.m3u8"), &report)
         await origin.close()
-        let live = try await liveFigures(film, &report)
+        let live = try await liveMetrics(film, &report)
         try report.finish(
             [
                 "fileStartP50": Percentile.of(file, 0.5), "startP50": Percentile.of(playlist, 0.5),
-                "seekP50": Percentile.of(sought, 0.5), "seekP95": Percentile.of(sought, 0.95),
+                "seekP50": Percentile.of(seekTimes, 0.5), "seekP95": Percentile.of(seekTimes, 0.95),
                 "liveStart": live.start, "behindP50": Percentile.of(live.behind, 0.5), "behindMax": live.behind.max(),
-                "behindCameraMax": live.behindCamera.max(), "liveFramesDropped": Double(live.leftOut),
+                "behindCameraMax": live.behindCamera.max(), "liveFramesDropped": Double(live.framesDropped),
                 "liveLongestFrame": live.longest,
             ],
             targets: [
@@ -88,9 +88,9 @@ struct PlaybackCommand: AsyncParsableCommand {
             let (position, end) = (playback.player.position, playback.player.bufferedPosition)
             // The target is in the middle of a frame, so that the expected frame is unambiguous.
             let frame = (Double.random(in: position + 0.5...end - 1, using: &generator) * Double(StampedVideo.rate))
-            let goal = TimeSpan(seconds: (frame.rounded(.down) + 0.5) / Double(StampedVideo.rate))
-            times.append(Self.milliseconds(try await playback.seek(to: goal)))
-            if goal.seconds > Double(Self.length) - 20 { _ = try await playback.seek(to: .milliseconds(20)) }
+            let target = TimeSpan(seconds: (frame.rounded(.down) + 0.5) / Double(StampedVideo.rate))
+            times.append(Self.milliseconds(try await playback.seek(to: target)))
+            if target.seconds > Double(Self.length) - 20 { _ = try await playback.seek(to: .milliseconds(20)) }
         }
         await playback.stop()
         report.row(
@@ -99,29 +99,30 @@ struct PlaybackCommand: AsyncParsableCommand {
         return times
     }
 
-    private func liveFigures(_ film: StampedVideo, _ report: inout Report) async throws -> LiveMetrics {
+    private func liveMetrics(_ film: StampedVideo, _ report: inout Report) async throws -> LiveMetrics {
         let origin = try await TestHLSOrigin.open(film, head: Self.head)
         let playback = MeasuredPlayback()
-        var figures = LiveMetrics(start: Self.milliseconds(try await playback.start(origin.uri("live.m3u8"))))
+        var metrics = LiveMetrics(start: Self.milliseconds(try await playback.start(origin.uri("live.m3u8"))))
         let shownFrames = try await playback.watch(.seconds(Int64(seconds)))
         for shownFrame in shownFrames {
             let shown = StampedVideo.position(of: shownFrame.counter)
-            figures.behind.append(Self.milliseconds(origin.edge(at: shownFrame.moment) - shown))
-            figures.behindCamera.append(Self.milliseconds(origin.camera(at: shownFrame.moment) - shown))
+            metrics.behind.append(Self.milliseconds(origin.edge(at: shownFrame.moment) - shown))
+            metrics.behindCamera.append(Self.milliseconds(origin.camera(at: shownFrame.moment) - shown))
         }
-        figures.leftOut = zip(shownFrames, shownFrames.dropFirst()).map { $1.counter - $0.counter - 1 }.reduce(0, +)
-        figures.longest = zip(shownFrames, shownFrames.dropFirst()).map { Self.milliseconds($1.moment - $0.moment) }
+        metrics.framesDropped = zip(shownFrames, shownFrames.dropFirst()).map { $1.counter - $0.counter - 1 }.reduce(
+            0, +)
+        metrics.longest = zip(shownFrames, shownFrames.dropFirst()).map { Self.milliseconds($1.moment - $0.moment) }
             .max()
         await playback.stop()
         await origin.close()
         report.row(
             "live, low latency",
             [
-                "start": figures.start, "behind": Percentile.of(figures.behind, 0.5), "behindMax": figures.behind.max(),
-                "behindCamera": Percentile.of(figures.behindCamera, 0.5), "frames": Double(figures.behind.count),
-                "leftOut": Double(figures.leftOut), "longest": figures.longest,
+                "start": metrics.start, "behind": Percentile.of(metrics.behind, 0.5), "behindMax": metrics.behind.max(),
+                "behindCamera": Percentile.of(metrics.behindCamera, 0.5), "frames": Double(metrics.behind.count),
+                "leftOut": Double(metrics.framesDropped), "longest": metrics.longest,
             ])
-        return figures
+        return metrics
     }
 
     private struct LiveMetrics {
@@ -129,7 +130,7 @@ struct PlaybackCommand: AsyncParsableCommand {
         var behind: [Double] = []
         var behindCamera: [Double] = []
         /// The number of frames that were not presented.
-        var leftOut = 0
+        var framesDropped = 0
         /// The longest time between two frames, in milliseconds.
         var longest: Double?
     }

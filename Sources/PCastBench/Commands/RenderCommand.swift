@@ -38,15 +38,15 @@ struct RenderCommand: AsyncParsableCommand {
             setenv(name, value, 1)
         }
         unsetenv("WAYLAND_DISPLAY")
-        var (ours, theirs, leftOut, frames) = (0.0, 0.0, 0.0, 0.0)
-        for turn in 1...count {
+        var (ownTime, ffplayTime, framesDropped, frames) = (0.0, 0.0, 0.0, 0.0)
+        for round in 1...count {
             let own = try measured(display) { try ChildCost.run("/proc/self/exe", ["render-worker", "--file", path]) }
             let parsed = try Self.parsed(own.cost.output)
-            ours += own.cost.processor.seconds
+            ownTime += own.cost.processor.seconds
             frames += parsed.frames
-            leftOut += parsed.frames - parsed.shown
+            framesDropped += parsed.frames - parsed.shown
             report.row(
-                "pcast, turn \(turn)",
+                "pcast, turn \(round)",
                 [
                     "processor": own.cost.processor.seconds, "display": own.display, "frames": parsed.frames,
                     "leftOut": parsed.frames - parsed.shown,
@@ -54,9 +54,9 @@ struct RenderCommand: AsyncParsableCommand {
             let other = try measured(display) {
                 try ChildCost.run("ffplay", ["-hide_banner", "-loglevel", "error", "-autoexit", path])
             }
-            theirs += other.cost.processor.seconds
+            ffplayTime += other.cost.processor.seconds
             report.row(
-                "ffplay, turn \(turn)",
+                "ffplay, turn \(round)",
                 [
                     "processor": other.cost.processor.seconds, "display": other.display, "frames": parsed.frames,
                     "leftOut": nil,
@@ -73,8 +73,9 @@ struct RenderCommand: AsyncParsableCommand {
             ])
         try report.finish(
             [
-                "processor": ours / Double(count * seconds), "ffplayProcessor": theirs / Double(count * seconds),
-                "ratioToFFplay": theirs > 0 ? ours / theirs : nil, "frames": frames, "framesDropped": leftOut,
+                "processor": ownTime / Double(count * seconds), "ffplayProcessor": ffplayTime / Double(count * seconds),
+                "ratioToFFplay": ffplayTime > 0 ? ownTime / ffplayTime : nil, "frames": frames,
+                "framesDropped": framesDropped,
                 "skewP50": Percentile.of(skews, 0.5), "skewWorst": worst,
                 "unheard": Double(flashes.count - skews.count),
             ],

@@ -60,7 +60,7 @@ struct SessionsCommand: AsyncParsableCommand {
             longestPause: .seconds(10))
 
         try await runOnce(context)
-        let before = try await setup.settled()
+        let before = try await setup.waitUntilSettled()
         report.row("idle, after \(count) sessions", before.row)
 
         let end = ContinuousClock.now + .seconds(seconds)
@@ -71,15 +71,15 @@ struct SessionsCommand: AsyncParsableCommand {
             }
             while ContinuousClock.now < end {
                 try await Task.sleep(for: min(.seconds(20), max(.milliseconds(1), end - .now)))
-                report.row("under load", try await setup.holdings().row)
+                report.row("under load", try await setup.resources().row)
             }
             try await group.waitForAll()
         }
         listeningSocket.stopDropping()
-        let after = try await setup.settled(comparedWith: before, by: Self.memoryLimit)
+        let after = try await setup.waitUntilSettled(comparedWith: before, by: Self.memoryLimit)
         // Callbacks of SDK objects that were released have time to arrive, too.
-        let timeout = ContinuousClock.now + .seconds(30)
-        while callbacks.missing > 0, ContinuousClock.now < timeout { try await Task.sleep(for: .milliseconds(100)) }
+        let deadline = ContinuousClock.now + .seconds(30)
+        while callbacks.missing > 0, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(100)) }
         report.row("idle, at the end", after.row)
         for kind in CallbackRecorder.Kind.allCases {
             report.row(
@@ -90,7 +90,7 @@ struct SessionsCommand: AsyncParsableCommand {
                 ], pass: callbacks.missing(kind) == 0 && callbacks.repeated(kind) == 0)
         }
         try report.finish(
-            figures(before, after, callbacks, tally, dropped: listeningSocket.dropped), targets: Self.targets)
+            metrics(before, after, callbacks, tally, dropped: listeningSocket.dropped), targets: Self.targets)
     }
 
     /// Runs each session once, with up to 100 at a time.
@@ -104,12 +104,12 @@ struct SessionsCommand: AsyncParsableCommand {
         }
     }
 
-    private func figures(
+    private func metrics(
         _ before: PlatformResources, _ after: PlatformResources, _ callbacks: CallbackRecorder, _ tally: SessionTally,
         dropped: Int
     ) -> [(key: String, value: Double?)] {
-        func growth(_ figure: (PlatformResources) -> Double?) -> Double? {
-            guard let first = figure(before), let last = figure(after) else { return nil }
+        func growth(_ metric: (PlatformResources) -> Double?) -> Double? {
+            guard let first = metric(before), let last = metric(after) else { return nil }
             return last - first
         }
         let kinds = CallbackRecorder.Kind.allCases

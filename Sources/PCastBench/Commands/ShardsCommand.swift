@@ -39,16 +39,18 @@ struct ShardsCommand: AsyncParsableCommand {
 
     func run() async throws {
         var report = Report(options)
-        var turns: [Int: [FanOutRound]] = [:]
+        var measuredRounds: [Int: [FanOutRound]] = [:]
         for number in 1...rounds {
             for count in [1, shards] {
-                let turn = try await turn(shards: count)
-                turns[count, default: []].append(turn)
-                report.row("\(number): \(count) shards", turn.row, pass: !turn.isVoid)
+                let round = try await measureRound(shards: count)
+                measuredRounds[count, default: []].append(round)
+                report.row("\(number): \(count) shards", round.row, pass: !round.isVoid)
             }
         }
-        let (one, several) = (turns[1].flatMap(FanOutRound.median), turns[shards].flatMap(FanOutRound.median))
-        let all = turns.values.flatMap { $0 }
+        let (one, several) = (
+            measuredRounds[1].flatMap(FanOutRound.median), measuredRounds[shards].flatMap(FanOutRound.median)
+        )
+        let all = measuredRounds.values.flatMap { $0 }
         try report.finish(
             [
                 ("viewers", Double(viewers)), ("shards", Double(shards)), ("onePerPacket", one),
@@ -64,7 +66,7 @@ struct ShardsCommand: AsyncParsableCommand {
             ])
     }
 
-    private func turn(shards: Int) async throws -> FanOutRound {
+    private func measureRound(shards: Int) async throws -> FanOutRound {
         let broadcast = try await Broadcast.start(
             of: .even, viewers: viewers, decryptsEach: viewers > 1_000 ? 8 : 1, isPinned: !unpinned, shards: shards)
         defer { broadcast.stop() }

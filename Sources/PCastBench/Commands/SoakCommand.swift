@@ -27,7 +27,7 @@ struct SoakCommand: AsyncParsableCommand {
     @OptionGroup var options: ReportOptions
 
     /// The time until the load has reached its target.
-    private static let settling = Duration.seconds(60)
+    private static let settlingTime = Duration.seconds(60)
     private static let growth = 4.0 * 1_024 * 1_024
     private static let targets = [
         Target("missing", .exactly(0)), Target("unauthentic", .exactly(0)), Target("idle", .exactly(0)),
@@ -48,9 +48,9 @@ struct SoakCommand: AsyncParsableCommand {
             beginning: LightPublisher.InitialState(
                 sequenceNumber: 65_000, timestamp: .max - 900_000, transportNumber: 65_300))
         defer { broadcast.stop() }
-        let keeper = load.map { load in Task { try await broadcast.keepLoad(at: load) } }
-        defer { keeper?.cancel() }
-        if keeper != nil { try await Task.sleep(for: Self.settling) }
+        let loadTask = load.map { load in Task { try await broadcast.keepLoad(at: load) } }
+        defer { loadTask?.cancel() }
+        if loadTask != nil { try await Task.sleep(for: Self.settlingTime) }
         let parts = minutes < 1 ? 3 : 10
         let part = max(1, Int(minutes * 60 / Double(parts)))
         var settled: Double?
@@ -71,7 +71,7 @@ struct SoakCommand: AsyncParsableCommand {
                 "\(number) of \(parts)", round.row + [("pictures", frames), ("memory", memory)],
                 pass: round.missing == 0)
         }
-        func sum(_ figure: (FanOutRound) -> Int) -> Double { Double(rounds.reduce(0) { $0 + figure($1) }) }
+        func sum(_ metric: (FanOutRound) -> Int) -> Double { Double(rounds.reduce(0) { $0 + metric($1) }) }
         try report.finish(
             [
                 ("minutes", minutes), ("packets", sum(\.packets)), ("missing", sum(\.missing)),

@@ -59,8 +59,8 @@ struct TimelineBenchCommand: AsyncParsableCommand {
         let film = try StampedVideo(seconds: TimelineScenario.head + seconds + Self.rest, in: folder)
         let viewers = try await TimelineScenario(platform, film: film, count: count, seconds: seconds, seed: seed)
             .run()
-        for viewer in viewers { report.row(viewer.name, Totals([viewer.figures]).row) }
-        let programme = Totals(viewers.map(\.figures))
+        for viewer in viewers { report.row(viewer.name, Totals([viewer.metrics]).row) }
+        let programme = Totals(viewers.map(\.metrics))
         let load = consumers > 0 ? try await TimelineLoad.measure(platform, consumers, rounds: rounds) : nil
         if let load {
             report.row(
@@ -90,15 +90,15 @@ struct TimelineBenchCommand: AsyncParsableCommand {
         let delivered, seeks, early, sets, wrongSets: Double
         let lateP99, lateMax: Double?
 
-        init(_ all: [TimelineViewer.Figures]) {
-            func sum(_ value: (TimelineViewer.Figures) -> Int) -> Double { Double(all.map(value).reduce(0, +)) }
+        init(_ all: [TimelineViewer.Metrics]) {
+            func sum(_ value: (TimelineViewer.Metrics) -> Int) -> Double { Double(all.map(value).reduce(0, +)) }
             let late = all.flatMap(\.late)
             (delivered, seeks, early) = (sum(\.delivered), sum(\.seeks), sum(\.early))
             (sets, wrongSets) = (sum(\.sets), sum(\.wrongSets))
             (lateP99, lateMax) = (Percentile.of(late, 0.99), late.max())
         }
 
-        var row: Report.Figures {
+        var row: Report.Metrics {
             [
                 "told": delivered, "seeks": seeks, "early": early, "lateP99": lateP99, "lateMax": lateMax, "sets": sets,
                 "wrongSets": wrongSets,

@@ -81,11 +81,11 @@ struct BulkWorkerCommand: ParsableCommand {
         // The other end may still be starting.
         var attempt: ProxySocket? = socket
         while true {
-            let tried = try attempt ?? ProxySocket(.stream)
+            let candidate = try attempt ?? ProxySocket(.stream)
             attempt = nil
-            try tried.connect(address)
-            Self.wait(tried, POLLOUT)
-            if tried.error == 0 { return transfer(tried) }
+            try candidate.connect(address)
+            Self.wait(candidate, POLLOUT)
+            if candidate.error == 0 { return transfer(candidate) }
             usleep(100_000)
         }
     }

@@ -28,12 +28,12 @@ struct Broadcast: Sendable {
             await publishers.run()
             // The first viewers cause one-time allocations of the platform.
             try await viewersLoad.join(0..<min(8, viewers), to: publishers.streams, at: setup)
-            try await viewersLoad.watching(min(8, viewers), within: .seconds(60))
+            try await viewersLoad.waitUntilWatching(min(8, viewers), within: .seconds(60))
             let arrivals = try await viewersLoad.profile(frames: max(5, profile.frames.count))
             let memory = setup.residentMemory
             try await viewersLoad.join(min(8, viewers)..<viewers, to: publishers.streams, at: setup)
             // Viewers without a frame are counted later.
-            try? await viewersLoad.watching(viewers, within: .seconds(60))
+            try? await viewersLoad.waitUntilWatching(viewers, within: .seconds(60))
             try await Task.sleep(for: .seconds(2))
             return Broadcast(
                 setup: setup, publishers: publishers, viewersLoad: viewersLoad, viewers: viewers, profile: profile,
@@ -59,7 +59,7 @@ struct Broadcast: Sendable {
     struct Measurement: Sendable {
         let round: FanOutRound
         let wakeUps: Double
-        let publishing: LoadPublishers.Figures
+        let publishing: LoadPublishers.Metrics
         let delays: DelayHistogram
     }
 
@@ -73,13 +73,13 @@ struct Broadcast: Sendable {
         let elapsed = MonotonicClock.now() - start
         let loadShare = (loadTime - load).seconds / elapsed.seconds
         let perMessage = FanOutRound.perMessage(received, viewersLoad.received)
-        let (figures, publishing) = (await viewersLoad.figures(), await publishers.figures())
+        let (metrics, publishing) = (await viewersLoad.metrics(), await publishers.metrics())
         return Measurement(
             round: FanOutRound(
-                processorTime: cpuTime, packets: figures.packets, missing: figures.missing + figures.reordered,
-                unauthentic: figures.rejected, idle: viewers - figures.watching, ownDrops: ownDrops - drops,
+                processorTime: cpuTime, packets: metrics.packets, missing: metrics.missing + metrics.reordered,
+                unauthentic: metrics.rejected, idle: viewers - metrics.watching, ownDrops: ownDrops - drops,
                 loadShare: loadShare, perMessage: perMessage, elapsed: elapsed),
-            wakeUps: Double(wakeups) / elapsed.seconds, publishing: publishing, delays: figures.delays)
+            wakeUps: Double(wakeups) / elapsed.seconds, publishing: publishing, delays: metrics.delays)
     }
 
     var loadTime: TimeSpan { viewersLoad.processorTime + publishers.processorTime }

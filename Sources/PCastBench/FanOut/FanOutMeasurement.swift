@@ -20,7 +20,7 @@ struct FanOutMeasurement {
     private var viewers: Int { broadcast.viewers }
 
     mutating func run(
-        rounds: Int, limit: LimitProgram?, janus rival: JanusBroadcast?, _ report: inout Report
+        rounds: Int, limit: LimitProgram?, janus janusBroadcast: JanusBroadcast?, _ report: inout Report
     ) async throws {
         let ciphers = limit.map { program in LimitProgram.Cipher.allCases.filter { program.has($0) } } ?? []
         let sink = try limit.map { _ in
@@ -32,7 +32,7 @@ struct FanOutMeasurement {
             let measurement = try await broadcast.measure(seconds: seconds).round
             platformRounds.append(measurement)
             report.row("\(number): relay", measurement.row, pass: !measurement.isVoid)
-            guard limit != nil || rival != nil else { continue }
+            guard limit != nil || janusBroadcast != nil else { continue }
             await broadcast.publishers.run(false)
             if let limit, let sink {
                 for cipher in ciphers {
@@ -41,8 +41,8 @@ struct FanOutMeasurement {
                     report.row("\(number): C, \(cipher.rawValue)", measurement.row, pass: !measurement.isVoid)
                 }
             }
-            if let rival {
-                let measurement = try await rival.measure(seconds: seconds)
+            if let janusBroadcast {
+                let measurement = try await janusBroadcast.measure(seconds: seconds)
                 janus.append(measurement)
                 report.row("\(number): Janus", measurement.row, pass: !measurement.isVoid)
             }
@@ -56,36 +56,37 @@ struct FanOutMeasurement {
     ) async throws -> FanOutRound {
         let (viewers, sample, rate, port) = (viewers, sample, broadcast.profile.rate, sink.port)
         await sink.call { sink, _ in sink = LimitSink(viewers, port: port, decryptsEach: sample) }
-        let (drops, ownTime, start, received) = (
+        let (drops, ownTime, start, receivedBefore) = (
             sink.ownDrops, sink.processorTime, MonotonicClock.now(), sink.received
         )
-        let figures = try limit.run(
+        let metrics = try limit.run(
             cipher, viewers: viewers, port: port, rate: rate, frames: seconds * Int(rate))
         let elapsed = MonotonicClock.now() - start
         // The last packets have time to arrive.
-        let timeout = MonotonicClock.now() + .seconds(20)
-        var seen = await sink.call { sink, _ in sink.figures }
-        while seen.packets < figures.packets, MonotonicClock.now() < timeout {
+        let deadline = MonotonicClock.now() + .seconds(20)
+        var received = await sink.call { sink, _ in sink.metrics }
+        while received.packets < metrics.packets, MonotonicClock.now() < deadline {
             try await Task.sleep(for: .milliseconds(20))
-            seen = await sink.call { sink, _ in sink.figures }
+            received = await sink.call { sink, _ in sink.metrics }
         }
         // The last reports arrive after the program has ended. In a short measurement, these are many.
-        guard figures.fakeReports == 0, figures.reports > seen.reports / 2 else {
+        guard metrics.fakeReports == 0, metrics.reports > received.reports / 2 else {
             throw BenchFailure(
-                "C read \(figures.reports) of \(seen.reports) reports, \(figures.fakeReports) not authentic")
+                "C read \(metrics.reports) of \(received.reports) reports, \(metrics.fakeReports) not authentic")
         }
         return FanOutRound(
-            processorTime: figures.processorTime, packets: figures.packets,
-            missing: figures.packets - seen.packets + seen.disorders, unauthentic: seen.unauthentic, idle: 0,
+            processorTime: metrics.processorTime, packets: metrics.packets,
+            missing: metrics.packets - received.packets + received.disorders, unauthentic: received.unauthentic,
+            idle: 0,
             ownDrops: sink.ownDrops - drops, loadShare: (sink.processorTime - ownTime).seconds / elapsed.seconds,
-            perMessage: FanOutRound.perMessage(received, sink.received), elapsed: elapsed)
+            perMessage: FanOutRound.perMessage(receivedBefore, sink.received), elapsed: elapsed)
     }
 
     private func limit(_ cipher: LimitProgram.Cipher) -> Double? {
         FanOutRound.median(limits.filter { $0.cipher == cipher }.map(\.round))
     }
 
-    var figures: [(key: String, value: Double?)] {
+    var metrics: [(key: String, value: Double?)] {
         let all = LimitProgram.Cipher.allCases.compactMap { limit($0) }
         let own = FanOutRound.median(platformRounds)
         let rounds = platformRounds + limits.map(\.round) + janus

@@ -9,7 +9,7 @@ struct LimitProgram {
         case ipsecMB = "ipsec-mb"
     }
 
-    struct Figures {
+    struct Metrics {
         let packets: Int
         let processorTime: TimeSpan
         /// The number of viewers' reports, and of those that were not authentic.
@@ -49,7 +49,7 @@ struct LimitProgram {
     func run(
         _ cipher: Cipher, viewers: Int, first: Int = 0, port: UInt16, rate: Int64, frames: Int,
         processor: Int = FanOutSetup.relayProcessor
-    ) throws -> Figures {
+    ) throws -> Metrics {
         let words = [
             program.path, cipher.rawValue, profile.path,
             "\(IPAddress(v4: FanOutSetup.viewersBegin + UInt32(first)))", "\(viewers)",
@@ -60,7 +60,7 @@ struct LimitProgram {
         let numbers = output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
         // The numbers are packets, bytes, nanoseconds, messages, calls, failures, reports, and forged reports.
         guard numbers.count == 8 else { throw BenchFailure("\(program.lastPathComponent): \(output)") }
-        return Figures(
+        return Metrics(
             packets: numbers[0], processorTime: .nanoseconds(Int64(numbers[2])), reports: numbers[6],
             fakeReports: numbers[7])
     }

@@ -5,7 +5,7 @@ import PCastWebRTC
 /// A viewer of `LimitProgram`. It checks that packets are authentic, in order and complete. Like a `LightViewer`, it
 /// sends a receiver report every second and arrival times every 100 ms. Both sides derive the keys from its number.
 final class LimitViewer: LightPeer {
-    struct Figures: Sendable {
+    struct Metrics: Sendable {
         var packets = 0
         var unauthentic = 0
         /// The number of packets that do not follow the previous one.
@@ -13,14 +13,14 @@ final class LimitViewer: LightPeer {
         var reports = 0
     }
 
-    private(set) var figures = Figures()
+    private(set) var metrics = Metrics()
 
     private let receiver: SRTPReceiver
     private let sender: SRTPSender
     private let ssrc: UInt32
     private let decryptsEach: Int
     /// The number of frames before it records arrivals, which spreads the reports of the viewers.
-    private var untilNoted: Int
+    private var framesUntilRecorded: Int
     private var path: NetworkPath?
     private var mediaSSRC: UInt32 = 0
     private var next: UInt16?
@@ -44,19 +44,19 @@ final class LimitViewer: LightPeer {
         (receiver, sender) = (SRTPReceiver(material), SRTPSender(material))
         ssrc = 0x2000_0000 + number
         self.decryptsEach = decryptsEach
-        untilNoted = Int(number % 4)
+        framesUntilRecorded = Int(number % 4)
     }
 
     func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
         guard let header = RTPHeader.parseProtected(bytes) else { return }
-        if let next, next != header.sequenceNumber { figures.disorders += 1 }
+        if let next, next != header.sequenceNumber { metrics.disorders += 1 }
         next = header.sequenceNumber &+ 1
-        figures.packets += 1
+        metrics.packets += 1
         note(header, number: Self.transportNumber(of: bytes), from: path, at: now)
-        guard figures.packets % decryptsEach == 0 else { return }
+        guard metrics.packets % decryptsEach == 0 else { return }
         if case .ok = receiver.unprotectRTP(datagram) { return }
-        figures.unauthentic += 1
+        metrics.unauthentic += 1
     }
 
     /// Returns the transport-wide sequence number, which the program writes to the first header extension.
@@ -72,8 +72,8 @@ final class LimitViewer: LightPeer {
             nextReport = now + Self.reportInterval
         }
         _ = statistics?.received(sequenceNumber: header.sequenceNumber, timestamp: header.timestamp, at: now)
-        if untilNoted == 0, let number { arrivals.received(number, at: now) }
-        if header.marker, untilNoted > 0 { untilNoted -= 1 }
+        if framesUntilRecorded == 0, let number { arrivals.received(number, at: now) }
+        if header.marker, framesUntilRecorded > 0 { framesUntilRecorded -= 1 }
     }
 
     // MARK: Reports
@@ -98,7 +98,7 @@ final class LimitViewer: LightPeer {
         let length = sender.protectRTCP(reportSize, length: writer.count)
         if length > 0 {
             batch.commit(length: length, to: path)
-            figures.reports += 1
+            metrics.reports += 1
         }
         return false
     }
@@ -121,12 +121,12 @@ extension LoadGenerator where Peer == LimitViewer {
     }
 
     /// The sums over all viewers.
-    var figures: LimitViewer.Figures {
-        peers.reduce(into: LimitViewer.Figures()) { sum, viewer in
-            sum.packets += viewer.figures.packets
-            sum.unauthentic += viewer.figures.unauthentic
-            sum.disorders += viewer.figures.disorders
-            sum.reports += viewer.figures.reports
+    var metrics: LimitViewer.Metrics {
+        peers.reduce(into: LimitViewer.Metrics()) { sum, viewer in
+            sum.packets += viewer.metrics.packets
+            sum.unauthentic += viewer.metrics.unauthentic
+            sum.disorders += viewer.metrics.disorders
+            sum.reports += viewer.metrics.reports
         }
     }
 }

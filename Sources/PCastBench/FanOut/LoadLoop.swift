@@ -120,29 +120,31 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
         }
 
         func run() {
-            while !inbox.isOver.load(ordering: .acquiring), !inbox.isPaused.load(ordering: .acquiring) { turn() }
+            while !inbox.isOver.load(ordering: .acquiring), !inbox.isPaused.load(ordering: .acquiring) {
+                runIteration()
+            }
             // Otherwise, incoming datagrams would wake the thread continuously.
             _ = clinux_epoll_control(poller, Int32(CLINUX_REMOVE), socket.number, 0, 0)
             while !inbox.isOver.load(ordering: .acquiring) {
                 wait(until: nil)
-                now = tick()
+                now = advancedNow()
                 perform()
             }
-            now = tick()
+            now = advancedNow()
             perform()
             send()
         }
 
         /// Runs one iteration. While datagrams are queued, the machine's time is the arrival time of the last one that
         /// was read. They arrived before now, and the lateness of this thread must not count as network delay.
-        private func turn() {
+        private func runIteration() {
             wait(until: machine.deadline)
             while receive() > 0 {
                 perform()
                 expire()
                 send()
             }
-            now = tick()
+            now = advancedNow()
             perform()
             expire()
             send()
@@ -150,10 +152,10 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
             inbox.unsent.store(socket.unsent, ordering: .relaxed)
         }
 
-        private func tick() -> Instant { max(now, MonotonicClock.now()) }
+        private func advancedNow() -> Instant { max(now, MonotonicClock.now()) }
 
         private func wait(until deadline: Instant?) {
-            let left = deadline.map { max(0, ($0 - tick()).nanoseconds) } ?? -1
+            let left = deadline.map { max(0, ($0 - advancedNow()).nanoseconds) } ?? -1
             let count = max(0, Int(clinux_epoll_wait(poller, events, left)))
             guard (0..<count).contains(where: { events[$0].token == 1 }) else { return }
             var rings: UInt64 = 0

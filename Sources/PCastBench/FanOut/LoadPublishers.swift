@@ -30,12 +30,12 @@ final class LoadPublishers: Sendable {
                 ip: IPAddress(v4: FanOutSetup.publishersBegin + UInt32(number)), port: loop.port)
             // The publishers are spread over the frame interval, so that no two send at the same time.
             let begun = now + .nanoseconds(Int64(number) * 1_000_000_000 / profile.rate / Int64(count))
-            let failure = await loop.call { [clock] crowd, now -> (any Error)? in
+            let failure = await loop.call { [clock] load, now -> (any Error)? in
                 do {
                     let publisher = try LightPublisher(
                         own, answer: answer.description, address: address, profile: profile, clock: clock, begun: begun,
                         beginning: beginning, at: now)
-                    crowd.add(publisher, at: address)
+                    load.add(publisher, at: address)
                     return nil
                 } catch {
                     return error
@@ -44,29 +44,29 @@ final class LoadPublishers: Sendable {
             if let failure { throw failure }
         }
         self.streams = streams
-        try await connected(count)
+        try await waitUntilConnected(count)
     }
 
-    private func connected(_ count: Int) async throws {
+    private func waitUntilConnected(_ count: Int) async throws {
         let limit = MonotonicClock.now() + .seconds(60)
-        while await loop.call({ crowd, _ in crowd.peers.count { $0.isConnected } }) < count {
+        while await loop.call({ load, _ in load.peers.count { $0.isConnected } }) < count {
             guard MonotonicClock.now() < limit else { throw BenchFailure("the publishers did not connect") }
             try await Task.sleep(for: .milliseconds(20))
         }
     }
 
     func run(_ isRunning: Bool = true) async {
-        await loop.call { crowd, _ in crowd.forEach { $0.isRunning = isRunning } }
+        await loop.call { load, _ in load.forEach { $0.isRunning = isRunning } }
     }
 
     /// Sets the time between frames; see `LightPublisher`.
     func setInterval(_ interval: TimeSpan) async {
-        await loop.call { crowd, _ in crowd.forEach { $0.setInterval(interval) } }
+        await loop.call { load, _ in load.forEach { $0.setInterval(interval) } }
     }
 
-    func begin() async { await loop.call { crowd, _ in crowd.forEach { $0.beginCounting() } } }
+    func begin() async { await loop.call { load, _ in load.forEach { $0.beginCounting() } } }
 
-    struct Figures: Sendable {
+    struct Metrics: Sendable {
         var bytes = 0
         var frames = 0
         var keyFrames = 0
@@ -74,14 +74,14 @@ final class LoadPublishers: Sendable {
         var requested = 0
     }
 
-    func figures() async -> Figures {
-        await loop.call { crowd, _ in
-            crowd.peers.reduce(into: Figures()) { figures, publisher in
-                figures.bytes += publisher.bytes
-                figures.frames += publisher.frames
-                figures.keyFrames += publisher.keyFrames
-                figures.keyFrameBytes += publisher.keyFrameBytes
-                figures.requested += publisher.requested
+    func metrics() async -> Metrics {
+        await loop.call { load, _ in
+            load.peers.reduce(into: Metrics()) { metrics, publisher in
+                metrics.bytes += publisher.bytes
+                metrics.frames += publisher.frames
+                metrics.keyFrames += publisher.keyFrames
+                metrics.keyFrameBytes += publisher.keyFrameBytes
+                metrics.requested += publisher.requested
             }
         }
     }
@@ -90,7 +90,7 @@ final class LoadPublishers: Sendable {
     var ownDrops: Int { loop.ownDrops }
 
     func leave() {
-        loop.submit { crowd, now in crowd.close(at: now) }
+        loop.submit { load, now in load.close(at: now) }
         loop.stop()
     }
 }

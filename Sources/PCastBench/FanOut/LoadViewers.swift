@@ -47,7 +47,7 @@ final class LoadViewers: Sendable {
     }
 
     func join(_ number: Int, _ stream: StreamID, _ token: String, at setup: FanOutSetup) async throws {
-        let asked = MonotonicClock.now()
+        let requestedAt = MonotonicClock.now()
         var generator = SystemRandomNumberGenerator()
         let own = LightViewerOffer(
             certificate: certificate, wantsAudio: false, sendsNoFeedback: sendNoFeedback, using: &generator)
@@ -64,37 +64,37 @@ final class LoadViewers: Sendable {
             sessions.withLock { $0.append(session.session) }
             answer = session.answer
         }
-        try await add(own, answer, number: number, asked: asked)
+        try await add(own, answer, number: number, requestedAt: requestedAt)
     }
 
     private func add(
-        _ own: LightViewerOffer, _ answer: SessionDescription, number: Int, asked: Instant
+        _ own: LightViewerOffer, _ answer: SessionDescription, number: Int, requestedAt: Instant
     ) async throws {
         let address = TransportAddress(ip: IPAddress(v4: firstAddress + UInt32(number)), port: loop.port)
-        try await add(own.identity, try own.offer.accept(answer), address: address, asked: asked)
+        try await add(own.identity, try own.offer.accept(answer), address: address, requestedAt: requestedAt)
     }
 
     /// Answers a server's offer and receives its media. `start` receives the answer before anything is sent.
     func answer(
         _ offer: SessionDescription, number: Int, _ start: (SessionDescription) async throws -> Void
     ) async throws {
-        let asked = MonotonicClock.now()
+        let requestedAt = MonotonicClock.now()
         var generator = SystemRandomNumberGenerator()
         let identity = LightIdentity(certificate: certificate, using: &generator)
         let address = TransportAddress(ip: IPAddress(v4: firstAddress + UInt32(number)), port: loop.port)
         let answer = try identity.answer(offer, from: address, using: &generator)
         try await start(answer.description)
-        try await add(identity, answer.session, address: address, asked: asked)
+        try await add(identity, answer.session, address: address, requestedAt: requestedAt)
     }
 
     private func add(
-        _ identity: LightIdentity, _ session: NegotiatedSession, address: TransportAddress, asked: Instant
+        _ identity: LightIdentity, _ session: NegotiatedSession, address: TransportAddress, requestedAt: Instant
     ) async throws {
         let refusal = await loop.call { [clock, decryptsEach] viewersLoad, now -> SDPError? in
             do throws(SDPError) {
                 let viewer = try LightViewer(
                     identity, session: session, wantsAudio: false, address: address, clock: clock,
-                    decryptsEach: decryptsEach, asked: asked, at: now)
+                    decryptsEach: decryptsEach, requestedAt: requestedAt, at: now)
                 viewersLoad.add(viewer, at: address)
                 return nil
             } catch {
@@ -105,7 +105,7 @@ final class LoadViewers: Sendable {
     }
 
     /// Waits until a number of viewers have received frames.
-    func watching(_ count: Int, within timeout: TimeSpan) async throws {
+    func waitUntilWatching(_ count: Int, within timeout: TimeSpan) async throws {
         let limit = MonotonicClock.now() + timeout
         while true {
             let watching = await loop.call { viewersLoad, _ in viewersLoad.peers.count { $0.isWatching } }
@@ -118,7 +118,7 @@ final class LoadViewers: Sendable {
     }
 
     /// Waits until a number of viewers are connected.
-    func connected(_ count: Int, within timeout: TimeSpan) async throws {
+    func waitUntilConnected(_ count: Int, within timeout: TimeSpan) async throws {
         let limit = MonotonicClock.now() + timeout
         while true {
             let connected = await loop.call { viewersLoad, _ in viewersLoad.peers.count { $0.profile != nil } }
@@ -140,10 +140,10 @@ final class LoadViewers: Sendable {
 
     func begin() async { await loop.call { viewersLoad, _ in viewersLoad.forEach { $0.beginCounting() } } }
 
-    func figures() async -> LightViewingMetrics {
-        var figures = await loop.call { viewersLoad, _ in LightViewingMetrics(viewersLoad.peers) }
-        figures.ownDrops = loop.ownDrops
-        return figures
+    func metrics() async -> LightViewingMetrics {
+        var metrics = await loop.call { viewersLoad, _ in LightViewingMetrics(viewersLoad.peers) }
+        metrics.ownDrops = loop.ownDrops
+        return metrics
     }
 
     /// Returns the packets of one viewer over a number of frames.
@@ -166,12 +166,12 @@ final class LoadViewers: Sendable {
     /// without one.
     func waits() async -> [TimeSpan?] {
         await loop.call { viewersLoad, _ in
-            viewersLoad.peers.map { viewer in viewer.firstFrame.map { $0 - viewer.asked } }
+            viewersLoad.peers.map { viewer in viewer.firstFrame.map { $0 - viewer.requestedAt } }
         }
     }
 
     /// Returns the statistics of the first viewer.
-    func firstFigures() async -> LightViewingMetrics {
+    func firstMetrics() async -> LightViewingMetrics {
         await loop.call { viewersLoad, _ in LightViewingMetrics(Array(viewersLoad.peers.prefix(1))) }
     }
 
@@ -181,7 +181,7 @@ final class LoadViewers: Sendable {
             var number = 0
             viewersLoad.forEach { viewer in
                 number += 1
-                if number > first, viewer.asked < instant { viewer.close(at: now) }
+                if number > first, viewer.requestedAt < instant { viewer.close(at: now) }
             }
         }
     }

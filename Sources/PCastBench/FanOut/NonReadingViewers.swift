@@ -25,27 +25,27 @@ enum NonReadingViewers {
         let viewersLoad = try LoadViewers(decryptsEach: 8, sendNoFeedback: true)
         defer { viewersLoad.leave() }
         try await viewersLoad.join(0..<viewers, to: publishers.streams, at: setup)
-        try await viewersLoad.connected(viewers, within: .seconds(60))
+        try await viewersLoad.waitUntilConnected(viewers, within: .seconds(60))
         viewersLoad.rest()
         await publishers.begin()
         await publishers.run()
         // All viewers have started, and no one-time work remains.
         try await Task.sleep(for: .seconds(1))
-        let (first, time, start) = (await publishers.figures().frames, setup.processorTime, MonotonicClock.now())
+        let (first, time, start) = (await publishers.metrics().frames, setup.processorTime, MonotonicClock.now())
         try await Task.sleep(for: .seconds(seconds))
         let (last, cpuTime, end) = (
-            await publishers.figures().frames, setup.processorTime - time, MonotonicClock.now()
+            await publishers.metrics().frames, setup.processorTime - time, MonotonicClock.now()
         )
         await publishers.run(false)
         let packetsOfFrame = TrafficProfile.flood.keyFrame.count * viewers
-        try await forwarded(await publishers.figures().frames * packetsOfFrame * 98 / 100, by: setup)
+        try await waitUntilForwarded(await publishers.metrics().frames * packetsOfFrame * 98 / 100, by: setup)
         return Cost(
             perPacket: cpuTime / Int64(max(1, (last - first) * packetsOfFrame)),
             share: cpuTime.seconds / (end - start).seconds / Double(shards))
     }
 
     /// Waits until a number of packets have been forwarded.
-    private static func forwarded(_ count: Int, by setup: FanOutSetup) async throws {
+    private static func waitUntilForwarded(_ count: Int, by setup: FanOutSetup) async throws {
         let limit = MonotonicClock.now() + .seconds(2)
         while case let forwarded = try await setup.packetsForwarded(), forwarded < count {
             guard MonotonicClock.now() < limit else {
@@ -64,7 +64,7 @@ enum NonReadingViewers {
         defer { sink.stop() }
         sink.rest()
         let port = sink.port
-        let figures = try await withThrowingTaskGroup(of: LimitProgram.Figures.self) { group in
+        let metrics = try await withThrowingTaskGroup(of: LimitProgram.Metrics.self) { group in
             for number in 0..<processes {
                 group.addTask {
                     try await onThread {
@@ -76,8 +76,8 @@ enum NonReadingViewers {
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }
-        let cpuTime = figures.reduce(TimeSpan.zero) { $0 + $1.processorTime }
-        let packets = figures.reduce(0) { $0 + $1.packets }
+        let cpuTime = metrics.reduce(TimeSpan.zero) { $0 + $1.processorTime }
+        let packets = metrics.reduce(0) { $0 + $1.packets }
         return Cost(
             perPacket: cpuTime / Int64(max(1, packets)), share: cpuTime.seconds / Double(seconds * processes))
     }

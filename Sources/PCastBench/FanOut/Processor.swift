@@ -18,7 +18,7 @@ enum Processor {
     /// kernel's work for them. Ended threads are not included.
     static func time(of process: Int32) -> TimeSpan {
         var total: Int64 = 0
-        for thread in threads(of: process) { total += figures(process, thread).time }
+        for thread in threads(of: process) { total += metrics(process, thread).time }
         return .nanoseconds(total)
     }
 
@@ -27,7 +27,7 @@ enum Processor {
 
     /// Returns how often a process's threads were scheduled.
     static func wakeUps(of process: Int32) -> Int {
-        threads(of: process).reduce(0) { $0 + figures(process, $1).turns }
+        threads(of: process).reduce(0) { $0 + metrics(process, $1).timeSlices }
     }
 
     private static func threads(of process: Int32) -> [String] {
@@ -35,7 +35,7 @@ enum Processor {
     }
 
     /// Returns the time on a CPU and the number of time slices (Linux, Documentation/scheduler/sched-stats.rst).
-    private static func figures(_ process: Int32, _ thread: String) -> (time: Int64, turns: Int) {
+    private static func metrics(_ process: Int32, _ thread: String) -> (time: Int64, timeSlices: Int) {
         let text = try? String(contentsOfFile: "/proc/\(process)/task/\(thread)/schedstat", encoding: .utf8)
         let words = (text ?? "").split(whereSeparator: \.isWhitespace)
         guard words.count == 3 else { return (0, 0) }

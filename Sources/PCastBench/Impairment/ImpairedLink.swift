@@ -28,18 +28,18 @@ final class ImpairedLink: Sendable {
         guard ports.allSatisfy({ $0.address.ip.v4 != nil && $0.server.ip.v4 != nil }) else {
             throw BenchFailure("the proxy supports IPv4 only")
         }
-        let proxy = Handover(try ImpairedPorts(ports, conditions))
+        let proxy = Transferred(try ImpairedPorts(ports, conditions))
         thread = try WorkerThread(name: "impair") { [state] in
             var (rebindings, steps) = (0, 0)
             while !state.isStopped.load(ordering: .relaxed) {
-                let asked = state.rebindings.load(ordering: .relaxed)
-                if asked != rebindings { proxy.value.rebind() }
-                rebindings = asked
+                let requested = state.rebindings.load(ordering: .relaxed)
+                if requested != rebindings { proxy.value.rebind() }
+                rebindings = requested
                 while steps < state.steps.load(ordering: .relaxed) {
                     proxy.value.step()
                     steps += 1
                 }
-                proxy.value.turn()
+                proxy.value.runIteration()
                 state.statistics.withLock { $0 = proxy.value.statistics }
             }
             proxy.value.close()
@@ -60,7 +60,7 @@ final class ImpairedLink: Sendable {
     }
 
     /// A value that is created on one thread and then used by another one only.
-    private final class Handover<Value>: @unchecked Sendable {
+    private final class Transferred<Value>: @unchecked Sendable {
         var value: Value
 
         init(_ value: Value) { self.value = value }

@@ -46,7 +46,7 @@ struct ImpairedPorts {
     }
 
     /// Waits for a short time and processes what is due.
-    mutating func turn() {
+    mutating func runIteration() {
         let before = MonotonicClock.now()
         let parts =
             datagrams.map(\.descriptors) + connections.map { $0.descriptors(path, at: before) }

@@ -49,12 +49,12 @@ final class JanusBroadcast: Sendable {
 
     private func join() async throws {
         var first: JanusHandle?
-        let timeout = MonotonicClock.now() + .seconds(20)
+        let deadline = MonotonicClock.now() + .seconds(20)
         while first == nil {
             do {
                 first = try await JanusHandle(at: server.api)
             } catch {
-                guard MonotonicClock.now() < timeout else { throw error }
+                guard MonotonicClock.now() < deadline else { throw error }
                 try await Task.sleep(for: .milliseconds(100))
             }
         }
@@ -65,7 +65,7 @@ final class JanusBroadcast: Sendable {
             first = nil
             try await viewersLoad.answer(try await handle.watch(), number: number) { try await handle.start($0) }
         }
-        try await viewersLoad.watching(viewers, within: .seconds(60))
+        try await viewersLoad.waitUntilWatching(viewers, within: .seconds(60))
         let profiles = await viewersLoad.profiles()
         guard profiles == [.aeadAES128GCM] else { throw BenchFailure("Janus uses other SRTP profiles: \(profiles)") }
         await run(false)
@@ -87,11 +87,11 @@ final class JanusBroadcast: Sendable {
         let elapsed = MonotonicClock.now() - start
         let loadShare = (loadTime - load).seconds / elapsed.seconds
         let perMessage = FanOutRound.perMessage(received, viewersLoad.received)
-        let figures = await viewersLoad.figures()
+        let metrics = await viewersLoad.metrics()
         await run(false)
         return FanOutRound(
-            processorTime: cpuTime, packets: figures.packets, missing: figures.missing + figures.reordered,
-            unauthentic: figures.rejected, idle: viewers - figures.watching, ownDrops: ownDrops - drops,
+            processorTime: cpuTime, packets: metrics.packets, missing: metrics.missing + metrics.reordered,
+            unauthentic: metrics.rejected, idle: viewers - metrics.watching, ownDrops: ownDrops - drops,
             loadShare: loadShare, perMessage: perMessage, elapsed: elapsed)
     }
 

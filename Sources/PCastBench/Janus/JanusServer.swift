@@ -96,7 +96,7 @@ final class JanusServer: Sendable {
     var processorTime: TimeSpan { Processor.time(of: processID) }
 
     func stop() {
-        // SIGKILL, because a regular shutdown would send a goodbye to each viewer first.
+        // SIGKILL, because a regular shutdown would notify each viewer first.
         kill(processID, SIGKILL)
         process.waitUntilExit()
         try? FileManager.default.removeItem(at: folder)

@@ -21,7 +21,7 @@ final class LightViewer: LightPeer {
     var tap: PacketTap?
     /// The time at which the viewer began to join, and the arrival of the last packet of the first frame, which is a
     /// key frame.
-    let asked: Instant
+    let requestedAt: Instant
     private(set) var firstFrame: Instant?
     private(set) var delays = DelayHistogram()
     private(set) var video = PacketChecker(.video, rate: .video)
@@ -33,18 +33,18 @@ final class LightViewer: LightPeer {
     /// `decryptsEach` of 8, one of 8 packets is decrypted. Throws `SDPError` if the answer does not match the offer.
     convenience init(
         _ own: LightViewerOffer, answer: SessionDescription, address: TransportAddress, clock: WallClockReference,
-        decryptsEach: Int = 1, asked: Instant? = nil, at now: Instant
+        decryptsEach: Int = 1, requestedAt: Instant? = nil, at now: Instant
     ) throws(SDPError) {
         try self.init(
             own.identity, session: try own.offer.accept(answer), wantsAudio: own.wantsAudio, address: address,
-            clock: clock, decryptsEach: decryptsEach, asked: asked, at: now)
+            clock: clock, decryptsEach: decryptsEach, requestedAt: requestedAt, at: now)
     }
 
     /// Creates a viewer of a negotiated session, whichever side made the offer. Throws `SDPError` if the remote
     /// description has no ICE credentials.
     init(
         _ identity: LightIdentity, session: NegotiatedSession, wantsAudio: Bool, address: TransportAddress,
-        clock: WallClockReference, decryptsEach: Int, asked: Instant?, at now: Instant
+        clock: WallClockReference, decryptsEach: Int, requestedAt: Instant?, at now: Instant
     ) throws(SDPError) {
         var generator = SystemRandomNumberGenerator()
         transport = try identity.transport(to: session, from: address, using: &generator, at: now)
@@ -52,7 +52,7 @@ final class LightViewer: LightPeer {
             session.media, reporterSSRC: generator.next() | 1, cname: "light", measuresRoundTrip: true)
         self.clock = clock
         self.decryptsEach = decryptsEach
-        self.asked = asked ?? now
+        self.requestedAt = requestedAt ?? now
         self.wantsAudio = wantsAudio
     }
 
@@ -85,7 +85,7 @@ final class LightViewer: LightPeer {
         if let tap, DatagramKind(Span(_unsafeBytes: UnsafeRawBufferPointer(datagram))) == .rtp {
             tap.take(UnsafeRawBufferPointer(datagram), of: videoSSRC)
         }
-        if mayPassOver(datagram) {
+        if maySkip(datagram) {
             untilDecrypted -= 1
             let length = datagram.count - Self.tagSize
             return receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), isClear: false, at: now)
@@ -105,7 +105,7 @@ final class LightViewer: LightPeer {
 
     /// Whether a datagram is a video packet outside the sample. Padding and retransmitted packets cannot be evaluated
     /// without decryption.
-    private func mayPassOver(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
+    private func maySkip(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
         guard untilDecrypted > 0, datagram.count > 40, datagram[0] & 0xE0 == 0x80,
             !RTPHeader.isRTCP(secondByte: datagram[1]), let ssrc = videoSSRC
         else { return false }
@@ -118,7 +118,7 @@ final class LightViewer: LightPeer {
         if decryptsEach == 1 { transport.expectMedia() }
         if packet.type == .video {
             if packet.marker, firstFrame == nil { firstFrame = now }
-            if isClear { lookInto(packet, of: datagram, at: now) }
+            if isClear { inspect(packet, of: datagram, at: now) }
         }
         let captured =
             packet.forwarded.absoluteCaptureTime.map { WallTime(ntpTimestamp: $0.ntpTimestamp) }
@@ -132,7 +132,7 @@ final class LightViewer: LightPeer {
     }
 
     /// Evaluates the parts of a video packet that are encrypted: the time of sending and the start of a key frame.
-    private func lookInto(_ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, at now: Instant) {
+    private func inspect(_ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, at now: Instant) {
         if let sent = LightPublisher.sendTime(of: datagram, packet.payload) { delays.add(now - sent) }
         let payload = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[packet.payload]))
         if KeyFrameDetector.inspect(codec: packet.codec, payload: payload).isKeyFrame {

@@ -45,14 +45,14 @@ final class LightViewers: Sendable {
     }
 
     /// Waits until all viewers receive video and audio. Throws `BenchFailure` if they do not in time.
-    func watching(within timeout: TimeSpan) async throws {
+    func waitUntilWatching(within timeout: TimeSpan) async throws {
         let limit = MonotonicClock.now() + timeout
         while true {
-            let figures = try await figures()
-            if figures.watching == loop.boundAddresses.count { return }
+            let metrics = try await metrics()
+            if metrics.watching == loop.boundAddresses.count { return }
             guard MonotonicClock.now() < limit else {
                 throw BenchFailure(
-                    "only \(figures.watching) of \(loop.boundAddresses.count) light viewers receive media")
+                    "only \(metrics.watching) of \(loop.boundAddresses.count) light viewers receive media")
             }
             try await Task.sleep(for: .milliseconds(20))
         }
@@ -66,10 +66,10 @@ final class LightViewers: Sendable {
     }
 
     /// Returns the statistics since `begin()`, including the datagrams that the viewers' own sockets dropped.
-    func figures() async throws -> LightViewingMetrics {
-        var figures = try await loop.call { viewersLoad, _ in LightViewingMetrics(viewersLoad.peers) }
-        figures.ownDrops = try await loop.statistics().kernelDrops
-        return figures
+    func metrics() async throws -> LightViewingMetrics {
+        var metrics = try await loop.call { viewersLoad, _ in LightViewingMetrics(viewersLoad.peers) }
+        metrics.ownDrops = try await loop.statistics().kernelDrops
+        return metrics
     }
 
     /// Closes the sessions of all viewers and stops the event loop.

@@ -111,11 +111,11 @@ struct LinkSample: Sendable {
 
 extension [LinkSample] {
     /// The mean rate of the selected flows at the end of the link, in bits per second.
-    func rate(_ bytes: KeyPath<LinkSample, [LinkFlow: Int]>, where isWanted: (LinkFlow) -> Bool = { _ in true })
+    func rate(_ bytes: KeyPath<LinkSample, [LinkFlow: Int]>, where matches: (LinkFlow) -> Bool = { _ in true })
         -> Double
     {
         let count = reduce(0) { total, sample in
-            total + sample[keyPath: bytes].reduce(0) { $0 + (isWanted($1.key) ? $1.value : 0) }
+            total + sample[keyPath: bytes].reduce(0) { $0 + (matches($1.key) ? $1.value : 0) }
         }
         return isEmpty ? 0 : Double(count) * 8 / (Double(self.count) * TunneledNetwork.samplingInterval.seconds)
     }

@@ -78,7 +78,7 @@ final class TunneledNetwork: Sendable {
         (hosts + [server]).forEach { $0.close() }
     }
 
-    // MARK: Changes and figures
+    // MARK: Changes and metrics
 
     /// Changes a host's link while it runs.
     func change(_ host: Int, _ change: (inout TunneledHost) -> Void) { state.hosts.withLock { change(&$0[host]) } }

@@ -44,14 +44,14 @@ final class ChromiumPeer: Sendable {
 
     /// Waits for the end of the process and returns its statistics. Throws `BenchFailure` if it printed none or an
     /// error.
-    func figures() throws -> JSONObject {
+    func metrics() throws -> JSONObject {
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
-        guard let line = text.split(separator: "\n").last, let figures = JSONObject(text: String(line)) else {
+        guard let line = text.split(separator: "\n").last, let metrics = JSONObject(text: String(line)) else {
             throw BenchFailure("\(name) reported no statistics")
         }
-        if case .string(let reason)? = figures["error"] { throw BenchFailure("\(name): \(reason)") }
-        return figures
+        if case .string(let reason)? = metrics["error"] { throw BenchFailure("\(name): \(reason)") }
+        return metrics
     }
 
     func stop() {

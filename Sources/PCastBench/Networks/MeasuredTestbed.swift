@@ -5,7 +5,7 @@ import PCastNetworkEmulation
 /// A scene with a publisher and a viewer that shows video, and measurements of both since a point in time.
 struct MeasuredTestbed: Sendable {
     /// The time after the first frame that is not measured, because key frames and delays have not settled yet.
-    private static let settling = Duration.seconds(4)
+    private static let settlingTime = Duration.seconds(4)
 
     let testbed: NetworkTestbed
     let publisher: RecordedProcess
@@ -26,7 +26,7 @@ struct MeasuredTestbed: Sendable {
         let viewer = try testbed.view(stream)
         defer { viewer.stop() }
         _ = try await viewer.first("firstFrame")
-        try await Task.sleep(for: settling)
+        try await Task.sleep(for: settlingTime)
         return try await body(
             MeasuredTestbed(
                 testbed: testbed, publisher: publisher, stream: stream, viewer: viewer, start: MonotonicClock.now(),
@@ -36,7 +36,7 @@ struct MeasuredTestbed: Sendable {
     func wait(_ seconds: Double) async throws { try await Task.sleep(for: .seconds(seconds)) }
 
     /// The viewer's statistics since `start`. Throws `BenchFailure` if there are too few.
-    func watching(since start: Instant) throws -> ViewerMeasurement {
+    func viewerMeasurement(since start: Instant) throws -> ViewerMeasurement {
         try ViewerMeasurement(viewer, from: start, until: MonotonicClock.now())
     }
 
@@ -74,9 +74,9 @@ struct MeasuredTestbed: Sendable {
     /// Returns the seconds from `start` to an event; nil if it does not arrive in time.
     func wait(
         for name: String, of process: RecordedProcess, since start: Instant, within timeout: TimeSpan,
-        where isWanted: @escaping (RecordedProcess.Event) -> Bool
+        where matches: @escaping (RecordedProcess.Event) -> Bool
     ) async -> Double? {
-        let event = try? await process.first(name, since: start, within: timeout, where: isWanted)
+        let event = try? await process.first(name, since: start, within: timeout, where: matches)
         return event.map { ($0.instant - start).seconds }
     }
 

@@ -44,7 +44,7 @@ extension NetworkRow {
                     let second = watched.samples(from: start, until: start + .seconds(1))
                     return watched.rate(second) >= 0.8 * full
                 }
-                let watching = try watched.watching(since: fall)
+                let watching = try watched.viewerMeasurement(since: fall)
                 return [
                     ("fullRate", full), ("queueingDelay", watched.longestWait(low)),
                     ("linkUse", watched.rate(low) / 800_000),
@@ -74,7 +74,7 @@ extension NetworkRow {
                 let publisher = await watched.quality(
                     "audio-only", publisherReasons, of: watched.publisher, since: fall, within: .seconds(4))
                 try await watched.wait(8)
-                let audio = try watched.watching(since: fall + .seconds(4)).concealedShare.map { 1 - $0 }
+                let audio = try watched.viewerMeasurement(since: fall + .seconds(4)).concealedShare.map { 1 - $0 }
                 let rise = watched.change { $0.rate = .kilobits(4_000) }
                 let back = await watched.frames(since: rise, within: .seconds(20))
                 return [
@@ -105,7 +105,7 @@ extension NetworkRow {
                 let start = MonotonicClock.now()
                 try await watched.wait(Double(seconds))
                 let samples = watched.samples(from: start)
-                let watching = try watched.watching(since: start)
+                let watching = try watched.viewerMeasurement(since: start)
                 return [
                     ("share", watched.rate(samples) / 4_000_000),
                     ("downloadShare", samples.rate(watched.bytes) { !$0.isUDP } / 4_000_000),

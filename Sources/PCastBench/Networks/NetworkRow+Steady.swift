@@ -52,13 +52,13 @@ extension NetworkRow {
                 options.conditions = network.conditions
                 return try await MeasuredTestbed.run(options) { watched in
                     try await watched.wait(Double(seconds))
-                    return figures(of: try watched.watching(since: watched.start), watched.testbed)
+                    return metrics(of: try watched.viewerMeasurement(since: watched.start), watched.testbed)
                 }
             }
         }
     }
 
-    private static func figures(of watching: ViewerMeasurement, _ testbed: NetworkTestbed) -> Figures {
+    private static func metrics(of watching: ViewerMeasurement, _ testbed: NetworkTestbed) -> Metrics {
         let link = testbed.network.statistics(of: 0)
         return [
             ("framesPerSecond", watching.framesPerSecond), ("freezeCount", watching.freezeCount),

@@ -5,16 +5,16 @@ import PCastNetworkEmulation
 
 /// A row of `pcast-bench networks`.
 struct NetworkRow: Sendable {
-    typealias Figures = [(key: String, value: Double?)]
+    typealias Metrics = [(key: String, value: Double?)]
 
     let name: String
     let targets: [Target]
     /// Measures for the given number of seconds and returns the results.
-    let measure: @Sendable (_ seconds: Int) async throws -> Figures
+    let measure: @Sendable (_ seconds: Int) async throws -> Metrics
 
     /// Whether all targets are met; a target without a measured value is missed.
-    func passes(_ figures: Figures) -> Bool {
-        targets.allSatisfy { target in target.holds(for: figures.first { $0.key == target.figure }?.value) }
+    func passes(_ metrics: Metrics) -> Bool {
+        targets.allSatisfy { target in target.holds(for: metrics.first { $0.key == target.metric }?.value) }
     }
 }
 
@@ -22,14 +22,14 @@ struct NetworkRow: Sendable {
 extension NetworkRow {
     static let browsers: [NetworkRow] = networks.map(watching) + networks.map(publishing)
 
-    private static func number(_ figures: JSONObject, _ name: String) -> Double? { figures[name]?.number }
+    private static func number(_ metrics: JSONObject, _ name: String) -> Double? { metrics[name]?.number }
 
     /// The latency at a viewing browser. There is none for a publishing browser, whose fake camera shows no time code.
     private static let lag = "lagMilliseconds"
 
     private static func watching(_ network: Steady) -> NetworkRow {
         let targets = network.targets.compactMap { target in
-            switch target.figure {
+            switch target.metric {
             case "latencyP50": Target(lag, target.bound)
             case "framesBroken": Target("stripsBroken", target.bound)
             default: target
@@ -49,8 +49,8 @@ extension NetworkRow {
                     "\(seconds)",
                 ], origin: NetworkTestbed.uri, in: testbed.viewersNamespace)
             defer { browser.stop() }
-            let figures = try await Task.detached { try browser.figures() }.value
-            func number(_ name: String) -> Double? { Self.number(figures, name) }
+            let metrics = try await Task.detached { try browser.metrics() }.value
+            func number(_ name: String) -> Double? { Self.number(metrics, name) }
             let concealed = number("concealedSamples")
             return [
                 ("framesPerSecond", number("framesDecodedMeasured").map { $0 / Double(seconds) }),
@@ -67,7 +67,7 @@ extension NetworkRow {
     }
 
     private static func publishing(_ network: Steady) -> NetworkRow {
-        let targets = network.targets.filter { $0.figure != "latencyP50" && $0.figure != "framesBroken" }
+        let targets = network.targets.filter { $0.metric != "latencyP50" && $0.metric != "framesBroken" }
         return NetworkRow(name: "chromium-publisher-\(network.name)", targets: targets) { seconds in
             var options = NetworkTestbed.Options()
             options.impairedPeer = .publisher
@@ -89,13 +89,13 @@ extension NetworkRow {
             let start = MonotonicClock.now()
             try await Task.sleep(for: .seconds(seconds))
             let watching = try ViewerMeasurement(viewer, from: start, until: MonotonicClock.now())
-            let figures = try await Task.detached { try browser.figures() }.value
+            let metrics = try await Task.detached { try browser.metrics() }.value
             return [
                 ("framesPerSecond", watching.framesPerSecond), ("freezeCount", watching.freezeCount),
                 ("freezeShare", watching.freezeShare), ("concealed", watching.concealedShare),
-                ("nackCount", number(figures, "nackCount")), ("pliCount", watching.growth("pliCount")),
-                ("browsersBitrate", number(figures, "bitrate")),
-                ("browsersRetransmissions", number(figures, "retransmittedPacketsSent")),
+                ("nackCount", number(metrics, "nackCount")), ("pliCount", watching.growth("pliCount")),
+                ("browsersBitrate", number(metrics, "bitrate")),
+                ("browsersRetransmissions", number(metrics, "retransmittedPacketsSent")),
             ]
         }
     }
@@ -128,7 +128,7 @@ extension NetworkRow {
             let stall = Stall(.milliseconds(200), each: .seconds(5))
             return try await MeasuredTestbed.run(options(impairedPeer, stall: stall)) { watched in
                 try await watched.wait(Double(max(seconds, 20)))
-                let watching = try watched.watching(since: watched.start)
+                let watching = try watched.viewerMeasurement(since: watched.start)
                 return [
                     ("longestFreeze", watching.longestFreeze), ("growths", watching.latencyGrowths),
                     ("freezeCount", watching.freezeCount), ("framesPerSecond", watching.framesPerSecond),
@@ -177,7 +177,7 @@ extension NetworkRow {
             try await MeasuredTestbed.run(options(impairedPeer)) { watched in
                 try move(watched.testbed)
                 try await watched.wait(10)
-                let watching = try watched.watching(since: watched.start - .seconds(2))
+                let watching = try watched.viewerMeasurement(since: watched.start - .seconds(2))
                 return [
                     ("longestFreeze", watching.longestFreeze), ("framesPerSecond", watching.framesPerSecond),
                     ("freezeCount", watching.freezeCount),
@@ -200,7 +200,7 @@ extension NetworkRow {
             options.usesTLS = firewall == .tcpPort443Only
             return try await MeasuredTestbed.run(options) { watched in
                 try await watched.wait(Double(seconds))
-                let watching = try watched.watching(since: watched.start)
+                let watching = try watched.viewerMeasurement(since: watched.start)
                 let first = try await watched.viewer.first("firstFrame").number("milliseconds")
                 let all = watched.samples(from: Instant(nanoseconds: 0))
                 return [
@@ -261,32 +261,33 @@ extension NetworkRow {
         defer { testbed.stop() }
         let (publisher, stream) = try await testbed.publish()
         defer { publisher.stop() }
-        let good = try [1, 1].map { try testbed.view(stream, from: $0) }
-        defer { good.forEach { $0.stop() } }
-        for viewer in good { _ = try await viewer.first("firstFrame") }
-        let light = try testbed.viewLightly(stream, count: lightViewers)
+        let unimpairedViewers = try [1, 1].map { try testbed.view(stream, from: $0) }
+        defer { unimpairedViewers.forEach { $0.stop() } }
+        for viewer in unimpairedViewers { _ = try await viewer.first("firstFrame") }
+        let light = try testbed.startLightViewers(stream, count: lightViewers)
         defer { light.stop() }
-        let bad = try testbed.view(stream, from: 0)
-        defer { bad.stop() }
+        let impairedProcess = try testbed.view(stream, from: 0)
+        defer { impairedProcess.stop() }
         _ = try await light.first("watching", within: .seconds(60))
         let start = MonotonicClock.now()
         try await Task.sleep(for: .seconds(seconds))
         let end = MonotonicClock.now()
         light.interrupt()
-        let seen = try await light.first("row")
-        let watching = try good.map { try ViewerMeasurement($0, from: start, until: end) }
-        let suffering = try? ViewerMeasurement(bad, from: start, until: end)
-        func worst(_ figure: (ViewerMeasurement) -> Double?) -> Double? {
-            let values = watching.compactMap(figure)
+        let lightRow = try await light.first("row")
+        let watching = try unimpairedViewers.map { try ViewerMeasurement($0, from: start, until: end) }
+        let impairedViewer = try? ViewerMeasurement(impairedProcess, from: start, until: end)
+        func worst(_ metric: (ViewerMeasurement) -> Double?) -> Double? {
+            let values = watching.compactMap(metric)
             return values.count == watching.count ? values.max() : nil
         }
-        let lightFigures = LightViewingMetrics.names.map { (key: $0, value: seen.number($0)) }
+        let lightMetrics = LightViewingMetrics.names.map { (key: $0, value: lightRow.number($0)) }
         return [
             ("framesPerSecond", watching.compactMap(\.framesPerSecond).min()), ("freezeCount", worst(\.freezeCount)),
             ("packetsLost", worst { $0.growth("packetsLost") }), ("nackCount", worst { $0.growth("nackCount") }),
             ("pliCount", worst { $0.growth("pliCount") }), ("latencyP50", worst(\.latencyP50)),
-            ("badFramesPerSecond", suffering?.framesPerSecond), ("badNackCount", suffering?.growth("nackCount")),
-        ] + lightFigures
+            ("badFramesPerSecond", impairedViewer?.framesPerSecond),
+            ("badNackCount", impairedViewer?.growth("nackCount")),
+        ] + lightMetrics
     }
 }
 

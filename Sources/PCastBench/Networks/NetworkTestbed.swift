@@ -108,7 +108,7 @@ final class NetworkTestbed: Sendable {
     }
 
     /// Starts `pcast-bench light-viewers` in the platform's namespace.
-    func viewLightly(_ stream: StreamID, count: Int) throws -> RecordedProcess {
+    func startLightViewers(_ stream: StreamID, count: Int) throws -> RecordedProcess {
         try RecordedProcess(
             [
                 "light-viewers", "--uri", Self.uri, "--stream", "\(stream)", "--viewers", "\(count)", "--from",

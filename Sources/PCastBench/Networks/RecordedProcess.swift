@@ -63,12 +63,12 @@ final class RecordedProcess: Sendable {
     /// Throws `BenchFailure` if it does not arrive in time.
     func first(
         _ name: String, since start: Instant? = nil, within timeout: TimeSpan = .seconds(20),
-        where isWanted: (Event) -> Bool = { _ in true }
+        where matches: (Event) -> Bool = { _ in true }
     ) async throws -> Event {
         let end = MonotonicClock.now() + timeout
         while true {
             let isOver = record.isOver.load(ordering: .relaxed)
-            if let event = events(name, since: start).first(where: isWanted) { return event }
+            if let event = events(name, since: start).first(where: matches) { return event }
             guard !isOver, MonotonicClock.now() < end else {
                 let last = record.events.withLock { $0.last?.object.text } ?? "nothing"
                 throw BenchFailure("“\(command)” did not report “\(name)”; its last line is \(last)")

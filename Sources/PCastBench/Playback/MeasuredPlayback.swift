@@ -104,7 +104,8 @@ final class RecordingSurface: RenderSurface {
 
     private struct State {
         var shownFrames: [ShownFrame] = []
-        var waiting: [(wants: @Sendable (ShownFrame) -> Bool, notify: AsyncStream<ShownFrame>.Continuation)] = []
+        var waiting:
+            [(isExpected: @Sendable (ShownFrame) -> Bool, continuation: AsyncStream<ShownFrame>.Continuation)] = []
         var statistics = SurfaceStatistics()
     }
 
@@ -116,15 +117,15 @@ final class RecordingSurface: RenderSurface {
 
     func show(_ frame: VideoFrame) {
         let moment = MonotonicClock.now()
-        guard let stamp = TestPatternStrip.read(frame) else { return }
-        let shownFrame = ShownFrame(counter: Int(stamp.counter), moment: moment)
+        guard let pattern = TestPatternStrip.read(frame) else { return }
+        let shownFrame = ShownFrame(counter: Int(pattern.counter), moment: moment)
         state.withLock { state in
             state.shownFrames.append(shownFrame)
             state.statistics.framesShown += 1
             state.waiting.removeAll { waiting in
-                guard waiting.wants(shownFrame) else { return false }
-                waiting.notify.yield(shownFrame)
-                waiting.notify.finish()
+                guard waiting.isExpected(shownFrame) else { return false }
+                waiting.continuation.yield(shownFrame)
+                waiting.continuation.finish()
                 return true
             }
         }
@@ -145,8 +146,8 @@ final class RecordingSurface: RenderSurface {
     /// Returns a stream of the next frame that satisfies the condition. It must be called before the operation that
     /// causes the frame.
     func expect(_ isExpected: @escaping @Sendable (ShownFrame) -> Bool) -> AsyncStream<ShownFrame> {
-        let (stream, notify) = AsyncStream.makeStream(of: ShownFrame.self)
-        state.withLock { $0.waiting.append((isExpected, notify)) }
+        let (stream, continuation) = AsyncStream.makeStream(of: ShownFrame.self)
+        state.withLock { $0.waiting.append((isExpected, continuation)) }
         return stream
     }
 }

@@ -14,7 +14,7 @@ final class TestHLSOrigin: Sendable {
     /// The default number of segments in a live playlist.
     private static let defaultWindow = 6
     /// The number of segments at the end of a live playlist that are also listed as parts.
-    private static let partedSegments = 3
+    private static let segmentsWithParts = 3
 
     private let film: StampedVideo
     /// The time of the first frame.
@@ -111,8 +111,8 @@ final class TestHLSOrigin: Sendable {
             let last = min(number, film.parts.count - 1)
             let due =
                 beginning + TimeSpan(nanoseconds: Int64(last + 1) * StampedVideo.partLength.nanoseconds)
-            let rest = due - MonotonicClock.now()
-            if rest > .zero { try await Task.sleep(for: rest.duration) }
+            let remainingTime = due - MonotonicClock.now()
+            if remainingTime > .zero { try await Task.sleep(for: remainingTime.duration) }
         }
 
         private func playlist(_ text: String) -> Response {
@@ -134,7 +134,7 @@ final class TestHLSOrigin: Sendable {
         }
 
         private func live(_ made: Int) -> String {
-            let (whole, rest) = made.quotientAndRemainder(dividingBy: StampedVideo.partsPerSegment)
+            let (whole, remainder) = made.quotientAndRemainder(dividingBy: StampedVideo.partsPerSegment)
             let first = max(0, whole - window)
             let length = StampedVideo.partLength.seconds
             var text = head(
@@ -143,12 +143,12 @@ final class TestHLSOrigin: Sendable {
                     + "#EXT-X-PART-INF:PART-TARGET=\(length)\n")
             text += "#EXT-X-PROGRAM-DATE-TIME:\(dateText(of: date + position(ofSegment: first)))\n"
             for number in first..<whole {
-                if number >= whole - TestHLSOrigin.partedSegments {
+                if number >= whole - TestHLSOrigin.segmentsWithParts {
                     text += partLines(of: number, StampedVideo.partsPerSegment)
                 }
                 text += segmentLines(number)
             }
-            text += partLines(of: whole, rest)
+            text += partLines(of: whole, remainder)
             guard made < film.parts.count else { return text + "#EXT-X-ENDLIST\n" }
             return text + "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"part/\(made)\"\n"
         }

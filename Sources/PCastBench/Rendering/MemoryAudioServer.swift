@@ -68,22 +68,22 @@ final class ClapperCapture: Sendable {
     private static let meanLateness = TimeSpan.microseconds(1_000_000 / 240)
 
     /// The maximum distance between a flash and its tone; there is one flash a second.
-    private static let farthest = TimeSpan.milliseconds(500)
+    private static let maximumSkew = TimeSpan.milliseconds(500)
 
-    private let recording: AsyncStream<Void>
-    private let toneDetected: AsyncStream<Void>.Continuation
+    private let capturedAudio: AsyncStream<Void>
+    private let audioArrived: AsyncStream<Void>.Continuation
     private let screen: ScreenSource
     private let audioSource: SystemAudioSource
     private let state = Mutex(State())
 
     /// Starts to capture. Throws `DeviceError` if the display or the audio server is not available.
     init(display: String, audioServer: String) throws(DeviceError) {
-        (recording, toneDetected) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (capturedAudio, audioArrived) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         screen = try ScreenSource(
             ScreenSpecification(display: display), frameRate: Self.frameRate, showsPointer: false)
         audioSource = try SystemAudioSource(channels: 1, server: audioServer)
         try screen.start { [weak self] in
-            self?.see($0)
+            self?.detectFlash($0)
         } ended: { _ in
         }
         try audioSource.start { [weak self] in
@@ -98,8 +98,8 @@ final class ClapperCapture: Sendable {
     }
 
     /// Waits for the first captured audio, even if it is silent, because a server needs time to start a recording.
-    func awaitHearing() async {
-        for await _ in recording { return }
+    func waitForAudio() async {
+        for await _ in capturedAudio { return }
     }
 
     /// The delay of each flash relative to its tone, negative for a tone that is late; nil for a flash without a tone.
@@ -107,11 +107,11 @@ final class ClapperCapture: Sendable {
         let (flashes, tones) = state.withLock { ($0.flashes, $0.tones) }
         return flashes.map { flash in
             let skew = tones.map { flash - $0 - Self.meanLateness }.min { $0.magnitude < $1.magnitude }
-            return skew.flatMap { $0.magnitude < Self.farthest ? $0 : nil }
+            return skew.flatMap { $0.magnitude < Self.maximumSkew ? $0 : nil }
         }
     }
 
-    private func see(_ sample: VideoSample) {
+    private func detectFlash(_ sample: VideoSample) {
         guard case .frame(let frame) = sample, let time = frame.captureTime else { return }
         let size = frame.dimensions
         let isWhite = frame.planeY[size.height / 2 * frame.strideY + size.width / 2] > 128
@@ -123,7 +123,7 @@ final class ClapperCapture: Sendable {
 
     private func detectTone(_ frame: AudioFrame) {
         guard let time = frame.captureTime else { return }
-        toneDetected.yield()
+        audioArrived.yield()
         state.withLock { state in
             if let onset = state.detector.listen(to: frame) { state.tones.append(time + onset) }
         }

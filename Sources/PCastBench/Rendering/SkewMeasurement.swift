@@ -16,7 +16,7 @@ enum SkewMeasurement {
         defer { server.end() }
         let recorder = try ClapperCapture(display: display.name, audioServer: server.address)
         defer { recorder.stop() }
-        await recorder.awaitHearing()
+        await recorder.waitForAudio()
         let player = try PCastProcess(
             ["play", film, "--render", "window"],
             environment: [

@@ -6,7 +6,7 @@ import PCastJSON
 /// The output of a measurement: rows during the measurement and a final result, as a table or as JSON objects, one per
 /// line.
 struct Report {
-    typealias Figures = KeyValuePairs<String, Double?>
+    typealias Metrics = KeyValuePairs<String, Double?>
 
     private let isJSON: Bool
     private var columns: [String] = []
@@ -14,60 +14,60 @@ struct Report {
     init(_ options: ReportOptions) { isJSON = options.json }
 
     /// Writes a row. Rows with other columns than before get a new heading. `pass` is nil for a row without targets.
-    mutating func row(_ name: String, _ figures: Figures, pass: Bool? = nil) {
-        row(name, Array(figures), pass: pass)
+    mutating func row(_ name: String, _ metrics: Metrics, pass: Bool? = nil) {
+        row(name, Array(metrics), pass: pass)
     }
 
-    mutating func row(_ name: String, _ figures: [(key: String, value: Double?)], pass: Bool? = nil) {
+    mutating func row(_ name: String, _ metrics: [(key: String, value: Double?)], pass: Bool? = nil) {
         if isJSON {
             var object = Self.event("row")
             object["name"] = .string(name)
-            for (name, value) in figures { object[name] = Self.value(value) }
+            for (name, value) in metrics { object[name] = Self.value(value) }
             object["pass"] = pass.map(JSONValue.boolean) ?? .null
             return Self.print(object.text)
         }
-        let names = figures.map(\.key)
+        let names = metrics.map(\.key)
         if names != columns {
             columns = names
             Self.print(Self.line("", names.map { ($0, $0) }, ""))
         }
         let mark = pass.map { $0 ? "ok" : "MISSED" } ?? ""
-        Self.print(Self.line(name, figures.map { ($0.key, Self.text($0.value)) }, mark))
+        Self.print(Self.line(name, metrics.map { ($0.key, Self.text($0.value)) }, mark))
     }
 
     /// Writes the result. Throws `ExitCode` 1 if a target is missed.
-    func finish(_ figures: Figures, targets: [Target]) throws { try finish(Array(figures), targets: targets) }
+    func finish(_ metrics: Metrics, targets: [Target]) throws { try finish(Array(metrics), targets: targets) }
 
-    func finish(_ figures: [(key: String, value: Double?)], targets: [Target]) throws {
+    func finish(_ metrics: [(key: String, value: Double?)], targets: [Target]) throws {
         let missed = targets.filter { target in
-            !target.holds(for: figures.first { $0.key == target.figure }?.value)
+            !target.holds(for: metrics.first { $0.key == target.metric }?.value)
         }
         if isJSON {
             var limits = JSONObject()
-            for target in targets { limits[target.figure] = .number(target.limit) }
+            for target in targets { limits[target.metric] = .number(target.limit) }
             var object = Self.event("result")
-            for (name, value) in figures { object[name] = Self.value(value) }
+            for (name, value) in metrics { object[name] = Self.value(value) }
             object["targets"] = .object(limits)
             object["pass"] = .boolean(missed.isEmpty)
             Self.print(object.text)
         } else {
-            notify(figures, targets, missed)
+            printTable(metrics, targets, missed)
         }
         if !missed.isEmpty {
             let lines = missed.map { target in
-                let value = figures.first { $0.key == target.figure }?.value
-                return "missed: \(target.figure) is \(Self.text(value)), target \(target.text)\n"
+                let value = metrics.first { $0.key == target.metric }?.value
+                return "missed: \(target.metric) is \(Self.text(value)), target \(target.text)\n"
             }
             StandardOutput.writeError(lines.joined())
             throw ExitCode(1)
         }
     }
 
-    private func notify(_ figures: [(key: String, value: Double?)], _ targets: [Target], _ missed: [Target]) {
+    private func printTable(_ metrics: [(key: String, value: Double?)], _ targets: [Target], _ missed: [Target]) {
         Self.print("")
-        for (name, value) in figures {
-            let target = targets.first { $0.figure == name }
-            let mark = target.map { target in missed.contains { $0.figure == target.figure } ? "MISSED" : "ok" } ?? ""
+        for (name, value) in metrics {
+            let target = targets.first { $0.metric == name }
+            let mark = target.map { target in missed.contains { $0.metric == target.metric } ? "MISSED" : "ok" } ?? ""
             Self.print(
                 [
                     Self.padded(name, 32), Self.leading(Self.text(value), 12), "  ",

@@ -8,11 +8,11 @@ struct Target: Sendable {
         case exactly(Double)
     }
 
-    let figure: String
+    let metric: String
     let bound: Bound
 
-    init(_ figure: String, _ bound: Bound) {
-        self.figure = figure
+    init(_ metric: String, _ bound: Bound) {
+        self.metric = metric
         self.bound = bound
     }
 

@@ -27,13 +27,13 @@ final class DroppingProxy: Sendable {
         let worker = try WorkerThread(name: "dropping-proxy") { [self] in
             guard let listeningSocket = try? Self.listeningSocket(at: address) else { return }
             var sockets = DroppingProxySockets(listeningSocket, to: server, seed: seed)
-            while let meanLifetime = look(at: sockets) { sockets.turn(meanLifetime: meanLifetime) }
+            while let meanLifetime = update(from: sockets) { sockets.runIteration(meanLifetime: meanLifetime) }
         }
         thread.withLock { $0 = worker }
     }
 
     /// Updates the number of closed connections. Returns nil if the proxy has been closed, otherwise the mean lifetime.
-    private func look(at sockets: borrowing DroppingProxySockets) -> TimeSpan?? {
+    private func update(from sockets: borrowing DroppingProxySockets) -> TimeSpan?? {
         let dropped = sockets.dropped
         return state.withLock { state in
             state.dropped = dropped
@@ -106,7 +106,7 @@ struct DroppingProxySockets: ~Copyable {
 
     /// Waits for at most `longestWait` and handles all sockets that are ready. Connections are kept open if `meanLifetime`
     /// is nil.
-    mutating func turn(meanLifetime: TimeSpan?) {
+    mutating func runIteration(meanLifetime: TimeSpan?) {
         var descriptors = [pollfd(fd: listeningSocket.number, events: Int16(POLLIN), revents: 0)]
         for connection in connections {
             descriptors.append(Self.descriptor(connection.client, sends: connection.up, takes: connection.down))

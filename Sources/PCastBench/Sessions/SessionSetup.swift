@@ -68,33 +68,33 @@ struct SessionSetup: Sendable {
         try Self.builder(secret).forOriginStream(stream).forStreamingOnly().build()
     }
 
-    func holdings() async throws -> PlatformResources {
-        try await PlatformResources.look(at: uri, process: platform.processID)
+    func resources() async throws -> PlatformResources {
+        try await PlatformResources.read(from: uri, process: platform.processID)
     }
 
     /// Returns the resources in use when only the publisher is connected, or after at most a minute.
-    func settled() async throws -> PlatformResources {
-        let timeout = ContinuousClock.now + .seconds(60)
-        var last = try await holdings()
-        while ContinuousClock.now < timeout, (last.sessions ?? 2) > 1 || (last.viewers ?? 1) > 0 {
+    func waitUntilSettled() async throws -> PlatformResources {
+        let deadline = ContinuousClock.now + .seconds(60)
+        var last = try await resources()
+        while ContinuousClock.now < deadline, (last.sessions ?? 2) > 1 || (last.viewers ?? 1) > 0 {
             try await Task.sleep(for: .milliseconds(250))
-            last = try await holdings()
+            last = try await resources()
         }
         // Time for closing connections to be released.
         try await Task.sleep(for: .seconds(5))
-        return try await holdings()
+        return try await resources()
     }
 
     /// Returns the same after memory has fallen to at most `limit` bytes more than `before`, or after the time allowed
     /// for that.
-    func settled(comparedWith before: PlatformResources, by limit: Double) async throws -> PlatformResources {
-        var last = try await settled()
-        let timeout = ContinuousClock.now + Self.memoryReturnDelay
-        while ContinuousClock.now < timeout, let memory = last.memory, let least = before.memory,
+    func waitUntilSettled(comparedWith before: PlatformResources, by limit: Double) async throws -> PlatformResources {
+        var last = try await waitUntilSettled()
+        let deadline = ContinuousClock.now + Self.memoryReturnDelay
+        while ContinuousClock.now < deadline, let memory = last.memory, let least = before.memory,
             memory - least > limit
         {
             try await Task.sleep(for: .seconds(1))
-            last = try await holdings()
+            last = try await resources()
         }
         return last
     }
@@ -115,17 +115,17 @@ struct PlatformResources: Sendable {
     /// The resident set size in bytes.
     let memory: Double?
 
-    static func look(at uri: String, process: Int32) async throws -> PlatformResources {
+    static func read(from uri: String, process: Int32) async throws -> PlatformResources {
         let answer = try await HTTPRequests.send("GET", uri + "/metrics")
         let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
-        func figure(_ name: String) -> Double? {
+        func metric(_ name: String) -> Double? {
             lines.first { $0.hasPrefix(name + " ") }?.split(separator: " ").last.flatMap { Double($0) }
         }
         let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
         let resident = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }?
             .split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Double($0) }
         return PlatformResources(
-            sessions: figure("pcast_sessions"), streams: figure("pcast_streams"), viewers: figure("pcast_viewers"),
+            sessions: metric("pcast_sessions"), streams: metric("pcast_streams"), viewers: metric("pcast_viewers"),
             descriptors: (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd")).map {
                 Double($0.count)
             },

@@ -9,7 +9,7 @@ import Synchronization
 /// Thousands of consumers of one game's timeline on sockets that one thread reads, so that the load is mostly that of
 /// the platform.
 enum TimelineLoad {
-    struct Figures: Sendable {
+    struct Metrics: Sendable {
         /// The latencies of each event at each consumer, in milliseconds.
         var latencies: [Double]
         /// The time until all consumers were connected, in milliseconds.
@@ -24,11 +24,11 @@ enum TimelineLoad {
     /// The timeout for the last event.
     private static let timeout = TimeSpan.seconds(20 as Int64)
 
-    static func measure(_ setup: TimelineSetup, _ count: Int, rounds: Int) async throws -> Figures {
+    static func measure(_ setup: TimelineSetup, _ count: Int, rounds: Int) async throws -> Metrics {
         var event = GameEvent()
         event.type = .goal
         event.description = "The one that was there before"
-        try await setup.notify("POST", game + "/events/first", event.object)
+        try await setup.send("POST", game + "/events/first", event.object)
         let address = try WebAddress(setup.uri)
         let readers = try TimelineReaders(count, port: UInt16(address.port), path: "/timeline/\(game)/changes")
         defer { readers.stop() }
@@ -40,7 +40,7 @@ enum TimelineLoad {
             event.description = "Goal \(round)"
             event.timestamp = Timestamp.text(MonotonicClock.wallTime())
             sent.append(MonotonicClock.now())
-            try await setup.notify("POST", game + "/events/goal-\(round)", event.object)
+            try await setup.send("POST", game + "/events/goal-\(round)", event.object)
             try await Task.sleep(for: pause.duration)
         }
         try? await readers.await(count * (1 + rounds), within: timeout)
@@ -49,7 +49,7 @@ enum TimelineLoad {
         let latencies = zip(sent, arrivals.dropFirst()).flatMap { sent, arrived in
             arrived.map { ($0 - sent).seconds * 1_000 }
         }
-        return Figures(latencies: latencies, joining: joining, missing: count * rounds - latencies.count)
+        return Metrics(latencies: latencies, joining: joining, missing: count * rounds - latencies.count)
     }
 }
 

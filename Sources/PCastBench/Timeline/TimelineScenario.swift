@@ -36,12 +36,12 @@ struct TimelineScenario {
     }
 
     /// Returns the results of each viewer by name. Throws `BenchFailure` if a part does not start.
-    func run() async throws -> [(name: String, figures: TimelineViewer.Figures)] {
+    func run() async throws -> [(name: String, metrics: TimelineViewer.Metrics)] {
         let origin = try await TestHLSOrigin.open(film, head: .seconds(Int64(Self.head)), window: film.segmentCount)
         let game = try TimelineGame(league: Self.league, game: Self.game)
         var info = JSONObject()
         info["venue_name"] = "Arena"
-        try await setup.notify("PUT", "\(game)", info)
+        try await setup.send("PUT", "\(game)", info)
         var feed = Feed(setup, game, seed: seed)
         try await feed.sendPastEvents(count, of: Self.head, origin)
         let viewers = Self.viewerPositions.enumerated().map { index, viewerPosition in
@@ -49,14 +49,14 @@ struct TimelineScenario {
         }
         for viewer in viewers { try await viewer.begin() }
         let (count, seconds) = (count, seconds)
-        let telling = Task { [feed] in
+        let producing = Task { [feed] in
             var feed = feed
-            try await feed.notify(count, within: seconds)
+            try await feed.sendEvents(count, within: seconds)
         }
         let seeks = try await Self.all(viewers) { try await $0.watch(seconds) }
-        try await telling.value
-        let log = try await wholeLog(game)
-        var all: [(name: String, figures: TimelineViewer.Figures)] = []
+        try await producing.value
+        let log = try await completeLog(game)
+        var all: [(name: String, metrics: TimelineViewer.Metrics)] = []
         for (viewer, seeks) in zip(viewers, seeks) {
             all.append((viewer.viewerPosition.name, try await viewer.evaluate(by: log, seeks: seeks)))
         }
@@ -78,20 +78,20 @@ struct TimelineScenario {
     }
 
     /// Returns the complete log of the platform.
-    private func wholeLog(_ game: TimelineGame) async throws -> TimelineLog {
-        let log = Mutex((log: TimelineLog(), goal: SequenceNumber?.none))
-        struct VideoCompleted: Error {}
+    private func completeLog(_ game: TimelineGame) async throws -> TimelineLog {
+        let log = Mutex((log: TimelineLog(), newest: SequenceNumber?.none))
+        struct LogCompleted: Error {}
         do {
             try await TimelinePlatform(uri: setup.uri).follow(game, since: .none, of: nil) { message in
                 try log.withLock { state in
-                    if case .begin(_, let newest, _) = message { state.goal = newest }
+                    if case .begin(_, let newest, _) = message { state.newest = newest }
                     if case .changes(let revisions) = message {
                         for revision in revisions { try state.log.append(revision) }
                     }
-                    if let goal = state.goal, state.log.newest >= goal { throw VideoCompleted() }
+                    if let newest = state.newest, state.log.newest >= newest { throw LogCompleted() }
                 }
             }
-        } catch is VideoCompleted {}
+        } catch is LogCompleted {}
         return log.withLock { $0.log }
     }
 }
@@ -112,41 +112,41 @@ private struct Feed: Sendable {
     mutating func sendPastEvents(_ count: Int, of seconds: Int, _ origin: TestHLSOrigin) async throws {
         for index in 0..<count {
             let viewerPosition = TimeSpan(seconds: Double(seconds) * Double(index) / Double(count))
-            try await notify(at: origin.wallTime(of: viewerPosition), isPast: true)
+            try await sendEvent(at: origin.wallTime(of: viewerPosition), isPast: true)
         }
     }
 
     /// Sends events at regular intervals from now on.
-    mutating func notify(_ count: Int, within seconds: Int) async throws {
+    mutating func sendEvents(_ count: Int, within seconds: Int) async throws {
         let begun = MonotonicClock.now()
         for index in 0..<count {
             let due = begun + TimeSpan(seconds: Double(seconds) * Double(index) / Double(count))
-            let rest = due - MonotonicClock.now()
-            if rest > .zero { try await Task.sleep(for: rest.duration) }
-            try await notify(at: MonotonicClock.wallTime(), isPast: false)
+            let remainingTime = due - MonotonicClock.now()
+            if remainingTime > .zero { try await Task.sleep(for: remainingTime.duration) }
+            try await sendEvent(at: MonotonicClock.wallTime(), isPast: false)
         }
     }
 
-    private mutating func notify(at moment: WallTime, isPast: Bool) async throws {
-        let when = isPast ? "?recordedAt=\(Timestamp.text(moment))" : ""
+    private mutating func sendEvent(at time: WallTime, isPast: Bool) async throws {
+        let when = isPast ? "?recordedAt=\(Timestamp.text(time))" : ""
         last += 1
         let draw = generator.next(below: 10)
         if draw < 2, let id = ids.randomElement(using: &generator) {
             ids.removeAll { $0 == id }
-            return try await setup.notify("DELETE", "\(game)/events/\(id)\(when)", nil)
+            return try await setup.send("DELETE", "\(game)/events/\(id)\(when)", nil)
         }
         if draw < 5, let id = ids.randomElement(using: &generator) {
             var change = JSONObject()
             change["description"] = .string("change \(last)")
-            return try await setup.notify("PATCH", "\(game)/events/\(id)\(when)", change)
+            return try await setup.send("PATCH", "\(game)/events/\(id)\(when)", change)
         }
         ids.append("e\(last)")
         var event = GameEvent()
         event.type = GameEventKind.known[generator.next(below: GameEventKind.known.count)]
         // From 3 s early to 3 s late.
         let offset = TimeSpan.milliseconds(Int64(generator.next(below: 6_000)) - 3_000)
-        event.timestamp = Timestamp.text(moment + offset)
-        try await setup.notify("POST", "\(game)/events/e\(last)\(when)", event.object)
+        event.timestamp = Timestamp.text(time + offset)
+        try await setup.send("POST", "\(game)/events/e\(last)\(when)", event.object)
     }
 }
 
@@ -181,7 +181,7 @@ final class TimelineSetup: Sendable {
     func stop() { process.stop() }
 
     /// Sends a request about a game as the producer. Throws `BenchFailure` if the platform refuses it.
-    func notify(_ method: String, _ path: String, _ body: JSONObject?) async throws {
+    func send(_ method: String, _ path: String, _ body: JSONObject?) async throws {
         let credentials = Base64.encode(Array(Self.application.utf8))
         let answer = try await HTTPRequests.send(
             method, uri + "/timeline/" + path, headers: [("Authorization", "Basic \(credentials)")],

@@ -17,7 +17,7 @@ final class TimelineViewer: Sendable {
         var spoiler = false
     }
 
-    struct Figures: Sendable {
+    struct Metrics: Sendable {
         /// Events delivered to the viewer.
         var delivered = 0
         var seeks = 0
@@ -77,14 +77,14 @@ final class TimelineViewer: Sendable {
 
     func begin() async throws {
         _ = try await playback.start(origin.uri("live.m3u8"))
-        if viewerPosition.behind.lowerBound > 0 { try await go(by: 0.5) }
+        if viewerPosition.behind.lowerBound > 0 { try await seek(by: 0.5) }
         try await timeline.subscribeEvents()
     }
 
     /// Seeks within the viewer's range. `share` is the relative position, where 0 is the end farthest from the live
     /// edge. Returns whether the seek succeeded.
     @discardableResult
-    private func go(by share: Double) async throws -> Bool {
+    private func seek(by share: Double) async throws -> Bool {
         guard let range = playback.player.playhead?.seekableRange else { return false }
         let length = (range.upperBound - range.lowerBound).seconds
         let (near, far) = (
@@ -107,29 +107,29 @@ final class TimelineViewer: Sendable {
         var seeks = 0
         while MonotonicClock.now() < end {
             try await Task.sleep(for: .milliseconds(Int64(1_500 + generator.next(below: 2_500))))
-            if try await go(by: Double(generator.next(below: 1_000)) / 1_000) { seeks += 1 }
+            if try await seek(by: Double(generator.next(below: 1_000)) / 1_000) { seeks += 1 }
         }
         return seeks
     }
 
     /// Pauses at several positions and compares the viewer's events with those that a new viewer would get there, then
     /// evaluates all deliveries. `log` is the platform's complete log. Throws `BenchFailure` if no frame was shown.
-    func evaluate(by log: TimelineLog, seeks: Int) async throws -> Figures {
-        var figures = Figures()
-        figures.seeks = seeks
+    func evaluate(by log: TimelineLog, seeks: Int) async throws -> Metrics {
+        var metrics = Metrics()
+        metrics.seeks = seeks
         playback.player.pause()
         for share in [0.1, 0.9, 0.3, 0.7, 0.5] {
-            try await go(by: share)
+            try await seek(by: share)
             await playback.player.settled()
             await timeline.settled()
-            figures.sets += 1
-            if try !knowsWhatHeShould(log) { figures.wrongSets += 1 }
+            metrics.sets += 1
+            if try !hasExpectedEvents(log) { metrics.wrongSets += 1 }
         }
-        if !viewerPosition.spoiler { evaluate(by: log, &figures) } else { figures.delivered = recorder.all.count }
-        return figures
+        if !viewerPosition.spoiler { evaluate(by: log, &metrics) } else { metrics.delivered = recorder.all.count }
+        return metrics
     }
 
-    private func knowsWhatHeShould(_ log: TimelineLog) throws -> Bool {
+    private func hasExpectedEvents(_ log: TimelineLog) throws -> Bool {
         let known = Set(timeline.shownEvents)
         if viewerPosition.spoiler { return known == Set(log.events) }
         guard let shownFrame = playback.recorder.shownFrames.last else { throw BenchFailure("no frame was rendered") }
@@ -142,7 +142,7 @@ final class TimelineViewer: Sendable {
         }
     }
 
-    private func evaluate(by log: TimelineLog, _ figures: inout Figures) {
+    private func evaluate(by log: TimelineLog, _ metrics: inout Metrics) {
         let (delivered, shownFrames) = (recorder.all, playback.recorder.shownFrames)
         let (now, wallTime) = (MonotonicClock.now(), MonotonicClock.wallTime())
         /// An event that is recorded late cannot be delivered before that.
@@ -155,9 +155,9 @@ final class TimelineViewer: Sendable {
             index == 0 || !(1...5).contains(shownFrames[index].counter - shownFrames[index - 1].counter)
         }
         for each in delivered where each.delivery.eventID != nil {
-            figures.delivered += 1
+            metrics.delivered += 1
             guard var index = shownFrames.lastIndex(where: { $0.moment <= each.moment }) else {
-                figures.early += 1
+                metrics.early += 1
                 continue
             }
             // After a seek backwards, the viewer is informed that an event has not happened yet.
@@ -169,13 +169,13 @@ final class TimelineViewer: Sendable {
                 return isBack || moment + length + Self.rounding >= each.delivery.gate
             }
             guard hasCome(index) else {
-                figures.early += 1
+                metrics.early += 1
                 continue
             }
             // Since the frame of the event, or since the seek.
             while index > 0, !isAfterSeek(index), hasCome(index - 1) { index -= 1 }
             let known = max(shownFrames[index].moment, recorded(each.delivery) ?? shownFrames[index].moment)
-            figures.late.append(max((each.moment - known).seconds, 0) * 1_000)
+            metrics.late.append(max((each.moment - known).seconds, 0) * 1_000)
         }
     }
 

@@ -54,24 +54,24 @@ struct DevicesCommand: AsyncCommand {
         var changes: [AsyncStream<SourceDeviceChange>] = []
         if watch { for type in types { changes.append(try await pcast.sourceDeviceChanges(type)) } }
         for type in types {
-            for device in try await pcast.sourceDevices(type) { notify(device, console) }
+            for device in try await pcast.sourceDevices(type) { report(device, console) }
         }
-        if capabilities, types.contains(.video) { notify(await pcast.videoEncoders(), console) }
+        if capabilities, types.contains(.video) { report(await pcast.videoEncoders(), console) }
         guard watch else { return }
-        console.say("Watching for connected and disconnected devices. Press Ctrl-C to stop.")
+        console.inform("Watching for connected and disconnected devices. Press Ctrl-C to stop.")
         let end = RunEnd()
         let interruption = InterruptHandler { end.end(.interrupted) }
         defer { withExtendedLifetime(interruption) {} }
         await withTaskGroup { group in
             for stream in changes {
-                group.addTask { for await change in stream { notify(change, console) } }
+                group.addTask { for await change in stream { report(change, console) } }
             }
             _ = await end.wait()
             group.cancelAll()
         }
     }
 
-    private func notify(_ device: SourceDevice, _ console: Console) {
+    private func report(_ device: SourceDevice, _ console: Console) {
         console.event(
             "device", capabilities ? DeviceFields.capabilities(device) : DeviceFields.fields(device.info))
         console.result(DeviceText.line(device.info))
@@ -79,7 +79,7 @@ struct DevicesCommand: AsyncCommand {
         for line in DeviceText.capabilities(device) { console.result(line) }
     }
 
-    private func notify(_ change: SourceDeviceChange, _ console: Console) {
+    private func report(_ change: SourceDeviceChange, _ console: Console) {
         switch change {
         case .arrived(let device):
             console.event("arrived", DeviceFields.fields(device))
@@ -90,7 +90,7 @@ struct DevicesCommand: AsyncCommand {
         }
     }
 
-    private func notify(_ encoders: [VideoEncoderInfo], _ console: Console) {
+    private func report(_ encoders: [VideoEncoderInfo], _ console: Console) {
         for encoder in encoders {
             console.event(
                 "encoder",

@@ -79,7 +79,7 @@ struct ServeCommand: AsyncCommand {
             tlsCertificate: try settings.value("tls-certificate", tls.tlsCertificate),
             tlsKey: try settings.value("tls-key", tls.tlsKey),
             turnHost: try settings.value("turn-host", tls.turnHost),
-            records: try records.keeping(settings))
+            records: try records.configuration(settings))
         let hasFiles = configuration.tlsCertificate != nil || configuration.tlsKey != nil
         guard configuration.tlsPort != nil || !hasFiles else {
             throw CommandFailure(
@@ -117,7 +117,7 @@ struct ServeCommand: AsyncCommand {
                 "changed": .array(changes.applied.map { .string($0.rawValue) }),
                 "needRestart": .array(restart.map { .string($0) }),
             ])
-        console.say("The configuration was reloaded.")
+        console.inform("The configuration was reloaded.")
         guard !restart.isEmpty else { return }
         console.warn("These changes take effect after a restart: \(restart.joined(separator: ", ")).")
     }
@@ -139,17 +139,17 @@ struct ServeCommand: AsyncCommand {
                 "uri": .string(uri), "rtcPort": .count(listening.rtcPort),
                 "tlsPort": listening.tlsPort.map { .count($0) } ?? .null,
             ])
-        console.say("Listening at \(uri), media on port \(listening.rtcPort) (UDP and TCP).")
+        console.inform("Listening at \(uri), media on port \(listening.rtcPort) (UDP and TCP).")
         if let tlsPort = listening.tlsPort {
-            console.say("HTTPS and TURN are on port \(tlsPort).")
+            console.inform("HTTPS and TURN are on port \(tlsPort).")
         }
         if listening.allowsAnonymousLoopback {
-            console.say("Programs of this host can publish and watch without a token: \(uri)/publish")
+            console.inform("Programs of this host can publish and watch without a token: \(uri)/publish")
         } else {
             let names = listening.applications.map(\.id.description).joined(separator: ", ")
-            console.say("Publishers and viewers need a token of the application \(names).")
+            console.inform("Publishers and viewers need a token of the application \(names).")
         }
-        console.say("Press Ctrl-C to stop.")
+        console.inform("Press Ctrl-C to stop.")
     }
 
     /// The time in seconds beyond the drain time after which stopping is aborted.
@@ -168,7 +168,7 @@ struct ServeCommand: AsyncCommand {
         let result = await task.result
         if interruption.hasCome {
             console.event("ended", ["reason": .string("ended"), "description": .string("interrupted")])
-            console.say("Stopped.")
+            console.inform("Stopped.")
         } else if case .failure(let error) = result {
             console.event("ended", ["reason": .string("failed"), "description": .string("\(error)")])
             throw CommandFailure(.failed, describing: error, after: "The platform failed: ")
@@ -287,7 +287,7 @@ struct RecordOptions: ParsableArguments {
             valueName: "network"))
     var webhookAllow: [NetworkArgument] = []
 
-    func keeping(_ settings: Settings) throws -> StorageConfiguration {
+    func configuration(_ settings: Settings) throws -> StorageConfiguration {
         let directory = try settings.value("data", data)
         let keyFile = try settings.value("data-key", dataKey)
         guard directory != nil || keyFile == nil else {

@@ -28,11 +28,11 @@ struct StreamsListCommand: AsyncCommand {
     func run() async throws {
         let console = Console(output)
         let streams = try await administration.administration().streams()
-        for stream in streams { notify(stream, console) }
-        if streams.isEmpty { console.say("There are no live streams.") }
+        for stream in streams { report(stream, console) }
+        if streams.isEmpty { console.inform("There are no live streams.") }
     }
 
-    private func notify(_ stream: PlatformAdministration.Stream, _ console: Console) {
+    private func report(_ stream: PlatformAdministration.Stream, _ console: Console) {
         let tags = stream.tags ?? []
         let start = stream.startTimeText
         console.event(
@@ -79,6 +79,6 @@ struct StreamsEndCommand: AsyncCommand {
         let console = Console(output)
         try await administration.administration().end(stream: stream, reason: ending.reason)
         console.event("ended", ["streamId": .string(stream), "reason": .string(ending.reason)])
-        console.say("Ended the stream \(stream).")
+        console.inform("Ended the stream \(stream).")
     }
 }

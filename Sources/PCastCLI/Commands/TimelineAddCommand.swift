@@ -84,7 +84,7 @@ struct TimelineAddCommand: AsyncCommand {
         console.event(
             "timeline",
             ["id": .string(name), "change": .string(answer.change), "seq": .count(answer.seq)])
-        console.say("“\(name)”: \(answer.change == "none" ? "unchanged" : answer.change).")
+        console.inform("“\(name)”: \(answer.change == "none" ? "unchanged" : answer.change).")
     }
 
     private func read(_ now: WallTime) throws(CommandFailure) -> GameEvent {

@@ -77,20 +77,20 @@ struct TimelineFollowCommand: AsyncCommand {
         do {
             try await following.value
         } catch is CancellationError {
-        } catch let trouble as TimelineFollowError {
-            throw Self.failure(trouble)
+        } catch let error as TimelineFollowError {
+            throw Self.failure(error)
         }
         console.event("ended", ["reason": .string("ended"), "seq": .count(run.newest.value)])
         withExtendedLifetime(interruption) {}
     }
 
-    private static func failure(_ trouble: TimelineFollowError) -> CommandFailure {
-        switch trouble {
-        case .noPlatform: CommandFailure(.nothingToPlay, describing: trouble)
-        case .unreachable: CommandFailure(.platformUnreachable, describing: trouble)
-        case .refused: CommandFailure(.notAuthorized, describing: trouble)
-        case .noGame: CommandFailure(.nothingToPlay, describing: trouble)
-        case .broken, .over: CommandFailure(.failed, describing: trouble)
+    private static func failure(_ error: TimelineFollowError) -> CommandFailure {
+        switch error {
+        case .noPlatform: CommandFailure(.nothingToPlay, describing: error)
+        case .unreachable: CommandFailure(.platformUnreachable, describing: error)
+        case .refused: CommandFailure(.notAuthorized, describing: error)
+        case .noGame: CommandFailure(.nothingToPlay, describing: error)
+        case .broken, .over: CommandFailure(.failed, describing: error)
         }
     }
 }

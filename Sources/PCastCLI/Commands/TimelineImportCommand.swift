@@ -77,6 +77,6 @@ struct TimelineImportCommand: AsyncCommand {
         let values = words.compactMap { word in
             counts[word].map { "\($0) \(word == "none" ? "unchanged" : word)" }
         }
-        console.say("Imported: \(values.isEmpty ? "nothing" : values.joined(separator: ", ")).")
+        console.inform("Imported: \(values.isEmpty ? "nothing" : values.joined(separator: ", ")).")
     }
 }

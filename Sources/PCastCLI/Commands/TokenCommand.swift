@@ -44,15 +44,19 @@ struct TokenVerifyCommand: ParsableCommand {
         console.event("token", ["code": .string(verification.code.rawValue), "value": value])
         console.result(verification.code.rawValue)
         if let value = verification.value { console.result(value.text) }
-        if let token = verification.token { console.say("The token \(Self.expiry(of: token, at: SystemClock.now())).") }
+        if let token = verification.token {
+            console.inform("The token \(Self.expiry(of: token, at: SystemClock.now())).")
+        }
         if !verification.isVerified { throw CommandFailure(.notAuthorized) }
     }
 
     /// Returns the expiration of a token at a time, as the end of a sentence.
     static func expiry(of token: EdgeToken, at now: WallTime) -> String {
-        let moment = token.expires.timestampText
-        guard token.expires > now, let rest = token.expires.span(since: now) else { return "expired at \(moment)" }
-        return "expires at \(moment), in \(rest.clockText)"
+        let expiration = token.expires.timestampText
+        guard token.expires > now, let remainingTime = token.expires.span(since: now) else {
+            return "expired at \(expiration)"
+        }
+        return "expires at \(expiration), in \(remainingTime.clockText)"
     }
 }
 

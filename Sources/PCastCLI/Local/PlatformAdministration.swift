@@ -89,8 +89,10 @@ struct PlatformAdministration {
 extension LocalCredentials {
     /// Returns whether a URI is that of this platform. `localhost` and 127.0.0.1 are equal.
     func isOf(uri other: String?) -> Bool {
-        guard let other, let mine = try? WebAddress(uri), let theirs = try? WebAddress(other) else { return false }
-        let same = [mine, theirs].map { $0.host == "localhost" ? "127.0.0.1" : $0.host.lowercased() }
-        return same[0] == same[1] && mine.port == theirs.port
+        guard let other, let ownAddress = try? WebAddress(uri), let otherAddress = try? WebAddress(other) else {
+            return false
+        }
+        let hosts = [ownAddress, otherAddress].map { $0.host == "localhost" ? "127.0.0.1" : $0.host.lowercased() }
+        return hosts[0] == hosts[1] && ownAddress.port == otherAddress.port
     }
 }

@@ -86,14 +86,14 @@ final class RunningPlatform: Sendable {
         try await withTaskCancellationHandler {
             try await task.value
         } onCancel: {
-            isEnding.raise()
+            isEnding.set()
             task.cancel()
         }
     }
 
     /// Ends all sessions and streams, and waits for the platform to stop.
     func stop() async {
-        isEnding.raise()
+        isEnding.set()
         task.cancel()
         _ = await task.result
     }

@@ -68,7 +68,7 @@ final class Console: Sendable {
     static func sentence(_ text: String) -> String { text.escapingControlCharacters(keeping: ["\n", "\t"]) }
 
     /// Writes a message about the progress above the status block. It has no effect with `--quiet`.
-    func say(_ sentence: String) {
+    func inform(_ sentence: String) {
         if !state.withLock({ $0.isQuiet }) { warn(sentence) }
     }
 
@@ -105,14 +105,14 @@ final class Console: Sendable {
         }
     }
 
-    /// Covers the terminal with video. Messages wait until `uncover`.
-    func cover() {
+    /// Ends the status block and holds messages until `releaseMessages`, because video covers the terminal.
+    func holdMessages() {
         finish()
         state.withLock { $0.held = [] }
     }
 
-    /// Writes the waiting messages after video has covered the terminal. It has no effect if it was not covered.
-    func uncover() {
+    /// Writes the held messages when video no longer covers the terminal. It has no effect without `holdMessages`.
+    func releaseMessages() {
         let held = state.withLock { state in
             defer { state.held = nil }
             return state.held
@@ -288,7 +288,7 @@ struct ConsoleLogHandler: LogHandler {
     static func line(_ text: String) -> String { text.escapingControlCharacters }
 
     func log(event: LogEvent) {
-        guard !silence.isRaised else { return }
+        guard !silence.isSet else { return }
         let all = metadata.merging(event.metadata ?? [:]) { _, own in own }
         let details = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
         console.warn(

@@ -67,10 +67,10 @@ enum Figure {
 enum DeviceText {
     /// Returns a line such as `video  usb-046d_C920-video-index0  HD Pro Webcam C920 (user)`.
     static func line(_ device: SourceDeviceInfo) -> String {
-        var remarks: [String] = []
-        if device.facingMode != .undefined { remarks.append(device.facingMode.rawValue) }
-        if device.location != .automatic { remarks.append(device.location.rawValue) }
-        let annotation = remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))"
+        var properties: [String] = []
+        if device.facingMode != .undefined { properties.append(device.facingMode.rawValue) }
+        if device.location != .automatic { properties.append(device.location.rawValue) }
+        let annotation = properties.isEmpty ? "" : " (\(properties.joined(separator: ", ")))"
         return "\(device.mediaType.rawValue)  \(device.id)  \(device.name)\(annotation)"
     }
 

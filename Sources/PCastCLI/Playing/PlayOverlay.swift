@@ -15,7 +15,7 @@ struct PlayOverlay: Sendable {
     ///
     /// - Throws: ``CommandFailure`` if the name is invalid.
     init(
-        _ name: String, of player: Player, with controls: PlayerControls?, telling timeline: PlayTimeline?
+        _ name: String, of player: Player, with controls: PlayerControls?, timeline: PlayTimeline?
     ) throws {
         let folder = try Self.folder(name)
         let program = folder.map { URL(fileURLWithPath: $0).standardizedFileURL.lastPathComponent } ?? name
@@ -65,18 +65,18 @@ struct PlayOverlay: Sendable {
                     console.event(
                         "overlay",
                         ["program": .string(overlay.program), "uri": .string(address), "viewer": .string(viewer)])
-                    console.say("The overlay is at \(address)")
+                    console.inform("The overlay is at \(address)")
                 }
             }
             group.addTask {
-                for await message in messages { notify(message, console) }
+                for await message in messages { report(message, console) }
             }
             defer { group.cancelAll() }
             try await group.next()
         }
     }
 
-    private func notify(_ message: OverlayMessage, _ console: Console) {
+    private func report(_ message: OverlayMessage, _ console: Console) {
         switch message {
         case .easeLiveReady: console.event("overlayReady")
         case .easeLiveError(let error):

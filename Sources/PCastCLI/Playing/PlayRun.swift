@@ -25,17 +25,17 @@ struct PlayRun: Sendable {
         let interruption = InterruptHandler { end.end(.interrupted) }
         defer { withExtendedLifetime(interruption) {} }
         let showing = try await DisplayTarget.open(plan.render, title: Source(plan.addresses[0]).name)
-        if showing?.coversTerminal == true { console.cover() }
+        if showing?.coversTerminal == true { console.holdMessages() }
         let cause: PlayEnd.Cause
         do {
             defer {
                 showing?.close()
-                console.uncover()
+                console.releaseMessages()
             }
             cause = try await play(at: showing)
         }
         console.finish()
-        try conclude(cause)
+        try reportCause(cause)
     }
 
     private func play(at showing: DisplayTarget?) async throws -> PlayEnd.Cause {
@@ -46,11 +46,11 @@ struct PlayRun: Sendable {
         defer { controls?.close() }
         (player.speed, player.loop, player.muted) = (plan.speed, plan.isLooping, plan.isMuted)
         let timeline = plan.timeline.map { PlayTimeline($0, of: player) }
-        let overlay = try plan.overlay.map { try PlayOverlay($0, of: player, with: controls, telling: timeline) }
+        let overlay = try plan.overlay.map { try PlayOverlay($0, of: player, with: controls, timeline: timeline) }
         let (events, positions) = (player.events(), player.positions())
         player.set(videos: plan.videos, play: true)
         if let start = plan.start { player.startSeek(to: start) }
-        if !console.isLive, showing == nil { console.say("Press Ctrl-C to stop.") }
+        if !console.isLive, showing == nil { console.inform("Press Ctrl-C to stop.") }
         let session = player.session
         return try await withThrowingTaskGroup { group in
             group.addTask { await follow(events) }
@@ -61,7 +61,7 @@ struct PlayRun: Sendable {
                     if !Task.isCancelled { end.end(.elapsed) }
                 }
             }
-            if let showing { group.addTask { await steer(player, by: showing) } }
+            if let showing { group.addTask { await handleKeys(player, by: showing) } }
             if let controls { group.addTask { await follow(controls) } }
             if let overlay { group.addTask { try await overlay.serve(console) } }
             if let timeline { group.addTask { try await timeline.follow(console) } }
@@ -80,7 +80,7 @@ struct PlayRun: Sendable {
 
     // MARK: Keys
 
-    private func steer(_ player: Player, by showing: DisplayTarget) async {
+    private func handleKeys(_ player: Player, by showing: DisplayTarget) async {
         for await event in showing.surface.events {
             switch event {
             case .key(.character("q")), .key(.escape), .closed, .lost: end.end(.interrupted)
@@ -114,7 +114,7 @@ struct PlayRun: Sendable {
         let size = frame.dimensions
         console.event(
             "screenshot", ["path": .string(path), "width": .count(size.width), "height": .count(size.height)])
-        console.say("Wrote the screenshot to \(path).")
+        console.inform("Wrote the screenshot to \(path).")
     }
 
     // MARK: Reports
@@ -123,10 +123,10 @@ struct PlayRun: Sendable {
         for await event in events {
             if let line = PlayFields(event.kind) { console.event(line.name, line.fields) }
             switch event.kind {
-            case .videoChanged(let video?): console.say("Playing \(video.preferredSource?.name ?? "nothing").")
+            case .videoChanged(let video?): console.inform("Playing \(video.preferredSource?.name ?? "nothing").")
             case .error(let error): end.end(.failed(error))
             case .playlistCompleted where !plan.isLooping: end.end(.completed)
-            case .subtitleChanged(let text?): console.say("“\(text)”")
+            case .subtitleChanged(let text?): console.inform("“\(text)”")
             default: break
             }
         }
@@ -155,7 +155,7 @@ struct PlayRun: Sendable {
         }
     }
 
-    private func conclude(_ cause: PlayEnd.Cause) throws {
+    private func reportCause(_ cause: PlayEnd.Cause) throws {
         switch cause {
         case .interrupted: reportEnd("interrupted")
         case .elapsed: reportEnd("elapsed")

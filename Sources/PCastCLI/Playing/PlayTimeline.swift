@@ -35,7 +35,7 @@ struct PlayTimeline: Sendable {
         try await withThrowingTaskGroup { group in
             group.addTask { try await subscribe(console) }
             group.addTask {
-                for await delivery in events { notify(delivery, console) }
+                for await delivery in events { report(delivery, console) }
             }
             defer { group.cancelAll() }
             while try await group.next() != nil {}
@@ -48,20 +48,20 @@ struct PlayTimeline: Sendable {
             do {
                 try await timeline.subscribeEvents()
                 return console.event("timelineFollowed", ["newest": .count(timeline.newest.value)])
-            } catch let trouble as TimelineFollowError {
-                if case .refused = trouble {
-                    console.event("timelineRefused", ["reason": .string("\(trouble)")])
-                    return console.warn("The timeline is unavailable: \(trouble)")
+            } catch let failure as TimelineFollowError {
+                if case .refused = failure {
+                    console.event("timelineRefused", ["reason": .string("\(failure)")])
+                    return console.warn("The timeline is unavailable: \(failure)")
                 }
-                if trouble == .over { return }
-                if trouble != reported { console.warn("Waiting for the timeline: \(trouble)") }
-                reported = trouble
+                if failure == .over { return }
+                if failure != reported { console.warn("Waiting for the timeline: \(failure)") }
+                reported = failure
             }
             try await Task.sleep(for: Self.wait.duration)
         }
     }
 
-    private func notify(_ delivery: TimelineDelivery, _ console: Console) {
+    private func report(_ delivery: TimelineDelivery, _ console: Console) {
         let event = delivery.event
         // A scorecard has its total in the sport's own notation.
         let total = event?.scorecard?.total
@@ -79,7 +79,7 @@ struct PlayTimeline: Sendable {
         let words = [event.type?.rawValue, event.description].compactMap { $0 }
         let score = [total?.home, total?.visitor].compactMap { $0 }.joined(separator: ":")
         guard !words.isEmpty || !score.isEmpty else { return }
-        console.say("· " + words.joined(separator: ": ") + (score.isEmpty ? "" : " (\(score))"))
+        console.inform("· " + words.joined(separator: ": ") + (score.isEmpty ? "" : " (\(score))"))
     }
 
     /// Ends the timeline.

@@ -9,7 +9,7 @@ struct PlayoutRun: Sendable {
     private let client: ClientRun
 
     /// The delay before a page is opened again after a crash.
-    private static let pageRest = Duration.seconds(1)
+    private static let pageReopenDelay = Duration.seconds(1)
 
     private var console: Console { client.console }
 
@@ -33,7 +33,7 @@ struct PlayoutRun: Sendable {
         let events = player.events()
         player.set(videos: plan.videos, play: true)
         return await withTaskGroup { group in
-            group.addTask { await client.attend(publishing, of: nil, at: target, plan.publication) }
+            group.addTask { await client.reportPublication(publishing, of: nil, at: target, plan.publication) }
             group.addTask { await client.elapse(plan.publication.duration) }
             group.addTask { await follow(events, of: player) }
             if let page { group.addTask { await keep(page, over: capture) } }
@@ -76,11 +76,11 @@ struct PlayoutRun: Sendable {
                 if Task.isCancelled { return }
                 console.event("overlay", ["open": .boolean(false), "description": .string("\(reason)")])
                 console.warn("The overlay is not rendered: \(reason). Reopening it.")
-                try? await Task.sleep(for: Self.pageRest)
+                try? await Task.sleep(for: Self.pageReopenDelay)
                 open = try? await openPage(over: capture)
             }
             console.event("overlay", ["open": .boolean(true)])
-            console.say("The overlay is rendered again.")
+            console.inform("The overlay is rendered again.")
         }
     }
 
@@ -92,20 +92,20 @@ struct PlayoutRun: Sendable {
         for await event in events {
             if let line = PlayFields(event.kind) { console.event(line.name, line.fields) }
             switch event.kind {
-            case .videoChanged(let video?): console.say("Playing \(video.preferredSource?.name ?? "nothing").")
+            case .videoChanged(let video?): console.inform("Playing \(video.preferredSource?.name ?? "nothing").")
             case .ready: failures = 0
             case .error(let error):
                 failures += 1
                 console.warn("Skipped an item: \(error).")
                 if failures >= plan.addresses.count { return client.end.end(.unplayable(error)) }
-                passOver(player)
+                skipItem(player)
             case .playlistCompleted where !plan.isLooping: client.end.end(.played)
             default: break
             }
         }
     }
 
-    private func passOver(_ player: Player) {
+    private func skipItem(_ player: Player) {
         if player.advanceToNext() { return }
         if plan.isLooping { player.set(videos: plan.videos, play: true) } else { client.end.end(.played) }
     }

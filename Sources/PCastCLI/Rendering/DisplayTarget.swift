@@ -65,14 +65,14 @@ struct DisplayTarget: Sendable {
     }
 
     /// Processes the keys q, m, s and f and the close button of the window, until the window or terminal is closed.
-    func follow(_ fulfil: (UserRequest) async -> Void) async {
+    func follow(_ perform: (UserRequest) async -> Void) async {
         for await event in surface.events {
             switch event {
-            case .key(.character("q")), .closed: await fulfil(.quit)
-            case .key(.character("m")): await fulfil(.mute)
-            case .key(.character("s")): await fulfil(.screenshot)
+            case .key(.character("q")), .closed: await perform(.quit)
+            case .key(.character("m")): await perform(.mute)
+            case .key(.character("s")): await perform(.screenshot)
             case .key(.character("f")): toggleFullscreen()
-            case .lost: await fulfil(.quit)
+            case .lost: await perform(.quit)
             case .key, .clicked, .ready, .resized: break
             }
         }

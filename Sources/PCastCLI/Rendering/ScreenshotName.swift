@@ -8,10 +8,10 @@ enum ScreenshotName {
 
     /// Returns an unused name in the working directory that contains the UTC time.
     static func free(
-        at time: WallTime, hasSubscribers: (String) -> Bool = { FileManager.default.fileExists(atPath: $0) }
+        at time: WallTime, exists: (String) -> Bool = { FileManager.default.fileExists(atPath: $0) }
     ) -> String {
         let digits = time.timestampText.prefix(19).filter { $0.isNumber || $0 == "T" }
         let names = (1...maximumPerSecond).map { $0 == 1 ? "pcast-\(digits).png" : "pcast-\(digits)-\($0).png" }
-        return names.first { !hasSubscribers($0) } ?? names[0]
+        return names.first { !exists($0) } ?? names[0]
     }
 }

@@ -34,7 +34,7 @@ struct ClientRun: Sendable {
         }
         console.finish()
         reportEnd(reason: outcome.reason, description: outcome.description)
-        console.say(outcome.sentence)
+        console.inform(outcome.sentence)
         if outcome.status != .ended { throw CommandFailure(outcome.status) }
     }
 
@@ -61,7 +61,7 @@ struct ClientRun: Sendable {
         } catch {
             result = .failure(error)
         }
-        isEnding.raise()
+        isEnding.set()
         await pcast.shutdown()
         await following.value
         // Ctrl-C during the setup of a stream makes it fail, but is reported as an interruption.
@@ -76,11 +76,11 @@ struct ClientRun: Sendable {
         _ pcast: PCast, _ setUp: () async throws(PCastError) -> Value
     ) async throws(PCastError) -> Value {
         let isOver = AtomicFlag()
-        defer { isOver.raise() }
+        defer { isOver.set() }
         let end = end
         Task {
             _ = await end.wait()
-            if !isOver.isRaised { await pcast.shutdown() }
+            if !isOver.isSet { await pcast.shutdown() }
         }
         return try await setUp()
     }
@@ -92,11 +92,11 @@ struct ClientRun: Sendable {
         if !Task.isCancelled { end.end(.elapsed) }
     }
 
-    func notify(_ quality: DataQuality) {
+    func report(_ quality: DataQuality) {
         console.event(
             "dataQuality",
             ["status": .string(quality.status.rawValue), "reason": .string(quality.reason.rawValue)])
-        console.say("Data quality: \(quality.text).")
+        console.inform("Data quality: \(quality.text).")
     }
 }
 
@@ -139,15 +139,15 @@ extension ClientRun {
     }
 
     /// Reports the state of a stream, each time that it is published. `media` are its devices; nil if it has none.
-    func attend(
+    func reportPublication(
         _ publishing: RecoveringStream<Publisher>, of media: UserMediaStream?, at target: PublishTarget,
         _ plan: PublicationPlan
     ) async {
         await follow(publishing, as: plan.policy) { publisher in
-            target.notify(publisher, on: console)
+            target.report(publisher, on: console)
             await withTaskGroup { group in
                 group.addTask { await report(publisher, media) }
-                group.addTask { for await quality in publisher.dataQualities { notify(quality) } }
+                group.addTask { for await quality in publisher.dataQualities { report(quality) } }
             }
         }
     }
@@ -163,14 +163,14 @@ extension ClientRun {
                 PublishMetrics.block(
                     statistics, media, elapsed: elapsed, link: link.current, quality: publisher.dataQuality))
             seconds += 1
-            if !console.isLive, seconds % 10 == 0 { console.say(PublishMetrics.line(statistics, elapsed: elapsed)) }
+            if !console.isLive, seconds % 10 == 0 { console.inform(PublishMetrics.line(statistics, elapsed: elapsed)) }
         }
     }
 }
 
 /// Streams that are retried when they end, while the run continues.
 extension ClientRun {
-    /// Returns the policy for a run in which no user can be asked. If `noReconnect` is true, each end of the stream
+    /// Returns the policy for a run without user interaction. If `noReconnect` is true, each end of the stream
     /// ends the run.
     static func policy(noReconnect: Bool) -> RecoveryPolicy {
         var policy = RecoveryPolicy()
@@ -181,27 +181,27 @@ extension ClientRun {
         return policy
     }
 
-    /// Calls `attend` for one stream after the other until the task is cancelled. The task of `attend` is cancelled
+    /// Calls `body` for one stream after the other until the task is cancelled. The task of `body` is cancelled
     /// when its stream has ended. The end of the last stream ends the run.
     func follow<Stream: RecoverableStream>(
         _ recovering: RecoveringStream<Stream>, as policy: RecoveryPolicy,
-        _ attend: @escaping @Sendable (Stream) async -> Void
+        _ body: @escaping @Sendable (Stream) async -> Void
     ) async {
         let end = end
         Task { end.end(.stream(await recovering.ended)) }
-        var attending: Task<Void, Never>?
+        var bodyTask: Task<Void, Never>?
         var last: Stream?
         for await stream in recovering.current.values {
-            attending?.cancel()
+            bodyTask?.cancel()
             if let stream {
                 last = stream
-                attending = Task { await attend(stream) }
+                bodyTask = Task { await body(stream) }
             } else if let info = last?.endedInfo, case .retry = policy.action(after: info) {
                 reportRetry(info)
             }
         }
-        attending?.cancel()
-        await attending?.value
+        bodyTask?.cancel()
+        await bodyTask?.value
     }
 
     private func reportRetry(_ info: StreamEndedInfo) {
@@ -212,13 +212,13 @@ extension ClientRun {
     }
 }
 
-/// A flag that is raised once.
+/// A flag that is set once.
 final class AtomicFlag: Sendable {
     private let value = Atomic(false)
 
-    var isRaised: Bool { value.load(ordering: .acquiring) }
+    var isSet: Bool { value.load(ordering: .acquiring) }
 
-    func raise() { value.store(true, ordering: .releasing) }
+    func set() { value.store(true, ordering: .releasing) }
 }
 
 /// The statistics of a publisher as events, as a status block and as a line of text.

@@ -23,12 +23,12 @@ struct PublishRun: Sendable {
         defer { preview?.close() }
         let media = try await pcast.getUserMedia(try await sources(by: pcast))
         defer { media.stop() }
-        notify(media)
+        report(media)
         let renderer = try show(media, at: preview)
         defer { renderer?.stop() }
         let publishing = try await client.begin(media.mediaStream, by: pcast, at: target, plan.publication)
         return await withTaskGroup { group in
-            group.addTask { await client.attend(publishing, of: media, at: target, plan.publication) }
+            group.addTask { await client.reportPublication(publishing, of: media, at: target, plan.publication) }
             group.addTask { await client.elapse(plan.publication.duration) }
             if let captions = plan.captions {
                 group.addTask { await CaptionRun(captions: captions, console: console).run(publishing) }
@@ -76,13 +76,13 @@ struct PublishRun: Sendable {
     }
 
     /// Reports the selected devices and their unsatisfied constraints.
-    private func notify(_ media: UserMediaStream) {
+    private func report(_ media: UserMediaStream) {
         if let selection = media.videoSelection {
             let configuration = selection.configuration
             console.event(
                 "source",
                 DeviceFields.chosen(selection.device.info, explanation: "\(selection.explanation)", unmet: media.unmet))
-            console.say(
+            console.inform(
                 "Video source: \(selection.device.info.name), \(media.dimensions ?? configuration.dimensions) at "
                     + "\(configuration.frameRate) fps.")
         }
@@ -90,7 +90,7 @@ struct PublishRun: Sendable {
             console.event(
                 "source",
                 DeviceFields.chosen(selection.device.info, explanation: "\(selection.explanation)", unmet: media.unmet))
-            console.say("Audio source: \(selection.device.info.name).")
+            console.inform("Audio source: \(selection.device.info.name).")
         }
         for (capability, reason) in media.unmet.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             console.warn("Unsatisfied constraint \(capability.rawValue): \(reason).")
@@ -178,9 +178,9 @@ struct CaptionRun: Sendable {
             if origin == nil { origin = await publisher.startTime }
             guard let origin else { continue }
             do throws(PCastError) {
-                try await publisher.sendCaptions(text, from: origin) { notify($0) }
+                try await publisher.sendCaptions(text, from: origin) { report($0) }
             } catch {
-                console.say("Captions are not sent any more: \(error).")
+                console.inform("Captions are not sent any more: \(error).")
             }
         }
     }
@@ -192,9 +192,9 @@ struct CaptionRun: Sendable {
             let cue = CaptionCue(text: text, captureTime: line.time, duration: Self.duration)
             do throws(PCastError) {
                 try await publisher.sendCaptions([cue])
-                notify(cue)
+                report(cue)
             } catch {
-                console.say("A caption was not sent: \(error).")
+                console.inform("A caption was not sent: \(error).")
             }
         }
     }
@@ -211,7 +211,7 @@ struct CaptionRun: Sendable {
         return lines
     }
 
-    private func notify(_ cue: CaptionCue) {
+    private func report(_ cue: CaptionCue) {
         console.event(
             "caption",
             [

@@ -92,12 +92,12 @@ extension PublishTarget {
         guard let listening = running?.listening else { return }
         console.event("listening", ["uri": .string(listening.uri), "rtcPort": .count(listening.rtcPort)])
         if !isAsked, !listening.uri.hasSuffix(":\(ListenArgument.standard.port)") {
-            console.say("Port \(ListenArgument.standard.port) is in use by another program. Using a free port.")
+            console.inform("Port \(ListenArgument.standard.port) is in use by another program. Using a free port.")
         }
     }
 
     /// Reports that a stream is published, with the link to view it.
-    func notify(_ publisher: Publisher, on console: Console) {
+    func report(_ publisher: Publisher, on console: Console) {
         let stream = publisher.streamID.description
         let watch: String
         do {
@@ -107,12 +107,12 @@ extension PublishTarget {
             return
         }
         console.event("publishing", ["streamId": .string(stream), "watch": .string(watch)])
-        console.say("Publishing. Watch at \(watch)")
+        console.inform("Publishing. Watch at \(watch)")
         if viewers != nil {
-            console.say("Anybody with this link can watch the stream for up to 24 hours, so share it with care.")
+            console.inform("Anybody with this link can watch the stream for up to 24 hours, so share it with care.")
         } else if running != nil {
-            console.say("The stream is available on this host only. “pcast subscribe” subscribes to it.")
+            console.inform("The stream is available on this host only. “pcast subscribe” subscribes to it.")
         }
-        if !console.isLive { console.say("Press Ctrl-C to stop.") }
+        if !console.isLive { console.inform("Press Ctrl-C to stop.") }
     }
 }

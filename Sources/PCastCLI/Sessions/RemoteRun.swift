@@ -85,9 +85,9 @@ struct RemoteRun: Sendable {
             if let info = publisher.endedInfo { end.end(.stream(info)) }
         }
         client.console.event("running", ["streamId": .string(publisher.streamID.description)])
-        client.console.say("The platform runs the stream \(publisher.streamID).")
+        client.console.inform("The platform runs the stream \(publisher.streamID).")
         if isDetached { return .elapsed }
-        client.console.say("Press Ctrl-C to stop.")
+        client.console.inform("Press Ctrl-C to stop.")
         return await withTaskGroup { group in
             group.addTask { await client.elapse(duration) }
             let cause = await end.wait()

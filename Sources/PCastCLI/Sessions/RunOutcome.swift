@@ -13,9 +13,10 @@ struct RunOutcome: Equatable {
 
     init(_ cause: RunEnd.Cause, as role: Role) {
         switch cause {
-        case .interrupted: self = Self.asAsked("interrupted", "Stopped by the user.")
-        case .elapsed: self = Self.asAsked("the requested duration has passed", "Stopped after the requested duration.")
-        case .played: self = Self.asAsked("the playlist has ended", "The playlist ended.")
+        case .interrupted: self = Self.asRequested("interrupted", "Stopped by the user.")
+        case .elapsed:
+            self = Self.asRequested("the requested duration has passed", "Stopped after the requested duration.")
+        case .played: self = Self.asRequested("the playlist has ended", "The playlist ended.")
         case .unplayable(let error):
             self.init(
                 reason: "failed", description: "\(error)", status: .of(error),
@@ -52,7 +53,7 @@ struct RunOutcome: Equatable {
             reason: info.reason.rawValue, description: info.reasonDescription, status: status, sentence: sentence)
     }
 
-    private static func asAsked(_ description: String, _ sentence: String) -> RunOutcome {
+    private static func asRequested(_ description: String, _ sentence: String) -> RunOutcome {
         RunOutcome(reason: "ended", description: description, status: .ended, sentence: sentence)
     }
 

@@ -18,7 +18,7 @@ struct SessionReport: Sendable {
                 end.end(.session(status))
             case .authenticated: break  // The caller that starts the session reports it.
             case .online:
-                if link.current == .offline { console.say("Reconnected to the platform.") }
+                if link.current == .offline { console.inform("Reconnected to the platform.") }
                 link.current = .online
                 console.event("online")
             case .offline where end.cause == nil:

@@ -19,10 +19,10 @@ struct SubscribeRun: Sendable {
         try await client.run {
             let target = try await SubscribeTarget.find(plan)
             let showing = try await DisplayTarget.open(plan.render, title: "PCast")
-            if showing?.coversTerminal == true { console.cover() }
+            if showing?.coversTerminal == true { console.holdMessages() }
             defer {
                 showing?.close()
-                console.uncover()
+                console.releaseMessages()
             }
             return try await client.withClient(at: target.uri) { try await watch(target, at: showing, by: $0) }
         }
@@ -40,21 +40,25 @@ struct SubscribeRun: Sendable {
         guard let stream = watching.current.value else { return .stream(await watching.ended) }
         let first = try RenderedStream(stream, at: showing, recording: plan.recording)
         let shown = LastRenderedStream(first)
-        if showing != nil, !first.isHeard { console.warn("There is no audio output, so the audio is not played.") }
+        if showing != nil, !first.isAudioPlayed {
+            console.warn("There is no audio output, so the audio is not played.")
+        }
         let cause = await withTaskGroup { group in
             group.addTask {
                 await client.follow(watching, as: policy) { stream in
-                    guard stream !== first.stream else { return await attend(first, target, since: beginning) }
+                    guard stream !== first.stream else {
+                        return await reportSubscription(first, target, since: beginning)
+                    }
                     let now = SystemClock.monotonic()
                     // A stream that cannot be rendered has ended already, and its end is reported.
                     guard let next = try? RenderedStream(stream, at: showing, recording: nil) else { return }
                     if shown.value.renderer.isAudioMuted { next.renderer.muteAudio() }
                     shown.value = next
-                    await attend(next, target, since: now)
+                    await reportSubscription(next, target, since: now)
                 }
             }
             group.addTask { await client.elapse(plan.duration) }
-            if let showing { group.addTask { await showing.follow { await fulfil($0, shown.value.renderer) } } }
+            if let showing { group.addTask { await showing.follow { await perform($0, shown.value.renderer) } } }
             let cause = await client.end.wait()
             shown.value.renderer.stop()
             group.cancelAll()
@@ -67,14 +71,15 @@ struct SubscribeRun: Sendable {
         return cause
     }
 
-    private func attend(_ shown: RenderedStream, _ target: SubscribeTarget, since beginning: Instant) async {
-        notify(shown.stream, target)
+    private func reportSubscription(_ shown: RenderedStream, _ target: SubscribeTarget, since beginning: Instant) async
+    {
+        report(shown.stream, target)
         let renderer = shown.renderer
         await withTaskGroup { group in
             group.addTask { await reportFirstFrame(of: renderer, since: beginning) }
-            group.addTask { for await size in shown.sizes { notify(size) } }
+            group.addTask { for await size in shown.sizes { report(size) } }
             group.addTask { await reportStatistics(shown.statistics, of: renderer) }
-            group.addTask { for await quality in renderer.dataQualities { client.notify(quality) } }
+            group.addTask { for await quality in renderer.dataQualities { client.report(quality) } }
             group.addTask { await reportCaptions(of: renderer) }
         }
     }
@@ -105,7 +110,7 @@ struct SubscribeRun: Sendable {
     }
 
     /// Processes a key of the window or terminal.
-    private func fulfil(_ request: DisplayTarget.UserRequest, _ renderer: Renderer) async {
+    private func perform(_ request: DisplayTarget.UserRequest, _ renderer: Renderer) async {
         switch request {
         case .quit: client.end.end(.interrupted)
         case .mute:
@@ -114,14 +119,14 @@ struct SubscribeRun: Sendable {
         case .screenshot:
             let path = ScreenshotName.free(at: SystemClock.now())
             do throws(PCastError) {
-                notify(try await renderer.screenshot(to: path), writtenTo: path)
+                report(try await renderer.screenshot(to: path), writtenTo: path)
             } catch {
                 console.warn("The screenshot failed: \(error).")
             }
         }
     }
 
-    private func notify(_ size: Dimensions, writtenTo path: String) {
+    private func report(_ size: Dimensions, writtenTo path: String) {
         console.event(
             "screenshot", ["path": .string(path), "width": .count(size.width), "height": .count(size.height)])
     }
@@ -131,8 +136,8 @@ struct SubscribeRun: Sendable {
         console.finish()
         console.event("summary", ViewerMetrics.summary(await renderer.summary()))
         if let path = plan.screenshot {
-            notify(try await renderer.screenshot(to: path), writtenTo: path)
-            console.say("Wrote the last frame to \(path).")
+            report(try await renderer.screenshot(to: path), writtenTo: path)
+            console.inform("Wrote the last frame to \(path).")
         }
         if let recording {
             if let failure = recording.failure {
@@ -140,23 +145,23 @@ struct SubscribeRun: Sendable {
             }
             console.event(
                 "recording", ["path": .string(recording.path), "frames": .count(recording.framesWritten)])
-            console.say("Recorded \(recording.framesWritten) frames to \(recording.path).")
+            console.inform("Recorded \(recording.framesWritten) frames to \(recording.path).")
         }
     }
 
     // MARK: Reports
 
-    private func notify(_ stream: MediaStream, _ target: SubscribeTarget) {
+    private func report(_ stream: MediaStream, _ target: SubscribeTarget) {
         console.event("subscribed", ["streamId": .text(target.stream ?? stream.streamID?.description)])
-        console.say("Subscribed to \(target.stream ?? "the newest stream")\(target.uri.map { " at \($0)" } ?? "").")
-        if !console.isLive { console.say("Press Ctrl-C to stop.") }
+        console.inform("Subscribed to \(target.stream ?? "the newest stream")\(target.uri.map { " at \($0)" } ?? "").")
+        if !console.isLive { console.inform("Press Ctrl-C to stop.") }
     }
 
     private func reportFirstFrame(of renderer: Renderer, since beginning: Instant) async {
         guard let instant = await renderer.firstFrame else { return }
         let wait = instant - beginning
         console.event("firstFrame", ["milliseconds": .measured(wait.milliseconds)])
-        console.say("First frame after \(Figure.milliseconds(wait.milliseconds)).")
+        console.inform("First frame after \(Figure.milliseconds(wait.milliseconds)).")
     }
 
     private func reportCaptions(of renderer: Renderer) async {
@@ -164,11 +169,11 @@ struct SubscribeRun: Sendable {
         for await text in renderer.caption.values where text != last {
             last = text
             console.event("caption", ["text": .text(text)])
-            if let text { console.say("“\(text)”") }
+            if let text { console.inform("“\(text)”") }
         }
     }
 
-    private func notify(_ size: Dimensions) {
+    private func report(_ size: Dimensions) {
         console.event("dimensions", ["width": .count(size.width), "height": .count(size.height)])
     }
 
@@ -183,7 +188,7 @@ struct SubscribeRun: Sendable {
                     statistics, elapsed: elapsed, link: client.link.current,
                     dimensions: renderer.videoDisplayDimensions, quality: renderer.dataQuality))
             seconds += 1
-            if !console.isLive, seconds % 10 == 0 { console.say(ViewerMetrics.line(statistics, elapsed: elapsed)) }
+            if !console.isLive, seconds % 10 == 0 { console.inform(ViewerMetrics.line(statistics, elapsed: elapsed)) }
         }
     }
 }
@@ -197,7 +202,7 @@ struct RenderedStream: Sendable {
     let statistics: AsyncStream<ViewerStatistics>
 
     /// Whether the audio is played.
-    let isHeard: Bool
+    let isAudioPlayed: Bool
 
     /// Starts rendering. `target` is the target; nil for none. Audio is played if there is a target and an audio output.
     /// `path` is the file of the recording; nil for none.
@@ -213,7 +218,7 @@ struct RenderedStream: Sendable {
         guard renderer.start() == .ok else {
             throw CommandFailure(.failed, "The stream cannot be decoded: it has ended, or no thread could be started.")
         }
-        isHeard = renderer.isAudioPlayed
+        isAudioPlayed = renderer.isAudioPlayed
         recording = try path.map { path throws(PCastError) in try stream.record(to: path) }
     }
 }

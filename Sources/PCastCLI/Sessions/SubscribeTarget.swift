@@ -55,9 +55,9 @@ extension LocalCredentials {
         } catch let failure as CommandFailure where failure.status == .platformUnreachable {
             return nil  // The platform is starting or stopping.
         }
-        let wanted = stream.map { id in streams.last { $0.streamId == id } } ?? streams.last
-        guard let wanted else { return nil }
-        return try target(of: wanted.streamId)
+        let selected = stream.map { id in streams.last { $0.streamId == id } } ?? streams.last
+        guard let selected else { return nil }
+        return try target(of: selected.streamId)
     }
 
     fileprivate func target(stream: String?) async throws -> SubscribeTarget {

@@ -43,8 +43,8 @@ struct ConfigurationFile: Equatable {
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let line = line.trimmingCharacters(in: .whitespaces)
             if line.isEmpty || line.hasPrefix("#") { continue }
-            func refusal(_ what: String) -> CommandFailure {
-                CommandFailure(.unusableArguments, "\(path), line \(index + 1): \(what).")
+            func refusal(_ reason: String) -> CommandFailure {
+                CommandFailure(.unusableArguments, "\(path), line \(index + 1): \(reason).")
             }
             if line.hasPrefix("["), line.hasSuffix("]") {
                 let name = String(line.dropFirst().dropLast())

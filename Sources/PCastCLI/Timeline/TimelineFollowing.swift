@@ -36,10 +36,10 @@ final class TimelineFollowing: Sendable {
             let (since, log) = state.withLock { ($0.newest, $0.log) }
             do {
                 try await source.follow(game, since: since, of: log) { [self] in try take($0) }
-            } catch let trouble as TimelineFollowError {
+            } catch let failure as TimelineFollowError {
                 // If no message has ever arrived, the error is thrown.
-                guard state.withLock({ $0.log }) != nil else { throw trouble }
-                console.warn("The timeline's connection was lost: \(trouble). Reconnecting.")
+                guard state.withLock({ $0.log }) != nil else { throw failure }
+                console.warn("The timeline's connection was lost: \(failure). Reconnecting.")
             }
             let attempts = state.withLock { state in
                 state.attempts += 1
@@ -61,14 +61,14 @@ final class TimelineFollowing: Sendable {
             }
             if isOther { console.warn("The timeline was replaced by a new one.") }
             console.event("following", ["log": .string(id.description), "newest": .count(newest.value)])
-        case .changes(let revisions): for revision in revisions { try notify(revision) }
+        case .changes(let revisions): for revision in revisions { try report(revision) }
         case .refused("not-found", _): throw TimelineFollowError.noGame
         case .refused(_, let reason): throw TimelineFollowError.refused(reason)
         case .behind, .unknown: break
         }
     }
 
-    private func notify(_ revision: TimelineRevision) throws {
+    private func report(_ revision: TimelineRevision) throws {
         let expected = state.withLock { state in
             let expected = state.newest.next
             if revision.number == expected { state.newest = expected }

@@ -16,7 +16,7 @@ package struct MediaAccess: Hashable, Sendable {
     package var formats: [String]
     /// libavformat's options for protocols and formats.
     package var options: [String: String]
-    /// The timeout for opening. It is separate because a listener waits for a peer.
+    /// The timeout for opening. It is separate from the timeout for reading, because a listener waits for a peer.
     package var openTimeout: Duration
 
     /// Creates a restriction, which ``restrict(to:)`` puts into force.
@@ -58,7 +58,7 @@ package struct MediaAccess: Hashable, Sendable {
     /// Makes a context check everything that it opens by name with `opens`.
     static func hold(_ context: UnsafeMutablePointer<AVFormatContext>?) {
         guard current != nil else { return }
-        context?.pointee.io_open = { context, place, uri, flags, options in
+        context?.pointee.io_open = { context, pb, uri, flags, options in
             guard let context, let uri, let access = MediaAccess.current, access.opens(String(cString: uri)) else {
                 return cffmpeg_error_invalid_data()
             }
@@ -68,7 +68,7 @@ package struct MediaAccess: Hashable, Sendable {
             return withUnsafeMutablePointer(to: &own) { own in
                 let options = options ?? own
                 av_dict_set(options, "protocol_whitelist", access.protocols.joined(separator: ","), 0)
-                return avio_open2(place, uri, flags, &context.pointee.interrupt_callback, options)
+                return avio_open2(pb, uri, flags, &context.pointee.interrupt_callback, options)
             }
         }
     }

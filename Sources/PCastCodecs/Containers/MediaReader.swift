@@ -154,8 +154,8 @@ package final class MediaReader: @unchecked Sendable {  // owned by one thread a
         try open()
     }
 
-    /// Returns the next decoded frame or audio; nil at the end. Throws `CodecError.damaged` if the source broke off.
-    /// The reader must not pass video through.
+    /// Returns the next decoded frame or audio; nil at the end. Throws `CodecError.damaged` if the source failed before
+    /// its end. It must not be called for a reader that passes video through.
     package func next() throws(CodecError) -> Item? {
         switch try nextSample() {
         case nil: return nil
@@ -166,7 +166,7 @@ package final class MediaReader: @unchecked Sendable {  // owned by one thread a
     }
 
     /// Returns the next encoded or decoded frame, or audio; nil at the end. Throws `CodecError.damaged` if the source
-    /// broke off.
+    /// failed before its end.
     package func nextSample() throws(CodecError) -> Sample? {
         while waiting.isEmpty {
             if isDraining { return nil }

@@ -6,7 +6,7 @@ import Synchronization
 package enum VideoEncoders {
     /// The result of each hardware encoder's test: the reason why it does not work, or nil. Each encoder is tested
     /// once, on first use.
-    private static let findings = Mutex<[String: String?]>([:])
+    private static let results = Mutex<[String: String?]>([:])
 
     /// Returns all known encoders, including those that do not work. The first call tests the hardware encoders.
     package static func available() -> [VideoEncoderInfo] {
@@ -86,10 +86,10 @@ package enum VideoEncoders {
     }
 
     private static func reason(_ model: HardwareEncoderModel) -> String? {
-        findings.withLock { findings in
-            if let known = findings[model.name] { return known }
+        results.withLock { results in
+            if let known = results[model.name] { return known }
             let found = HardwareEncoderTrial.failure(of: model)
-            findings.updateValue(found, forKey: model.name)
+            results.updateValue(found, forKey: model.name)
             return found
         }
     }

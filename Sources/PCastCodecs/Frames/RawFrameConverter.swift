@@ -53,15 +53,15 @@ public final class RawFrameConverter {
     ) throws(CodecError) -> VideoFrame {
         let frame = pool.frame(
             dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, color: VideoColor(matrix: matrix))
-        let isBroughtToLimited = isFullRange && !source.format.isRGB
-        let hasTwoSteps = isBroughtToLimited || source.format == .nv16 || source.format == .nv61
+        let compressesRange = isFullRange && !source.format.isRGB
+        let hasTwoSteps = compressesRange || source.format == .nv16 || source.format == .nv61
         let step = hasTwoSteps ? Self.stripHeight : dimensions.height
         for row in stride(from: 0, to: dimensions.height, by: step) {
             let strip = FrameRows(of: frame, row: row, height: min(step, dimensions.height - row))
             guard convert(source, into: strip) == 0 else {
                 throw .failed("converting a raw frame", reason: "libyuv rejected \(source.format) of \(dimensions)")
             }
-            if isBroughtToLimited { LimitedRange.compress(strip) }
+            if compressesRange { LimitedRange.compress(strip) }
         }
         return frame
     }

@@ -24,7 +24,7 @@ struct H264SPS {
     private var hasSignal = false
     private var format: UInt32 = 5
     /// The bit position after the color description, or where it would be.
-    private var behindSignal = 0
+    private var signalEnd = 0
 
     /// Parses a NAL unit. Returns nil if it is truncated or invalid.
     init?(_ unit: some Collection<UInt8>) {
@@ -156,7 +156,7 @@ struct H264SPS {
                 matrixCode = matrix == 2 ? nil : UInt8(matrix)
             }
         }
-        behindSignal = reader.position
+        signalEnd = reader.position
         return true
     }
 
@@ -175,7 +175,7 @@ struct H264SPS {
         if let signalFlag {
             writer.copy(0..<signalFlag, of: payload)
             writeSignal()
-            writer.copy(behindSignal..<max(end, behindSignal), of: payload)
+            writer.copy(signalEnd..<max(end, signalEnd), of: payload)
         } else {
             writer.copy(0..<vuiFlag, of: payload)
             writer.write(1, 1)

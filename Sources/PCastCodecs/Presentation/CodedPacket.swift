@@ -58,7 +58,7 @@ package struct CodedPacket: @unchecked Sendable {  // immutable
 
 extension UnsafeMutablePointer<AVPacket> {
     /// A century in microseconds. Times beyond it are invalid, so that no sum of two times overflows.
-    private static var farthest: Int64 { 3_155_760_000_000_000 }
+    private static var maximumMagnitude: Int64 { 3_155_760_000_000_000 }
 
     /// Converts the times to microseconds, shifts them, and limits the duration to one hour.
     func rescale(from timeBase: AVRational, by offset: Int64) {
@@ -86,6 +86,6 @@ extension UnsafeMutablePointer<AVPacket> {
         let none = cffmpeg_no_timestamp()
         guard time != none else { return none }
         let (sum, overflows) = time.addingReportingOverflow(offset)
-        return overflows || !(-farthest...farthest).contains(sum) ? none : sum
+        return overflows || !(-maximumMagnitude...maximumMagnitude).contains(sum) ? none : sum
     }
 }

@@ -13,7 +13,7 @@ final class FrameDecoding {
     /// The last frame before the position. Its `pkt_duration` is its duration.
     private let held = AVFrameHolder()
     private var isHolding = false
-    private var passedOver = 0
+    private var skippedCount = 0
     private var needsKeyFrame = true
     /// Whether the frame before the position is returned if none starts at the position. It is false if that frame was
     /// already shown.
@@ -40,7 +40,7 @@ final class FrameDecoding {
     func begin(at position: TimeSpan) {
         avcodec_flush_buffers(decoder.pointer)
         release()
-        (beginning, end, needsKeyFrame, passedOver) = (position, position, true, 0)
+        (beginning, end, needsKeyFrame, skippedCount) = (position, position, true, 0)
         returnsPrecedingFrame = true
     }
 
@@ -65,8 +65,8 @@ final class FrameDecoding {
         _ packet: UnsafeMutablePointer<AVPacket>?, into samples: inout [PresentationSample]
     ) throws(CodecError) {
         if let packet {
-            if needsKeyFrame, packet.pointee.flags & AV_PKT_FLAG_KEY == 0, passedOver < Self.timeout {
-                passedOver += 1
+            if needsKeyFrame, packet.pointee.flags & AV_PKT_FLAG_KEY == 0, skippedCount < Self.timeout {
+                skippedCount += 1
                 return
             }
             needsKeyFrame = false

@@ -183,7 +183,7 @@ package final class SeekableReader: @unchecked Sendable {  // owned by one threa
 
     /// Seeks to a position. The next sample lies at or after it; at the end of the media, it is the last frame. Returns
     /// the position within the duration, or the unchanged position if the source is not seekable. Throws
-    /// `SeekableFailure` if the seek was interrupted or the source broke off.
+    /// `SeekableFailure` if the seek was interrupted or the source failed.
     package func seek(to position: TimeSpan) throws(SeekableFailure) -> TimeSpan {
         try checkInterruption()
         guard isSeekable, let duration, let source else { return videoEnd }
@@ -245,7 +245,7 @@ package enum SeekableFailure: Error, Hashable, Sendable {
     case refused(status: Int)
     /// The content cannot be decoded.
     case notPlayable(reason: String)
-    /// The source broke off.
+    /// The source failed before its end.
     case brokeOff(reason: String)
     /// The wait was ended by ``SeekableReader/interrupt()``.
     case interrupted

@@ -89,7 +89,7 @@ package final class SegmentDemuxer: @unchecked Sendable {  // owned by one threa
     }
 
     /// Returns the next packet of the first decodable track of each medium; nil at the end. Throws `CodecError.damaged`
-    /// if the segment broke off.
+    /// if the segment ended too early.
     package func read() throws(CodecError) -> CodedPacket? {
         while true {
             let isThere: Bool

@@ -62,8 +62,8 @@ public final class BCOVPlaybackController: Sendable {
     public func seek(to time: Double, completionHandler: (@Sendable (Bool) -> Void)! = nil) {
         let seek = controller.player.startSeek(to: time)
         Task { [completionHandler] in
-            let hasLanded = (try? await seek.reachedPosition) != nil
-            completionHandler?(hasLanded)
+            let hasSucceeded = (try? await seek.reachedPosition) != nil
+            completionHandler?(hasSucceeded)
         }
     }
 

@@ -67,7 +67,7 @@ public final class PhenixPCast: Sendable {
     /// Ends all streams and the session. It may be started again.
     public func stop() { end { await $0.stop() } }
 
-    /// Ends all streams and the session for good.
+    /// Ends all streams and the session permanently.
     public func shutdown() { end { await $0.shutdown() } }
 
     /// Ends the session after earlier stops.

@@ -14,11 +14,11 @@ extension UserMediaStream {
     ///   options.
     @discardableResult
     public func applyOptions(_ options: PhenixUserMediaOptions!) -> PhenixRequestStatus {
-        let wanted = (options ?? PhenixUserMediaOptions()).options
+        let newOptions = (options ?? PhenixUserMediaOptions()).options
         let (answer, settled) = (StatusBox(), DispatchSemaphore(value: 0))
         Task {
             do throws(PCastError) {
-                try await applyOptions(wanted)
+                try await applyOptions(newOptions)
             } catch {
                 answer.status.withLock { $0 = error.status }
             }

@@ -15,14 +15,14 @@ public typealias ChangeType = TimelineChangeType
 
 /// Creates timelines with Quickplay's names (Quickplay: `FLStreamTimelineFactory`).
 public enum FLStreamTimelineFactory {
-    private static let place = Mutex<(any TimelineSource)?>(nil)
+    private static let current = Mutex<(any TimelineSource)?>(nil)
 
     /// The source of timelines that are created from now on. Nil, the default, is the platform of the stream that the
     /// player plays. Without such a stream, `canSubscribeEvents` returns false, and `subscriptionFailure` has the
     /// reason.
     public static var source: (any TimelineSource)? {
-        get { place.withLock { $0 } }
-        set { place.withLock { $0 = newValue } }
+        get { current.withLock { $0 } }
+        set { current.withLock { $0 = newValue } }
     }
 
     /// Returns the configuration of a game's timeline. With `spoiler`, events are delivered as soon as they are known.

@@ -36,7 +36,7 @@ public struct DataQuality: Hashable, Sendable {
 }
 
 extension DataQuality.Status: Comparable {
-    /// Returns whether the left status is a smaller part of the stream.
+    /// Returns whether less of the stream is available with the left status.
     public static func < (left: DataQuality.Status, right: DataQuality.Status) -> Bool { left.order < right.order }
 
     private var order: Int {

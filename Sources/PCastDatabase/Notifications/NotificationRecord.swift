@@ -74,7 +74,8 @@ public struct RetrySchedule: Sendable, Hashable {
     public static let standard = RetrySchedule(
         waits: [1, 5, 30, 120, 600, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map { .seconds($0) })
 
-    /// Returns the result of a failed attempt after a number of earlier failed attempts.
+    /// Returns the outcome of a failed attempt: the time of the next one, or a final failure. `attempts` is the number of
+    /// earlier failed attempts.
     ///
     /// `random`, from 0 to below 1, extends the delay by up to a fifth, so that deliveries that failed together are not
     /// retried together. `asked` is the delay that the receiver requested; at most a day is used.

@@ -248,8 +248,8 @@ extension Records {
             var ended: [StreamID] = []
             for row in open where !sparing.contains(StreamID(row["id"])) {
                 let id = StreamID(row["id"])
-                let heard = WallTime(millisecondsSinceEpoch: row["started"] ?? row["starting"])
-                try Self.end(id, at: max(seen, heard), reason: "failed", ViewerCounts(), db)
+                let lastKnownTime = WallTime(millisecondsSinceEpoch: row["started"] ?? row["starting"])
+                try Self.end(id, at: max(seen, lastKnownTime), reason: "failed", ViewerCounts(), db)
                 try db.execute(
                     sql:
                         "UPDATE viewing SET ended = max(?, began), reason = 'failed' WHERE stream = ? AND ended IS NULL",

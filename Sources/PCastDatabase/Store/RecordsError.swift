@@ -31,7 +31,7 @@ public enum RecordsError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the same operation may succeed later, because the error is one of the disk.
+    /// Whether the error is one of the storage and not of the change, so that the same operation may succeed later.
     public var isOfTheDisk: Bool {
         if case .rejected = self { false } else { true }
     }

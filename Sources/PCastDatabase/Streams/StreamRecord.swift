@@ -51,9 +51,9 @@ public struct StreamRecord: Sendable, Hashable {
     }
 }
 
-/// The numbers of a stream's subscribers.
+/// The numbers of a stream's viewings: in total, and the maximum at the same time.
 public struct ViewerCounts: Sendable, Hashable {
-    /// The number of all viewings.
+    /// The number of viewings since the stream began.
     public var views: Int
     /// The maximum number of simultaneous subscribers.
     public var mostViewers: Int

@@ -61,8 +61,8 @@ final class CameraControls: Sendable {
 
     var focusState: FocusState { change { $0.focus.state } ?? .free }
 
-    func moveFocus(to nearness: Double) -> String? {
-        change { $0.focus.move(to: nearness, &$0.settings) } ?? "the camera is closed"
+    func moveFocus(to focusPosition: Double) -> String? {
+        change { $0.focus.move(to: focusPosition, &$0.settings) } ?? "the camera is closed"
     }
 
     func requestKeyFrame() -> Bool {

@@ -41,7 +41,7 @@ struct CameraFocus: Sendable {
         var unmet: [DeviceCapability: String] = [:]
         // A single search is repeated if a target is requested again, but not if only the flash changed.
         let isSame = mode == self.mode && target == self.target
-        if target != self.target || target != nil, let reason = aim(target, size, &settings) {
+        if target != self.target || target != nil, let reason = setTarget(target, size, &settings) {
             unmet[.autoFocusTarget] = reason
         }
         self.target = target
@@ -133,9 +133,9 @@ struct CameraFocus: Sendable {
         search = nil
     }
 
-    /// Moves the focus manually, which ends automatic focus. `nearness` is from 0 for the farthest to 1 for the nearest
-    /// distance; V4L2's values grow towards the camera. Returns the reason if that is not possible.
-    mutating func move(to nearness: Double, _ settings: inout ControlSettings) -> String? {
+    /// Moves the focus manually, which ends automatic focus. `focusPosition` is from 0 for the farthest to 1 for the
+    /// nearest distance; V4L2's values grow towards the camera. Returns the reason if that is not possible.
+    mutating func move(to focusPosition: Double, _ settings: inout ControlSettings) -> String? {
         guard mode != .locked else { return "the focus is locked" }
         guard let control = settings.list.settable(V4L2_CID_FOCUS_ABSOLUTE) else {
             return "the camera's focus cannot be set"
@@ -143,7 +143,7 @@ struct CameraFocus: Sendable {
         cancelSearch(&settings)
         _ = settings.set(V4L2_CID_FOCUS_AUTO, 0)
         let steps = Double(control.maximum - control.minimum) / Double(max(control.step, 1))
-        let value = control.minimum + Int64((nearness * steps).rounded()) * max(control.step, 1)
+        let value = control.minimum + Int64((focusPosition * steps).rounded()) * max(control.step, 1)
         guard settings.set(V4L2_CID_FOCUS_ABSOLUTE, min(value, control.maximum)) else {
             return "the camera rejects the focus position"
         }
@@ -164,7 +164,7 @@ struct CameraFocus: Sendable {
 
 extension CameraFocus {
     /// Sets the region to focus on; nil resets it. Returns the reason if that is not possible.
-    func aim(_ target: FocusTarget?, _ size: Dimensions, _ settings: inout ControlSettings) -> String? {
+    func setTarget(_ target: FocusTarget?, _ size: Dimensions, _ settings: inout ControlSettings) -> String? {
         guard let control = CameraFeatures.focusTarget(settings.list) else {
             return target == nil ? nil : "the camera has no region of interest"
         }

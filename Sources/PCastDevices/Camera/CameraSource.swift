@@ -143,9 +143,11 @@ package final class CameraSource: VideoSource {
         controls.apply(configuration, areDecoded: areDecoded)
     }
 
-    /// Moves the focus manually. `nearness` is from 0 for the farthest to 1 for the nearest distance. Returns the
+    /// Moves the focus manually. `focusPosition` is from 0 for the farthest to 1 for the nearest distance. Returns the
     /// reason if that is not possible, e.g., if the focus is locked; nil otherwise.
-    package func moveFocus(to nearness: Double) -> String? { controls.moveFocus(to: min(max(nearness, 0), 1)) }
+    package func moveFocus(to focusPosition: Double) -> String? {
+        controls.moveFocus(to: min(max(focusPosition, 0), 1))
+    }
 }
 
 /// A stream that is released once.

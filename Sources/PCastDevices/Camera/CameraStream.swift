@@ -241,7 +241,7 @@ struct CaptureSequence {
 /// is unknown, so they are used as they are.
 struct CameraClock {
     /// The largest plausible distance of a timestamp from the current time.
-    private static let farthest = TimeSpan.seconds(1)
+    private static let maximumDistance = TimeSpan.seconds(1)
 
     private var lastStamp: Instant?
     private var last: Instant?
@@ -256,7 +256,7 @@ struct CameraClock {
     ///   replaced.
     mutating func time(stamp: Instant?, capturedAt: Instant, idle: TimeSpan) -> (time: Instant, isRetimed: Bool) {
         let isPossible = stamp.map { stamp in
-            stamp - capturedAt <= Self.farthest && capturedAt - stamp <= Self.farthest + idle
+            stamp - capturedAt <= Self.maximumDistance && capturedAt - stamp <= Self.maximumDistance + idle
                 && lastStamp.map { stamp > $0 } ?? true
         }
         if isPossible == true { lastStamp = stamp }

@@ -1,6 +1,6 @@
 /// The capabilities of an audio source.
 public struct AudioCapabilities: Hashable, Sendable {
-    /// The sample rates of the hardware in Hz, ascending. Other rates than 48 kHz are resampled.
+    /// The sample rates of the hardware in Hz, ascending. Audio at other rates is resampled to 48 kHz.
     public var sampleRates: [Int]
     /// The channels of the hardware. Mono is duplicated, and more than two channels are downmixed as required.
     public var channels: ClosedRange<Int>

@@ -10,12 +10,12 @@ struct ConstraintCandidate<Configuration: Hashable & Sendable> {
     let fits: [CapabilityFit]
 
     /// Returns the required constraint that is missed by the least; nil if all are satisfied.
-    func failure(_ aims: DeviceConstraintSet) -> ConstraintFailure? {
+    func failure(_ constraintSet: DeviceConstraintSet) -> ConstraintFailure? {
         let unmet = fits.flatMap(\.unmetDemands)
         guard let named = unmet.min(by: { $0.isNamedBefore($1) }) else { return nil }
         return ConstraintFailure(
             capability: named.capability, constraint: named.constraint, nearest: named.nearest,
-            contradiction: aims[named.capability].contradiction(of: named.constraint))
+            contradiction: constraintSet[named.capability].contradiction(of: named.constraint))
     }
 
     /// The reason for each capability whose ideal value is unsatisfied.
@@ -25,7 +25,7 @@ struct ConstraintCandidate<Configuration: Hashable & Sendable> {
         return unmet
     }
 
-    var explained: ConstraintExplanation.Candidate {
+    var explanation: ConstraintExplanation.Candidate {
         var distances: [DeviceCapability: Double] = [:]
         for fit in fits { distances[fit.capability] = fit.distance }
         return ConstraintExplanation.Candidate(
@@ -82,30 +82,31 @@ extension SourceDeviceInfo.DeviceType {
 }
 
 extension ConstraintCandidate where Configuration == AudioConfiguration {
-    init(device: SourceDevice, order: Int, audio: AudioCapabilities, aims: DeviceConstraintSet) {
-        let layoutAim = aims[.audioChannelLayout]
-        let layout = EnumConstraint(layoutAim).evaluate(
-            [.channelLayout(.stereo), .channelLayout(.mono)], instead: nil, lack: "it is not a channel layout")
+    init(device: SourceDevice, order: Int, audio: AudioCapabilities, constraintSet: DeviceConstraintSet) {
+        let layoutConstraint = constraintSet[.audioChannelLayout]
+        let layout = EnumConstraint(layoutConstraint).evaluate(
+            [.channelLayout(.stereo), .channelLayout(.mono)], instead: nil,
+            reasonIfMissing: "it is not a channel layout")
         let patterns = PolarPattern.allCases.filter(audio.polarPatterns.contains)
-        let pattern = EnumConstraint(aims[.polarPattern]).evaluate(
+        let pattern = EnumConstraint(constraintSet[.polarPattern]).evaluate(
             [.polarPattern(.automatic)] + patterns.map { .polarPattern($0) },
             instead: patterns.first.map { .polarPattern($0) },
-            lack: patterns.isEmpty
+            reasonIfMissing: patterns.isEmpty
                 ? "its polar pattern is unknown" : "it is \(patterns.map(\.rawValue).joined(separator: " or "))")
-        let echo = EnumConstraint(aims[.audioEchoCancellationMode]).evaluate(
+        let echo = EnumConstraint(constraintSet[.audioEchoCancellationMode]).evaluate(
             [.echoCancellation(.automatic), .echoCancellation(.off)]
                 + (audio.canCancelEcho ? [.echoCancellation(.on)] : []), instead: nil,
-            lack: "it is not a microphone, so it has no echo")
+            reasonIfMissing: "it is not a microphone, so it has no echo")
         var configuration = AudioConfiguration()
         if case .channelLayout(let layout) = layout.value { configuration.channels = layout }
         if case .polarPattern(let pattern) = pattern.value { configuration.polarPattern = pattern }
         if case .echoCancellation(let mode) = echo.value { configuration.echoCancellation = mode }
         var rank = FitnessRank()
         let isDoubled = configuration.channels.channels > audio.channels.upperBound
-        rank.doubledChannels = layoutAim.isNamed && isDoubled ? 1 : 0
+        rank.doubledChannels = layoutConstraint.isNamed && isDoubled ? 1 : 0
         self.init(
             device: device, order: order, rank: rank,
-            settings: device.placed(by: aims) + [layout.fit, pattern.fit, echo.fit], others: [],
+            settings: device.fixedPropertyFits(by: constraintSet) + [layout.fit, pattern.fit, echo.fit], others: [],
             configuration: configuration, text: configuration.channels.rawValue + (isDoubled ? ", of one channel" : ""))
     }
 }
@@ -113,22 +114,24 @@ extension ConstraintCandidate where Configuration == AudioConfiguration {
 extension ConstraintCandidate where Configuration == VideoConfiguration {
     init(
         device: SourceDevice, order: Int, format: VideoFormatChoice, capabilities: VideoCapabilities,
-        aims: DeviceConstraintSet
+        constraintSet: DeviceConstraintSet
     ) {
-        let flash = EnumConstraint(aims[.flashMode]).evaluate(
+        let flash = EnumConstraint(constraintSet[.flashMode]).evaluate(
             [.flashMode(.automatic)] + Self.ordered(capabilities.flashModes.union([.alwaysOff])).map { .flashMode($0) },
-            instead: nil, lack: "it has no flash")
+            instead: nil, reasonIfMissing: "it has no flash")
         let modes = capabilities.autoFocusModes
-        let focus = EnumConstraint(aims[.autoFocusMode]).evaluate(
+        let focus = EnumConstraint(constraintSet[.autoFocusMode]).evaluate(
             [.autoFocusMode(.automatic)] + Self.ordered(modes).map { .autoFocusMode($0) },
-            instead: modes.isEmpty ? nil : .autoFocusMode(.automatic), lack: "it does not support this focus mode")
-        let targetAim = aims[.autoFocusTarget]
-        let target = EnumConstraint(targetAim).evaluate(
-            capabilities.hasFocusTarget ? targetAim.targets : [], instead: nil, lack: "it has no focus target")
-        let rotation = EnumConstraint(aims[.videoSourceRotationMode]).evaluate(
+            instead: modes.isEmpty ? nil : .autoFocusMode(.automatic),
+            reasonIfMissing: "it does not support this focus mode")
+        let targetConstraint = constraintSet[.autoFocusTarget]
+        let target = EnumConstraint(targetConstraint).evaluate(
+            capabilities.hasFocusTarget ? targetConstraint.targets : [], instead: nil,
+            reasonIfMissing: "it has no focus target")
+        let rotation = EnumConstraint(constraintSet[.videoSourceRotationMode]).evaluate(
             [.rotationMode(.automatic), .rotationMode(.followUIRotation)]
                 + (capabilities.canFollowDevice ? [.rotationMode(.followDeviceRotation)] : []),
-            instead: .rotationMode(.followUIRotation), lack: "it does not report its orientation")
+            instead: .rotationMode(.followUIRotation), reasonIfMissing: "it does not report its orientation")
         var configuration = VideoConfiguration(
             encoding: format.encoding, dimensions: format.dimensions, frameRate: format.frameRate)
         if case .flashMode(let mode) = flash.value { configuration.flashMode = mode }
@@ -137,7 +140,8 @@ extension ConstraintCandidate where Configuration == VideoConfiguration {
         if case .rotationMode(let mode) = rotation.value { configuration.rotationMode = mode }
         self.init(
             device: device, order: order, rank: format.rank,
-            settings: device.placed(by: aims) + [flash.fit, focus.fit, target.fit, rotation.fit], others: format.fits,
+            settings: device.fixedPropertyFits(by: constraintSet) + [flash.fit, focus.fit, target.fit, rotation.fit],
+            others: format.fits,
             configuration: configuration, text: "\(format)", textReason: format.reason)
     }
 
@@ -155,18 +159,20 @@ extension CapabilityConstraint {
 
 extension SourceDevice {
     /// Returns the fitness of the device's unchangeable properties.
-    func placed(by aims: DeviceConstraintSet) -> [CapabilityFit] {
+    func fixedPropertyFits(by constraintSet: DeviceConstraintSet) -> [CapabilityFit] {
         let isFacingKnown = info.facingMode != .undefined && info.facingMode != .automatic
         let isLocationKnown = info.location != .automatic
         return [
-            EnumConstraint(aims[.facingMode]).evaluate(
+            EnumConstraint(constraintSet[.facingMode]).evaluate(
                 [.facingMode(info.facingMode)], instead: isFacingKnown ? .facingMode(info.facingMode) : nil,
-                lack: isFacingKnown ? "its facing mode is \(info.facingMode.rawValue)" : "its facing mode is unknown"),
-            EnumConstraint(aims[.location]).evaluate(
+                reasonIfMissing: isFacingKnown
+                    ? "its facing mode is \(info.facingMode.rawValue)" : "its facing mode is unknown"),
+            EnumConstraint(constraintSet[.location]).evaluate(
                 [.location(info.location)], instead: isLocationKnown ? .location(info.location) : nil,
-                lack: isLocationKnown ? "its location is \(info.location.rawValue)" : "its location is unknown"),
-            EnumConstraint(aims[.deviceID]).evaluate(
-                [.text(info.id)], instead: .text(info.id), lack: "it is unavailable; \(info.id) is used"),
+                reasonIfMissing: isLocationKnown
+                    ? "its location is \(info.location.rawValue)" : "its location is unknown"),
+            EnumConstraint(constraintSet[.deviceID]).evaluate(
+                [.text(info.id)], instead: .text(info.id), reasonIfMissing: "it is unavailable; \(info.id) is used"),
         ].map(\.fit)
     }
 }

@@ -36,17 +36,19 @@ package enum ConstraintSolver {
     package static func selectVideo(
         from devices: [SourceDevice], constraints: DeviceConstraints = [:], prefersCoded: Bool = false
     ) throws(ConstraintFailure) -> VideoSelection? {
-        let aims = DeviceConstraintSet(constraints)
+        let constraintSet = DeviceConstraintSet(constraints)
         var candidates: [ConstraintCandidate<VideoConfiguration>] = []
         for (order, device) in devices.enumerated() {
             guard case .video(let capabilities) = device.capabilities else { continue }
-            let formats = VideoFormatSearch(capabilities: capabilities, aims: aims, prefersCoded: prefersCoded)
+            let formats = VideoFormatSearch(
+                capabilities: capabilities, constraintSet: constraintSet, prefersCoded: prefersCoded)
             guard let format = formats.best() else { continue }
             candidates.append(
                 ConstraintCandidate(
-                    device: device, order: order, format: format, capabilities: capabilities, aims: aims))
+                    device: device, order: order, format: format, capabilities: capabilities,
+                    constraintSet: constraintSet))
         }
-        return try select(among: candidates, aims: aims)
+        return try select(among: candidates, constraintSet: constraintSet)
     }
 
     /// Chooses an audio source.
@@ -59,24 +61,25 @@ package enum ConstraintSolver {
     package static func selectAudio(
         from devices: [SourceDevice], constraints: DeviceConstraints = [:]
     ) throws(ConstraintFailure) -> AudioSelection? {
-        let aims = DeviceConstraintSet(constraints)
+        let constraintSet = DeviceConstraintSet(constraints)
         var candidates: [ConstraintCandidate<AudioConfiguration>] = []
         for (order, device) in devices.enumerated() {
             guard case .audio(let capabilities) = device.capabilities else { continue }
-            candidates.append(ConstraintCandidate(device: device, order: order, audio: capabilities, aims: aims))
+            candidates.append(
+                ConstraintCandidate(device: device, order: order, audio: capabilities, constraintSet: constraintSet))
         }
-        return try select(among: candidates, aims: aims)
+        return try select(among: candidates, constraintSet: constraintSet)
     }
 
     private static func select<Configuration>(
-        among candidates: [ConstraintCandidate<Configuration>], aims: DeviceConstraintSet
+        among candidates: [ConstraintCandidate<Configuration>], constraintSet: DeviceConstraintSet
     ) throws(ConstraintFailure) -> ConstraintSelection<Configuration>? {
         let ranked = candidates.sorted { $0.rank < $1.rank }
         guard let best = ranked.first else { return nil }
-        if let failure = best.failure(aims) { throw failure }
+        if let failure = best.failure(constraintSet) { throw failure }
         return ConstraintSelection(
             device: best.device, configuration: best.configuration, unmet: best.unmet,
-            explanation: ConstraintExplanation(candidates: ranked.map(\.explained), reason: reason(of: ranked)))
+            explanation: ConstraintExplanation(candidates: ranked.map(\.explanation), reason: reason(of: ranked)))
     }
 
     private static func reason<Configuration>(of ranked: [ConstraintCandidate<Configuration>]) -> String {

@@ -1,13 +1,13 @@
 /// The constraints of a capability that is one of several values.
 struct EnumConstraint: Sendable {
-    let aim: CapabilityConstraint
+    let capabilityConstraint: CapabilityConstraint
 
-    init(_ aim: CapabilityConstraint) { self.aim = aim }
+    init(_ capabilityConstraint: CapabilityConstraint) { self.capabilityConstraint = capabilityConstraint }
 
     /// Returns the best value and its fitness. `possible` are the values that the device supports, starting with the
     /// default. `instead` is the alternative to report for an unsatisfied required constraint; nil if the device lacks
-    /// the capability. `lack` is the reason to report for a value that is not possible.
-    func evaluate(_ possible: [DeviceConstraint.Value], instead: DeviceConstraint.Value?, lack: String) -> (
+    /// the capability. `reasonIfMissing` is the reason to report for a value that is not possible.
+    func evaluate(_ possible: [DeviceConstraint.Value], instead: DeviceConstraint.Value?, reasonIfMissing: String) -> (
         value: DeviceConstraint.Value?, fit: CapabilityFit
     ) {
         var best: (value: DeviceConstraint.Value, score: FitnessScore)?
@@ -17,26 +17,29 @@ struct EnumConstraint: Sendable {
             best = (value, score)
         }
         let value = best?.value
-        var fit = CapabilityFit(capability: aim.capability)
-        fit.unmetDemands = aim.demands.filter { !isMet($0, by: value) }.map { demand in
+        var fit = CapabilityFit(capability: capabilityConstraint.capability)
+        fit.unmetDemands = capabilityConstraint.demands.filter { !isMet($0, by: value) }.map { demand in
             let nearest = possible.contains(demand.value) ? value : instead
             return CapabilityFit.UnsatisfiedConstraint(
-                capability: aim.capability, constraint: demand, missed: missed(demand), nearest: nearest?.description)
+                capability: capabilityConstraint.capability, constraint: demand, missed: missed(demand),
+                nearest: nearest?.description)
         }
-        guard !aim.ideals.isEmpty else { return (value, fit) }
-        let unsatisfied = aim.ideals.filter { !isMet($0, by: value) }
+        guard !capabilityConstraint.ideals.isEmpty else { return (value, fit) }
+        let unsatisfied = capabilityConstraint.ideals.filter { !isMet($0, by: value) }
         fit.distance = Double(unsatisfied.count) * FitnessDistance.other
-        if let ideal = unsatisfied.first { fit.unmet = reason(ideal, value: value, possible: possible, lack: lack) }
+        if let ideal = unsatisfied.first {
+            fit.unmet = reason(ideal, value: value, possible: possible, reasonIfMissing: reasonIfMissing)
+        }
         return (value, fit)
     }
 
     private func score(of value: DeviceConstraint.Value) -> FitnessScore {
         var score = FitnessScore()
-        for demand in aim.demands where !isMet(demand, by: value) {
+        for demand in capabilityConstraint.demands where !isMet(demand, by: value) {
             score.unmetDemands += 1
             score.missed += missed(demand)
         }
-        score.distance = Double(aim.ideals.count { !isMet($0, by: value) })
+        score.distance = Double(capabilityConstraint.ideals.count { !isMet($0, by: value) })
         return score
     }
 
@@ -49,13 +52,14 @@ struct EnumConstraint: Sendable {
     /// Returns the distance of an unsatisfied constraint. It is larger for an identifier, so that any other constraint
     /// is relaxed first.
     private func missed(_ demand: DeviceConstraint) -> Double {
-        aim.capability == .deviceID ? 2 * FitnessDistance.other : FitnessDistance.other
+        capabilityConstraint.capability == .deviceID ? 2 * FitnessDistance.other : FitnessDistance.other
     }
 
     private func reason(
-        _ ideal: DeviceConstraint, value: DeviceConstraint.Value?, possible: [DeviceConstraint.Value], lack: String
+        _ ideal: DeviceConstraint, value: DeviceConstraint.Value?, possible: [DeviceConstraint.Value],
+        reasonIfMissing: String
     ) -> String {
-        guard let value, possible.contains(ideal.value) else { return lack }
+        guard let value, possible.contains(ideal.value) else { return reasonIfMissing }
         return "\(value) instead of \(ideal.value)"
     }
 }
@@ -92,18 +96,18 @@ struct CapabilityConstraint: Sendable {
 
 /// All constraints of a device, by capability.
 struct DeviceConstraintSet: Sendable {
-    private let aims: [DeviceCapability: CapabilityConstraint]
+    private let byCapability: [DeviceCapability: CapabilityConstraint]
 
     init(_ constraints: DeviceConstraints) {
-        var aims: [DeviceCapability: CapabilityConstraint] = [:]
+        var byCapability: [DeviceCapability: CapabilityConstraint] = [:]
         for (capability, list) in constraints where !list.isEmpty {
-            aims[capability] = CapabilityConstraint(capability, list)
+            byCapability[capability] = CapabilityConstraint(capability, list)
         }
-        self.aims = aims
+        self.byCapability = byCapability
     }
 
     subscript(_ capability: DeviceCapability) -> CapabilityConstraint {
-        aims[capability] ?? CapabilityConstraint(capability)
+        byCapability[capability] ?? CapabilityConstraint(capability)
     }
 }
 
@@ -119,7 +123,7 @@ extension CapabilityConstraint {
             return one.kind == .exact && other.kind == .exact
         }
         // The bounds of a constraint are the first values to satisfy another one.
-        let aim = NumericConstraint(self)
-        return !aim.isMet(other, by: left) && !aim.isMet(one, by: right)
+        let numeric = NumericConstraint(self)
+        return !numeric.isMet(other, by: left) && !numeric.isMet(one, by: right)
     }
 }

@@ -3,19 +3,19 @@ struct NumericConstraint: Sendable {
     /// The relative difference at which frame rates are equal: 30000/1001 equals both 29.97 and 30.
     static let rateTolerance = 0.01
 
-    let aim: CapabilityConstraint
+    let capabilityConstraint: CapabilityConstraint
 
     /// The relative difference at which numbers are equal.
     let tolerance: Double
 
-    init(_ aim: CapabilityConstraint) {
-        self.aim = aim
-        tolerance = aim.capability == .frameRate ? Self.rateTolerance : 0
+    init(_ capabilityConstraint: CapabilityConstraint) {
+        self.capabilityConstraint = capabilityConstraint
+        tolerance = capabilityConstraint.capability == .frameRate ? Self.rateTolerance : 0
     }
 
     /// The named numbers, at which the optimum of a range can be.
     var named: [Double] {
-        (aim.demands + aim.ideals).compactMap {
+        (capabilityConstraint.demands + capabilityConstraint.ideals).compactMap {
             guard case .number(let number) = $0.value, ConstraintNumber.isUsable(number) else { return nil }
             return number
         }
@@ -38,34 +38,37 @@ struct NumericConstraint: Sendable {
     /// Returns the score of a number for all constraints together.
     func score(of actual: Double) -> FitnessScore {
         var score = FitnessScore()
-        for demand in aim.demands where !isMet(demand, by: actual) {
+        for demand in capabilityConstraint.demands where !isMet(demand, by: actual) {
             score.unmetDemands += 1
             score.missed += missed(demand, by: actual)
         }
-        for idealConstraint in aim.ideals { score.distance += distance(of: actual, from: idealConstraint) }
+        for idealConstraint in capabilityConstraint.ideals {
+            score.distance += distance(of: actual, from: idealConstraint)
+        }
         return score
     }
 
     /// Returns the distance from the named numbers without tolerance, which decides between equally suitable numbers.
     func deviation(of actual: Double) -> Double {
-        (aim.demands.filter { $0.kind == .exact } + aim.ideals).reduce(0) { sum, constraint in
+        (capabilityConstraint.demands.filter { $0.kind == .exact } + capabilityConstraint.ideals).reduce(0) {
+            sum, constraint in
             guard case .number(let wanted) = constraint.value else { return sum }
             return sum + FitnessDistance.between(actual, wanted)
         }
     }
 
     func fit(of actual: Double) -> CapabilityFit {
-        var fit = CapabilityFit(capability: aim.capability)
+        var fit = CapabilityFit(capability: capabilityConstraint.capability)
         let text = ConstraintNumber.rounded(actual)
-        fit.unmetDemands = aim.demands.filter { !isMet($0, by: actual) }.map {
+        fit.unmetDemands = capabilityConstraint.demands.filter { !isMet($0, by: actual) }.map {
             let isNumber = if case .number = $0.value { true } else { false }
             return CapabilityFit.UnsatisfiedConstraint(
-                capability: aim.capability, constraint: $0, missed: missed($0, by: actual),
+                capability: capabilityConstraint.capability, constraint: $0, missed: missed($0, by: actual),
                 nearest: isNumber ? text : nil)
         }
-        guard !aim.ideals.isEmpty else { return fit }
-        fit.distance = aim.ideals.reduce(0) { $0 + distance(of: actual, from: $1) }
-        let ungranted = aim.ideals.filter { distance(of: actual, from: $0) > 0 }.map { "\($0.value)" }
+        guard !capabilityConstraint.ideals.isEmpty else { return fit }
+        fit.distance = capabilityConstraint.ideals.reduce(0) { $0 + distance(of: actual, from: $1) }
+        let ungranted = capabilityConstraint.ideals.filter { distance(of: actual, from: $0) > 0 }.map { "\($0.value)" }
         if !ungranted.isEmpty { fit.unmet = "\(text) instead of \(ungranted.joined(separator: " and of "))" }
         return fit
     }

@@ -14,11 +14,11 @@ struct VideoFormatSearch {
     private let height: NumericConstraint
     private let rate: NumericConstraint
 
-    init(capabilities: VideoCapabilities, aims: DeviceConstraintSet, prefersCoded: Bool) {
+    init(capabilities: VideoCapabilities, constraintSet: DeviceConstraintSet, prefersCoded: Bool) {
         isRotated = capabilities.mountRotation % 2 != 0
-        width = NumericConstraint(aims[isRotated ? .height : .width])
-        height = NumericConstraint(aims[isRotated ? .width : .height])
-        rate = NumericConstraint(aims[.frameRate])
+        width = NumericConstraint(constraintSet[isRotated ? .height : .width])
+        height = NumericConstraint(constraintSet[isRotated ? .width : .height])
+        rate = NumericConstraint(constraintSet[.frameRate])
         self.prefersCoded = prefersCoded
         let captured = capabilities.formats.filter { $0.encoding.cost(prefersCoded: prefersCoded) != nil }
         let frames = captured.filter { $0.encoding != .h264 }
@@ -59,7 +59,7 @@ struct VideoFormatSearch {
         for candidate in format.rates.considered(named: rate.named + [Self.standard.rate]) {
             let perSecond = candidate.perSecond
             var score = rate.score(of: perSecond)
-            score.defaults = rate.aim.isNamed ? 0 : rate.distance(of: perSecond, from: standard)
+            score.defaults = rate.capabilityConstraint.isNamed ? 0 : rate.distance(of: perSecond, from: standard)
             let deviation = FitnessDistance.comparable(rate.deviation(of: perSecond))
             if let best, (best.score, best.deviation, -best.rate.perSecond) <= (score, deviation, -perSecond) {
                 continue
@@ -70,7 +70,7 @@ struct VideoFormatSearch {
     }
 
     private func bestSize(of format: CaptureFormat) -> (Dimensions, FitnessScore)? {
-        let isShaped = width.aim.isNamed != height.aim.isNamed
+        let isShaped = width.capabilityConstraint.isNamed != height.capabilityConstraint.isNamed
         let sizes = format.sizes.considered(
             widths: width.named + [Self.standard.width], heights: height.named + [Self.standard.height],
             aspect: isShaped ? Self.standard.width / Self.standard.height : nil)
@@ -87,7 +87,7 @@ struct VideoFormatSearch {
     /// Returns the distance from 1280x720, or from 16:9 if only one side is named; 0 if both are.
     private func distanceFromStandard(_ size: Dimensions) -> Double {
         let (across, down) = (Double(size.width), Double(size.height))
-        return switch (width.aim.isNamed, height.aim.isNamed) {
+        return switch (width.capabilityConstraint.isNamed, height.capabilityConstraint.isNamed) {
         case (false, false):
             FitnessDistance.between(across, Self.standard.width) + FitnessDistance.between(down, Self.standard.height)
         case (true, true): 0

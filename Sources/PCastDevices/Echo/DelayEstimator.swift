@@ -12,7 +12,7 @@ final class DelayEstimator {
         /// The delay of the first arrival, from -20 ms to 300 ms.
         var delay: TimeSpan
         /// The ratio of the highest peak to the root mean square. Below 6, the estimate is unreliable.
-        var clearness: Float
+        var confidence: Float
 
         /// The ratio of the captured power to the reference power, an upper bound of the echo's power.
         var gain: Float
@@ -31,7 +31,7 @@ final class DelayEstimator {
     /// The weight of the previous average, with a time constant of 1.5 s.
     private static let memory: Float = 0.92
     /// The power per sample below which audio is too quiet for an estimate.
-    private static let quiet: Float = 100
+    private static let silenceLimit: Float = 100
 
     private let transform = RealTransform(length: DelayEstimator.transformLength)
     private var capturedDecimator = Decimator(blockLength: EchoBlock.sampleCount)
@@ -66,7 +66,7 @@ final class DelayEstimator {
         guard pending >= Self.capturedLength else { return nil }
         pending = 0
         let energy = played.energy
-        guard energy > Self.quiet * Float(Self.transformLength) else { return nil }
+        guard energy > Self.silenceLimit * Float(Self.transformLength) else { return nil }
         playedEnergy = Self.memory * playedEnergy + energy / Float(played.count)
         capturedEnergy = Self.memory * capturedEnergy + captured.energy / Float(captured.count)
         accumulate()
@@ -113,7 +113,7 @@ final class DelayEstimator {
         // The first arrival may be slightly quieter than the peak.
         let first = (max(Self.earliest, peakIndex - 80)...peakIndex).first { response($0) > 0.4 * peak } ?? peakIndex
         return Estimate(
-            delay: Self.rate.span(ofTicks: Int64(first)), clearness: peak / rest, gain: capturedEnergy / playedEnergy)
+            delay: Self.rate.span(ofTicks: Int64(first)), confidence: peak / rest, gain: capturedEnergy / playedEnergy)
     }
 }
 

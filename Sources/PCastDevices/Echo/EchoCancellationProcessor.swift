@@ -128,7 +128,7 @@ struct DelayChoice {
     static let lead = TimeSpan.milliseconds(8)
 
     /// The ratio of a peak to its surroundings below which it may be noise, which reaches 5.
-    private static let clearness: Float = 7
+    private static let confidence: Float = 7
 
     /// The power of the faintest echo that is cancelled.
     private static let gain: Float = 1e-4
@@ -149,7 +149,7 @@ struct DelayChoice {
     /// most of the echo. Returns a new delay; nil to keep the current one.
     mutating func consider(_ estimate: DelayEstimator.Estimate, chosen: TimeSpan?, isHelping: Bool) -> TimeSpan? {
         let isBelievable =
-            estimate.clearness > Self.clearness && estimate.gain > Self.gain
+            estimate.confidence > Self.confidence && estimate.gain > Self.gain
             && estimate.delay > DelayEstimator.earliestDelay + .milliseconds(1)
         guard isBelievable else { return nil }
         let agrees = last.map { (estimate.delay - $0).magnitude < Self.agreement } ?? false

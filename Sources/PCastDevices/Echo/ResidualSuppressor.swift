@@ -8,15 +8,15 @@ import Glibc
 /// captured audio is coherent with the predicted echo, which near-end speech is not.
 final class ResidualSuppressor {
     /// The factor by which the estimate is exceeded.
-    private static let caution: Float = 2
+    private static let overestimation: Float = 2
 
     /// The fraction of the echo's power that remains for unknown reasons, and its factor while there is only echo.
     private static let leak: Float = 3e-3
-    private static let leakAlone: Float = 400
+    private static let echoOnlyLeakFactor: Float = 400
 
     /// The coherence below which there is near-end speech, and above which there is only echo.
-    private static let aloneFrom: Float = 0.8
-    private static let aloneTo: Float = 0.98
+    private static let echoOnlyLow: Float = 0.8
+    private static let echoOnlyHigh: Float = 0.98
 
     /// The smallest gain.
     private static let least: Float = 0.01
@@ -51,7 +51,7 @@ final class ResidualSuppressor {
     private let noise = VectorBuffer(count: EchoBlock.binCount)
     private let gains = VectorBuffer(count: EchoBlock.binCount)
     private let smooth = VectorBuffer(count: EchoBlock.binCount)
-    private let presumed = VectorBuffer(count: EchoBlock.binCount)
+    private let estimated = VectorBuffer(count: EchoBlock.binCount)
 
     init(transform: RealTransform) {
         self.transform = transform
@@ -86,7 +86,7 @@ final class ResidualSuppressor {
         analyze(residual, into: residualSpectrum)
         analyze(echo, into: echoSpectrum)
         average(uncertainty)
-        presume(alone: alone())
+        estimateEchoPower(echoOnlyProbability: echoOnlyProbability())
         decide()
         Self.blur(gains.floats, into: smooth.floats, reach: 1)
         shaper.apply(smooth, to: block)
@@ -122,14 +122,15 @@ final class ResidualSuppressor {
 
     /// Returns the probability that there is only echo: 0 with near-end speech, 1 without, by the coherence with the
     /// predicted echo.
-    private func alone() -> Float {
-        max(0, min(1, (capturedCoherence.share - Self.aloneFrom) / (Self.aloneTo - Self.aloneFrom)))
+    private func echoOnlyProbability() -> Float {
+        max(0, min(1, (capturedCoherence.share - Self.echoOnlyLow) / (Self.echoOnlyHigh - Self.echoOnlyLow)))
     }
 
-    private func presume(alone: Float) {
-        let share = Self.leak * (1 + Self.leakAlone * alone * alone)
+    private func estimateEchoPower(echoOnlyProbability: Float) {
+        let share = Self.leak * (1 + Self.echoOnlyLeakFactor * echoOnlyProbability * echoOnlyProbability)
         for bin in 0..<EchoBlock.vectorCount {
-            presumed.vectors[bin] = Self.caution * uncertaintyPower.vectors[bin] + share * echoPower.vectors[bin]
+            estimated.vectors[bin] =
+                Self.overestimation * uncertaintyPower.vectors[bin] + share * echoPower.vectors[bin]
         }
     }
 
@@ -139,7 +140,7 @@ final class ResidualSuppressor {
             noise.floats[bin] = min(noise.floats[bin] * Self.noiseGrowth, max(smooth.floats[bin], 1))
         }
         let blurred = samples.floats
-        Self.blur(presumed.floats, into: blurred, reach: 2)
+        Self.blur(estimated.floats, into: blurred, reach: 2)
         for bin in 0..<EchoBlock.binCount {
             let power = smooth.floats[bin] + 1
             let floor = min(1, (noise.floats[bin] / power).squareRoot())

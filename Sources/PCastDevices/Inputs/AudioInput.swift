@@ -80,10 +80,10 @@ package final class AudioInput: AudioSource {
             deliver: { frame in
                 let captured = frame.captureTime ?? MonotonicClock.wallTime() - frame.length
                 var frame = audio.clean(frame, captured: captured)
-                let placed = current.withLock { $0.timeline.timestamp(captured, samples: frame.sampleCount) }
-                guard let placed else { return }
+                let timestamp = current.withLock { $0.timeline.timestamp(captured, samples: frame.sampleCount) }
+                guard let timestamp else { return }
                 frame.captureTime = captured
-                frame.timestamp = placed
+                frame.timestamp = timestamp
                 deliver(frame)
             }, ended: ended)
     }

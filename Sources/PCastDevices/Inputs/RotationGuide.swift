@@ -44,12 +44,12 @@ final class RotationGuide: Sendable {
     func follow(_ selection: VideoSelection?) {
         guard let selection, case .video(let capabilities) = selection.device.capabilities,
             selection.device.info.deviceType == .physical
-        else { return leave(RotationPolicy(mode: .followUIRotation)) }
+        else { return stopFollowing(RotationPolicy(mode: .followUIRotation)) }
         let policy = RotationPolicy(
             mode: selection.configuration.rotationMode,
             mounting: FrameRotation(degrees: capabilities.mountRotation * 90) ?? .none,
             facing: selection.device.info.facingMode)
-        guard policy.mode != .followUIRotation, accelerometer.isPresent else { return leave(policy) }
+        guard policy.mode != .followUIRotation, accelerometer.isPresent else { return stopFollowing(policy) }
         change { $0.policy = policy }
         guard state.withLock({ $0.following == nil }) else { return }
         let following = try? accelerometer.follow { [weak self] orientation in
@@ -59,9 +59,9 @@ final class RotationGuide: Sendable {
     }
 
     /// Stops reading the accelerometer.
-    func stop() { leave(RotationPolicy(mode: .followUIRotation)) }
+    func stop() { stopFollowing(RotationPolicy(mode: .followUIRotation)) }
 
-    private func leave(_ policy: RotationPolicy) {
+    private func stopFollowing(_ policy: RotationPolicy) {
         let following = state.withLock { state in
             defer { state.following = nil }
             return state.following

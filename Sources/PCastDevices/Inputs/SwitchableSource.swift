@@ -287,12 +287,12 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
         let substitute = substitute()
         let began = MonotonicClock.now()
         var frameIndex = began
-        var nextLook = began + Self.retryInterval
+        var nextCheck = began + Self.retryInterval
         while sleep.sleep(until: frameIndex) {
             let now = MonotonicClock.reference()
             deliverSubstitute(substitute.sample(now.wallTime), unless: sleep)
-            if now.instant >= nextLook {
-                nextLook = now.instant + Self.retryInterval
+            if now.instant >= nextCheck {
+                nextCheck = now.instant + Self.retryInterval
                 if isBack() { return }
             }
             if now.instant - began > timeout {

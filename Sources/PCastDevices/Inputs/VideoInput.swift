@@ -37,7 +37,7 @@ package final class VideoInput: VideoSource {
         rotation.follow(selection)
         let source: any VideoSource
         do throws(DeviceError) {
-            source = try SourceDevices.open(Self.aimed(selection, request, rotation), request)
+            source = try SourceDevices.open(Self.cameraSelection(selection, request, rotation), request)
         } catch {
             rotation.stop()
             throw error
@@ -179,8 +179,9 @@ package final class VideoInput: VideoSource {
     private func adjust() {
         let (source, selection, request) = current.withLock { ($0.source, $0.selection, $0.request) }
         guard let adjustable = source as? any AdjustableSource, let selection else { return }
-        let aimed = Self.aimed(selection, request, rotation, transcodeReason: source.transcodeReason)
-        let unmet = adjustable.unmet.merging(adjustable.apply(aimed.configuration)) { _, applied in applied }
+        let cameraSelection = Self.cameraSelection(
+            selection, request, rotation, transcodeReason: source.transcodeReason)
+        let unmet = adjustable.unmet.merging(adjustable.apply(cameraSelection.configuration)) { _, applied in applied }
         current.withLock { $0.unmet = unmet }
     }
 
@@ -191,7 +192,7 @@ package final class VideoInput: VideoSource {
 
     /// The selection with its focus target in the camera's own coordinates. Frames that are passed through as the
     /// camera codes them are not rotated.
-    private static func aimed(
+    private static func cameraSelection(
         _ selection: VideoSelection, _ request: VideoRequest, _ rotation: RotationGuide,
         transcodeReason: TranscodeReason? = nil
     ) -> VideoSelection {
@@ -212,7 +213,7 @@ package final class VideoInput: VideoSource {
             guard let selection else {
                 throw .unusable("\(request.source)", reason: "a file or a URI cannot be reopened")
             }
-            let source = try SourceDevices.open(aimed(selection, request, rotation), request)
+            let source = try SourceDevices.open(cameraSelection(selection, request, rotation), request)
             current.withLock { $0.source = source }
             return source.mediaSource
         }

@@ -130,15 +130,15 @@ final class CaptureMixer: @unchecked Sendable {
     /// inputs. A single switch is assumed to be the microphone's.
     private static func microphoneSwitches(among elements: [OpaquePointer]) -> [OpaquePointer] {
         let switches = elements.filter { snd_mixer_selem_has_capture_switch($0) != 0 }
-        let meant = switches.filter { element in
+        let candidates = switches.filter { element in
             let name = String(cString: snd_mixer_selem_get_name(element))
             return name == "Capture" || name.contains("Mic")
         }
-        if meant.isEmpty { return switches.count == 1 ? switches : [] }
+        if candidates.isEmpty { return switches.count == 1 ? switches : [] }
         // Only one of several mutually exclusive inputs is switched on.
-        let exclusive = meant.filter { snd_mixer_selem_has_capture_switch_exclusive($0) != 0 }
+        let exclusive = candidates.filter { snd_mixer_selem_has_capture_switch_exclusive($0) != 0 }
         let chosen = exclusive.first(where: isOn) ?? exclusive.first
-        return meant.filter { snd_mixer_selem_has_capture_switch_exclusive($0) == 0 || $0 == chosen }
+        return candidates.filter { snd_mixer_selem_has_capture_switch_exclusive($0) == 0 || $0 == chosen }
     }
 
     private static func isOn(_ element: OpaquePointer) -> Bool {

@@ -194,7 +194,7 @@ struct ChannelMix {
 /// samples as requested, and so do faulty drivers. It reads no clock; the caller passes the time.
 struct SampleRateLimiter {
     /// The factor by which a device may be faster than nominal.
-    private static let haste = 1.001
+    private static let rateTolerance = 1.001
 
     private let rate: Double
     /// The size of the device's buffer, which may be available at once.
@@ -205,7 +205,7 @@ struct SampleRateLimiter {
     /// Creates a limit. The rate is the sample rate, and the capacity the size of the device's buffer in samples per
     /// channel.
     init(rate: Int, capacity: Int, at now: Instant) {
-        self.rate = Double(rate) * Self.haste
+        self.rate = Double(rate) * Self.rateTolerance
         self.capacity = Double(capacity)
         allowance = Double(capacity)
         last = now

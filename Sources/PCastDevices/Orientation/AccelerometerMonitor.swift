@@ -90,7 +90,7 @@ package final class AccelerometerMonitor: Sendable {
         for follower in followers { follower(orientation) }
     }
 
-    fileprivate func leave(_ number: Int) {
+    fileprivate func removeFollower(_ number: Int) {
         let pace = state.withLock { state -> PacedThread? in
             guard state.followers.removeValue(forKey: number) != nil, state.followers.isEmpty else { return nil }
             defer { state.pace = nil }
@@ -113,6 +113,6 @@ package final class AccelerometerMonitor: Sendable {
 
         /// Ends the subscription. With the last one, the thread ends, and has ended when this returns, unless it is the
         /// caller. It may be called repeatedly.
-        package func cancel() { watch.leave(number) }
+        package func cancel() { watch.removeFollower(number) }
     }
 }

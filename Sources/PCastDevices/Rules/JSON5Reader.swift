@@ -341,7 +341,7 @@ extension JSON5Member {
         guard case .number(let number) = value.content, let degrees = Int(exactly: number),
             [0, 90, 180, 270].contains(degrees)
         else {
-            throw refusal("must be a number of quarter turns clockwise: 0, 1, 2 or 3")
+            throw refusal("must be a clockwise rotation in degrees: 0, 90, 180 or 270")
         }
         return degrees / 90
     }

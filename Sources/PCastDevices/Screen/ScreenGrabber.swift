@@ -102,7 +102,7 @@ final class ScreenGrabber: @unchecked Sendable {
         }
         switch grab {
         case .reply(let grab): return grab
-        case .gone: return disconnected
+        case .disconnected: return disconnected
         // The window shrank, or it is not visible and therefore has no image.
         case .refused(XErrorCode.badMatch), .refused(XErrorCode.badDrawable): return isShown ? nil : .hidden
         case .refused(let code):

@@ -65,7 +65,7 @@ final class XServer: @unchecked Sendable {
 
     deinit { xcb_disconnect(connection) }
 
-    /// Ends the current call on another thread and all later ones with `.gone`. The descriptor stays open until the
+    /// Ends the current call on another thread and all later ones with `.disconnected`. The descriptor stays open until the
     /// connection is released, so that its number is not reused meanwhile.
     func interrupt() { shutdown(xcb_get_file_descriptor(connection), Int32(SHUT_RDWR)) }
 
@@ -92,7 +92,7 @@ final class XServer: @unchecked Sendable {
             free(error)
         }
         if let reply { return .reply(read(reply)) }
-        return error.map { .refused(code: $0.pointee.error_code) } ?? .gone
+        return error.map { .refused(code: $0.pointee.error_code) } ?? .disconnected
     }
 
     /// Waits until the server has processed a request without a reply. Returns whether it succeeded.
@@ -114,7 +114,7 @@ enum XReply<Value> {
     /// An error with its code, such as 3 for BadWindow (X11 protocol, appendix B).
     case refused(code: UInt8)
     /// The connection is closed.
-    case gone
+    case disconnected
 }
 
 extension XReply {
@@ -124,7 +124,7 @@ extension XReply {
     }
 
     var isGone: Bool {
-        if case .gone = self { return true }
+        if case .disconnected = self { return true }
         return false
     }
 }

@@ -56,20 +56,22 @@ final class PulseServer: @unchecked Sendable {
 
     /// Runs the main loop until an event was processed or the time is over. Returns false if the connection is closed.
     @discardableResult
-    func turn(within span: TimeSpan) -> Bool {
+    func iterate(within span: TimeSpan) -> Bool {
         let microseconds = Int32(clamping: max(0, span.nanoseconds / 1_000))
         guard pa_mainloop_prepare(loop, microseconds) >= 0, pa_mainloop_poll(loop) >= 0 else { return false }
         return pa_mainloop_dispatch(loop) >= 0 && state == PA_CONTEXT_READY
     }
 
     /// Waits for a condition until the server's timeout. Returns whether it was satisfied.
-    func wait(until isSo: (PulseServer) -> Bool) -> Bool {
+    func wait(until condition: (PulseServer) -> Bool) -> Bool {
         let deadline = MonotonicClock.now() + Self.timeout
-        while !isSo(self) {
+        while !condition(self) {
             let rest = deadline - MonotonicClock.now()
             guard rest > .zero else { return false }
             // A connection that is not ready yet is not closed.
-            if !turn(within: rest), [PA_CONTEXT_FAILED, PA_CONTEXT_TERMINATED].contains(state) { return isSo(self) }
+            if !iterate(within: rest), [PA_CONTEXT_FAILED, PA_CONTEXT_TERMINATED].contains(state) {
+                return condition(self)
+            }
         }
         return true
     }

@@ -154,7 +154,7 @@ final class SystemAudioCapture: @unchecked Sendable {
         }
         let watch = followsDefault ? DefaultSinkMonitor(of: server) : nil
         while !isStopped {
-            guard server.turn(within: Self.interval) else {
+            guard server.iterate(within: Self.interval) else {
                 return isStopped ? nil : .vanished("the connection to the audio server was lost (\(server.reason))")
             }
             if let sink = watch?.changed(), sink.monitor != recording.source { recording.move(to: sink.monitor) }

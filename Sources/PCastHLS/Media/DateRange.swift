@@ -148,7 +148,7 @@ extension DateRange {
         writer.quoted("END-DATE", end?.iso8601)
         writer.seconds("DURATION", duration)
         writer.seconds("PLANNED-DURATION", plannedDuration)
-        writer.yes("END-ON-NEXT", endsOnNext)
+        writer.yesIfSet("END-ON-NEXT", endsOnNext)
         for information in scte35 { writer.unquoted(information.kind.rawValue, information.text) }
         for attribute in attributes { writer.value(attribute.name, attribute.value) }
         return writer

@@ -134,7 +134,7 @@ public struct StartPoint: Hashable, Sendable {
     var attributes: AttributeWriter {
         var writer = AttributeWriter()
         writer.seconds("TIME-OFFSET", offset)
-        writer.yes("PRECISE", isPrecise)
+        writer.yesIfSet("PRECISE", isPrecise)
         return writer
     }
 }
@@ -271,9 +271,9 @@ public struct ServerControl: Hashable, Sendable {
     var attributes: AttributeWriter? {
         guard self != ServerControl() else { return nil }
         var writer = AttributeWriter()
-        writer.yes("CAN-BLOCK-RELOAD", canBlockReload)
+        writer.yesIfSet("CAN-BLOCK-RELOAD", canBlockReload)
         writer.seconds("CAN-SKIP-UNTIL", canSkipUntil)
-        writer.yes("CAN-SKIP-DATERANGES", canSkipDateRanges)
+        writer.yesIfSet("CAN-SKIP-DATERANGES", canSkipDateRanges)
         writer.seconds("HOLD-BACK", holdBack)
         writer.seconds("PART-HOLD-BACK", partHoldBack)
         return writer

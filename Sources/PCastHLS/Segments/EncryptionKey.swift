@@ -92,9 +92,9 @@ extension EncryptionKey {
         guard (1...32).contains(digits.count) else { throw attributes.malformed("IV") }
         var bytes = [UInt8](repeating: 0, count: 16)
         // Leading zeros may be missing.
-        for (place, digit) in digits.reversed().enumerated() {
+        for (index, digit) in digits.reversed().enumerated() {
             guard let value = Character(Unicode.Scalar(digit)).hexDigitValue else { throw attributes.malformed("IV") }
-            bytes[15 - place / 2] |= UInt8(value) << (place % 2 == 0 ? 0 : 4)
+            bytes[15 - index / 2] |= UInt8(value) << (index % 2 == 0 ? 0 : 4)
         }
         return bytes
     }

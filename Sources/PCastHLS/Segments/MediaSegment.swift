@@ -170,9 +170,9 @@ public struct PartialSegment: Hashable, Sendable {
         var writer = AttributeWriter()
         writer.seconds("DURATION", duration)
         writer.quoted("URI", uri)
-        writer.yes("INDEPENDENT", isIndependent)
+        writer.yesIfSet("INDEPENDENT", isIndependent)
         writer.quoted("BYTERANGE", byteRange?.text)
-        writer.yes("GAP", isGap)
+        writer.yesIfSet("GAP", isGap)
         return writer
     }
 }

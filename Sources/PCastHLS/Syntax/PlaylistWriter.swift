@@ -53,7 +53,7 @@ struct AttributeWriter {
     }
 
     /// Adds `YES`, if it is set.
-    mutating func yes(_ name: String, _ isSet: Bool) {
+    mutating func yesIfSet(_ name: String, _ isSet: Bool) {
         if isSet { unquoted(name, "YES") }
     }
 

@@ -11,7 +11,7 @@ extension PlaylistTimeline {
         }
         guard let newLast = Self.lastNumber(newer) else { return .stale }
         let newFirst = newer.mediaSequence
-        if newFirst > last.number { return slideOn(to: newer) }
+        if newFirst > last.number { return advanceWindow(to: newer) }
         if newLast < first.number { return restartFromVariant(to: newer) }
         if isAnother(newer) { return restart(with: newer) }
         guard Self.progress(newer) >= Self.progress(playlist) else { return .stale }
@@ -36,7 +36,7 @@ extension PlaylistTimeline {
     }
 
     /// Updates to a playlist whose window begins after the end of the present one.
-    private mutating func slideOn(to newer: MediaPlaylist) -> Change {
+    private mutating func advanceWindow(to newer: MediaPlaylist) -> Change {
         let missing = newer.mediaSequence - segments[segments.count - 1].number - 1
         guard missing > 0 else {
             replace(with: newer, from: end)
@@ -48,7 +48,7 @@ extension PlaylistTimeline {
         } else {
             let average = (end - start).nanoseconds / Int64(segments.count)
             let (lost, overflows) = average.multipliedReportingOverflow(by: missing)
-            guard !overflows, lost < Self.farthest.nanoseconds else { return restart(with: newer) }
+            guard !overflows, lost < Self.maximumMagnitude.nanoseconds else { return restart(with: newer) }
             origin += TimeSpan(nanoseconds: lost)
         }
         replace(with: newer, from: origin)
@@ -72,7 +72,7 @@ extension PlaylistTimeline {
         epoch += 1
         let origin = position(fromWallTimeOf: newer) ?? end
         evicted = []
-        let isFar = origin.magnitude > Self.farthest
+        let isFar = origin.magnitude > Self.maximumMagnitude
         playlist = newer
         segments = Self.placed(newer, from: isFar ? .zero : origin, knowing: nil)
         return .restarted
@@ -116,7 +116,7 @@ extension PlaylistTimeline {
 
     /// Replaces the segments, and remembers those that leave the window.
     private mutating func replace(with newer: MediaPlaylist, from origin: TimeSpan) {
-        guard origin.magnitude <= Self.farthest else {
+        guard origin.magnitude <= Self.maximumMagnitude else {
             _ = restart(with: newer)
             return
         }

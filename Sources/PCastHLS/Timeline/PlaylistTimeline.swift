@@ -33,7 +33,7 @@ public struct PlaylistTimeline: Sendable {
     static let evictedCount = 256
     /// The maximum distance of a position from zero. Only a misbehaving server exceeds it, and the timeline then
     /// restarts.
-    static let farthest = TimeSpan.seconds(20 * 366 * 86_400 as Int64)
+    static let maximumMagnitude = TimeSpan.seconds(20 * 366 * 86_400 as Int64)
 
     /// Creates the timeline of a playlist.
     ///
@@ -69,11 +69,11 @@ public struct PlaylistTimeline: Sendable {
             origin = common.start - own.start
         }
         for index in segments.indices { segments[index].start += origin }
-        keepMeasures(of: other)
+        copyMeasurements(of: other)
     }
 
     /// Copies measured positions from another rendition whose segment durations are the same up to 20 ms.
-    private mutating func keepMeasures(of other: PlaylistTimeline) {
+    private mutating func copyMeasurements(of other: PlaylistTimeline) {
         guard let last = other.segments.last(where: \.isMeasured), let first = segments.first,
             first.number == other.segments.first?.number
         else { return }
@@ -117,7 +117,7 @@ extension PlaylistTimeline {
     ///
     /// - Parameters:
     ///   - position: The position at which the segment begins according to the timeline.
-    ///   - distance: The distance to its media, positive if they are later.
+    ///   - distance: The time from the position to the segment's media; negative if its media begins earlier.
     public mutating func move(from position: TimeSpan, by distance: TimeSpan) {
         let close = TimeSpan.milliseconds(10)
         let distances = segments.lazy.map { ($0.start - position).magnitude }

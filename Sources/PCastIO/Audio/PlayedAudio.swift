@@ -98,7 +98,7 @@ struct PlayedAudioRing {
     static let capacity = 1 << 17
 
     /// The maximum absolute sample value that counts as silence (about -72 dBFS), which decoders produce as noise.
-    private static let quiet = 8
+    private static let silenceLimit = 8
 
     /// The number of samples that share a flag for silence (5.3 ms).
     private static let blockLength = 256
@@ -122,7 +122,7 @@ struct PlayedAudioRing {
             let sample = sum / channels
             let slot = Self.slot(of: position + Int64(index))
             samples[slot] = Int16(clamping: Int(samples[slot]) + sample)
-            if abs(sample) > Self.quiet { isLoud[slot / Self.blockLength] = true }
+            if abs(sample) > Self.silenceLimit { isLoud[slot / Self.blockLength] = true }
         }
     }
 

@@ -134,7 +134,7 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     }
 
     /// Wakes the loop for an iteration, after which `afterIteration` is called. It never blocks and needs few system calls.
-    public func wake() { mailbox.ring() }
+    public func wake() { mailbox.signal() }
 
     /// Takes over a TCP connection that another shard's loop accepted.
     public func adopt(_ connection: AcceptedConnection) { try? mailbox.append(.adopt(connection)) }

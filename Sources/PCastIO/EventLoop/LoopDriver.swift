@@ -9,7 +9,7 @@ import Synchronization
 final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     /// The maximum time of receiving in an iteration. All output is then sent once per peer. An SFU that sent after
     /// each batch never recovered from a delay.
-    private static var intake: TimeSpan { .milliseconds(10) }
+    private static var maximumReceiveTime: TimeSpan { .milliseconds(10) }
     /// The maximum number of datagrams whose paths the machine receives in advance.
     private static var prefetchDistance: Int { 8 }
 
@@ -196,7 +196,7 @@ extension LoopDriver where M: ~Copyable {
             let count = receiver.receive(from: socket)
             total += count
             let clocks = MonotonicClock.reference()
-            end = end ?? clocks.instant + Self.intake
+            end = end ?? clocks.instant + Self.maximumReceiveTime
             for position in 0..<count {
                 if position % Self.prefetchDistance == 0 {
                     expect(position..<min(position + Self.prefetchDistance, count), from: socket)
@@ -285,7 +285,7 @@ extension LoopDriver where M: ~Copyable {
             switch connection.nextFrame() {
             case .frame(let frame):
                 if connection.isUnknown, let onPeerShard, let number = machine.peerShard(of: frame) {
-                    guard let arrived = connections.giveAway(connection, from: frame, poller) else { return }
+                    guard let arrived = connections.removeForTransfer(connection, from: frame, poller) else { return }
                     return onPeerShard(arrived, number)
                 }
                 counts.received += 1
@@ -346,17 +346,17 @@ final class LoopMailbox<Item: Sendable>: Sendable {
             return .success(contents.items.count == 1)
         }
         // If the mailbox was not empty, the thread was woken already.
-        if try wasEmpty.get() { ring() }
+        if try wasEmpty.get() { signal() }
     }
 
     /// Rejects further items. Pending ones are still processed.
     func close() {
         contents.withLock { $0.isClosed = true }
-        ring()
+        signal()
     }
 
     /// Makes the mailbox readable.
-    func ring() { wake.signal() }
+    func signal() { wake.signal() }
 
     /// Returns all items, and whether the mailbox is closed. It must be called when the descriptor is readable.
     func take() -> (items: [Item], isClosed: Bool) {

@@ -7,9 +7,9 @@ package enum DescriptorReadiness: Sendable {
     /// The descriptor can be read or written, as requested.
     case ready
     /// The timeout was reached, or a signal arrived.
-    case quiet
+    case idle
     /// The descriptor is closed by its peer or broken, and there is no data to read.
-    case gone
+    case closed
 
     /// Blocks until a descriptor can be read (or written if `writing` is true), is broken, or the timeout `span` is
     /// reached.
@@ -18,8 +18,8 @@ package enum DescriptorReadiness: Sendable {
         let wanted = Int16(writing ? POLLOUT : POLLIN)
         var item = pollfd(fd: descriptor, events: wanted, revents: 0)
         let count = poll(&item, 1, Int32(min(max(span.milliseconds.rounded(.up), 0), 1e6)))
-        if count < 0 { return errno == EINTR ? .quiet : .gone }
+        if count < 0 { return errno == EINTR ? .idle : .closed }
         if item.revents & wanted != 0 { return .ready }
-        return item.revents & Int16(POLLHUP | POLLERR | POLLNVAL) != 0 ? .gone : .quiet
+        return item.revents & Int16(POLLHUP | POLLERR | POLLNVAL) != 0 ? .closed : .idle
     }
 }

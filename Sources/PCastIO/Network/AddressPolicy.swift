@@ -53,7 +53,7 @@ package struct AddressPolicy: Sendable {
     /// Resolves and checks a host like `evaluate`, on another thread.
     ///
     /// - Throws: ``AddressRejection``.
-    package func judged(host: String, port: UInt16) async throws(AddressRejection) -> TransportAddress {
+    package func resolveAndCheck(host: String, port: UInt16) async throws(AddressRejection) -> TransportAddress {
         let result = await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
                 continuation.resume(

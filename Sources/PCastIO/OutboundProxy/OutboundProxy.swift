@@ -46,17 +46,17 @@ package final class OutboundProxy: Sendable {
     /// The maximum number of simultaneous connections. A playlist needs only a few.
     private static let limit = 32
 
-    /// Starts a proxy. If `entrance` is nil, it listens in the network namespace of this thread. `refused` receives the
-    /// reason why a connection was rejected, in English and without secrets.
+    /// Starts a proxy. If `listeningSocket` is nil, it listens in the network namespace of this thread. `refused`
+    /// receives the reason why a connection was rejected, in English and without secrets.
     ///
     /// - Throws: ``IOError``.
     package init(
-        _ purpose: Purpose, at entrance: ListeningSocket? = nil, refused: @escaping @Sendable (String) -> Void
+        _ purpose: Purpose, at listeningSocket: ListeningSocket? = nil, refused: @escaping @Sendable (String) -> Void
     ) throws(IOError) {
         self.purpose = purpose
         self.refused = refused
-        let entrance = if let entrance { entrance } else { try ListeningSocket() }
-        listener = entrance.listener
+        let listeningSocket = if let listeningSocket { listeningSocket } else { try ListeningSocket() }
+        listener = listeningSocket.listener
         address = listener.address
         _ = try WorkerThread(name: "outbound-proxy") { [weak self, listener] in
             while let self, !self.isStopped.load(ordering: .relaxed) {

@@ -31,12 +31,12 @@ package final class ProxiedDatagrams: Sendable {
     /// Starts a thread that relays to and from the address `outside`.
     ///
     /// - Throws: ``IOError`` if the thread cannot be started.
-    package init(at entrance: ListeningSocket, to outside: TransportAddress) throws(IOError) {
+    package init(at listeningSocket: ListeningSocket, to outside: TransportAddress) throws(IOError) {
         _ = try WorkerThread(name: "datagrams") { [weak self] in
             var sockets: [(inside: TransportAddress, socket: Descriptor)] = []
             var buffer = [UInt8](repeating: 0, count: Self.largest)
             while let self, !self.isStopped.load(ordering: .relaxed) {
-                Self.move(entrance.socket, outside, &sockets, &buffer)
+                Self.move(listeningSocket.socket, outside, &sockets, &buffer)
             }
         }
     }
@@ -45,10 +45,10 @@ package final class ProxiedDatagrams: Sendable {
 
     /// Waits for a second at most, and forwards all pending datagrams.
     private static func move(
-        _ entrance: Descriptor, _ outside: TransportAddress,
+        _ listeningSocket: Descriptor, _ outside: TransportAddress,
         _ sockets: inout [(inside: TransportAddress, socket: Descriptor)], _ buffer: inout [UInt8]
     ) {
-        var polled = ([entrance] + sockets.map(\.socket)).map {
+        var polled = ([listeningSocket] + sockets.map(\.socket)).map {
             pollfd(fd: $0.number, events: Int16(POLLIN), revents: 0)
         }
         guard poll(&polled, nfds_t(polled.count), 1_000) > 0 else { return }
@@ -59,7 +59,7 @@ package final class ProxiedDatagrams: Sendable {
                         send(buffer, count, by: own, to: nil)
                     }
                 } else {
-                    send(buffer, count, by: entrance, to: sockets[index - 1].inside)
+                    send(buffer, count, by: listeningSocket, to: sockets[index - 1].inside)
                 }
             }
         }

@@ -201,7 +201,7 @@ struct TCPConnections: ~Copyable {
     }
 
     /// Removes a connection for another loop, with the bytes that were read beginning with the given frame.
-    mutating func giveAway(
+    mutating func removeForTransfer(
         _ connection: TCPConnection, from frame: UnsafeMutableRawBufferPointer, _ poller: borrowing Poller
     ) -> AcceptedConnection? {
         guard close(connection.path) else { return nil }

@@ -13,7 +13,7 @@ package struct StreamReaders<Element: Sendable>: Sendable {
         case newest(Int)
         /// At most so many elements are buffered. If more arrive, the stream ends, because the reader could not detect
         /// a gap.
-        case everything(Int)
+        case unbroken(Int)
     }
 
     private final class EndedReaders: Sendable {
@@ -44,7 +44,7 @@ package struct StreamReaders<Element: Sendable>: Sendable {
         let policy: AsyncStream<Element>.Continuation.BufferingPolicy =
             switch backlog {
             case .newest(let count): .bufferingNewest(count)
-            case .everything(let count): .bufferingOldest(count)
+            case .unbroken(let count): .bufferingOldest(count)
             }
         let (stream, reader) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: policy)
         lastNumber += 1
@@ -58,7 +58,7 @@ package struct StreamReaders<Element: Sendable>: Sendable {
     package mutating func yield(_ element: Element) {
         removeEndedReaders()
         for (number, reader) in readers {
-            guard case .dropped = reader.yield(element), case .everything = backlog else { continue }
+            guard case .dropped = reader.yield(element), case .unbroken = backlog else { continue }
             reader.finish()
             readers[number] = nil
         }

@@ -36,11 +36,11 @@ extension OverlayCore {
         guard page.isController || request.needsNoController else {
             return reportProtocolError(id, "a page without a controller token may not send this message")
         }
-        fulfil(request, of: epoch, from: id, at: now)
+        perform(request, of: epoch, from: id, at: now)
     }
 
     /// Performs the request of a page. `epoch` is the epoch that the page knew.
-    private mutating func fulfil(
+    private mutating func perform(
         _ request: OverlayRequest, of epoch: Int64, from id: OverlayPage.ID, at now: Instant
     ) {
         switch request {
@@ -56,7 +56,7 @@ extension OverlayCore {
         case .message(.bridgeAppStatus(let status)): setStatus(status, from: id)
         case .message(let message):
             guard !isPaused else { return refuse(id, "the overlay is paused") }
-            fulfil(message, of: epoch, from: id)
+            perform(message, of: epoch, from: id)
         }
     }
 
@@ -75,7 +75,7 @@ extension OverlayCore {
     }
 
     /// Handles a request that concerns the application or the player.
-    private mutating func fulfil(_ message: OverlayMessage, of epoch: Int64, from id: OverlayPage.ID) {
+    private mutating func perform(_ message: OverlayMessage, of epoch: Int64, from id: OverlayPage.ID) {
         switch message {
         case .bridgeLanguage(let language, _):
             // A repeated language is ignored. Otherwise two pages, each of which adopts the language of the other,

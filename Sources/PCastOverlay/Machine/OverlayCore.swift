@@ -284,9 +284,9 @@ public struct OverlayCore: Machine, Sendable {
     /// Updates the time since which no controller has given a sign of life.
     private mutating func look(at now: Instant) {
         guard isActive else { return watchdog.set(silentSince: nil) }
-        if let heard = controllers.filter(\.hasLoaded).map(\.lastReceivedAt).max() {
+        if let lastReceivedAt = controllers.filter(\.hasLoaded).map(\.lastReceivedAt).max() {
             missingSince = nil
-            return watchdog.set(silentSince: heard)
+            return watchdog.set(silentSince: lastReceivedAt)
         }
         let isExpected = configuration.expectsPages || pages.values.contains { $0.isController && $0.closing == nil }
         // If no page is expected, the time before one connects does not count.

@@ -13,13 +13,13 @@ struct ClientContext: Sendable {
     init(_ caller: RequestOrigin, sessionID: SessionID? = nil, host: String?, origin: String?) {
         address = caller.address
         self.sessionID = sessionID
-        isOnThisMachine = caller.isOnThisMachine && Self.isOurs(host: host, origin: origin)
+        isOnThisMachine = caller.isOnThisMachine && Self.isSameOrigin(host: host, origin: origin)
     }
 
     /// Returns whether the request was sent by no page, or by one of this platform. Pages of other sites that are open
     /// on this host must not watch its camera. Neither must pages that use DNS rebinding, so the host must be a
     /// loopback name or address.
-    private static func isOurs(host: String?, origin: String?) -> Bool {
+    private static func isSameOrigin(host: String?, origin: String?) -> Bool {
         guard let host, let name = (try? WebAddress("http://\(host)"))?.host else { return false }
         guard name == "localhost" || IPAddress(name)?.isLoopback == true else { return false }
         guard let origin else { return true }

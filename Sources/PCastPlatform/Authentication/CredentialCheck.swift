@@ -27,19 +27,19 @@ final class CredentialCheck: Sendable {
         }
     }
 
-    /// Checks a secret that is not that of an application with `isRight`, which is not called while the address must
+    /// Checks a secret that is not that of an application with `isCorrect`, which is not called while the address must
     /// wait.
     ///
     /// - Throws: ``APIError`` with the kind `unauthorized` if it is wrong, or `rateLimited` after too many failures.
-    func check(from address: IPAddress?, _ isRight: () -> Bool) throws(APIError) {
-        try check(of: nil, from: address, isRight)
+    func check(from address: IPAddress?, _ isCorrect: () -> Bool) throws(APIError) {
+        try check(of: nil, from: address, isCorrect)
     }
 
-    private func check(of hash: Int?, from address: IPAddress?, _ isRight: () -> Bool) throws(APIError) {
+    private func check(of hash: Int?, from address: IPAddress?, _ isCorrect: () -> Bool) throws(APIError) {
         let now = MonotonicClock.now()
         let wait = attempts.withLock { $0[hash]?.wait(of: address, at: now) ?? .zero }
         guard wait == .zero else { throw .tooManyFailures(retryAfter: wait) }
-        guard isRight() else {
+        guard isCorrect() else {
             attempts.withLock { $0[hash, default: LoginAttempts()].noteFailure(of: address, at: now) }
             throw APIError(.unauthorized, "The credentials are wrong.")
         }

@@ -89,7 +89,7 @@ struct TokenAuthenticator: Sendable {
     private func authorize(_ job: IngestJobRunner, for purpose: TokenRequest.Purpose) throws(APIError) {
         switch (job.purpose, purpose) {
         case (.publish, .publish), (_, .authenticate): return
-        case (.egress(let origin), .subscribe(let asked, _)) where origin.description == asked: return
+        case (.egress(let origin), .subscribe(let requested, _)) where origin.description == requested: return
         default: throw .token("a worker's credential is valid for its own stream only")
         }
     }

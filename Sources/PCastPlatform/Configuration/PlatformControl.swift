@@ -8,7 +8,7 @@ actor PlatformControl {
     struct Running: Sendable {
         let authenticator: TokenAuthenticator
         let limiter: RequestLimiter
-        let kept: PlatformRecords
+        let platformRecords: PlatformRecords
         let turnCredentials: TURNCredentialProvider?
         let certificate: CertificateFiles?
         let directory: StreamDirectory
@@ -37,7 +37,7 @@ actor PlatformControl {
         let paths = try CertificateFiles.Paths(new)
         let identity = try running.certificate?.read(paths)
         if changes.applied.contains(.application) {
-            try await running.kept.setApplications(new.applications)
+            try await running.platformRecords.setApplications(new.applications)
             running.authenticator.change(new.applications)
         }
         if let identity { running.certificate?.use(identity, of: paths) }
@@ -47,11 +47,11 @@ actor PlatformControl {
         if changes.applied.contains(.limit) { await running.directory.shareBitrate() }
         await running.workers.change(
             new.workers.map { JobPolicy(configuration: $0, listen: running.listen) })
-        running.kept.change(new.records, drainTime: new.drainTime)
+        running.platformRecords.change(new.records, drainTime: new.drainTime)
         // Settings that need a restart keep their values, so that they are also reported at the next change.
-        var kept = new
-        for setting in changes.needRestart { setting.copy(from: configuration, to: &kept) }
-        configuration = kept
+        var applied = new
+        for setting in changes.needRestart { setting.copy(from: configuration, to: &applied) }
+        configuration = applied
         return changes
     }
 }

@@ -57,7 +57,7 @@ final class DashboardAccess: Sendable {
     }
 
     /// Returns the application that is logged in, for a request of the dashboard's own script only; nil otherwise.
-    func application(asking request: Request, _ context: WebRequestContext) -> ApplicationID? {
+    func application(for request: Request, _ context: WebRequestContext) -> ApplicationID? {
         guard request.isOfDashboard else { return nil }
         return application(of: request, context)
     }
@@ -126,7 +126,7 @@ struct DashboardLogins: Sendable {
 
     /// Adds a login. The ticket must be unguessable.
     mutating func open(_ ticket: String, of application: ApplicationID, at now: Instant) {
-        logins = logins.filter { Self.lasts($0.value, at: now) }
+        logins = logins.filter { Self.isValid($0.value, at: now) }
         if logins.count >= Self.capacity, let oldest = logins.min(by: { $0.value.shown < $1.value.shown }) {
             logins[oldest.key] = nil
         }
@@ -136,7 +136,7 @@ struct DashboardLogins: Sendable {
     /// Returns the application of a ticket; nil if the login ended or never existed.
     mutating func application(of ticket: String, at now: Instant) -> ApplicationID? {
         guard let login = logins[ticket] else { return nil }
-        guard Self.lasts(login, at: now) else {
+        guard Self.isValid(login, at: now) else {
             logins[ticket] = nil
             return nil
         }
@@ -148,7 +148,7 @@ struct DashboardLogins: Sendable {
 
     var count: Int { logins.count }
 
-    private static func lasts(_ login: Login, at now: Instant) -> Bool {
+    private static func isValid(_ login: Login, at now: Instant) -> Bool {
         now < login.expiry && now - login.shown < idleness
     }
 }

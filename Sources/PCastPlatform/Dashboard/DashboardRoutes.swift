@@ -47,7 +47,7 @@ struct DashboardRoutes: Sendable {
             return response
         }
         router.on(Self.path, method: .get) { request, context in
-            guard let application = access.application(asking: request, context) else { return Self.loggedOut }
+            guard let application = access.application(for: request, context) else { return Self.loggedOut }
             return ApplicationAnswer.json(Login(applicationId: application.description))
         }
         router.on(Self.path, method: .post) { request, context in await logIn(request, context) }

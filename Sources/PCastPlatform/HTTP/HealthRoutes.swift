@@ -9,7 +9,7 @@ struct HealthRoutes: Sendable {
     let directory: StreamDirectory
     let registry: SessionRegistry
     let router: MediaRouter
-    let kept: PlatformRecords
+    let platformRecords: PlatformRecords
     let limiter: RequestLimiter
     let statistics: PlatformStatistics
     let authenticator: TokenAuthenticator
@@ -64,14 +64,14 @@ struct HealthRoutes: Sendable {
         let counts = await directory.counts
         let owners = await directory.owners
         let forwarded = await router.packetsForwarded()
-        let streams = await router.figures().compactMap { figures in
-            owners[figures.stream].map { MetricsText.StreamSource(figures: figures, application: $0) }
+        let streams = await router.streamMetrics().compactMap { stream in
+            owners[stream.stream].map { MetricsText.StreamSource(metrics: stream, application: $0) }
         }
         var metrics = MetricsText()
         metrics.add("pcast_streams", .gauge, "Number of published streams.", counts.streams)
         metrics.add(
             "pcast_streams_reconnecting", .gauge, "Number of streams that wait for their publisher to reconnect.",
-            await directory.awaited.streams.count)
+            await directory.pendingReconnects.streams.count)
         metrics.add("pcast_viewers", .gauge, "Number of viewers of all streams.", counts.viewers)
         let sessions = await registry.counts
         metrics.add("pcast_sessions", .gauge, "Number of client sessions.", sessions.all)
@@ -86,11 +86,11 @@ struct HealthRoutes: Sendable {
             "Messages between SFU shards that were dropped because a queue was full.",
             await router.shardMessagesLost())
         metrics.add(
-            statistics.figures, applications: authenticator.applicationIDs,
+            statistics.values, applications: authenticator.applicationIDs,
             present: await directory.countsOfApplications)
         metrics.add(limiter.counts)
-        metrics.add(kept.writeQueue.counts)
-        metrics.add(await kept.webhooks.counts)
+        metrics.add(platformRecords.writeQueue.counts)
+        metrics.add(await platformRecords.webhooks.counts)
         metrics.add(await timelines.counts)
         metrics.add(streams)
         if let process = ProcessMetrics.read() { metrics.add(process) }

@@ -64,10 +64,10 @@ struct MetricsText {
 extension MetricsText {
     /// Adds the metrics of each application. Configured applications have them from the start.
     mutating func add(
-        _ figures: PlatformStatistics.Figures, applications: [ApplicationID],
+        _ values: PlatformStatistics.Values, applications: [ApplicationID],
         present: [ApplicationID: (streams: Int, viewers: Int)]
     ) {
-        let names = Set(applications).union(present.keys).union(figures.applications.keys)
+        let names = Set(applications).union(present.keys).union(values.applications.keys)
             .sorted { $0.description < $1.description }
         let each = { (value: (ApplicationID) -> Int) in
             names.map { name -> Sample in ([("application", name.description)], "\(value(name))") }
@@ -76,7 +76,7 @@ extension MetricsText {
         add(
             "pcast_application_viewers", .gauge, "Number of viewers of all streams.", each { present[$0]?.viewers ?? 0 }
         )
-        let counts = { (name: ApplicationID) in figures.applications[name] ?? .init() }
+        let counts = { (name: ApplicationID) in values.applications[name] ?? .init() }
         add("pcast_streams_started_total", .counter, "Publishers that were admitted.", each { counts($0).started })
         add("pcast_views_total", .counter, "Viewers that were admitted.", each { counts($0).views })
         add(
@@ -89,10 +89,10 @@ extension MetricsText {
         add(
             "pcast_join_duration_seconds",
             "Time from a join request until the media connection is established, in seconds.",
-            [(("role", "publisher"), figures.publisherJoins), (("role", "viewer"), figures.viewerJoins)])
+            [(("role", "publisher"), values.publisherJoins), (("role", "viewer"), values.viewerJoins)])
         add(
             "pcast_notification_duration_seconds", "Time from a webhook request until its response, in seconds.",
-            [(nil, figures.notifications)])
+            [(nil, values.notifications)])
     }
 
     /// Adds the process metrics that Prometheus client libraries report.
@@ -145,7 +145,7 @@ extension MetricsText {
 extension MetricsText {
     /// A stream and its application.
     struct StreamSource {
-        let figures: StreamMetrics
+        let metrics: StreamMetrics
         let application: ApplicationID
     }
 
@@ -154,7 +154,7 @@ extension MetricsText {
     static let streamLimit = 100
 
     mutating func add(_ streams: [StreamSource]) {
-        let shown = streams.sorted { $0.figures.viewers > $1.figures.viewers }.prefix(Self.streamLimit)
+        let shown = streams.sorted { $0.metrics.viewers > $1.metrics.viewers }.prefix(Self.streamLimit)
         add(
             "pcast_streams_omitted", .gauge,
             "Number of streams without metrics of their own, because the maximum is reached.",
@@ -196,10 +196,10 @@ extension MetricsText {
         _ samples: (StreamMetrics) -> [Sample]
     ) {
         let all = streams.flatMap { source in
-            samples(source.figures).map { sample -> Sample in
+            samples(source.metrics).map { sample -> Sample in
                 let whose = [
                     (name: "application", value: "\(source.application)"),
-                    (name: "stream", value: "\(source.figures.stream)"),
+                    (name: "stream", value: "\(source.metrics.stream)"),
                 ]
                 return (whose + sample.labels, sample.value)
             }

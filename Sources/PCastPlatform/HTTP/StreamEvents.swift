@@ -61,12 +61,12 @@ enum StreamEvents {
                     for await each in updates { continuation.yield(event(each)) }
                     continuation.finish()
                 }
-                let beating = Task {
+                let heartbeats = Task {
                     while (try? await Task.sleep(for: heartbeat)) != nil { continuation.yield(":\n\n") }
                 }
                 defer {
                     following.cancel()
-                    beating.cancel()
+                    heartbeats.cancel()
                 }
                 for await line in lines { try await writer.write(ByteBuffer(string: line)) }
                 try await writer.finish(nil)

@@ -65,7 +65,7 @@ extension WebRTCHTTPController {
 
     private func layers(_ context: WebRequestContext) async throws(APIError) -> Response {
         let (_, resource) = try await find(context)
-        guard let viewed = await directory.layers(viewedBy: resource.participation.peer) else { throw .ended }
+        guard let viewed = await directory.layers(viewedBy: resource.peerSession.peer) else { throw .ended }
         let layers = viewed.layers.map { layer in
             Listing.Layer(
                 encodingId: layer.name, bitrate: layer.bitrate?.bitsPerSecond, width: layer.dimensions?.width,
@@ -105,7 +105,7 @@ extension WebRTCHTTPController {
             }
             layer = choice.encodingId
         }
-        try await directory.pin(resource.participation.peer, layer: layer)
+        try await directory.pin(resource.peerSession.peer, layer: layer)
         return Response(status: .ok)
     }
 
@@ -124,7 +124,7 @@ extension WebRTCHTTPController {
 extension WebRTCResource {
     /// The index of the video's media section, which identifies it in this extension.
     fileprivate var videoSection: String {
-        String(participation.answer.media.firstIndex { $0.kind == .video && $0.direction.sends } ?? 0)
+        String(peerSession.answer.media.firstIndex { $0.kind == .video && $0.direction.sends } ?? 0)
     }
 }
 

@@ -77,7 +77,7 @@ struct WebRTCHTTPController: Sendable {
         group.on(events, method: .get) { _, context in
             await respond { () throws(APIError) in
                 let resource = try await find(context).resource
-                return StreamEvents.response(await directory.updates(of: resource.participation.peer))
+                return StreamEvents.response(await directory.updates(of: resource.peerSession.peer))
             }
         }
         for method: HTTPRequest.Method in [.put, .post, .patch, .delete, .trace] {
@@ -136,52 +136,52 @@ struct WebRTCHTTPController: Sendable {
         } catch let error as APIError {
             throw error
         } catch {
-            throw APIError(.badRequest, "The offer could not be processed.")
+            throw APIError(.badRequest, "The offer cannot be processed: send a session description as application/sdp.")
         }
         let name = RandomIdentifier.make()
         let resources = resources
         let onEnd: @Sendable (StreamEnd) async -> Void = { _ in await resources.remove(name) }
-        let participation: PeerSession
+        let peerSession: PeerSession
         switch kind {
         case .whip:
-            participation = try await directory.publish(
+            peerSession = try await directory.publish(
                 principal, clientContext: clientContext, offer: offer, tags: [], onEnd: onEnd)
         case .whep:
             let origin = context.parameters.get("stream").map { StreamID($0) }
-            participation = try await directory.view(
+            peerSession = try await directory.view(
                 principal, clientContext: clientContext, origin: origin, offer: offer,
-                isPreview: dashboard.application(asking: request, context) == principal.application, onEnd: onEnd)
+                isPreview: dashboard.application(for: request, context) == principal.application, onEnd: onEnd)
         }
         let tag = WebRTCResources.newEntityTag()
         let ufrag = offer.media.lazy.compactMap(\.iceUfrag).first ?? ""
         await resources.insert(
-            WebRTCResource(participation: participation, remoteUfrag: ufrag, entityTag: tag), name: name)
+            WebRTCResource(peerSession: peerSession, remoteUfrag: ufrag, entityTag: tag), name: name)
         // The stream may have ended before the resource was stored.
-        guard await directory.isPresent(participation) else {
+        guard await directory.isPresent(peerSession) else {
             await resources.remove(name)
             throw .ended
         }
-        let turn = turnCredentials?.offer(to: participation.streamID, host: request.head.authority)
-        return created(participation, name: name, tag: tag, link: turn?.link)
+        let turn = turnCredentials?.offer(to: peerSession.streamID, host: request.head.authority)
+        return created(peerSession, name: name, tag: tag, link: turn?.link)
     }
 
-    private func created(_ participation: PeerSession, name: String, tag: String, link: String?) -> Response {
+    private func created(_ peerSession: PeerSession, name: String, tag: String, link: String?) -> Response {
         let location = "/\(kind.rawValue)/resource/\(name)"
         var headers: HTTPFields = [
             .contentType: MediaTypeName.description, .location: location, .eTag: tag,
-            .acceptPatch: MediaTypeName.trickle, .streamID: participation.streamID.description,
+            .acceptPatch: MediaTypeName.trickle, .streamID: peerSession.streamID.description,
             .cacheControl: "no-store",
         ]
         headers[.link] = link
-        if !participation.ignoredCapabilities.isEmpty {
-            headers[.ignoredCapabilities] = participation.ignoredCapabilities.joined(separator: ", ")
+        if !peerSession.ignoredCapabilities.isEmpty {
+            headers[.ignoredCapabilities] = peerSession.ignoredCapabilities.joined(separator: ", ")
         }
         if kind == .whep { headers.append(HTTPField(name: .link, value: Self.layerLink(name))) }
         headers.append(
             HTTPField(name: .link, value: StreamEvents.link(to: "\(location)/events", isViewer: kind == .whep)))
         return Response(
             status: .created, headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(string: participation.answer.text)))
+            body: ResponseBody(byteBuffer: ByteBuffer(string: peerSession.answer.text)))
     }
 
     private func body(_ request: Request) async throws(APIError) -> String {
@@ -254,19 +254,19 @@ struct WebRTCHTTPController: Sendable {
         }
         guard let ufrag = fragment.iceUfrag, let password = fragment.icePwd,
             let remote = ICECredentials(ufrag: ufrag, password: password)
-        else { throw APIError(.badRequest, "An ICE restart requires both ice-ufrag and ice-pwd.") }
-        let ours = try await directory.restart(resource.participation.peer, remote: remote)
+        else { throw APIError(.badRequest, "An ICE restart requires ice-ufrag and ice-pwd: send both.") }
+        let local = try await directory.restart(resource.peerSession.peer, remote: remote)
         guard let tag = await resources.restarted(name, remoteUfrag: ufrag) else { throw .ended }
         return Response(
             status: .ok, headers: [.contentType: MediaTypeName.trickle, .eTag: tag],
-            body: ResponseBody(byteBuffer: ByteBuffer(string: ours.text)))
+            body: ResponseBody(byteBuffer: ByteBuffer(string: local.text)))
     }
 
     private func delete(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
         guard let name = context.parameters.get("name"), let resource = await resources.remove(name) else {
             throw .ended
         }
-        await directory.end(resource.participation.streamID, reason: .ended, description: "")
+        await directory.end(resource.peerSession.streamID, reason: .ended, description: "")
         return Response(status: .ok)
     }
 }
@@ -304,7 +304,7 @@ extension WebRTCHTTPController {
 
     private func clock(_ context: WebRequestContext) async throws(APIError) -> Response {
         let (_, resource) = try await find(context)
-        guard let clock = await directory.videoClock(viewedBy: resource.participation.peer) else {
+        guard let clock = await directory.videoClock(viewedBy: resource.peerSession.peer) else {
             return Response(status: .noContent, headers: [.cacheControl: "no-store"])
         }
         let body = Clock(
@@ -321,7 +321,7 @@ extension WebRTCHTTPController {
 
 /// A WHIP or WHEP session, which a resource URI represents.
 struct WebRTCResource: Sendable {
-    let participation: PeerSession
+    let peerSession: PeerSession
     /// The username fragment (ufrag) of the peer. A PATCH with another one requests an ICE restart.
     var remoteUfrag: String
     /// The strong entity tag, which changes with each restart (RFC 9725, section 4.3.1).

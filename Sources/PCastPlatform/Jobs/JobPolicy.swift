@@ -42,7 +42,7 @@ struct JobPolicy: Sendable {
 
     private func evaluate(_ uri: MediaURI) async throws(APIError) {
         do throws(AddressRejection) {
-            _ = try await AddressPolicy(listed: configuration.networks).judged(host: uri.host, port: uri.port)
+            _ = try await AddressPolicy(listed: configuration.networks).resolveAndCheck(host: uri.host, port: uri.port)
         } catch {
             switch error {
             case .unknown: throw Self.refusal("\(error)")

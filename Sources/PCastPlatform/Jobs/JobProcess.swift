@@ -9,7 +9,7 @@ struct JobProcess {
     let isDetached: Bool
     var process: ChildProcess?
     /// The request that waits until the job has started.
-    var asker: CheckedContinuation<Bool, Never>?
+    var startContinuation: CheckedContinuation<Bool, Never>?
     /// The result of the start, if it is known before the request waits.
     var answer: Bool?
     /// The end reason that the process reported.
@@ -25,8 +25,8 @@ struct JobProcess {
     mutating func reportStart(_ isRunning: Bool) {
         guard answer == nil else { return }
         answer = isRunning
-        asker?.resume(returning: isRunning)
-        asker = nil
+        startContinuation?.resume(returning: isRunning)
+        startContinuation = nil
     }
 }
 

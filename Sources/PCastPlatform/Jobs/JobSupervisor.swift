@@ -184,7 +184,7 @@ actor JobSupervisor {
         defer { limit.cancel() }
         return await withCheckedContinuation { continuation in
             if let answer = runs[id]?.answer { return continuation.resume(returning: answer) }
-            runs[id]?.asker = continuation
+            runs[id]?.startContinuation = continuation
             if runs[id] == nil { continuation.resume(returning: false) }
         }
     }

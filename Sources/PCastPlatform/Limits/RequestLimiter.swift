@@ -69,10 +69,10 @@ final class RequestLimiter: Sendable {
         let isForwarded = RequestOrigin.forwardingFields.contains { !values($0).isEmpty }
         guard isForwarded else { return RequestOrigin(address: peer) }
         let hops = ForwardedAddress(field, values(field.rawValue))
-        let isNamed = peer.map { peer in proxies.contains { $0.contains(peer) } } ?? false
+        let isTrusted = peer.map { peer in proxies.contains { $0.contains(peer) } } ?? false
         // An address that a proxy on another host reports as loopback is not this host.
-        let isNotified = isNamed && hops.hasLast && peer?.isLoopback == true
-        return RequestOrigin(address: hops.address(of: peer, trusting: proxies), isHidden: !isNotified)
+        let reportsClient = isTrusted && hops.hasLast && peer?.isLoopback == true
+        return RequestOrigin(address: hops.address(of: peer, trusting: proxies), isHidden: !reportsClient)
     }
 
     func address(of peer: IPAddress?, fields values: (String) -> [String]) -> IPAddress? {

@@ -118,7 +118,7 @@ final class MediaRouter: Sendable {
         of shard: Int, _ exchange: ShardExchange, _ eventContinuation: AsyncStream<SFUEvent>.Continuation
     ) -> @Sendable (inout SFU, Instant) -> Void {
         { sfu, now in
-            exchange.bring(&sfu, from: shard)
+            exchange.forwardMessages(&sfu, from: shard)
             while let event = sfu.pollEvent() {
                 // Each loop numbers its connections itself.
                 if case .closeConnection(let path) = event {
@@ -189,12 +189,12 @@ final class MediaRouter: Sendable {
     ///
     /// - Throws: `SFUError`.
     private func replicate(_ stream: StreamID, from home: Int, to shard: Int) async throws(SFUError) {
-        let snapshot = try await ask(loops[home]) { sfu, now throws(SFUError) in
+        let snapshot = try await perform(loops[home]) { sfu, now throws(SFUError) in
             try sfu.replicate(stream, to: shard, at: now)
         }
-        try await ask(loops[shard]) { sfu, now in sfu.enterReplica(snapshot, of: home, at: now) }
-        guard try await ask(loops[home], { sfu, _ in sfu.continuesHere(snapshot) }) else {
-            try await ask(loops[shard]) { sfu, now in sfu.endReplica(snapshot, reason: .ended, at: now) }
+        try await perform(loops[shard]) { sfu, now in sfu.enterReplica(snapshot, of: home, at: now) }
+        guard try await perform(loops[home], { sfu, _ in sfu.continuesHere(snapshot) }) else {
+            try await perform(loops[shard]) { sfu, now in sfu.endReplica(snapshot, reason: .ended, at: now) }
             throw .unknownStream(stream)
         }
     }
@@ -203,11 +203,11 @@ final class MediaRouter: Sendable {
     ///
     /// - Throws: `SFUError`.
     func accept(_ answer: SessionDescription, from peer: PeerID) async throws(SFUError) -> NegotiatedSession {
-        try await ask(at: peer) { sfu, now throws(SFUError) in try sfu.accept(answer, from: peer, at: now) }
+        try await perform(at: peer) { sfu, now throws(SFUError) in try sfu.accept(answer, from: peer, at: now) }
     }
 
     func restart(_ peer: PeerID, remote: ICECredentials) async throws(SFUError) -> TrickleFragment {
-        try await ask(at: peer) { sfu, now throws(SFUError) in try sfu.restart(peer, remote: remote, at: now) }
+        try await perform(at: peer) { sfu, now throws(SFUError) in try sfu.restart(peer, remote: remote, at: now) }
     }
 
     /// Returns the layers that a subscriber can receive, and the sent one; nil if the peer has left or has no video.
@@ -224,7 +224,7 @@ final class MediaRouter: Sendable {
     ///
     /// - Throws: `SFUError`.
     func pin(_ peer: PeerID, layer: String?) async throws(SFUError) {
-        try await ask(at: peer) { sfu, now throws(SFUError) in try sfu.pin(peer, layer: layer, at: now) }
+        try await perform(at: peer) { sfu, now throws(SFUError) in try sfu.pin(peer, layer: layer, at: now) }
     }
 
     /// Returns the duration to add to a publisher's capture times; see `SFU.captureClockOffset`.
@@ -258,33 +258,33 @@ final class MediaRouter: Sendable {
     /// Runs a request that adds a peer to a shard. Removes the reserved place if it fails.
     private func admit<Answer: Sendable>(
         _ peer: PeerID, at shard: Int,
-        by question: @escaping @Sendable (inout SFU, Instant) throws(SFUError) -> Answer
+        by operation: @escaping @Sendable (inout SFU, Instant) throws(SFUError) -> Answer
     ) async throws(SFUError) -> Answer {
         do throws(SFUError) {
-            return try await ask(loops[shard], question)
+            return try await perform(loops[shard], operation)
         } catch {
             discard(peer)
             throw error
         }
     }
 
-    private func ask<Answer: Sendable>(
-        at peer: PeerID, _ question: @escaping @Sendable (inout SFU, Instant) throws(SFUError) -> Answer
+    private func perform<Answer: Sendable>(
+        at peer: PeerID, _ operation: @escaping @Sendable (inout SFU, Instant) throws(SFUError) -> Answer
     ) async throws(SFUError) -> Answer {
         guard let loop = loop(of: peer) else { throw .unknownPeer }
-        return try await ask(loop, question)
+        return try await perform(loop, operation)
     }
 
     /// Runs a request on a loop. If the SFU is overloaded or stopping, it throws `SFUError.full`.
-    private func ask<Answer: Sendable>(
+    private func perform<Answer: Sendable>(
         _ loop: EventLoop<SFU>,
-        _ question: @escaping @Sendable (inout SFU, Instant) throws(SFUError) -> Answer
+        _ operation: @escaping @Sendable (inout SFU, Instant) throws(SFUError) -> Answer
     ) async throws(SFUError) -> Answer {
         let result: Result<Answer, SFUError>
         do {
             result = try await loop.call { sfu, now in
                 do throws(SFUError) {
-                    return .success(try question(&sfu, now))
+                    return .success(try operation(&sfu, now))
                 } catch {
                     return .failure(error)
                 }
@@ -307,30 +307,30 @@ final class MediaRouter: Sendable {
     }
 
     /// Returns the number of packets that were sent to subscribers since the start.
-    func packetsForwarded() async -> Int { await askAll { sfu in sfu.packetsForwarded }.reduce(0, +) }
+    func packetsForwarded() async -> Int { await performOnAll { sfu in sfu.packetsForwarded }.reduce(0, +) }
 
     /// The number of peers of each shard.
     var peersOfShards: [Int] { capacity.withLock { $0.loads } }
 
     /// Returns the number of messages between shards that were dropped since the start.
-    func shardMessagesLost() async -> Int { await askAll { sfu in sfu.shardMessagesLost }.reduce(0, +) }
+    func shardMessagesLost() async -> Int { await performOnAll { sfu in sfu.shardMessagesLost }.reduce(0, +) }
 
     /// Returns the statistics of all streams.
-    func figures() async -> [StreamMetrics] {
-        StreamMetrics.merged(await askAll { sfu in sfu.figures }.flatMap { $0 })
+    func streamMetrics() async -> [StreamMetrics] {
+        StreamMetrics.merged(await performOnAll { sfu in sfu.figures }.flatMap { $0 })
     }
 
     /// Returns the statistics of all streams without those of each subscriber.
     func samples() async -> [StreamMetrics] {
-        StreamMetrics.merged(await askAll { sfu in sfu.figures(ofViewers: false) }.flatMap { $0 })
+        StreamMetrics.merged(await performOnAll { sfu in sfu.figures(ofViewers: false) }.flatMap { $0 })
     }
 
-    private func askAll<Answer: Sendable>(
-        _ question: @escaping @Sendable (borrowing SFU) -> Answer
+    private func performOnAll<Answer: Sendable>(
+        _ operation: @escaping @Sendable (borrowing SFU) -> Answer
     ) async -> [Answer] {
         var answers: [Answer] = []
         for loop in loops {
-            if let answer = try? await loop.call({ sfu, _ in question(sfu) }) { answers.append(answer) }
+            if let answer = try? await loop.call({ sfu, _ in operation(sfu) }) { answers.append(answer) }
         }
         return answers
     }

@@ -23,20 +23,20 @@ final class ShardExchange: Sendable {
     private let count: Int
     /// The rings for messages; the one from shard `a` to shard `b` has the index `a * count + b`.
     private let rings: [Ring]
-    private let back: [Ring]
+    private let returnedBatches: [Ring]
     /// Whether a shard was woken and has not read yet, so that it is woken only once.
-    private let isComing: [Flag]
+    private let isWoken: [Flag]
     /// Whether a shard has messages that wait for returned batches. The next shard that returns one wakes it.
-    private let isHolding: [Flag]
+    private let isWaitingForBatches: [Flag]
     private let loops = AtomicLazyReference<Loops>()
 
     init(count: Int) {
         self.count = count
         let pairs = count > 1 ? count * count : 0
         rings = (0..<pairs).map { _ in Ring(capacity: SFU.maximumShardMessageBatches) }
-        back = (0..<pairs).map { _ in Ring(capacity: SFU.maximumShardMessageBatches) }
-        isComing = (0..<count).map { _ in Flag() }
-        isHolding = (0..<count).map { _ in Flag() }
+        returnedBatches = (0..<pairs).map { _ in Ring(capacity: SFU.maximumShardMessageBatches) }
+        isWoken = (0..<count).map { _ in Flag() }
+        isWaitingForBatches = (0..<count).map { _ in Flag() }
     }
 
     /// Sets the loops to wake. Before this call, no shard has messages.
@@ -53,39 +53,41 @@ final class ShardExchange: Sendable {
     func exchange(_ sfu: inout SFU, shard: Int, at now: Instant) {
         guard count > 1 else { return }
         // The flag is reset before reading, so that a later message wakes the shard again.
-        isComing[shard].value.store(false, ordering: .sequentiallyConsistent)
-        takeBack(to: &sfu, shard: shard)
+        isWoken[shard].value.store(false, ordering: .sequentiallyConsistent)
+        returnBatches(to: &sfu, shard: shard)
         for other in 0..<count where other != shard {
             var hasRead = false
             while let batch = rings[other * count + shard].pop() {
                 sfu.take(batch, from: other, at: now)
                 // The ring cannot be full, because it is as large as the one from which the batch came.
-                _ = back[shard * count + other].push(batch)
+                _ = returnedBatches[shard * count + other].push(batch)
                 hasRead = true
             }
-            if hasRead, isHolding[other].value.exchange(false, ordering: .sequentiallyConsistent) { wake(other) }
+            if hasRead, isWaitingForBatches[other].value.exchange(false, ordering: .sequentiallyConsistent) {
+                wake(other)
+            }
         }
-        bring(&sfu, from: shard)
+        forwardMessages(&sfu, from: shard)
     }
 
     /// Forwards a shard's messages to the others.
-    func bring(_ sfu: inout SFU, from shard: Int) {
+    func forwardMessages(_ sfu: inout SFU, from shard: Int) {
         guard count > 1 else { return }
-        bringAll(of: &sfu, from: shard)
+        pushPendingMessages(of: &sfu, from: shard)
         guard sfu.hasPendingMessages else { return }
         // The flag is set before reading, so that a later returned batch wakes the shard.
-        isHolding[shard].value.store(true, ordering: .sequentiallyConsistent)
-        takeBack(to: &sfu, shard: shard)
-        bringAll(of: &sfu, from: shard)
+        isWaitingForBatches[shard].value.store(true, ordering: .sequentiallyConsistent)
+        returnBatches(to: &sfu, shard: shard)
+        pushPendingMessages(of: &sfu, from: shard)
     }
 
-    private func takeBack(to sfu: inout SFU, shard: Int) {
+    private func returnBatches(to sfu: inout SFU, shard: Int) {
         for other in 0..<count where other != shard {
-            while let batch = back[other * count + shard].pop() { sfu.takeBack(batch) }
+            while let batch = returnedBatches[other * count + shard].pop() { sfu.takeBack(batch) }
         }
     }
 
-    private func bringAll(of sfu: inout SFU, from shard: Int) {
+    private func pushPendingMessages(of sfu: inout SFU, from shard: Int) {
         while let (other, batch) = sfu.pollMessages() {
             _ = rings[shard * count + other].push(batch)
             wake(other)
@@ -93,7 +95,7 @@ final class ShardExchange: Sendable {
     }
 
     private func wake(_ shard: Int) {
-        guard !isComing[shard].value.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        guard !isWoken[shard].value.exchange(true, ordering: .sequentiallyConsistent) else { return }
         loops.load()?.all[shard].wake()
     }
 }

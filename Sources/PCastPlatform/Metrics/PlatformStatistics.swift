@@ -11,7 +11,8 @@ final class PlatformStatistics: Sendable {
         var ended: [String: Int] = [:]
     }
 
-    struct Figures: Sendable {
+    /// The values of all counters at one time.
+    struct Values: Sendable {
         var applications: [ApplicationID: Counts] = [:]
         /// The time from the request to join until media can be sent.
         var publisherJoins = Histogram(milliseconds: PlatformStatistics.joinBounds)
@@ -22,9 +23,10 @@ final class PlatformStatistics: Sendable {
 
     private static let joinBounds: [Int64] = [25, 50, 100, 150, 200, 300, 500, 750, 1_000, 2_000, 5_000, 10_000]
 
-    private let state = Mutex(Figures())
+    private let state = Mutex(Values())
 
-    var figures: Figures { state.withLock { $0 } }
+    /// The current values.
+    var values: Values { state.withLock { $0 } }
 
     func streamStarted(_ application: ApplicationID) {
         state.withLock { $0.applications[application, default: Counts()].started += 1 }

@@ -45,22 +45,22 @@ struct StreamHistory: Sendable {
     private(set) var dimensions: Dimensions?
 
     /// Adds a sample. A second one within the same second is ignored.
-    mutating func add(_ figures: StreamMetrics, at time: WallTime) {
+    mutating func add(_ metrics: StreamMetrics, at time: WallTime) {
         let second = UInt32(clamping: time.millisecondsSinceEpoch / 1_000)
         // If the clock was set back, the previous samples are invalid.
         if let last = newest, second < last.second { (samples, next) = ([], 0) }
         guard newest.map({ second > $0.second }) ?? true else { return }
-        dimensions = figures.dimensions
+        dimensions = metrics.dimensions
         append(
             Packed(
                 second: second,
-                bitrate: figures.bitrate.map { min(UInt32(clamping: $0.bitsPerSecond), .max - 1) }
+                bitrate: metrics.bitrate.map { min(UInt32(clamping: $0.bitsPerSecond), .max - 1) }
                     ?? Self.unknown.bitrate,
-                viewers: UInt32(clamping: figures.viewers), loss: loss(figures.received),
-                roundTrip: figures.roundTrip.map { min(UInt16(clamping: Int64($0.milliseconds.rounded())), .max - 1) }
+                viewers: UInt32(clamping: metrics.viewers), loss: loss(metrics.received),
+                roundTrip: metrics.roundTrip.map { min(UInt16(clamping: Int64($0.milliseconds.rounded())), .max - 1) }
                     ?? Self.unknown.roundTrip,
-                status: UInt8(DataQuality.Status.allCases.firstIndex(of: figures.quality.status) ?? 0),
-                reason: UInt8(DataQuality.Reason.allCases.firstIndex(of: figures.quality.reason) ?? 0)))
+                status: UInt8(DataQuality.Status.allCases.firstIndex(of: metrics.quality.status) ?? 0),
+                reason: UInt8(DataQuality.Reason.allCases.firstIndex(of: metrics.quality.reason) ?? 0)))
     }
 
     /// Returns the loss rate since the last sample in units of 0.0001.
@@ -121,11 +121,11 @@ final class StreamHistoryStore: Sendable {
     }
 
     /// Adds samples and removes the histories of ended streams.
-    func note(_ figures: [StreamMetrics], at time: WallTime) {
+    func note(_ metrics: [StreamMetrics], at time: WallTime) {
         all.withLock { all in
-            let present = Set(figures.map(\.stream))
+            let present = Set(metrics.map(\.stream))
             all = all.filter { present.contains($0.key) }
-            for stream in figures where all[stream.stream] != nil || all.count < Self.capacity {
+            for stream in metrics where all[stream.stream] != nil || all.count < Self.capacity {
                 all[stream.stream, default: StreamHistory()].add(stream, at: time)
             }
         }

@@ -14,7 +14,7 @@ struct PlatformRecords: Sendable {
     let applications: [PlatformConfiguration.Application]
     /// The streams of the previous platform process that may resume.
     let interrupted: InterruptedStreams
-    private let keeping: StorageConfiguration
+    private let configuration: StorageConfiguration
     private let retention: Setting<TimeSpan>
     /// The maximum time to deliver the last notifications when the platform stops.
     private let lastDeliveryTimeout: Setting<TimeSpan>
@@ -23,19 +23,19 @@ struct PlatformRecords: Sendable {
     /// The maximum number of ended streams in a database in memory.
     private static let memoryLimit = 10_000
     /// The interval of writing the time, which is the precision of the known end of a killed platform.
-    private static let pulse = Duration.seconds(2)
+    private static let aliveInterval = Duration.seconds(2)
 
     /// Opens the database, and ends the streams that a killed platform left open and that cannot resume.
     ///
     /// - Throws: ``PlatformError``.
     static func open(
-        _ keeping: StorageConfiguration, _ applications: [PlatformConfiguration.Application],
+        _ configuration: StorageConfiguration, _ applications: [PlatformConfiguration.Application],
         _ statistics: PlatformStatistics, _ logger: Logger
     ) async throws(PlatformError) -> PlatformRecords {
         do {
             let records =
-                if let directory = keeping.directory {
-                    try Records.open(directory, keyFile: keeping.keyFile)
+                if let directory = configuration.directory {
+                    try Records.open(directory, keyFile: configuration.keyFile)
                 } else {
                     try Records.inMemory()
                 }
@@ -52,8 +52,8 @@ struct PlatformRecords: Sendable {
                 }
             }
             try await records.record([.alive(at: now, [:])])
-            let active = try await resolveApplications(applications, keeping.fallback, in: records, at: now)
-            return PlatformRecords(records, active, interrupted, keeping, statistics, logger)
+            let active = try await resolveApplications(applications, configuration.fallback, in: records, at: now)
+            return PlatformRecords(records, active, interrupted, configuration, statistics, logger)
         } catch {
             throw .records("\(error)")
         }
@@ -61,19 +61,19 @@ struct PlatformRecords: Sendable {
 
     private init(
         _ records: Records, _ applications: [PlatformConfiguration.Application],
-        _ interrupted: InterruptedStreams, _ keeping: StorageConfiguration, _ statistics: PlatformStatistics,
+        _ interrupted: InterruptedStreams, _ configuration: StorageConfiguration, _ statistics: PlatformStatistics,
         _ logger: Logger
     ) {
         self.records = records
         self.applications = applications
         self.interrupted = interrupted
-        self.keeping = keeping
+        self.configuration = configuration
         self.logger = logger
-        retention = Setting(keeping.retention)
+        retention = Setting(configuration.retention)
         lastDeliveryTimeout = Setting(PlatformConfiguration.defaultDrainTime)
-        callbacks = CallbackClient(listed: Setting(keeping.webhookAllowedNetworks))
+        callbacks = CallbackClient(listed: Setting(configuration.webhookAllowedNetworks))
         let webhooks = WebhookDispatcher(
-            records, client: callbacks, schedule: RetrySchedule(waits: keeping.notificationWaits),
+            records, client: callbacks, schedule: RetrySchedule(waits: configuration.notificationWaits),
             statistics: statistics, logger: logger)
         self.webhooks = webhooks
         writeQueue = DatabaseWriteQueue(records, logger: logger) { webhooks.wake() }
@@ -87,20 +87,20 @@ struct PlatformRecords: Sendable {
         _ configured: [PlatformConfiguration.Application], _ fallback: PlatformConfiguration.Application?,
         in records: Records, at now: WallTime
     ) async throws(RecordsError) -> [PlatformConfiguration.Application] {
-        var wanted = configured
-        if wanted.isEmpty {
+        var resolved = configured
+        if resolved.isEmpty {
             let recorded = try await records.applications()
             if !recorded.isEmpty { return recorded.map { .init(id: $0.id, secret: $0.secret) } }
-            wanted = fallback.map { [$0] } ?? []
+            resolved = fallback.map { [$0] } ?? []
         }
-        try await records.setApplications(wanted.map { .init(id: $0.id, secret: $0.secret) }, at: now)
-        return wanted
+        try await records.setApplications(resolved.map { .init(id: $0.id, secret: $0.secret) }, at: now)
+        return resolved
     }
 
     /// Applies the settings that can change while the platform runs.
-    func change(_ keeping: StorageConfiguration, drainTime: TimeSpan) {
-        retention.value = keeping.retention
-        callbacks.listed.value = keeping.webhookAllowedNetworks
+    func change(_ configuration: StorageConfiguration, drainTime: TimeSpan) {
+        retention.value = configuration.retention
+        callbacks.listed.value = configuration.webhookAllowedNetworks
         lastDeliveryTimeout.value = drainTime
     }
 
@@ -118,21 +118,21 @@ struct PlatformRecords: Sendable {
 
     /// Writes changes, delivers notifications and deletes old data until `finish`.
     func run(of directory: StreamDirectory) async {
-        let carrying = Task { await webhooks.run() }
+        let webhookTask = Task { await webhooks.run() }
         let maintenance = Task {
-            while (try? await Task.sleep(for: Self.pulse)) != nil {
+            while (try? await Task.sleep(for: Self.aliveInterval)) != nil {
                 // Without streams, nothing could be left open, so that writing is not necessary.
                 let counts = await directory.viewerCounts
                 if !counts.isEmpty { writeQueue.note(.alive(at: MonotonicClock.wallTime(), counts)) }
             }
         }
-        let forgetting = Task { await discard() }
+        let discarding = Task { await discard() }
         await writeQueue.run()
         maintenance.cancel()
-        forgetting.cancel()
+        discarding.cancel()
         await webhooks.flush(within: lastDeliveryTimeout.value)
-        carrying.cancel()
-        await carrying.value
+        webhookTask.cancel()
+        await webhookTask.value
     }
 
     /// Lets `run` write the remaining changes, deliver the last notifications and return.
@@ -142,10 +142,10 @@ struct PlatformRecords: Sendable {
         repeat {
             do {
                 try await records.discard(before: MonotonicClock.wallTime() - retention.value)
-                if keeping.directory == nil { try await records.discard(keeping: Self.memoryLimit) }
+                if configuration.directory == nil { try await records.discard(keeping: Self.memoryLimit) }
             } catch {
                 logger.error("old database entries could not be deleted", metadata: ["error": "\(error)"])
             }
-        } while (try? await Task.sleep(for: keeping.directory == nil ? .seconds(30) : .seconds(600))) != nil
+        } while (try? await Task.sleep(for: configuration.directory == nil ? .seconds(30) : .seconds(600))) != nil
     }
 }

@@ -100,7 +100,7 @@ actor SessionRegistry {
         nextConnection += 1
         expire(at: now)
         if let previous, let entry = sessions[previous], entry.application == application,
-            owner.mayResume(previous, begunBy: entry.owner)
+            owner.mayResume(previous, createdBy: entry.owner)
         {
             sessions[previous]?.deliver = deliver
             sessions[previous]?.connection = nextConnection
@@ -137,13 +137,13 @@ actor SessionRegistry {
     }
 
     private func expire(at now: Instant) {
-        while let id = absent.popFirst(leftBy: now - absence) { discard(id) }
+        while let id = absent.popFirst(disconnectedBy: now - absence) { discard(id) }
     }
 
     /// Returns whether an owner may resume a session.
     func mayResume(_ id: SessionID?, of application: ApplicationID, by owner: SessionOwner) -> Bool {
         guard let id, let entry = sessions[id] else { return false }
-        return entry.application == application && owner.mayResume(id, begunBy: entry.owner)
+        return entry.application == application && owner.mayResume(id, createdBy: entry.owner)
     }
 
     private func discard(_ id: SessionID) {
@@ -237,9 +237,9 @@ struct SessionOwner: Hashable, Sendable {
         session = nil
     }
 
-    /// Returns whether the owner may resume a session that `beginner` began.
-    func mayResume(_ id: SessionID, begunBy beginner: String?) -> Bool {
-        session == id || beginner == nil || beginner == identity
+    /// Returns whether the owner may resume a session that `creator` began.
+    func mayResume(_ id: SessionID, createdBy creator: String?) -> Bool {
+        session == id || creator == nil || creator == identity
     }
 }
 
@@ -271,7 +271,7 @@ struct DisconnectedSessions {
 
     /// Removes and returns the session that has had no connection for the longest time; nil if it disconnected after
     /// `time`.
-    mutating func popFirst(leftBy time: Instant = Instant(nanoseconds: .max)) -> SessionID? {
+    mutating func popFirst(disconnectedBy time: Instant = Instant(nanoseconds: .max)) -> SessionID? {
         while head < queue.count {
             let first = queue[head]
             if since[first.id] == first.since {

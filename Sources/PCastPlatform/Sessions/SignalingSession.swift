@@ -75,7 +75,7 @@ actor SignalingSession {
 
     /// Runs until the connection ends.
     func run() async {
-        keepTime()
+        scheduleAdvance()
         // This task writes, because another one would need more than a kilobyte.
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -148,11 +148,11 @@ actor SignalingSession {
             machine.advance(to: now)
             drain()
         }
-        keepTime()
+        scheduleAdvance()
     }
 
     /// Schedules the next deadline, unless the clock calls earlier.
-    private func keepTime() {
+    private func scheduleAdvance() {
         guard !isOver, let due = closesUntil ?? machine.deadline, wakesAt.map({ due < $0 }) ?? true else { return }
         wakesAt = due
         clock.wake(self, at: due)
@@ -160,7 +160,7 @@ actor SignalingSession {
 
     private func beginClosing() {
         if closesUntil == nil { closesUntil = MonotonicClock.now() + Self.closingTime }
-        keepTime()
+        scheduleAdvance()
     }
 
     /// Processes a message, which counts as a request for the rate limit.
@@ -173,7 +173,7 @@ actor SignalingSession {
         }
     }
 
-    /// So do pings and pongs.
+    /// Returns whether a ping or pong is within the rate limit, for which it counts as a request.
     private func admitsControl() -> Bool {
         (try? limiter.takeRequest(from: remoteAddress, at: MonotonicClock.now())) != nil
     }
@@ -181,14 +181,14 @@ actor SignalingSession {
     private func feed(_ input: ServerSignalingMachine.Input) {
         machine.handle(input, at: MonotonicClock.now())
         drain()
-        keepTime()
+        scheduleAdvance()
     }
 
     private func drain() {
         while let output = machine.poll() {
             switch output {
-            case .send(let frame): put(.frame(frame))
-            case .ping: put(.ping)
+            case .send(let frame): enqueue(.frame(frame))
+            case .ping: enqueue(.ping)
             case .request(let id, let request): answer(id, request)
             case .expired: break
             case .close:
@@ -200,10 +200,10 @@ actor SignalingSession {
     /// Sends pending messages and a close frame.
     private func close(status: UInt16) {
         beginClosing()
-        put(.close(status: status))
+        enqueue(.close(status: status))
     }
 
-    private func put(_ item: Outgoing) {
+    private func enqueue(_ item: Outgoing) {
         guard case .dropped = outgoing.yield(item) else { return }
         logger.info("closing a connection whose client does not read its messages")
         beginClosing()
@@ -315,7 +315,8 @@ actor SignalingSession {
         guard let session else { throw .noToken }
         let create = message.createStream
         guard create.sessionID.isEmpty || create.sessionID == session.id.description else {
-            throw APIError(.unauthorized, "The session belongs to another client.")
+            throw APIError(
+                .unauthorized, "The session is not that of this connection: send the session ID that it received.")
         }
         guard onlyToken == nil || onlyToken == message.streamToken else {
             throw .token("the session was opened with another token, which is valid for its own stream only")
@@ -348,37 +349,37 @@ actor SignalingSession {
             if wantsQuality { await registry.changed(quality, of: stream, in: sessionID) }
         }
         let onInterruption: PendingReconnects.InterruptionAction = { await registry.interrupted($0, in: sessionID) }
-        let returning = ResumeRequest(options: create.options)
-        let participation: PeerSession
+        let resumeRequest = ResumeRequest(options: create.options)
+        let peerSession: PeerSession
         if negotiation.isPublishing {
-            participation = try await directory.publish(
+            peerSession = try await directory.publish(
                 principal, clientContext: clientContext, offer: negotiation.offer, tags: create.tags,
                 options: negotiation.options,
-                returning: returning, onEnd: onEnd, onQuality: onQuality)
+                resuming: resumeRequest, onEnd: onEnd, onQuality: onQuality)
         } else {
-            let asked = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
+            let origin = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
             var former: StreamID?
-            if case .stream(let id) = returning { former = id }
-            participation = try await directory.view(
-                principal, clientContext: clientContext, origin: asked.map { StreamID($0) }, offer: negotiation.offer,
-                options: negotiation.options, returning: former, onEnd: onEnd, onQuality: onQuality,
+            if case .stream(let id) = resumeRequest { former = id }
+            peerSession = try await directory.view(
+                principal, clientContext: clientContext, origin: origin.map { StreamID($0) }, offer: negotiation.offer,
+                options: negotiation.options, resuming: former, onEnd: onEnd, onQuality: onQuality,
                 onInterruption: onInterruption)
             if create.options.contains(Self.captionOption) {
-                await directory.setCaptions(of: participation.streamID) { stream, cues in
+                await directory.setCaptions(of: peerSession.streamID) { stream, cues in
                     await registry.received(cues, of: stream, in: sessionID)
                 }
             }
         }
-        guard await registry.began(participation.streamID, in: sessionID),
-            await directory.isPresent(participation)
+        guard await registry.began(peerSession.streamID, in: sessionID),
+            await directory.isPresent(peerSession)
         else {
-            await directory.end(participation.streamID, reason: .ended, description: "")
-            await registry.discard(participation.streamID, in: sessionID)
+            await directory.end(peerSession.streamID, reason: .ended, description: "")
+            await registry.discard(peerSession.streamID, in: sessionID)
             throw .ended
         }
         return PCastCreateStreamResponse(
-            participation, isOffer: negotiation.offer == nil,
-            turnCredentials: turnCredentials?.offer(to: participation.streamID, host: connection.request?.host))
+            peerSession, isOffer: negotiation.offer == nil,
+            turnCredentials: turnCredentials?.offer(to: peerSession.streamID, host: connection.request?.host))
     }
 
     /// Returns the response for a stream whose media a job publishes.
@@ -395,12 +396,16 @@ actor SignalingSession {
         do throws(APIError) {
             guard let session, await registry.owns(stream, session.id) else { throw .ended }
             guard let sentAt = WallTime(wire: message.timestamp) else {
-                throw APIError(.badRequest, "The timestamp of the captions is later than the year 2100.")
+                throw APIError(
+                    .badRequest, "The timestamp of the captions is later than the year 2100: send UTC milliseconds.")
             }
             var cues: [CaptionCue] = []
             for cue in message.cues.prefix(CaptionCue.maximumCount + 1) {
                 guard let cue = CaptionCue(cue) else {
-                    throw APIError(.badRequest, "A caption's capture time or duration is out of range.")
+                    throw APIError(
+                        .badRequest,
+                        "A caption's capture time or duration is out of range: send a time before 2100, and at most "
+                            + "one day.")
                 }
                 cues.append(cue)
             }

@@ -53,20 +53,20 @@ extension SessionDescription {
 
 extension PCastCreateStreamResponse {
     /// Creates the response, with the answer to the client's offer, or with an offer of the platform.
-    init(_ participation: PeerSession, isOffer: Bool, turnCredentials: TURNCredentialProvider.Offer?) {
+    init(_ peerSession: PeerSession, isOffer: Bool, turnCredentials: TURNCredentialProvider.Offer?) {
         self.init()
         status = RequestStatus.ok.wire
-        streamID = participation.streamID.description
-        options = participation.ignoredCapabilities.map { "ignored-capability=\($0)" }
+        streamID = peerSession.streamID.description
+        options = peerSession.ignoredCapabilities.map { "ignored-capability=\($0)" }
         if isOffer {
             createOfferDescriptionResponse.status = RequestStatus.ok.wire
             createOfferDescriptionResponse.sessionDescription.type = .offer
-            createOfferDescriptionResponse.sessionDescription.sdp = participation.description.text
+            createOfferDescriptionResponse.sessionDescription.sdp = peerSession.description.text
         } else {
             setRemoteDescriptionResponse.status = RequestStatus.ok.wire
             createAnswerDescriptionResponse.status = RequestStatus.ok.wire
             createAnswerDescriptionResponse.sessionDescription.type = .answer
-            createAnswerDescriptionResponse.sessionDescription.sdp = participation.description.text
+            createAnswerDescriptionResponse.sessionDescription.sdp = peerSession.description.text
         }
         // Phenix's Web SDK derives "maxbundle" from the bundle policy's name, which is not a value of RTCBundlePolicy
         // and makes browsers throw. The platform's offer has one bundle anyway.

@@ -21,7 +21,7 @@ struct LiveStream: Sendable {
     let publisher: String?
     var hasMedia = false
     /// Whether the end is in the database queue already.
-    var isEndNoted = false
+    var isEndRecorded = false
     /// Whether the platform's offer is not answered yet, so that nobody can subscribe.
     var isAwaitingAnswer = false
     /// The codecs that the publisher sends according to the answer, video first.

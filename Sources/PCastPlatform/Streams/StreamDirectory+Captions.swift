@@ -22,12 +22,14 @@ extension StreamDirectory {
     func add(_ cues: [CaptionCue], to id: StreamID, sentAt: WallTime) async throws(APIError) {
         let arrival = MonotonicClock.wallTime()
         guard (1...CaptionCue.maximumCount).contains(cues.count) else {
-            throw APIError(.badRequest, "A request has 1 to \(CaptionCue.maximumCount) captions, not \(cues.count).")
+            throw APIError(
+                .badRequest, "\(cues.count) captions in one request: send 1 to \(CaptionCue.maximumCount).")
         }
         for cue in cues {
             if let problem = cue.problem { throw APIError(.badRequest, problem) }
             guard (cue.captureTime - sentAt).magnitude <= CaptionCue.maximumDistance else {
-                throw APIError(.badRequest, "A capture time is more than 60 s from the time of the request.")
+                throw APIError(
+                    .badRequest, "A capture time is more than 60 s from the time of the request: correct the clock.")
             }
         }
         guard let stream = streams[id] else { throw .ended }

@@ -21,7 +21,7 @@ actor StreamDirectory {
         /// The reservation in the quotas.
         let reservation: QuotaReservation
         /// The session that may resume the viewing, and the function that notifies it; nil if nobody may.
-        var returning: (session: SessionID, onInterruption: PendingReconnects.InterruptionAction)?
+        var reconnection: (session: SessionID, onInterruption: PendingReconnects.InterruptionAction)?
         /// Whether a client's session may give the reason of its end; see `noteClosed`.
         let hasSession: Bool
         /// Its media connection is closed, and the reason may still come.
@@ -61,14 +61,14 @@ actor StreamDirectory {
     var nextOrdinal = 0
     private var nextListener = 0
     /// The streams and viewings that may be resumed, the time for it, and the requests that wait for it.
-    var awaited = PendingReconnects()
+    var pendingReconnects = PendingReconnects()
     let reconnectGrace: TimeSpan
     /// See `PlatformConfiguration.reasonTimeout`.
     let reasonTimeout: TimeSpan
-    var arrivals: [StreamID: [Int: CheckedContinuation<Void, Never>]] = [:]
-    var nextArrival = 0
+    var waitingRequests: [StreamID: [Int: CheckedContinuation<Void, Never>]] = [:]
+    var nextWaitingRequest = 0
     /// The streams that are being resumed.
-    var returning: Set<StreamID> = []
+    var resuming: Set<StreamID> = []
     /// Ends a stream of which only the job exists so far.
     private var endWaiting: (@Sendable (StreamID, ApplicationID?, StreamEndedReason, String) async -> Bool)?
 
@@ -110,7 +110,7 @@ actor StreamDirectory {
     ///   - offer: The client's offer; nil for an offer of the platform, which `accept` completes.
     ///   - tags: The tags that the client requests.
     ///   - options: The client's options for the stream.
-    ///   - asked: The stream to resume; nil for a new one.
+    ///   - resumeRequest: The stream to resume; nil for a new one.
     ///   - onEnd: Called once when the stream has ended.
     ///   - onQuality: Called at each change of the data quality.
     /// - Returns: The stream, with an answer or an offer.
@@ -118,22 +118,22 @@ actor StreamDirectory {
     func publish(
         _ principal: Principal, clientContext: ClientContext, offer: SessionDescription?, tags: [String],
         options: [String] = [],
-        returning asked: ResumeRequest? = nil,
+        resuming resumeRequest: ResumeRequest? = nil,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction = { _, _ in }
     ) async throws(APIError) -> PeerSession {
-        if let asked {
-            let offer = try Self.offer(ofReturning: offer)
+        if let resumeRequest {
+            let offer = try Self.offer(ofResuming: offer)
             let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .publish)
             try takeJoin(principal, clientContext)
-            if let former = try await resume(asked, principal, clientContext, tags: tags) {
-                return try await goOn(
-                    with: former, principal, clientContext, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
+            if let former = try await resume(resumeRequest, principal, clientContext, tags: tags) {
+                return try await resumePublishing(
+                    of: former, principal, clientContext, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
             }
         }
         try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
         let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .publish)
-        if asked == nil { try takeJoin(principal, clientContext) }
+        if resumeRequest == nil { try takeJoin(principal, clientContext) }
         let reservation = try reserve(.stream, principal, clientContext)
         try checkBitrate(for: principal.application, reservation)
         let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
@@ -184,7 +184,7 @@ actor StreamDirectory {
     ///     for a publisher that may reconnect.
     ///   - offer: The client's offer; nil for an offer of the platform, which `accept` completes.
     ///   - options: The client's options for the stream.
-    ///   - asked: The viewing to resume; nil for a new one.
+    ///   - resumedID: The viewing to resume; nil for a new one.
     ///   - isPreview: Whether it is a preview on the dashboard, which does not count.
     ///   - onEnd: Called once when the viewing has ended.
     ///   - onQuality: Called at each change of the data quality.
@@ -195,18 +195,18 @@ actor StreamDirectory {
     func view(
         _ principal: Principal, clientContext: ClientContext, origin: StreamID?, offer: SessionDescription?,
         options: [String] = [],
-        returning asked: StreamID? = nil, isPreview: Bool = false,
+        resuming resumedID: StreamID? = nil, isPreview: Bool = false,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction = { _, _ in },
         onInterruption: PendingReconnects.InterruptionAction? = nil
     ) async throws(APIError) -> PeerSession {
-        if let asked {
-            return try await goOn(
-                viewing: asked, principal, clientContext, Self.offer(ofReturning: offer),
+        if let resumedID {
+            return try await resumeViewing(
+                resumedID, principal, clientContext, Self.offer(ofResuming: offer),
                 StreamCapabilities(principal.capabilities, options: options, for: .view), onEnd: onEnd,
                 onQuality: onQuality, onInterruption: onInterruption)
         }
-        try await awaitReturn(of: origin, for: principal, clientContext)
+        try await waitForRequestedStream(of: origin, for: principal, clientContext)
         let stream = try find(origin, for: principal, clientContext: clientContext)
         let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .view)
         if !isPreview { try takeJoin(principal, clientContext) }
@@ -216,7 +216,7 @@ actor StreamDirectory {
         let peer = enter(
             id, reservation, origin: stream.id, isPublisher: false, isPreview: isPreview,
             hasSession: principal.hasSession(clientContext), onEnd: onEnd, onQuality: onQuality)
-        setReturning(peer, in: clientContext.sessionID, onInterruption)
+        setReconnection(peer, in: clientContext.sessionID, onInterruption)
         do {
             var terms = capabilities.terms
             terms.isCounted = !isPreview
@@ -245,10 +245,10 @@ actor StreamDirectory {
     /// one with the required tag, or the newest one.
     ///
     /// - Throws: ``APIError``.
-    private func find(_ asked: StreamID?, for principal: Principal, clientContext: ClientContext) throws(APIError)
+    private func find(_ origin: StreamID?, for principal: Principal, clientContext: ClientContext) throws(APIError)
         -> LiveStream
     {
-        let named = asked ?? principal.token?.originStreamID.map { StreamID($0) }
+        let named = origin ?? principal.token?.originStreamID.map { StreamID($0) }
         func isAvailable(_ stream: LiveStream) -> Bool {
             stream.application == principal.application && !stream.isAwaitingAnswer && !isClosed(stream)
         }
@@ -399,14 +399,14 @@ actor StreamDirectory {
         _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
     ) async -> Bool {
         guard let peer = peers[id], participants[peer] != nil else {
-            if await endAwaited(id, of: application, reason: reason, description: description) { return true }
+            if await endPending(id, of: application, reason: reason, description: description) { return true }
             return await endWaiting?(id, application, reason, description) ?? false
         }
         if let application, streams[id]?.application != application { return false }
         let end = participants[peer]?.ending ?? (reason, description)
         participants[peer]?.ending = end
-        if let stream = streams[id], !stream.isEndNoted {
-            streams[id]?.isEndNoted = true
+        if let stream = streams[id], !stream.isEndRecorded {
+            streams[id]?.isEndRecorded = true
             await writeQueue.commit(
                 Self.change(stream, StreamEnd(streamID: id, reason: end.reason, description: end.description)))
         }
@@ -420,7 +420,7 @@ actor StreamDirectory {
 
     /// Ends all streams. The SFU reports each end.
     func endAll(reason: StreamEndedReason) async {
-        for stream in Array(streams.keys) + awaited.streams.keys {
+        for stream in Array(streams.keys) + pendingReconnects.streams.keys {
             await end(stream, reason: reason, description: reason.rawValue)
         }
     }
@@ -506,13 +506,13 @@ actor StreamDirectory {
         for listener in participant.listeners.values { listener.yield(.ended(end)) }
         discard(peer)
         if let stream {
-            if !stream.isEndNoted { writeQueue.note(Self.change(stream, end)) }
+            if !stream.isEndRecorded { writeQueue.note(Self.change(stream, end)) }
             statistics.streamEnded(stream.application, end.reason)
         } else if !participant.isPreview {
             writeQueue.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }
         logger.info("stream ended", metadata: ["stream": "\(participant.streamID)", "reason": "\(end.wire)"])
-        if stream != nil { await endAwaitedViewings(of: end.streamID, end.reason, end.description) }
+        if stream != nil { await endPendingViewings(of: end.streamID, end.reason, end.description) }
         await participant.onEnd(end)
     }
 

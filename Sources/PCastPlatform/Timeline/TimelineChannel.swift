@@ -26,7 +26,7 @@ final class TimelineChannel: Sendable {
 
     private struct State {
         var log: TimelineLog
-        var lanes: [ObjectIdentifier: EventLoopConsumers] = [:]
+        var consumersByLoop: [ObjectIdentifier: EventLoopConsumers] = [:]
         var consumerCount = 0
         var kept: [SequenceNumber: (text: SharedText, last: SequenceNumber)] = [:]
         /// The complete timeline as text, or the task that encodes it, for a revision number.
@@ -117,31 +117,32 @@ final class TimelineChannel: Sendable {
         } catch {
             return .failure(error)
         }
-        let lanes = state.withLock { state in
+        let groups = state.withLock { state in
             // The revision was made for this log, and only this queue appends to it.
             guard (try? state.log.append(revision)) == true else {
                 preconditionFailure("a revision must follow the previous one")
             }
-            return Array(state.lanes.values)
+            return Array(state.consumersByLoop.values)
         }
-        for lane in lanes { Self.pump(lane, from: 0) }
+        for group in groups { Self.pump(group, from: 0) }
         return .success(revision)
     }
 
     // MARK: Consumers
 
-    private static func pump(_ lane: EventLoopConsumers, from index: Int) {
-        lane.loop.execute {
-            let end = min(index + TimelineConsumerLimits.slice, lane.consumers.count)
-            for consumer in lane.consumers[index..<end] { consumer.pump() }
-            if end < lane.consumers.count { pump(lane, from: end) }
+    private static func pump(_ group: EventLoopConsumers, from index: Int) {
+        group.loop.execute {
+            let end = min(index + TimelineConsumerLimits.slice, group.consumers.count)
+            for consumer in group.consumers[index..<end] { consumer.pump() }
+            if end < group.consumers.count { pump(group, from: end) }
         }
     }
 
     func join(_ consumer: TimelineConsumer) {
         let loop = consumer.connection.eventLoop
         let newest = state.withLock { state in
-            state.lanes[ObjectIdentifier(loop), default: EventLoopConsumers(loop: loop)].consumers.append(consumer)
+            state.consumersByLoop[ObjectIdentifier(loop), default: EventLoopConsumers(loop: loop)].consumers.append(
+                consumer)
             state.consumerCount += 1
             return state.log.newest
         }
@@ -153,14 +154,14 @@ final class TimelineChannel: Sendable {
         let key = ObjectIdentifier(consumer.connection.eventLoop)
         let now = MonotonicClock.now()
         state.withLock { state in
-            guard var lane = state.lanes.removeValue(forKey: key) else { return }
-            if let index = lane.consumers.firstIndex(where: { $0 === consumer }) {
+            guard var group = state.consumersByLoop.removeValue(forKey: key) else { return }
+            if let index = group.consumers.firstIndex(where: { $0 === consumer }) {
                 // The order of consumers has no meaning.
-                lane.consumers.swapAt(index, lane.consumers.count - 1)
-                lane.consumers.removeLast()
+                group.consumers.swapAt(index, group.consumers.count - 1)
+                group.consumers.removeLast()
                 state.consumerCount -= 1
             }
-            state.lanes[key] = lane
+            state.consumersByLoop[key] = group
             state.usedAt = now
         }
     }
@@ -188,15 +189,15 @@ final class TimelineChannel: Sendable {
         }
     }
 
-    /// Checks a part of the consumers. `turn` increases by one each second.
-    func look(_ turn: Int, at now: Instant) {
+    /// Checks a part of the consumers. `round` increases by one each second.
+    func checkConsumers(_ round: Int, at now: Instant) {
         let consumers = state.withLock { state in
-            state.lanes.values.flatMap { lane in
+            state.consumersByLoop.values.flatMap { group in
                 stride(
-                    from: turn % TimelineConsumerLimits.pingInterval, to: lane.consumers.count,
+                    from: round % TimelineConsumerLimits.pingInterval, to: group.consumers.count,
                     by: TimelineConsumerLimits.pingInterval
                 )
-                .map { lane.consumers[$0] }
+                .map { group.consumers[$0] }
             }
         }
         for consumer in consumers { consumer.check(at: now) }
@@ -242,8 +243,8 @@ final class TimelineConsumer: Sendable {
 
     private enum Step {
         case send(SharedText)
-        case tellBehind(newest: SequenceNumber)
-        case rest
+        case closeBehind(newest: SequenceNumber)
+        case idle
     }
 
     /// The close statuses "try again later" and "policy violation" (RFC 6455, section 7.4.1, and the WebSocket
@@ -272,23 +273,23 @@ final class TimelineConsumer: Sendable {
     /// Sends the next message unless one is being sent. It must be called on the connection's event loop.
     func pump() {
         let step = state.withLock { state -> Step in
-            guard !state.isOver, state.sendingSince == nil else { return .rest }
+            guard !state.isOver, state.sendingSince == nil else { return .idle }
             guard let batch = channel.batch(after: state.lastSent) else {
                 state.hasCaughtUp = true
-                return .rest
+                return .idle
             }
             if state.hasCaughtUp, batch.newest.value - state.lastSent.value > TimelineConsumerLimits.backlog {
                 state.isOver = true
-                return .tellBehind(newest: batch.newest)
+                return .closeBehind(newest: batch.newest)
             }
             state.lastSent = batch.last
             state.sendingSince = MonotonicClock.now()
             return .send(batch.text)
         }
         switch step {
-        case .rest: break
+        case .idle: break
         case .send(let text): post(text)
-        case .tellBehind(let newest):
+        case .closeBehind(let newest):
             connection.post(SharedText(TimelineMessage.behind(newest: newest).bytes)) { _ in }
             connection.postClose(status: Self.tryAgainLater)
         }

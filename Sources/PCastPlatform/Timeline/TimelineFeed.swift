@@ -75,7 +75,7 @@ struct TimelineFeed: Sendable {
             throw APIError(.notReady, "The timeline cannot be read: retry later.", detail: "\(error)")
         }
         guard let channel else {
-            throw APIError(.noStreamPlaying, "The game has no timeline, or not yet.")
+            throw APIError(.noStreamPlaying, "The game has no timeline yet: retry later.")
         }
         return channel
     }

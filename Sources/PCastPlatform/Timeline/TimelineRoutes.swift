@@ -17,8 +17,8 @@ struct TimelineRoutes: Sendable {
 
     func addRoutes(to router: Router<WebRequestContext>) {
         let group = router.group("/timeline")
-        add(group, ":league/:game", [.get: look, .put: describe])
-        add(group, ":league/:game/events/:id", [.post: put, .patch: patch, .delete: remove])
+        add(group, ":league/:game", [.get: getTimeline, .put: describe])
+        add(group, ":league/:game/events/:id", [.post: putEvent, .patch: patch, .delete: remove])
     }
 
     private static let methods: [HTTPRequest.Method] = [.get, .post, .put, .patch, .delete]
@@ -44,7 +44,7 @@ struct TimelineRoutes: Sendable {
 
     // MARK: Requests
 
-    private struct Done: Encodable {
+    private struct RecordedChange: Encodable {
         let status = "ok"
         /// The result: `added`, `modified`, `deleted`, `info`, or `none` if nothing changed.
         let change: String
@@ -53,14 +53,17 @@ struct TimelineRoutes: Sendable {
         let log: String
     }
 
-    @Sendable private func look(
+    @Sendable private func getTimeline(
         _ request: Request, _ context: WebRequestContext
     ) async throws(ApplicationFailure) -> Response {
         let game = try Self.game(context)
-        let key = try refusing { () throws(APIError) in
+        let key = try convertingAccessErrors { () throws(APIError) in
             try access.follow(game, token: request.token, clientContext: request.clientContext(context))
         }
-        guard let channel = try await asking({ () throws(TimelineFailure) in try await service.channel(of: key) })
+        guard
+            let channel = try await convertingServiceErrors({ () throws(TimelineFailure) in
+                try await service.channel(of: key)
+            })
         else { throw .notFound }
         return Response(
             status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
@@ -73,7 +76,7 @@ struct TimelineRoutes: Sendable {
         try await produce(request, context) { body throws(TimelineError) in .info(try GameInfo(parsing: body)) }
     }
 
-    @Sendable private func put(
+    @Sendable private func putEvent(
         _ request: Request, _ context: WebRequestContext
     ) async throws(ApplicationFailure) -> Response {
         let id = try Self.event(context)
@@ -104,7 +107,7 @@ struct TimelineRoutes: Sendable {
     ) async throws(ApplicationFailure) -> Response {
         let game = try Self.game(context)
         let basic = request.headers[.authorization].flatMap { ApplicationRequest.basic($0) }
-        let key = try refusing { () throws(APIError) in
+        let key = try convertingAccessErrors { () throws(APIError) in
             try access.produce(game, basic: basic, token: request.token, clientContext: request.clientContext(context))
         }
         let recordedAt = try Self.recordedAt(request)
@@ -115,10 +118,12 @@ struct TimelineRoutes: Sendable {
         } catch {
             throw ApplicationFailure(error)
         }
-        let wanted = TimelineRequest(change, recordedAt: recordedAt)
-        let done = try await asking { () throws(TimelineFailure) in try await service.record(wanted, in: key) }
+        let timelineRequest = TimelineRequest(change, recordedAt: recordedAt)
+        let recorded = try await convertingServiceErrors { () throws(TimelineFailure) in
+            try await service.record(timelineRequest, in: key)
+        }
         let word =
-            switch done.revision?.change {
+            switch recorded.revision?.change {
             case .info: "info"
             case .added: "added"
             case .modified: "modified"
@@ -126,9 +131,9 @@ struct TimelineRoutes: Sendable {
             case nil: "none"
             }
         return ApplicationAnswer.json(
-            Done(
-                change: word, seq: (done.revision?.number ?? done.channel.newest).value,
-                log: done.channel.id.description), word == "added" ? .created : .ok)
+            RecordedChange(
+                change: word, seq: (recorded.revision?.number ?? recorded.channel.newest).value,
+                log: recorded.channel.id.description), word == "added" ? .created : .ok)
     }
 
     // MARK: Parsing requests
@@ -174,7 +179,8 @@ struct TimelineRoutes: Sendable {
 
     // MARK: Errors
 
-    private func refusing<Value>(_ body: () throws(APIError) -> Value) throws(ApplicationFailure) -> Value {
+    private func convertingAccessErrors<Value>(_ body: () throws(APIError) -> Value) throws(ApplicationFailure) -> Value
+    {
         do throws(APIError) {
             return try body()
         } catch {
@@ -185,7 +191,7 @@ struct TimelineRoutes: Sendable {
         }
     }
 
-    private func asking<Value>(
+    private func convertingServiceErrors<Value>(
         _ body: () async throws(TimelineFailure) -> Value
     ) async throws(ApplicationFailure) -> Value {
         do throws(TimelineFailure) {

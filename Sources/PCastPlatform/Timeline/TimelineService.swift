@@ -6,7 +6,7 @@ import PCastTimeline
 
 /// All timelines of the platform. A game is loaded when it is requested, and unloaded when it is unused.
 actor TimelineService {
-    private enum Place {
+    private enum Entry {
         case loading(Int, Task<TimelineChannel?, any Error>)
         case loaded(TimelineChannel)
     }
@@ -19,7 +19,7 @@ actor TimelineService {
 
     private let files: TimelineFiles?
     private let logger: Logger
-    private var games: [TimelineKey: Place] = [:]
+    private var games: [TimelineKey: Entry] = [:]
     private var recorded = 0
     private var lastLoad = 0
 
@@ -122,8 +122,8 @@ actor TimelineService {
     private func makeSpace() throws(TimelineFailure) {
         guard games.count >= TimelineConsumerLimits.games else { return }
         guard files != nil else { throw .capacity }
-        let idle = games.compactMap { key, place -> (TimelineKey, Instant)? in
-            guard case .loaded(let channel) = place, let since = channel.idleSince else { return nil }
+        let idle = games.compactMap { key, entry -> (TimelineKey, Instant)? in
+            guard case .loaded(let channel) = entry, let since = channel.idleSince else { return nil }
             return (key, since)
         }
         // A recently used game may be about to get a consumer or a change.
@@ -138,12 +138,12 @@ actor TimelineService {
 
     /// Checks consumers until the task is cancelled.
     func run() async {
-        var turn = 0
+        var round = 0
         while (try? await Task.sleep(for: .seconds(1))) != nil {
-            turn += 1
+            round += 1
             let now = MonotonicClock.now()
             for channel in channels {
-                channel.look(turn, at: now)
+                channel.checkConsumers(round, at: now)
                 if let since = channel.idleSince, now - since > TimelineConsumerLimits.timeout {
                     channel.dropDocument()
                 }
@@ -236,8 +236,9 @@ struct TimelineAccess: Sendable {
         let principal = try authenticator.identify(token, clientContext: clientContext)
         try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
         if principal.token != nil || principal.job != nil {
-            let wanted = [Self.capability, "\(Self.capability)=\(game)"]
-            guard principal.job == nil, wanted.contains(where: { principal.capabilities.contains($0) }) else {
+            let sufficientCapabilities = [Self.capability, "\(Self.capability)=\(game)"]
+            guard principal.job == nil, sufficientCapabilities.contains(where: { principal.capabilities.contains($0) })
+            else {
                 throw .token("the token lacks the capability \(Self.capability)")
             }
         }

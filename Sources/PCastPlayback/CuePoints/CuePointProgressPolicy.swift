@@ -33,7 +33,7 @@ public struct CuePointProgressPolicy: Hashable, Sendable {
     public let processing: Processing
     /// The position at which playback resumes after processing.
     public let resuming: Resuming
-    /// Whether cue points of earlier passages are not processed again.
+    /// Whether cue points that were processed before are skipped.
     public let ignoresProcessed: Bool
     /// The cue points of all earlier passages.
     private var processed: Set<CuePoint> = []

@@ -94,7 +94,7 @@ final class Browser: Sendable {
             throw .noBrowser(program, reason: "\(error)")
         }
         do {
-            _ = try WorkerThread(name: "page") { [self] in attend(onEvent) }
+            _ = try WorkerThread(name: "page") { [self] in handleEvents(onEvent) }
         } catch {
             process.send(SIGKILL)
             _ = process.wait()
@@ -182,7 +182,7 @@ final class Browser: Sendable {
     // MARK: Messages
 
     /// Reads messages until the browser ends, and then removes its profile.
-    private func attend(_ onEvent: (Event, Browser) -> Void) {
+    private func handleEvents(_ onEvent: (Event, Browser) -> Void) {
         var waiting: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 18)
         while waiting.count < Self.longestMessage {

@@ -30,8 +30,8 @@ public final class Overlay: Sendable {
         var wakes: [OverlayPage.ID: @Sendable () -> Void] = [:]
         var lastPage = 0
         /// The time of the scheduled timer; nil for none.
-        var alarm: Instant?
-        var readers = StreamReaders<OverlayMessage>(.everything(4_096))
+        var timerDeadline: Instant?
+        var readers = StreamReaders<OverlayMessage>(.unbroken(4_096))
     }
 
     /// The maximum number of outputs that wait for delivery. Further messages of pages are dropped.
@@ -206,7 +206,7 @@ public final class Overlay: Sendable {
 
     /// Runs the state machine, and schedules its outputs and its next deadline.
     private func run(_ body: (inout OverlayCore, Instant) -> Void) {
-        let (wakes, begun, begins, alarm) = state.withLock { state in
+        let (wakes, begun, begins, timerDeadline) = state.withLock { state in
             body(&state.core, MonotonicClock.now())
             var wakes: Set<OverlayPage.ID> = []
             while let output = state.core.poll() {
@@ -219,9 +219,9 @@ public final class Overlay: Sendable {
         for wake in wakes { wake() }
         if begins { queue.async { self.deliver() } }
         if !begun.isEmpty { queue.async { self.begin(begun) } }
-        if let alarm {
-            let delay = max((alarm - MonotonicClock.now()).nanoseconds, 0)
-            queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay))) { [weak self] in self?.ring() }
+        if let timerDeadline {
+            let delay = max((timerDeadline - MonotonicClock.now()).nanoseconds, 0)
+            queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay))) { [weak self] in self?.timerFired() }
         }
     }
 
@@ -235,8 +235,8 @@ public final class Overlay: Sendable {
     }
 
     /// Handles the timer.
-    private func ring() {
-        state.withLock { $0.alarm = nil }
+    private func timerFired() {
+        state.withLock { $0.timerDeadline = nil }
         run { $0.advance(to: $1) }
     }
 
@@ -298,8 +298,8 @@ extension Overlay.State {
 
     /// Returns the time for a new timer; nil if the current timer is early enough.
     fileprivate mutating func nextAlarm() -> Instant? {
-        guard let deadline = core.deadline, alarm.map({ deadline < $0 }) ?? true else { return nil }
-        alarm = deadline
+        guard let deadline = core.deadline, timerDeadline.map({ deadline < $0 }) ?? true else { return nil }
+        timerDeadline = deadline
         return deadline
     }
 }

@@ -49,16 +49,16 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
                 let page = RemotePage()
                 var reason = "it was disconnected"
                 do {
-                    guard let words = self?.open() else { return }
+                    guard let messages = self?.open() else { return }
                     try await WebSocketClient().connect(to: address) { [weak self] connection in
-                        try await page.follow(connection, words) { [weak self] in self?.handle($0) }
+                        try await page.follow(connection, messages) { [weak self] in self?.handle($0) }
                     }
                 } catch {
                     reason = "\(error)"
                 }
                 // Each loss of the connection is reported once.
                 if !isMissed || page.hasReceivedMessage, !Task.isCancelled {
-                    self?.complain("no other screen: \(reason)")
+                    self?.reportError("no other screen: \(reason)")
                 }
                 isMissed = true
                 try? await Task.sleep(for: timeout)
@@ -90,25 +90,25 @@ public final class SecondScreenPlayerPlugin: OverlayPlayerPlugin {
     /// Handles a message of the other bridge.
     private func handle(_ envelope: OverlayEnvelope) {
         switch envelope.event {
-        case "bridge.keepalive": say(.alive)
+        case "bridge.keepalive": send(.alive)
         case "bridge.error":
-            complain("the other screen: \(envelope.metadata["reason"]?.string ?? "the request failed")")
+            reportError("the other screen: \(envelope.metadata["reason"]?.string ?? "the request failed")")
         default: if let report = try? OverlayMessage(report: envelope) { overlay?.post(report) }
         }
     }
 
     /// Posts a warning.
-    private func complain(_ reason: String) {
+    private func reportError(_ reason: String) {
         overlay?.post(.playerError(.playerConnectivity(level: .warning, reason: reason)))
     }
 
     // MARK: Requests
 
     /// Sends a message.
-    private func say(_ word: BridgeMessage) { state.withLock { _ = $0.outgoing?.yield(word) } }
+    private func send(_ message: BridgeMessage) { state.withLock { _ = $0.outgoing?.yield(message) } }
 
     /// Sends a request.
-    private func ask(_ message: OverlayMessage) { say(.request(message)) }
+    private func ask(_ message: OverlayMessage) { send(.request(message)) }
 
     /// Requests a seek to the frame of a time in milliseconds since 1970.
     public func setTime(_ timecode: Int64) { ask(.bridgeTime(timecode)) }
@@ -139,11 +139,11 @@ private final class RemotePage: Sendable {
 
     /// Sends and receives messages until the connection ends.
     func follow(
-        _ connection: WebSocketConnection, _ words: AsyncStream<SecondScreenPlayerPlugin.BridgeMessage>,
+        _ connection: WebSocketConnection, _ messages: AsyncStream<SecondScreenPlayerPlugin.BridgeMessage>,
         _ handle: @escaping @Sendable (OverlayEnvelope) -> Void
     ) async throws {
         try await withThrowingTaskGroup { group in
-            group.addTask { try await self.speak(connection, words) }
+            group.addTask { try await self.serve(connection, messages) }
             defer { group.cancelAll() }
             try await connection.forEachMessage { message in
                 guard case .text(let text) = message, let envelope = try? OverlayEnvelope(text: text) else { return }
@@ -156,22 +156,22 @@ private final class RemotePage: Sendable {
 
     /// Sends messages in the order of their sequence numbers. The other bridge ignores a message after one with a
     /// higher number, so only this method sends.
-    private func speak(
-        _ connection: WebSocketConnection, _ words: AsyncStream<SecondScreenPlayerPlugin.BridgeMessage>
+    private func serve(
+        _ connection: WebSocketConnection, _ messages: AsyncStream<SecondScreenPlayerPlugin.BridgeMessage>
     ) async throws {
         var sequence: Int64 = 0
-        func say(_ envelope: OverlayEnvelope?) async throws {
+        func send(_ envelope: OverlayEnvelope?) async throws {
             guard var envelope else { return }
             sequence += 1
             (envelope.sequence, envelope.epoch) = (sequence, epoch.load(ordering: .relaxed))
             try await connection.send(.text(envelope.text))
         }
-        try await say(OverlayEnvelope("bridge.ready", sequence: 0, epoch: 0))
-        try await say(OverlayEnvelope("app.ready", sequence: 0, epoch: 0))
-        for await word in words {
-            switch word {
-            case .request(let message): try await say(message.request(sequence: 0, epoch: 0))
-            case .alive: try await say(OverlayEnvelope("app.keepalive", sequence: 0, epoch: 0))
+        try await send(OverlayEnvelope("bridge.ready", sequence: 0, epoch: 0))
+        try await send(OverlayEnvelope("app.ready", sequence: 0, epoch: 0))
+        for await message in messages {
+            switch message {
+            case .request(let message): try await send(message.request(sequence: 0, epoch: 0))
+            case .alive: try await send(OverlayEnvelope("app.keepalive", sequence: 0, epoch: 0))
             }
         }
     }

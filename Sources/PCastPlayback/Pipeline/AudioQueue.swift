@@ -24,7 +24,7 @@ struct AudioQueue {
 
     private var entries: [Entry] = []
     /// The number of entries that were sent to the audio output.
-    private var handed = 0
+    private var sentCount = 0
     /// The position of the end of all audio so far, played or not; nil before the first.
     private(set) var end: TimeSpan?
 
@@ -33,9 +33,9 @@ struct AudioQueue {
     /// The first entry; nil if the queue is empty.
     var first: Entry? { entries.first }
     /// The next entry to send to the audio output; nil if all were sent.
-    var next: Entry? { handed < entries.count ? entries[handed] : nil }
+    var next: Entry? { sentCount < entries.count ? entries[sentCount] : nil }
     /// Whether an entry was sent that may not have been played yet.
-    var hasUnplayedAudio: Bool { handed > 0 }
+    var hasUnplayedAudio: Bool { sentCount > 0 }
 
     /// The duration of the queue.
     var length: TimeSpan { entries.first.map { end! - $0.position } ?? .zero }
@@ -53,19 +53,19 @@ struct AudioQueue {
     /// Returns the next entry to send, and marks it as sent; nil if there is none.
     mutating func takeNext() -> Entry? {
         guard let next else { return nil }
-        handed += 1
+        sentCount += 1
         return next
     }
 
     /// Marks all entries as not sent.
-    mutating func rewind() { handed = 0 }
+    mutating func rewind() { sentCount = 0 }
 
     /// Removes entries that end at or before a position.
     mutating func discard(before position: TimeSpan) {
         let count = entries.prefix { $0.end <= position }.count
         guard count > 0 else { return }
         entries.removeFirst(count)
-        handed = max(0, handed - count)
+        sentCount = max(0, sentCount - count)
     }
 
     /// Removes all entries, and forgets the last position.

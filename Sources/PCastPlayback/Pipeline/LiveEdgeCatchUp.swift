@@ -9,7 +9,7 @@ struct LiveEdgeCatchUp {
     /// An action.
     enum Step: Equatable {
         /// Continue without a change.
-        case goOn
+        case unchanged
         /// Play at a rate.
         case play(rate: Double)
         /// Seek to the default distance from the edge.
@@ -52,10 +52,10 @@ struct LiveEdgeCatchUp {
 
     /// Returns the action for the current distance while the position advances.
     mutating func step(behind lag: TimeSpan, holdBack: TimeSpan, at now: Instant) -> Step {
-        guard isActive else { return .goOn }
+        guard isActive else { return .unchanged }
         let lag = lag - slack
         if isFaster {
-            guard lag <= holdBack / 16 else { return .goOn }
+            guard lag <= holdBack / 16 else { return .unchanged }
             isFaster = false
             look()
             return .play(rate: 1)
@@ -63,12 +63,12 @@ struct LiveEdgeCatchUp {
         least = min(least ?? lag, lag)
         guard let end = intervalEnd else {
             intervalEnd = now + Self.interval
-            return .goOn
+            return .unchanged
         }
-        guard now >= end, let least else { return .goOn }
+        guard now >= end, let least else { return .unchanged }
         look()
         if least > holdBack * 2 { return .jump }
-        guard least > holdBack / 3 else { return .goOn }
+        guard least > holdBack / 3 else { return .unchanged }
         isFaster = true
         return .play(rate: Self.rate)
     }
@@ -100,7 +100,7 @@ extension MediaPresentation {
     mutating func catchUpWithEdge(at now: Instant) {
         guard clock.isMoving, clock.playbackRate == 1 || edgeCatchUp.isFaster, let edge = edge(at: now) else { return }
         switch edgeCatchUp.step(behind: edge.lag, holdBack: edge.holdBack, at: now) {
-        case .goOn: break
+        case .unchanged: break
         case .play(let rate): play(at: rate, now)
         case .jump:
             guard let range = clock.seekableRange else { return }

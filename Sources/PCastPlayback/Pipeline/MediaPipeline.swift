@@ -216,9 +216,9 @@ public final class MediaPipeline: PlaybackPipeline {
         case .seek(let position, let epoch):
             do throws(PlaybackError) {
                 let reached = try content.seek(to: position)
-                change { presentation, _ in presentation.sought(to: reached, of: epoch) }
+                change { presentation, _ in presentation.finishSeek(to: reached, of: epoch) }
             } catch .notSeekable {
-                change { presentation, _ in presentation.couldNotSeek(of: epoch) }
+                change { presentation, _ in presentation.failSeek(of: epoch) }
             }
         case .read(let epoch):
             let item = try content.read()
@@ -244,7 +244,7 @@ public final class MediaPipeline: PlaybackPipeline {
 
     /// Runs the presenter until the pipeline stops.
     private func present() {
-        var nextLook: Instant?
+        var nextCheck: Instant?
         while true {
             let lead = audio.lead
             let loaded = content.bufferedPosition
@@ -258,8 +258,8 @@ public final class MediaPipeline: PlaybackPipeline {
                 perform(output)
                 continue
             }
-            look(&nextLook)
-            guard sleep(until: nextLook) else { return }
+            look(&nextCheck)
+            guard sleep(until: nextCheck) else { return }
         }
     }
 

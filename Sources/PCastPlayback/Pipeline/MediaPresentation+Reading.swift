@@ -66,7 +66,7 @@ extension MediaPresentation {
     }
 
     /// Handles that the content was sought to a position.
-    mutating func sought(to position: TimeSpan, of epoch: PlayheadEpoch) {
+    mutating func finishSeek(to position: TimeSpan, of epoch: PlayheadEpoch) {
         guard epoch == clock.epoch, pendingSeek != nil else { return }
         pendingSeek = nil
         (beginning, readPosition) = (position, position)
@@ -75,7 +75,7 @@ extension MediaPresentation {
     }
 
     /// Handles that the content is not seekable. Reading continues at its position.
-    mutating func couldNotSeek(of epoch: PlayheadEpoch) { sought(to: readPosition, of: epoch) }
+    mutating func failSeek(of epoch: PlayheadEpoch) { finishSeek(to: readPosition, of: epoch) }
 
     /// Handles that a track was selected. `overview` is nil if the content rejected it.
     mutating func selected(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind, overview: ContentOverview?) {

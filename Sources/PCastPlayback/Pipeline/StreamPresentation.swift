@@ -72,11 +72,11 @@ struct StreamPresentation {
         guard !isOver else { return }
         hasVideo = tracks.contains { $0.kind == .video }
         self.tracks = tracks
-        tellTracks()
+        notifyTracks()
     }
 
     /// Reports the tracks. Captions are a track after the first one, because a stream does not announce them.
-    private mutating func tellTracks() {
+    private mutating func notifyTracks() {
         let all = hasCaptions ? tracks + [Self.captionTrack] : tracks
         var selected = Set(all.map(\.id))
         if !showsCaptions { selected.remove(Self.captionTrack.id) }
@@ -91,7 +91,7 @@ struct StreamPresentation {
         self.caption = caption
         if !hasCaptions {
             hasCaptions = true
-            tellTracks()
+            notifyTracks()
         }
         if showsCaptions { notify(.subtitle(caption)) }
     }
@@ -100,7 +100,7 @@ struct StreamPresentation {
     mutating func select(captions isSelected: Bool) {
         guard !isOver, isSelected != showsCaptions else { return }
         showsCaptions = isSelected
-        if hasCaptions { tellTracks() }
+        if hasCaptions { notifyTracks() }
         if caption != nil { notify(.subtitle(isSelected ? caption : nil)) }
     }
 

@@ -96,7 +96,7 @@ struct PlayerObservers: Sendable {
     private static let backlog = 4_096
 
     private var subscriptions: [EventSubscription] = []
-    private var events = StreamReaders<PlayerEvent>(.everything(PlayerObservers.backlog))
+    private var events = StreamReaders<PlayerEvent>(.unbroken(PlayerObservers.backlog))
     private var positions = StreamReaders<TimeSpan>(.newest(1))
 
     /// Adds a subscription and returns it; nil if the same object is subscribed already.
@@ -146,7 +146,7 @@ final class EventDispatcher: Sendable {
     }
 
     private struct State {
-        var letters: [PendingEvent] = []
+        var pendingEvents: [PendingEvent] = []
         var isDelivering = false
     }
 
@@ -157,13 +157,13 @@ final class EventDispatcher: Sendable {
     func post(_ event: PlayerEvent, to subscriptions: [EventSubscription]) {
         guard !subscriptions.isEmpty else { return }
         let isIdle = state.withLock { state in
-            let letter = PendingEvent(event: event, subscriptions: subscriptions)
-            if event.isReplaceable, let last = state.letters.last, last.event.isReplaceable,
+            let pending = PendingEvent(event: event, subscriptions: subscriptions)
+            if event.isReplaceable, let last = state.pendingEvents.last, last.event.isReplaceable,
                 last.event.session == event.session, last.subscriptions.count == subscriptions.count
             {
-                state.letters[state.letters.count - 1] = letter
+                state.pendingEvents[state.pendingEvents.count - 1] = pending
             } else {
-                state.letters.append(letter)
+                state.pendingEvents.append(pending)
             }
             defer { state.isDelivering = true }
             return !state.isDelivering
@@ -174,14 +174,14 @@ final class EventDispatcher: Sendable {
     /// Delivers events until there are none.
     private func deliver() {
         while true {
-            let letters = state.withLock { state in
-                defer { state.letters = [] }
-                if state.letters.isEmpty { state.isDelivering = false }
-                return state.letters
+            let pendingEvents = state.withLock { state in
+                defer { state.pendingEvents = [] }
+                if state.pendingEvents.isEmpty { state.isDelivering = false }
+                return state.pendingEvents
             }
-            if letters.isEmpty { return }
-            for letter in letters {
-                for subscription in letter.subscriptions { subscription.deliver(letter.event) }
+            if pendingEvents.isEmpty { return }
+            for pending in pendingEvents {
+                for subscription in pending.subscriptions { subscription.deliver(pending.event) }
             }
         }
     }

@@ -37,7 +37,7 @@ public final class GameTimeline: Sendable {
         var following: Task<Void, Never>?
         var follower: TimelineFollower?
         var waiting: [CheckedContinuation<Void, any Error>] = []
-        var readers = StreamReaders<TimelineDelivery>(.everything(GameTimeline.backlog))
+        var readers = StreamReaders<TimelineDelivery>(.unbroken(GameTimeline.backlog))
         var receivers: [WeakTimelineReceiver] = []
         var session: PlaybackSession?
         /// The position of the last displayed frame; nil if none was displayed.
@@ -253,7 +253,7 @@ public final class GameTimeline: Sendable {
                 (state.log, state.goal) = (id, newest)
             case .changes(let revisions):
                 do throws(TimelineError) {
-                    notify(try state.release.take(revisions, holding: isLeavingFrame(state)), &state)
+                    notify(try state.release.take(revisions, holding: isSeeking(state)), &state)
                 } catch {
                     throw TimelineFollowError.broken(error)
                 }
@@ -343,7 +343,7 @@ public final class GameTimeline: Sendable {
                 let release = state.release
                 mark(
                     TimelineGate.deliveries(
-                        from: DeliveredRevisions(), to: release.shown, of: release.log, at: .everything),
+                        from: DeliveredRevisions(), to: release.shown, of: release.log, at: .ungated),
                     &state)
             }
         }
@@ -361,7 +361,7 @@ public final class GameTimeline: Sendable {
 
     /// Whether a seek is in progress. Then the last reported frame must not release events, because a frame of the new
     /// position may be displayed already.
-    private func isLeavingFrame(_ state: State) -> Bool {
+    private func isSeeking(_ state: State) -> Bool {
         guard state.position != nil, let session = state.session else { return false }
         return session.playhead.epoch > state.epoch
     }

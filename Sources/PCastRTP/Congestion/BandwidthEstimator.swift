@@ -172,16 +172,16 @@ package struct BandwidthEstimator: Sendable {
 
     /// Calls a function with the memory that recording a packet accesses, for prefetching.
     @inline(__always)
-    package mutating func prefetch(by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
-        Self.span(&target, &probes, bring)
+    package mutating func prefetch(by fetch: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
+        Self.span(&target, &probes, fetch)
     }
 
     /// Calls a function with the memory from one stored property to another.
     @inline(__always)
     private static func span(
         _ first: UnsafeRawPointer, _ last: UnsafePointer<ProbeController>,
-        _ bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void
-    ) { bring(first, UnsafeRawPointer(last + 1) - first) }
+        _ fetch: (_ start: UnsafeRawPointer, _ count: Int) -> Void
+    ) { fetch(first, UnsafeRawPointer(last + 1) - first) }
 
     /// The address of the history entry for the next packet; nil before the first packet.
     package var nextRecord: UnsafeRawPointer? { mutating get { history.nextRecord } }
@@ -192,8 +192,8 @@ package struct BandwidthEstimator: Sendable {
     /// Calls a function with the history entries that the next report probably concerns, at most `count` bytes.
     @inline(__always)
     package mutating func prefetchReported(
-        _ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void
-    ) { history.prefetchReported(count, by: bring) }
+        _ count: Int, by fetch: (_ start: UnsafeRawPointer, _ count: Int) -> Void
+    ) { history.prefetchReported(count, by: fetch) }
 
     /// Records the total size of packets that were recorded by ``note(_:size:cluster:at:)``. `bytes` includes IP and
     /// UDP headers.
@@ -232,7 +232,7 @@ package struct BandwidthEstimator: Sendable {
         remainingReports -= feedback.packetCount
         if let lastReport, now - lastReport > Self.silence { restartComparison() }
         lastReport = now
-        var tally = FeedbackSummary(cameAt: now - waited)
+        var summary = FeedbackSummary(arrivedAt: now - waited)
         let reference = referenceTimes.unwrap(feedback.referenceTime)
         var run: Run?
         var reader = TransportFeedback.Reader(feedback)
@@ -243,29 +243,29 @@ package struct BandwidthEstimator: Sendable {
             case .arrived(let packet):
                 let arrival = reference + (status.arrival ?? .zero)
                 if run?.join(packet, arrival: arrival) == true { continue }
-                if let run { take(run, &tally, at: now) }
+                if let run { take(run, &summary, at: now) }
                 run = Run(packet, arrival: arrival)
             case .arrivedAfterAll(let packet):
-                if let earlier = run { take(earlier, &tally, at: now) }
+                if let earlier = run { take(earlier, &summary, at: now) }
                 run = nil
-                take(Run(packet, arrival: reference + (status.arrival ?? .zero)), &tally, at: now)
-                tally.lost -= 1
-                tally.expected -= 1
+                take(Run(packet, arrival: reference + (status.arrival ?? .zero)), &summary, at: now)
+                summary.lost -= 1
+                summary.expected -= 1
             case .lost:
-                tally.lost += 1
-                tally.expected += 1
+                summary.lost += 1
+                summary.expected += 1
             case nil: continue
             }
         }
-        if let run { take(run, &tally, at: now) }
-        guard tally.expected != 0 || tally.lost != 0 else { return }
-        finish(tally, at: now)
+        if let run { take(run, &summary, at: now) }
+        guard summary.expected != 0 || summary.lost != 0 else { return }
+        finish(summary, at: now)
     }
 
     /// The results of one feedback message.
     private struct FeedbackSummary {
         /// The time at which the message arrived.
-        let cameAt: Instant
+        let arrivedAt: Instant
         var lost = 0
         var expected = 0
         var lastArrival: TimeSpan?
@@ -303,30 +303,30 @@ package struct BandwidthEstimator: Sendable {
     }
 
     /// Measures packets that arrived together.
-    private mutating func take(_ run: Run, _ tally: inout FeedbackSummary, at now: Instant) {
+    private mutating func take(_ run: Run, _ summary: inout FeedbackSummary, at now: Instant) {
         let (packet, arrival) = (run.packet, run.arrival)
-        tally.expected += run.count
+        summary.expected += run.count
         if let from = expectsChangeFrom, packet.sentAt > from {
             acknowledged.expectChange()
             expectsChangeFrom = nil
         }
         acknowledged.arrived(size: run.size, at: arrival)
         queue.arrived(sentAt: packet.sentAt, arrival: arrival, count: run.count)
-        tally.minimumQueue = min(tally.minimumQueue ?? queue.latest, queue.latest)
-        if packet.cluster != 0, let probed = measurement.arrived(packet, arrival: arrival) { tally.probed = probed }
+        summary.minimumQueue = min(summary.minimumQueue ?? queue.latest, queue.latest)
+        if packet.cluster != 0, let probed = measurement.arrived(packet, arrival: arrival) { summary.probed = probed }
         if let delta = groups.arrived(sentAt: packet.sentAt, arrival: arrival) {
             trend.add(delta, arrival: arrival)
             detector.update(slope: trend.slope, of: trend.count, sendDelta: delta.send, arrival: arrival)
         }
-        let waited = max((tally.lastArrival ?? arrival) - arrival, .zero)
-        tally.lastArrival = max(tally.lastArrival ?? arrival, arrival)
-        let roundTrip = min(max(tally.cameAt - packet.sentAt - waited, .zero), Self.longestRoundTrip)
-        tally.roundTrip = min(tally.roundTrip ?? roundTrip, roundTrip)
+        let waited = max((summary.lastArrival ?? arrival) - arrival, .zero)
+        summary.lastArrival = max(summary.lastArrival ?? arrival, arrival)
+        let roundTrip = min(max(summary.arrivedAt - packet.sentAt - waited, .zero), Self.longestRoundTrip)
+        summary.roundTrip = min(summary.roundTrip ?? roundTrip, roundTrip)
     }
 
     /// Updates the estimate after a feedback message.
-    private mutating func finish(_ tally: FeedbackSummary, at now: Instant) {
-        if let sample = tally.roundTrip {
+    private mutating func finish(_ summary: FeedbackSummary, at now: Instant) {
+        if let sample = summary.roundTrip {
             measuredRoundTrip = measuredRoundTrip.map { $0 + (sample - $0) / 8 } ?? sample
             if reportedRoundTrip == nil { rate.roundTrip = measuredRoundTrip! }
         }
@@ -335,8 +335,8 @@ package struct BandwidthEstimator: Sendable {
             limitEnded = application.endedAt
             expectsChangeFrom = limitEnded
         }
-        follow(tally, at: now)
-        loss.reported(lost: tally.lost, expected: tally.expected)
+        follow(summary, at: now)
+        loss.reported(lost: summary.lost, expected: summary.expected)
         loss.update(
             target: rate.kilobits, acknowledged: acknowledged.bitrate?.kilobits, queueDelay: queue.value ?? .zero,
             roundTrip: rate.roundTrip, at: now)
@@ -345,23 +345,23 @@ package struct BandwidthEstimator: Sendable {
     }
 
     /// Updates the rate from the delay, or from a probe.
-    private mutating func follow(_ tally: FeedbackSummary, at now: Instant) {
+    private mutating func follow(_ summary: FeedbackSummary, at now: Instant) {
         let before = rate.kilobits
         let arriving = acknowledged.bitrate?.kilobits
-        if let delay = tally.minimumQueue {
+        if let delay = summary.minimumQueue {
             crossTraffic.update(delay: delay, rate: before, loss: loss.rate - loss.inherent, at: now)
         }
         // A probe also raises a limit by loss. Otherwise only audio would be sent for half a minute after heavy loss.
-        if detector.usage != .overusing, let probed = tally.probed,
+        if detector.usage != .overusing, let probed = summary.probed,
             probed > min(rate.kilobits, loss.limit ?? .infinity)
         {
             if probed > rate.kilobits { rate.probed(probed, at: now) }
             loss.probed(probed)
             risenUntil = now + (measuredRoundTrip ?? .zero) + Self.riseTime
         } else if crossTraffic.isCrossTraffic {
-            let typical = loss.inherent * Double(tally.expected)
+            let typical = loss.inherent * Double(summary.expected)
             rate.compete(
-                isLosing: Double(tally.lost) > typical + 3 * typical.squareRoot(), fairRate: crossTraffic.fairRate,
+                isLosing: Double(summary.lost) > typical + 3 * typical.squareRoot(), fairRate: crossTraffic.fairRate,
                 acknowledged: arriving, at: now)
         } else if detector.usage != .overusing || !isExpectedQueue(at: now) {
             // If there is a queue, the arriving bit rate is the capacity of the path, even if the application is

@@ -194,7 +194,7 @@ package struct Pacer: Sendable {
         return nil
     }
 
-    /// Records sent packets, paced or not. `bytes` includes headers.
+    /// Records that packets were sent, paced or not. `bytes` is their size with headers.
     @inline(__always)
     package mutating func sent(bytes: Int, at now: Instant) {
         if updatedAt == nil { updatedAt = now }

@@ -23,12 +23,12 @@ struct QueueDelay: Sendable {
     /// The minimum and maximum delay of the current second and its beginning.
     private var interval: (least: TimeSpan, most: TimeSpan, start: TimeSpan)?
     /// The number of consecutive seconds with a nearly constant delay.
-    private var evenStretches = 0
+    private var stableIntervals = 0
     /// The duration of the measurement.
     private static let stretchTime = TimeSpan.seconds(Int64(1))
     /// The range of the delay on an unloaded path: less than the duration of one packet on a path where a queue can
     /// last.
-    private static let evenness = TimeSpan.milliseconds(3)
+    private static let stableRange = TimeSpan.milliseconds(3)
 
     /// Adapts the minimum to a new path. A nearly constant delay is that of the path itself, because a queue changes
     /// with each packet.
@@ -38,9 +38,9 @@ struct QueueDelay: Sendable {
         running.most = max(running.most, delay)
         interval = running
         guard arrival - running.start >= Self.stretchTime else { return }
-        evenStretches = running.most - running.least < Self.evenness ? evenStretches + 1 : 0
+        stableIntervals = running.most - running.least < Self.stableRange ? stableIntervals + 1 : 0
         interval = (delay, delay, arrival)
-        guard evenStretches >= 2 else { return }
+        guard stableIntervals >= 2 else { return }
         current = running.least
         previous = nil
     }

@@ -93,10 +93,10 @@ struct SentPacketHistory: Sendable {
 
     /// Calls a function with the entries that the next report probably concerns, at most `count` bytes, for
     /// prefetching.
-    mutating func prefetchReported(_ count: Int, by bring: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
+    mutating func prefetchReported(_ count: Int, by fetch: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
         guard let records else { return }
         let offset = Int(max(reportedEnd, oldest) & mask) * MemoryLayout<Entry>.stride
-        bring(records + offset, min(count, Int(mask + 1) * MemoryLayout<Entry>.stride - offset))
+        fetch(records + offset, min(count, Int(mask + 1) * MemoryLayout<Entry>.stride - offset))
     }
 
     /// Records a packet without a number, whose media section has not negotiated the header extension.

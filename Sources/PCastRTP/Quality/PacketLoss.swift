@@ -4,7 +4,7 @@
 /// They are subtracted.
 package struct ReportedLoss: Sendable {
     /// The number of packets that were sent without an arrival after which they are considered lost.
-    private static let clearlySent = 20
+    private static let minimumSent = 20
 
     /// The highest sequence number of the last report; nil before the first.
     private var highest: UInt32?
@@ -38,7 +38,7 @@ package struct ReportedLoss: Sendable {
             let lost = Double(block.fractionLost) / 256 * Double(advance) - Double(max(advance - count, 0))
             share = count > 0 ? min(max(lost / Double(count), 0), 1) : nil
         } else {
-            share = count >= Self.clearlySent ? 1 : nil
+            share = count >= Self.minimumSent ? 1 : nil
         }
     }
 }
@@ -55,14 +55,14 @@ package struct ArrivalLoss: Sendable {
     }
 
     /// The minimum number of packets for a result.
-    private static let fewest: Int64 = 20
+    private static let minimumPackets: Int64 = 20
     /// The number of intervals in the result.
-    private static let looks = 2
+    private static let intervalCount = 2
 
     private var counts: [Count] = []
 
     /// Creates a measurement without counts.
-    package init() { counts.reserveCapacity(Self.looks + 1) }
+    package init() { counts.reserveCapacity(Self.intervalCount + 1) }
 
     /// Adds counts, and returns the loss from 0 to 1.
     ///
@@ -73,9 +73,9 @@ package struct ArrivalLoss: Sendable {
     package mutating func observe(expected: Int64, received: Int64) -> Double? {
         if let last = counts.last, expected < last.expected || received < last.received { counts.removeAll() }
         counts.append(Count(expected: expected, received: received))
-        if counts.count > Self.looks + 1 { counts.removeFirst() }
+        if counts.count > Self.intervalCount + 1 { counts.removeFirst() }
         let expected = expected - counts[0].expected
-        guard expected >= Self.fewest else { return nil }
+        guard expected >= Self.minimumPackets else { return nil }
         return min(max(1 - Double(received - counts[0].received) / Double(expected), 0), 1)
     }
 }

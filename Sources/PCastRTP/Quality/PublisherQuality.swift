@@ -118,7 +118,7 @@ package struct PublisherQuality: Sendable {
         Self.observe(observation.video, by: &video, at: now)
         Self.observe(observation.video, by: &videoDetector, at: now)
         Self.observe(observation.audio, by: &audio, at: now)
-        noteWhatThereIs(observation, at: now)
+        updateAvailability(observation, at: now)
         return debounced.observe(row(observation, at: now), at: now)
     }
 
@@ -129,7 +129,7 @@ package struct PublisherQuality: Sendable {
     }
 
     /// Updates which media are available.
-    private mutating func noteWhatThereIs(_ observation: Observation, at now: Instant) {
+    private mutating func updateAvailability(_ observation: Observation, at now: Instant) {
         hasAudio = audio.hasBegun && observation.audio?.isWithheld == false
         guard let track = observation.video, !track.isWithheld else { return hasVideo = false }
         if audio.hasBegun, firstFrameDue == nil { firstFrameDue = now + Self.firstFrameTimeout }

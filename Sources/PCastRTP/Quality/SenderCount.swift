@@ -3,7 +3,7 @@ package import PCastCore
 /// Compares the number of packets that a stream's sender reports with the number that arrived.
 package struct SenderCount: Sendable {
     /// The minimum number of packets to conclude that they are lost.
-    private static let clearlySent = 20
+    private static let minimumSent = 20
 
     /// The number of packets in the last report; nil before the first.
     private var sent: UInt32?
@@ -35,7 +35,7 @@ package struct SenderCount: Sendable {
             let count = Int(report.information.packetCount &- sent)
             let arrived = packets - received
             isIdle = count == 0 && arrived <= 0
-            isLost = count >= Self.clearlySent && count < 1 << 20 && arrived * 20 < count
+            isLost = count >= Self.minimumSent && count < 1 << 20 && arrived * 20 < count
         }
         self.report = report.arrival
         sent = report.information.packetCount

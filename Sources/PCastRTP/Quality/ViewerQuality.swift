@@ -78,7 +78,7 @@ package struct ViewerQuality: Sendable {
     private static let timeout = InactivityDetector.Timeouts(
         typical: .seconds(2 as Int64), rareTimeout: .seconds(20 as Int64), rareRate: 0.8)
     /// The loss from which on nothing arrives.
-    private static let everything = 0.95
+    private static let totalLossThreshold = 0.95
 
     /// The watch of the viewer's reports.
     private var reports = InactivityDetector(timeout)
@@ -104,7 +104,7 @@ package struct ViewerQuality: Sendable {
     @discardableResult
     package mutating func observe(_ observation: Observation, at now: Instant) -> DataQuality? {
         downlink.observe(observation.downlink, at: now)
-        totalLoss.observe(observation.downlink.loss.map { $0 >= Self.everything }, at: now)
+        totalLoss.observe(observation.downlink.loss.map { $0 >= Self.totalLossThreshold }, at: now)
         reports.observe(count: observation.reports, at: now)
         // The publisher's data quality was already waited for.
         let isPublishers = [.publisherLimited, .networkLimited].contains(debounced.reported.reason)

@@ -33,7 +33,7 @@ package struct RedundancyLevel: Sendable {
     /// Creates a level before the first report.
     package init() {}
 
-    /// The number of packets to repeat.
+    /// The number of earlier packets that each packet repeats.
     package var count: Int {
         min(maximum, loss >= Self.thresholds.two ? 2 : loss >= Self.thresholds.one ? 1 : 0)
     }

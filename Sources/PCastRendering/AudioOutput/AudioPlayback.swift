@@ -23,6 +23,7 @@ struct AudioPlayback {
     /// The number of restarts without audio after which the device counts as failed.
     private static let maximumStarts = 20
 
+    private let playedAudio: PlayedAudio
     private var audio = AudioSchedule()
     private var statistics = AudioOutputStatistics()
     private var lead = assumedLatency
@@ -30,7 +31,7 @@ struct AudioPlayback {
 
     // The state of the current device.
     private var clock = SampleClock(rate: AudioFrame.sampleRate)
-    private var tap = PlayedAudioReporter(rate: AudioFrame.sampleRate, writer: PlayedAudioWriter())
+    private var tap: PlayedAudioReporter
     private var timekeeper = PlaybackTimekeeper(rate: AudioFrame.sampleRate, buffer: 1, queued: 0)
     private var written: Int64 = 0
     private var lastWritten = Instant(nanoseconds: 0)
@@ -44,6 +45,12 @@ struct AudioPlayback {
     private var samples: [Float] = []
     private var chunk: [Int16] = []
 
+    /// Creates the loop. What it plays is recorded in `playedAudio`.
+    init(_ playedAudio: PlayedAudio) {
+        self.playedAudio = playedAudio
+        tap = PlayedAudioReporter(rate: AudioFrame.sampleRate, writer: PlayedAudioWriter(of: playedAudio))
+    }
+
     /// Plays until the device is signalled or fails. Returns the failure; nil if it was signalled. `volume` returns the
     /// current volume from 0 to 1. `next` returns the next order, or nil if there is none. `onLead` receives the required
     /// lead time and the statistics.
@@ -53,7 +60,7 @@ struct AudioPlayback {
     ) -> PlaybackFailure? {
         AudioPriority.request()
         clock = SampleClock(rate: pcm.rate)
-        tap = PlayedAudioReporter(rate: pcm.rate, writer: PlayedAudioWriter())
+        tap = PlayedAudioReporter(rate: pcm.rate, writer: PlayedAudioWriter(of: playedAudio))
         starts = 0
         let size = pcm.rate / 100 * PlaybackPCM.channels
         samples = Array(repeating: 0, count: size)

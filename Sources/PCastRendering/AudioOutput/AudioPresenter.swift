@@ -28,15 +28,16 @@ package final class AudioPresenter: AudioOutput {
     private static let retryInterval = TimeSpan.seconds(1)
 
     private let name: String
+    private let playedAudio: PlayedAudio
     private let queue = FrameQueue<AudioOrder>(capacity: AudioPresenter.capacity)
     private let sleep = CancellableSleep()
     private let state: Mutex<State>
     private let thread = Mutex<WorkerThread?>(nil)
 
     /// Opens an output by its alsa-lib device name, such as `default`. Throws `IOError` if the device cannot be opened
-    /// or no thread can be created.
-    package init(name: String) throws(IOError) {
-        self.name = name
+    /// or no thread can be created. What is played is recorded in `playedAudio`.
+    package init(name: String, playedAudio: PlayedAudio = .shared) throws(IOError) {
+        (self.name, self.playedAudio) = (name, playedAudio)
         do throws(PlaybackFailure) {
             let pcm = try PlaybackPCM(name: name)
             state = Mutex(State(pcm: pcm))
@@ -83,7 +84,7 @@ package final class AudioPresenter: AudioOutput {
     // MARK: The thread
 
     private func run() {
-        var playback = AudioPlayback()
+        var playback = AudioPlayback(playedAudio)
         while let pcm = state.withLock({ $0.pcm }) ?? reopened() {
             let failure = playback.run(
                 on: pcm, volume: { state.withLock { $0.volume } },

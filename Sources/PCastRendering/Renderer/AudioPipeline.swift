@@ -109,18 +109,18 @@ final class AudioPipeline: Sendable {
             shared.withLock { $0.meter.silent(for: audio.length) }
             return
         }
-        let placed = line.append(audio, due: due, ready: ready)
+        let timedAudio = line.append(audio, due: due, ready: ready)
         let isMuted = shared.withLock { state in
-            state.meter.laid(placed)
+            state.meter.scheduled(timedAudio)
             if measuresTestSignal {
-                state.meter.played(audio, at: placed.start, wallTime: now.wallTime(at: placed.start))
+                state.meter.played(audio, at: timedAudio.start, wallTime: now.wallTime(at: timedAudio.start))
             }
             return state.isMuted
         }
         guard presenter != nil || onAudio != nil else { return }
-        let played = isMuted ? placed.audio.silenced : placed.audio
-        presenter?.present(played, at: placed.start)
-        onAudio?(played, placed.start)
+        let played = isMuted ? timedAudio.audio.silenced : timedAudio.audio
+        presenter?.present(played, at: timedAudio.start)
+        onAudio?(played, timedAudio.start)
     }
 }
 

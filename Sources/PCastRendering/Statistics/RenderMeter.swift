@@ -57,7 +57,7 @@ struct RenderMeter {
     }
 
     /// Records the placement of audio.
-    mutating func laid(_ placed: AudioPlayoutLine.TimedAudio) {
+    mutating func scheduled(_ placed: AudioPlayoutLine.TimedAudio) {
         counts.audioDuration += placed.audio.length + placed.gap
         counts.audioConcealedDuration += placed.gap
     }

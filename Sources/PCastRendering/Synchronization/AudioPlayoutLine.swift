@@ -75,7 +75,7 @@ enum OverlapAdd {
         samples.reserveCapacity(audio.samples.count - period * channels)
         for index in 0..<period * channels {
             samples.append(
-                faded(audio.samples[index], audio.samples[index + period * channels], index / channels, of: period))
+                crossfade(audio.samples[index], audio.samples[index + period * channels], index / channels, of: period))
         }
         samples += audio.samples[(2 * period * channels)...]
         return audio.with(samples)
@@ -91,13 +91,13 @@ enum OverlapAdd {
         samples += audio.samples[..<(period * channels)]
         for index in 0..<period * channels {
             samples.append(
-                faded(audio.samples[index + period * channels], audio.samples[index], index / channels, of: period))
+                crossfade(audio.samples[index + period * channels], audio.samples[index], index / channels, of: period))
         }
         samples += audio.samples[(period * channels)...]
         return audio.with(samples)
     }
 
-    private static func faded(_ from: Int16, _ to: Int16, _ index: Int, of count: Int) -> Int16 {
+    private static func crossfade(_ from: Int16, _ to: Int16, _ index: Int, of count: Int) -> Int16 {
         let part = (Float(index) + 0.5) / Float(count)
         return Int16((Float(from) * (1 - part) + Float(to) * part).rounded())
     }

@@ -131,8 +131,9 @@ package struct TimeStretcher: Sendable {
         var best = (lag: nearest - old, similarity: -Float.infinity)
         func look(_ lag: Int, _ line: [Float], from template: Int, to candidate: Int, _ count: Int) {
             let distance = Float(old + lag - wanted) / Float(Self.reach)
-            let alike = similarity(line, template, candidate, count) - Self.distancePenalty * distance * distance
-            if alike > best.similarity { best = (lag, alike) }
+            let similarityScore =
+                similarity(line, template, candidate, count) - Self.distancePenalty * distance * distance
+            if similarityScore > best.similarity { best = (lag, similarityScore) }
         }
         var lag = -((old - range.lowerBound) / step) * step
         while old + lag <= range.upperBound {

@@ -100,7 +100,7 @@ struct HalfBlockCanvas: TerminalCanvas {
             cursor.background(cell.lower, &output)
             output.append(0x20)
         } else {
-            cursor.ink(cell.upper, &output)
+            cursor.foreground(cell.upper, &output)
             cursor.background(cell.lower, &output)
             output += Self.block
         }
@@ -110,25 +110,25 @@ struct HalfBlockCanvas: TerminalCanvas {
 
 /// The cursor position and the colors of the terminal, so that they are not sent again.
 private struct CursorState {
-    private var place: (column: Int, row: Int)?
-    private var ink: UInt32?
+    private var position: (column: Int, row: Int)?
+    private var foreground: UInt32?
     private var background: UInt32?
 
     mutating func move(to target: (column: Int, row: Int), _ output: inout [UInt8]) {
-        defer { place = target }
-        if let place, place.row == target.row, target.column >= place.column {
-            let distance = target.column - place.column
+        defer { position = target }
+        if let position, position.row == target.row, target.column >= position.column {
+            let distance = target.column - position.column
             if distance > 0 { output += TerminalSequence.forward(distance) }
             return
         }
         output += TerminalSequence.move(column: target.column, row: target.row)
     }
 
-    mutating func advance() { place?.column += 1 }
+    mutating func advance() { position?.column += 1 }
 
-    mutating func ink(_ colour: UInt32, _ output: inout [UInt8]) {
-        if ink == colour { return }
-        ink = colour
+    mutating func foreground(_ colour: UInt32, _ output: inout [UInt8]) {
+        if foreground == colour { return }
+        foreground = colour
         output += TerminalSequence.colour(38, colour)
     }
 

@@ -54,8 +54,8 @@ final class TerminalDevice: @unchecked Sendable {
     /// Returns the input within a timeout; empty if there is none, nil if the terminal is gone.
     func read(within span: TimeSpan) -> [UInt8]? {
         switch DescriptorReadiness.wait(for: descriptor, within: span) {
-        case .gone: return nil
-        case .quiet: return []
+        case .closed: return nil
+        case .idle: return []
         case .ready: break
         }
         var bytes = [UInt8](repeating: 0, count: 1_024)
@@ -77,7 +77,7 @@ final class TerminalDevice: @unchecked Sendable {
             guard count < 0, errno == EAGAIN || errno == EINTR else { return false }
             guard continuesHere() else { return false }
             let readiness = DescriptorReadiness.wait(for: descriptor, writing: true, within: .milliseconds(50))
-            if readiness == .gone { return false }
+            if readiness == .closed { return false }
         }
         return true
     }
@@ -192,7 +192,7 @@ enum TerminalRestoration {
 
     private static func end(_ number: Int32) {
         if let saved = UnsafeMutablePointer<SavedTerminal>(bitPattern: saved.load(ordering: .acquiring)) {
-            putBack(saved)
+            restore(saved)
         }
         signal(number, SIG_DFL)
         raise(number)
@@ -203,7 +203,7 @@ enum TerminalRestoration {
             return
         }
         let kept = errno
-        putBack(saved)
+        restore(saved)
         kill(getpid(), SIGSTOP)
         tcsetattr(saved.pointee.descriptor, TCSANOW, &saved.pointee.raw)
         _ = write(saved.pointee.descriptor, saved.pointee.enterSequence.baseAddress, saved.pointee.enterSequence.count)
@@ -211,7 +211,7 @@ enum TerminalRestoration {
         errno = kept
     }
 
-    private static func putBack(_ saved: UnsafeMutablePointer<SavedTerminal>) {
+    private static func restore(_ saved: UnsafeMutablePointer<SavedTerminal>) {
         _ = write(saved.pointee.descriptor, saved.pointee.exitSequence.baseAddress, saved.pointee.exitSequence.count)
         tcsetattr(saved.pointee.descriptor, TCSANOW, &saved.pointee.before)
     }

@@ -69,9 +69,9 @@ struct TerminalInput {
         case (0x5B, 0x42), (0x4F, 0x42): return .key(.down)
         case (0x5B, 0x43), (0x4F, 0x43): return .key(.right)
         case (0x5B, 0x44), (0x4F, 0x44): return .key(.left)
-        case (0x5B, _) where sequence[2] == 0x4D && sequence.count == 6: return isLeft(Int(sequence[3]) - 32)
+        case (0x5B, _) where sequence[2] == 0x4D && sequence.count == 6: return leftClick(Int(sequence[3]) - 32)
         case (0x5B, 0x4D) where text.hasPrefix("<"):
-            return text.dropFirst().split(separator: ";").first.flatMap { Int($0) }.flatMap(isLeft)
+            return text.dropFirst().split(separator: ";").first.flatMap { Int($0) }.flatMap(leftClick)
         case (0x5B, 0x63) where text.hasPrefix("?"): return .attributes
         case (0x5B, 0x74):
             let numbers = text.dropLast().split(separator: ";").compactMap { Int($0) }
@@ -85,7 +85,7 @@ struct TerminalInput {
 
     /// Returns a click if an xterm mouse report is about the left button; nil otherwise. The button of a report also
     /// has bits for modifiers, motion and the wheel.
-    private static func isLeft(_ button: Int) -> Item? { button & 0b1110_0011 == 0 ? .click : nil }
+    private static func leftClick(_ button: Int) -> Item? { button & 0b1110_0011 == 0 ? .click : nil }
 
     private static func key(_ byte: UInt8) -> SurfaceKey? {
         switch byte {

@@ -41,7 +41,7 @@ package nonisolated struct MQRequest: Sendable {
   /// Clears the value of `sessionID`. Subsequent reads from it will return its default value.
   package mutating func clearSessionID() {self._sessionID = nil}
 
-  /// A decimal counter of the sender; absent where no answer is wanted.
+  /// A decimal counter of the sender; absent if no response is expected.
   package var requestID: String {
     get {_requestID ?? String()}
     set {_requestID = newValue}

@@ -143,7 +143,7 @@ extension RequestStatus {
 }
 
 // The prefix of the response's option that contains the reason of a refusal.
-private let reasonMark = "refused-because="
+private let reasonPrefix = "refused-because="
 // The maximum length of a reason in characters.
 private let longestReason = 400
 
@@ -153,7 +153,7 @@ extension PCastSetRemoteDescriptionResponse {
     package init(refusal status: String, because reason: String) {
         self.init()
         self.status = status
-        options = ["\(reasonMark)\(reason.prefix(longestReason))"]
+        options = ["\(reasonPrefix)\(reason.prefix(longestReason))"]
     }
 }
 
@@ -169,7 +169,7 @@ extension PCastSendCaptionsResponse {
     package init(refusal status: String, because reason: String) {
         self.init()
         self.status = status
-        options = ["\(reasonMark)\(reason.prefix(longestReason))"]
+        options = ["\(reasonPrefix)\(reason.prefix(longestReason))"]
     }
 
     /// The platform's reason for the refusal as a text for people; nil if there is none.
@@ -184,7 +184,7 @@ extension PCastSetupStreamResponse {
         self.init()
         self.status = status
         createStreamResponse.status = status
-        createStreamResponse.options = ["\(reasonMark)\(reason.prefix(longestReason))"]
+        createStreamResponse.options = ["\(reasonPrefix)\(reason.prefix(longestReason))"]
     }
 
     /// The platform's reason for the refusal as a text for people; nil if there is none.
@@ -193,8 +193,8 @@ extension PCastSetupStreamResponse {
 
 /// Returns the reason of a refusal in the options of a response; nil if there is none.
 private func reason(in options: [String]) -> String? {
-    options.first { $0.hasPrefix(reasonMark) }
-        .map { String($0.dropFirst(reasonMark.count).prefix(longestReason)) }
+    options.first { $0.hasPrefix(reasonPrefix) }
+        .map { String($0.dropFirst(reasonPrefix.count).prefix(longestReason)) }
 }
 
 /// The reason for which a request has no usable response.

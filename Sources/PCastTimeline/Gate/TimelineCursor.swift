@@ -18,7 +18,7 @@ package struct TimelineCursor: Sendable {
     package init(spoiler: Bool = false, within limits: TimelineLimits = .standard) {
         (isUngated, self.limits) = (spoiler, limits)
         log = TimelineLog(within: limits)
-        moment = spoiler ? .everything : .nowhere
+        moment = spoiler ? .ungated : .unknown
         due = nil
     }
 
@@ -28,9 +28,9 @@ package struct TimelineCursor: Sendable {
     /// Moves to the time of the frame that is shown; nil if the time is unknown. Returns the deliveries that are due.
     package mutating func move(to timecode: WallTime?) -> [TimelineDelivery] {
         guard !isUngated else { return [] }
-        let next = timecode.map { TimelinePosition.at($0) } ?? .nowhere
+        let next = timecode.map { TimelinePosition.at($0) } ?? .unknown
         // At most frames, no delivery is due.
-        if !isBehind, next >= moment, moment != .nowhere, due.map({ !next.hasReached($0) }) ?? true {
+        if !isBehind, next >= moment, moment != .unknown, due.map({ !next.hasReached($0) }) ?? true {
             moment = next
             return []
         }
@@ -62,7 +62,7 @@ package struct TimelineCursor: Sendable {
 
     /// Begins with another log. Returns the deliveries that withdraw everything that was delivered.
     package mutating func startOver() -> [TimelineDelivery] {
-        let deliveries = TimelineGate.deliveries(from: shown, to: DeliveredRevisions(), of: log, at: .nowhere)
+        let deliveries = TimelineGate.deliveries(from: shown, to: DeliveredRevisions(), of: log, at: .unknown)
         (log, shown, due, isBehind) = (TimelineLog(within: limits), DeliveredRevisions(), nil, false)
         return deliveries
     }

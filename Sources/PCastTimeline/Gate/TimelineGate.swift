@@ -11,14 +11,14 @@ package enum TimelineGate {
     /// Returns the revisions that apply at a position.
     package static func shown(of log: TimelineLog, at moment: TimelinePosition) -> DeliveredRevisions {
         var shown = DeliveredRevisions()
-        guard moment != .nowhere else { return shown }
+        guard moment != .unknown else { return shown }
         let info = log.infos.last { moment.hasReached(log.gates[$0]) } ?? log.infos.first
         shown.info = info.map { log.revisions[$0].number }
-        for (id, places) in log.history {
-            guard let place = places.last(where: { moment.hasReached(log.gates[$0]) }),
-                log.revisions[place].event != nil
+        for (id, indices) in log.history {
+            guard let index = indices.last(where: { moment.hasReached(log.gates[$0]) }),
+                log.revisions[index].event != nil
             else { continue }
-            shown.events[id] = log.revisions[place].number
+            shown.events[id] = log.revisions[index].number
         }
         return shown
     }
@@ -92,18 +92,18 @@ package struct DeliveredRevisions: Hashable, Sendable {
 /// The position of a viewer in the program, up to which revisions may be delivered.
 package enum TimelinePosition: Hashable, Sendable {
     /// The position is unknown. Nothing may be delivered.
-    case nowhere
+    case unknown
     /// The viewer sees the frame of this time.
     case at(WallTime)
     /// There is no gate. Each revision is delivered as soon as it is known.
-    case everything
+    case ungated
 
     /// Returns whether the position is at or after a gate.
     func hasReached(_ gate: WallTime) -> Bool {
         switch self {
-        case .nowhere: false
+        case .unknown: false
         case .at(let moment): moment >= gate
-        case .everything: true
+        case .ungated: true
         }
     }
 }
@@ -113,9 +113,9 @@ extension TimelinePosition: Comparable {
     package static func < (left: TimelinePosition, right: TimelinePosition) -> Bool {
         switch (left, right) {
         case (.at(let left), .at(let right)): left < right
-        case (.nowhere, .nowhere), (.everything, _): false
-        case (.nowhere, _), (_, .everything): true
-        case (_, .nowhere): false
+        case (.unknown, .unknown), (.ungated, _): false
+        case (.unknown, _), (_, .ungated): true
+        case (_, .unknown): false
         }
     }
 }

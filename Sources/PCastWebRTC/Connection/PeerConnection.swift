@@ -453,9 +453,9 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         _ type: MediaType, from log: borrowing PacketLog, _ capture: CaptureClock?, _ batch: inout DatagramBatch,
         _ now: Instant
     ) -> Bool {
-        let turn = sender?.value.sendAll(
+        let result = sender?.value.sendAll(
             type, from: log, through: &transport!.value, into: &batch, capture: capture, at: now)
-        guard case .full = turn?.end else { return false }
+        guard case .full = result?.end else { return false }
         return true
     }
 

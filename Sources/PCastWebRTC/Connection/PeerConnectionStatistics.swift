@@ -44,8 +44,8 @@ public struct PeerConnectionStatistics: Sendable {
     ) {
         self.video = video
         self.audio = audio
-        for place in sender?.value.tracks ?? [] {
-            let track = place.pointee
+        for pointer in sender?.value.tracks ?? [] {
+            let track = pointer.pointee
             packetsSent += Int(track.stream.packetsSent)
             bytesSent += Int(track.stream.octetsSent)
             packetsRetransmitted += track.stream.packetsRetransmitted

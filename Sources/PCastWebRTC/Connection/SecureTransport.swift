@@ -423,8 +423,8 @@ package struct SecureTransport: ~Copyable {
     @inline(__always)
     package mutating func prefetch(_ step: Prefetch) {
         switch step {
-        case .own: Prefetch.bring(&prefetchedSender, through: &path)
-        case .objects: if let prefetchedSender { Prefetch.bring(prefetchedSender.toOpaque(), SRTPSender.size) }
+        case .own: Prefetch.fetch(&prefetchedSender, through: &path)
+        case .objects: if let prefetchedSender { Prefetch.fetch(prefetchedSender.toOpaque(), SRTPSender.size) }
         case .tables, .keys: prefetchedSender?._withUnsafeGuaranteedRef { $0.prefetch(step) }
         }
     }
@@ -435,7 +435,7 @@ package struct SecureTransport: ~Copyable {
         switch step {
         case .own: break
         case .objects:
-            if let prefetchedReceiver { Prefetch.bring(prefetchedReceiver.toOpaque(), SRTPReceiver.size) }
+            if let prefetchedReceiver { Prefetch.fetch(prefetchedReceiver.toOpaque(), SRTPReceiver.size) }
             lite?.prefetchPaths()
         case .tables, .keys: prefetchedReceiver?._withUnsafeGuaranteedRef { $0.prefetch(step) }
         }

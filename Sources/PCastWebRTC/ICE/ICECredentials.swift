@@ -51,7 +51,7 @@ public struct ICECredentials: Hashable, Sendable {
         return ICECredentials(validUfrag: ufrag, password: randomCharacters(24, using: &generator))
     }
 
-    /// Returns the number that the first character of a fragment encodes (see ``random(ufragLength:mark:using:)``); nil
+    /// Returns the number that the first character of a ufrag encodes (see ``random(ufragLength:mark:using:)``); nil
     /// if it is not in the alphabet.
     public static func mark(of character: UInt8) -> Int? { alphabet.firstIndex(of: character) }
 

@@ -113,7 +113,7 @@ package struct ICELiteAgent: Sendable {
     /// Prefetches the validated paths, which ``noteAuthenticated(path:at:)`` accesses. See `Prefetch`.
     mutating func prefetchPaths() {
         paths.withUnsafeBufferPointer { paths in
-            if let first = paths.baseAddress { Prefetch.bring(arrayAt: first, MemoryLayout<ValidatedPath>.stride) }
+            if let first = paths.baseAddress { Prefetch.fetch(arrayAt: first, MemoryLayout<ValidatedPath>.stride) }
         }
     }
 

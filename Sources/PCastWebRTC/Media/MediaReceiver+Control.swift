@@ -10,15 +10,15 @@ extension MediaReceiver {
     package mutating func setBitrateLimit(_ limit: Bitrate?, at now: Instant) {
         guard limit != bitrateLimit else { return }
         bitrateLimit = limit
-        liftings = limit == nil ? Self.liftingCount : 0
+        remainingLimitRemovals = limit == nil ? Self.limitRemovalCount : 0
         limitDue = now
     }
 
     /// Writes a REMB message, if one is due.
     mutating func writeLimit(into writer: inout RTCPWriter, at now: Instant) {
         guard let limitDue, now >= limitDue else { return }
-        self.limitDue = bitrateLimit == nil && liftings <= 1 ? nil : now + Self.reportInterval
-        if bitrateLimit == nil { liftings -= 1 }
+        self.limitDue = bitrateLimit == nil && remainingLimitRemovals <= 1 ? nil : now + Self.reportInterval
+        if bitrateLimit == nil { remainingLimitRemovals -= 1 }
         var ssrcs = layers.compactMap(\.ssrc)
         if let ssrc = audio?.ssrc { ssrcs.append(ssrc) }
         writer.receiverEstimatedBitrate(

@@ -85,7 +85,7 @@ package struct MediaReceiver: Sendable {
     /// The time of the next REMB message; nil if none is scheduled.
     var limitDue: Instant?
     /// The number of messages still to send that remove the limit.
-    var liftings = 0
+    var remainingLimitRemovals = 0
     /// The sequence numbers for a NACK, kept to reuse the memory.
     var lost: [UInt16] = []
     /// The missing packets that the last packet repeated, the newest first.
@@ -104,7 +104,7 @@ package struct MediaReceiver: Sendable {
     /// The bit rate that a message which removes the limit contains.
     static let noLimit = Bitrate.kilobits(1_000_000)
     /// The number of messages that remove the limit, because each may be lost.
-    static let liftingCount = 3
+    static let limitRemovalCount = 3
 
     /// The last report of the publisher about itself; nil if it does not send any.
     package internal(set) var publisherReport: PublisherReport?

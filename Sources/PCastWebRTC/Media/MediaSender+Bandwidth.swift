@@ -27,14 +27,14 @@ extension MediaSender {
     package mutating func prefetch(_ step: Prefetch) {
         switch step {
         case .own:
-            Prefetch.bring(&transportSequenceNumber, through: &pacer)
-            bandwidth.prefetch { Prefetch.bring($0, $1) }
+            Prefetch.fetch(&transportSequenceNumber, through: &pacer)
+            bandwidth.prefetch { Prefetch.fetch($0, $1) }
         case .objects:
-            if let video { Prefetch.bring(video, MemoryLayout<OutboundTrack>.size) }
+            if let video { Prefetch.fetch(video, MemoryLayout<OutboundTrack>.size) }
             // Its stream and its reports are also accessed for each video frame.
-            if let audio { Prefetch.bring(audio, MemoryLayout<OutboundTrack>.size) }
-        case .tables: if let records = bandwidth.records { Prefetch.bring(arrayAt: records) }
-        case .keys: if let next = bandwidth.nextRecord { Prefetch.bring(next, 128) }
+            if let audio { Prefetch.fetch(audio, MemoryLayout<OutboundTrack>.size) }
+        case .tables: if let records = bandwidth.records { Prefetch.fetch(arrayAt: records) }
+        case .keys: if let next = bandwidth.nextRecord { Prefetch.fetch(next, 128) }
         }
     }
 
@@ -42,10 +42,10 @@ extension MediaSender {
     @inline(__always)
     package mutating func prefetchReporting(_ step: Prefetch) {
         switch step {
-        case .objects: if let video { Prefetch.bring(video, MemoryLayout<OutboundTrack>.size) }
-        case .tables: if let records = bandwidth.records { Prefetch.bring(arrayAt: records) }
+        case .objects: if let video { Prefetch.fetch(video, MemoryLayout<OutboundTrack>.size) }
+        case .tables: if let records = bandwidth.records { Prefetch.fetch(arrayAt: records) }
         // The records cover a tenth of a second at 3 Mbit/s.
-        case .keys: bandwidth.prefetchReported(512) { Prefetch.bring($0, $1) }
+        case .keys: bandwidth.prefetchReported(512) { Prefetch.fetch($0, $1) }
         case .own: break
         }
     }

@@ -30,27 +30,27 @@ extension MediaSender {
         into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool = false,
         backlog: Pacer.Backlog = .live, at now: Instant
     ) -> SendResult {
-        var turn = SendResult()
-        guard let track = type == .video ? video : audio else { return turn }
+        var result = SendResult()
+        guard let track = type == .video ? video : audio else { return result }
         while true {
             if let path = transport.path, !pacer.isProbing, let waiting = track.pointee.stream.waiting(in: log),
                 waiting.bytes != nil
             {
-                turn.end = sendRun(
+                result.end = sendRun(
                     waiting, isPaced: type == .video, track, from: log, through: &transport, to: path, into: &batch,
-                    capture: capture, stopsAfterFrame: stopsAfterFrame, backlog: backlog, &turn, at: now)
-                guard case .sent = turn.end else { return turn }
-                if stopsAfterFrame, track.pointee.stream.isBetweenFrames { return turn }
+                    capture: capture, stopsAfterFrame: stopsAfterFrame, backlog: backlog, &result, at: now)
+                guard case .sent = result.end else { return result }
+                if stopsAfterFrame, track.pointee.stream.isBetweenFrames { return result }
                 continue
             }
             var hasData = false
-            turn.end = send(
+            result.end = send(
                 type, track, from: log, through: &transport, into: &batch, capture: capture, backlog: backlog,
                 hasData: &hasData, at: now)
-            guard case .sent = turn.end else { return turn }
-            turn.packets += 1
-            if hasData { turn.data += 1 }
-            if stopsAfterFrame, track.pointee.stream.isBetweenFrames { return turn }
+            guard case .sent = result.end else { return result }
+            result.packets += 1
+            if hasData { result.data += 1 }
+            if stopsAfterFrame, track.pointee.stream.isBetweenFrames { return result }
         }
     }
 
@@ -60,7 +60,7 @@ extension MediaSender {
         _ waiting: OutboundStream.Waiting, isPaced: Bool, _ track: UnsafeMutablePointer<OutboundTrack>,
         from log: borrowing PacketLog, through transport: inout SecureTransport, to path: NetworkPath,
         into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool, backlog: Pacer.Backlog,
-        _ turn: inout SendResult, at now: Instant
+        _ result: inout SendResult, at now: Instant
     ) -> Sending {
         var allowed = Int.max
         if isPaced {
@@ -98,8 +98,8 @@ extension MediaSender {
             }
             if stopsAfterFrame, track.pointee.stream.isBetweenFrames { break }
         }
-        turn.packets += packets
-        turn.data += packets
+        result.packets += packets
+        result.data += packets
         guard bytes > 0 else { return end }
         pacer.sent(bytes: bytes, at: now)
         bandwidth.finishRun(bytes: bytes, at: now)

@@ -85,11 +85,13 @@ package struct PauseRequest: Sendable {
         self.phase = phase
         requests = 0
         effectExpected = nil
-        deadline = soon(now)
+        deadline = earliestRequestTime(now)
     }
 
     /// Returns the earliest time of another request.
-    private func soon(_ now: Instant) -> Instant { max(now, lastRequest.map { $0 + Self.shortestInterval } ?? now) }
+    private func earliestRequestTime(_ now: Instant) -> Instant {
+        max(now, lastRequest.map { $0 + Self.shortestInterval } ?? now)
+    }
 
     // MARK: Requests
 

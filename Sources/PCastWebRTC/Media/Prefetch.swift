@@ -11,18 +11,18 @@ package enum Prefetch: CaseIterable, Sendable {
 
     /// Prefetches memory without waiting for it.
     @inline(__always)
-    package static func bring(_ start: UnsafeRawPointer, _ count: Int) { pcast_prefetch(start, count) }
+    package static func fetch(_ start: UnsafeRawPointer, _ count: Int) { pcast_prefetch(start, count) }
 
     /// Prefetches the memory from one stored property of a value to another one, in the order of their declaration.
     @inline(__always)
-    package static func bring<Last: ~Copyable>(_ first: UnsafeRawPointer, through last: UnsafePointer<Last>) {
-        bring(first, UnsafeRawPointer(last) - first + MemoryLayout<Last>.size)
+    package static func fetch<Last: ~Copyable>(_ first: UnsafeRawPointer, through last: UnsafePointer<Last>) {
+        fetch(first, UnsafeRawPointer(last) - first + MemoryLayout<Last>.size)
     }
 
     /// Prefetches the header of an array, which is read before any element, and a number of bytes of its elements.
     @inline(__always)
-    package static func bring(arrayAt first: UnsafeRawPointer, _ count: Int = 0) {
-        bring(first - arrayHeadSize, arrayHeadSize + count)
+    package static func fetch(arrayAt first: UnsafeRawPointer, _ count: Int = 0) {
+        fetch(first - arrayHeadSize, arrayHeadSize + count)
     }
 
     /// The size of an array's header: type, reference count, count and capacity, 8 bytes each.

@@ -101,14 +101,14 @@ final class SRTPIPSecMBCipher {
 
     /// Prefetches the keys for RTP, if they are expanded. See `Prefetch`.
     func prefetchKeys() {
-        if let expandedRTP { Prefetch.bring(expandedRTP, Int(PCAST_IMB_KEY_SIZE)) }
+        if let expandedRTP { Prefetch.fetch(expandedRTP, Int(PCAST_IMB_KEY_SIZE)) }
     }
 
     /// Prefetches the keys that an RTCP packet of at most 250 bytes needs: the round keys and the last hash keys.
     func prefetchControlKeys() {
         guard let expandedRTCP else { return }
-        Prefetch.bring(expandedRTCP, Self.roundKeysSize)
-        Prefetch.bring(
+        Prefetch.fetch(expandedRTCP, Self.roundKeysSize)
+        Prefetch.fetch(
             expandedRTCP + (Int(PCAST_IMB_KEY_SIZE) - Self.prefetchedHashKeysSize), Self.prefetchedHashKeysSize)
     }
 

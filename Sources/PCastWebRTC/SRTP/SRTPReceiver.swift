@@ -106,7 +106,7 @@ package final class SRTPReceiver {
         controls.prefetch(step)
         guard let vectorCipher else { return }
         switch step {
-        case .tables: Prefetch.bring(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
+        case .tables: Prefetch.fetch(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
         case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.prefetchControlKeys() }
         case .own, .objects: break
         }

@@ -102,7 +102,7 @@ package final class SRTPSender {
         streams.prefetch(step)
         guard let vectorCipher else { return }
         switch step {
-        case .tables: Prefetch.bring(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
+        case .tables: Prefetch.fetch(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
         case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.prefetchKeys() }
         case .own, .objects: break
         }

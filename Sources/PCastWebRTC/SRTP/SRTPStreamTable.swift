@@ -75,9 +75,9 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
 
     /// Prefetches the header of the table and the state of the last stream. See `Prefetch`.
     func prefetch(_ step: Prefetch) {
-        if step == .tables { return Prefetch.bring(header, Self.statesOffset + MemoryLayout<State>.size) }
+        if step == .tables { return Prefetch.fetch(header, Self.statesOffset + MemoryLayout<State>.size) }
         guard step == .keys, header.pointee.lastFound > 0 else { return }
-        Prefetch.bring(header.pointee.states + header.pointee.lastFound, MemoryLayout<State>.size)
+        Prefetch.fetch(header.pointee.states + header.pointee.lastFound, MemoryLayout<State>.size)
     }
 
     /// Adds a stream to a table that is not full. Its SSRC must be new.

@@ -60,7 +60,7 @@ struct EchoPartsTests {
         }
         let estimate = try #require(last)
         #expect((estimate.delay - TimeSpan(seconds: delay)).magnitude < .milliseconds(6), "\(estimate.delay)")
-        #expect(estimate.clearness > 8)
+        #expect(estimate.confidence > 8)
     }
 
     @Test("audio that was not played has no clear delay")
@@ -79,12 +79,12 @@ struct EchoPartsTests {
 
     @Test("two equal estimates select a delay; four change it if cancellation fails")
     func choice() {
-        func estimate(_ milliseconds: Int64, clearness: Float = 10, gain: Float = 0.2) -> DelayEstimator.Estimate {
-            DelayEstimator.Estimate(delay: .milliseconds(milliseconds), clearness: clearness, gain: gain)
+        func estimate(_ milliseconds: Int64, confidence: Float = 10, gain: Float = 0.2) -> DelayEstimator.Estimate {
+            DelayEstimator.Estimate(delay: .milliseconds(milliseconds), confidence: confidence, gain: gain)
         }
         var choice = DelayChoice()
         let none: TimeSpan? = nil
-        #expect(choice.consider(estimate(40, clearness: 5), chosen: none, isHelping: false) == nil)
+        #expect(choice.consider(estimate(40, confidence: 5), chosen: none, isHelping: false) == nil)
         #expect(choice.consider(estimate(40, gain: 1e-6), chosen: none, isHelping: false) == nil)
         #expect(choice.consider(estimate(90), chosen: none, isHelping: false) == nil)
         #expect(choice.consider(estimate(40), chosen: none, isHelping: false) == nil)

@@ -155,9 +155,9 @@ struct DeviceRulesTests {
             ("match: {}", "is empty"), ("match: 'x'", "“match” must be an object"),
             ("match: { vendor: '46d' }", "four hexadecimal digits"), ("match: { vendor: 46 }", "four hexadecimal"),
             ("match: { product: 'xyzw' }", "four hexadecimal"), ("match: { product: '+123' }", "four hexadecimal"),
-            ("match: { media: 'audio' }", "\"video\", \"audio\""), ("match: { name: '' }", "a string in quotes"),
+            ("match: { media: 'sound' }", "\"video\", \"audio\""), ("match: { name: '' }", "a string in quotes"),
             ("match: { model: 'x' }", "use one of media, vendor, product, serial, name, id"),
-            ("match: { media: 'audio' }, rotation: 90", "“rotation” is of video devices"),
+            ("match: { media: 'audio' }, rotation: 90", "“rotation” applies to video devices"),
             ("facingMode: 'user'", "a rule requires “match”"),
         ])
     func wrongPatterns(_ rule: String, _ reason: String) throws {

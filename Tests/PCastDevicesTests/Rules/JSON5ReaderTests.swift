@@ -38,7 +38,8 @@ struct JSON5ReaderTests {
         arguments: [
             ("", 1, "end of the text"), ("\n\n", 3, "end of the text"),
             ("{\n a: 1\n b: 2\n}", 3, "expected “,” or “}”"),
-            ("{\n a: 1,\n\n a: 2 }", 4, "twice"), ("{ a 1 }", 1, "expected “:”"), ("[1\n, 2", 2, "expected “,” or “]”"),
+            ("{\n a: 1,\n\n a: 2 }", 4, "duplicated"), ("{ a 1 }", 1, "expected “:”"),
+            ("[1\n, 2", 2, "expected “,” or “]”"),
             ("{\r\n a: 'x\n' }", 2, "not terminated on its line"), ("{ a: user }", 1, "write strings in quotes"),
             ("/* never\nends", 1, "a comment is not terminated"), ("{} {}", 1, "expected the end"),
             ("[01]", 1, "is not a number"),

@@ -121,7 +121,7 @@ extension StreamDirectory {
 
     /// Ends a stream whose end is in the database already. No task writes the queue of this test.
     fileprivate func endRecorded(_ id: StreamID) async -> Bool {
-        streams[id]?.isEndNoted = true
+        streams[id]?.isEndRecorded = true
         return await end(id, reason: .maintenance, description: "")
     }
 

@@ -14,7 +14,7 @@ struct EdgePursuitTests {
         lags.enumerated().compactMap { index, lag in
             let now = Instant(nanoseconds: Int64((second + Double(index) / 10) * 1e9))
             let step = pursuit.step(behind: TimeSpan(seconds: lag), holdBack: Self.holdBack, at: now)
-            return step == .goOn ? nil : step
+            return step == .unchanged ? nil : step
         }
     }
 

@@ -46,7 +46,7 @@ struct PresentationSeekTests {
         let before = stage.presentation.clock.epoch
         let epoch = stage.presentation.seek(to: .seconds(5), at: stage.now)
         stage.presentation.take(stage.media.videoFrame(7), of: before, at: stage.now)
-        stage.presentation.sought(to: .seconds(2), of: before)
+        stage.presentation.finishSeek(to: .seconds(2), of: before)
         stage.presentation.reachedEnd(of: before, at: stage.now)
         stage.run(for: .milliseconds(10))
         #expect(stage.shown.map(\.number) == [0, 150])

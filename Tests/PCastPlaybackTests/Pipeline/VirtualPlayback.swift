@@ -78,7 +78,7 @@ struct VirtualPlayback {
             case .seek(let position, let epoch):
                 seeks.append(position)
                 reading = StampedReading(media, at: position)
-                presentation.sought(to: position, of: epoch)
+                presentation.finishSeek(to: position, of: epoch)
             case .read(let epoch):
                 if let gate, let position = reading.position, position >= gate {
                     if let failure { presentation.failed(failure, at: now) }

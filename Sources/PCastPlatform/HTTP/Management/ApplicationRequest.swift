@@ -30,7 +30,7 @@ struct ApplicationRequest {
         _ request: Request, _ context: WebRequestContext, by credentials: CredentialCheck, _ dashboard: DashboardAccess
     ) async throws(ApplicationFailure) -> ApplicationRequest {
         if request.headers[.authorization] == nil, request.isOfDashboard {
-            guard let application = dashboard.application(asking: request, context) else { throw .loggedOut }
+            guard let application = dashboard.application(for: request, context) else { throw .loggedOut }
             return ApplicationRequest(application, request, context, body: try await body(of: request))
         }
         let basic = request.headers[.authorization].map { Self.basic($0) }

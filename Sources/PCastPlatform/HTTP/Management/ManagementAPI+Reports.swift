@@ -25,7 +25,7 @@ extension ManagementAPI {
         }
 
         /// The required tags, of which one is sufficient; nil for all streams.
-        var wanted: Set<String>? {
+        var tagFilter: Set<String>? {
             guard channelIds != nil || tags != nil else { return nil }
             return Set((channelIds ?? []).map { "channelId:\($0)" } + (tags ?? []))
         }
@@ -46,33 +46,35 @@ extension ManagementAPI {
     private static let rows = 1_000
 
     func reportPublishing(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
-        let asked = try request.decoded(PublishingReportRequest.self).publishingReport
-        let (from, to) = try asked.times()
-        let wanted = asked.wanted
+        let parameters = try request.decoded(PublishingReportRequest.self).publishingReport
+        let (from, to) = try parameters.times()
+        let tagFilter = parameters.tagFilter
         let selection = Records.StreamSelection(request.application, from: from, to: to)
-        return try await table(CommaSeparatedValues.publishing) { [records = kept.records] after throws(RecordsError) in
+        return try await table(CommaSeparatedValues.publishing) {
+            [records = platformRecords.records] after throws(RecordsError) in
             let page = try await records.streams(selection, after: after, limit: Self.rows)
             var table = CommaSeparatedValues()
-            for stream in page.elements where wanted?.isDisjoint(with: stream.tags) != true { table.add(stream) }
+            for stream in page.elements where tagFilter?.isDisjoint(with: stream.tags) != true { table.add(stream) }
             return (table.text, page.next)
         }
     }
 
     func reportViewing(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
-        let asked = try request.decoded(ViewingReportRequest.self).viewingReport
-        guard asked.kind == nil || asked.kind == "RealTime" else {
+        let parameters = try request.decoded(ViewingReportRequest.self).viewingReport
+        guard parameters.kind == nil || parameters.kind == "RealTime" else {
             throw .badRequest("“kind” is invalid: send “RealTime”, the only supported kind.")
         }
-        let (from, to) = try asked.times()
-        let wanted = asked.wanted
+        let (from, to) = try parameters.times()
+        let tagFilter = parameters.tagFilter
         let application = request.application
-        return try await table(CommaSeparatedValues.viewing) { [records = kept.records] after throws(RecordsError) in
+        return try await table(CommaSeparatedValues.viewing) {
+            [records = platformRecords.records] after throws(RecordsError) in
             let page = try await records.viewings(
                 of: application, from: from, to: to, after: after, limit: Self.rows)
             var table = CommaSeparatedValues()
             for entry in page.elements {
                 let tags = entry.viewing.tags + entry.streamTags
-                if wanted?.isDisjoint(with: tags) != true { table.add(entry.viewing) }
+                if tagFilter?.isDisjoint(with: tags) != true { table.add(entry.viewing) }
             }
             return (table.text, page.next)
         }
@@ -89,7 +91,7 @@ extension ManagementAPI {
         var head = CommaSeparatedValues()
         head.add(columns)
         // The first rows are read before the response begins, because errors can only be reported then.
-        let first = try await ask { () throws(RecordsError) in try await next(0) }
+        let first = try await query { () throws(RecordsError) in try await next(0) }
         let beginning = head.text + first.rows
         return Response(
             status: .ok, headers: [.contentType: "text/csv; charset=utf-8", .cacheControl: "no-store"],
@@ -116,19 +118,19 @@ struct CommaSeparatedValues {
 
     /// Returns a field that spreadsheets do not execute as a formula. Clients write the text of some fields, so an
     /// apostrophe is prepended if it begins like a formula (OWASP, CSV Injection).
-    private static func inert(_ field: String) -> String {
+    private static func escapingFormulas(_ field: String) -> String {
         var text = ""
         var start = field.unicodeScalars.startIndex
         for index in field.unicodeScalars.indices where separators.contains(field.unicodeScalars[index]) {
             let end = field.unicodeScalars.index(after: index)
-            text += inertCell(field[start..<end], isFirst: start == field.startIndex)
+            text += escapingFormula(field[start..<end], isFirst: start == field.startIndex)
             start = end
         }
-        return text + inertCell(field[start...], isFirst: start == field.startIndex)
+        return text + escapingFormula(field[start...], isFirst: start == field.startIndex)
     }
 
     /// Returns a cell that spreadsheets do not interpret as a formula. The cell includes the separator that ends it.
-    private static func inertCell(_ cell: Substring, isFirst: Bool) -> String {
+    private static func escapingFormula(_ cell: Substring, isFirst: Bool) -> String {
         guard let first = cell.unicodeScalars.first(where: { $0 != " " }) else { return String(cell) }
         let isControl = first.value < 0x20 && (isFirst || !separators.contains(first))
         return formulaStarts.contains(first) || isControl ? "'" + cell : String(cell)
@@ -142,7 +144,7 @@ struct CommaSeparatedValues {
     ]
 
     private static func quoted(_ field: String) -> String {
-        let field = inert(field)
+        let field = escapingFormulas(field)
         let isPlain = field.utf8.allSatisfy { byte in
             byte != UInt8(ascii: ",") && byte != UInt8(ascii: "\"") && byte != 0x0A && byte != 0x0D
         }

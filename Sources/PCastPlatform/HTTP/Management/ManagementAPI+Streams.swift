@@ -46,8 +46,8 @@ extension ManagementAPI {
             return ApplicationAnswer.json(
                 await live(request.application, newestFirst, from: start, length: Int(length)))
         }
-        let page = try await ask { () throws(RecordsError) in
-            try await kept.records.streams(
+        let page = try await query { () throws(RecordsError) in
+            try await platformRecords.records.streams(
                 .init(request.application, hasEnded: true), newestFirst: newestFirst, after: start, limit: Int(length))
         }
         return ApplicationAnswer.json(
@@ -82,11 +82,11 @@ extension ManagementAPI {
                         live.stream, viewers: live.viewers, quality: quality,
                         history: histories.history(of: id))))
         }
-        let past = try await ask { () throws(RecordsError) in
-            try await kept.records.stream(id, of: request.application)
+        let endedStream = try await query { () throws(RecordsError) in
+            try await platformRecords.records.stream(id, of: request.application)
         }
-        guard let past else { throw .notFound }
-        return ApplicationAnswer.json(OneStream(stream: StreamDescription(past)))
+        guard let endedStream else { throw .notFound }
+        return ApplicationAnswer.json(OneStream(stream: StreamDescription(endedStream)))
     }
 
     /// Ends a stream for all clients, which receive the reason.

@@ -23,8 +23,8 @@ extension ManagementAPI {
     }
 
     func issueAuthenticationToken(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
-        let asked = try request.decoded(AuthenticationTokenRequest.self)
-        let token = try make(request, asked.capabilities, asked.expiresIn) { $0.forAuthenticationOnly() }
+        let body = try request.decoded(AuthenticationTokenRequest.self)
+        let token = try make(request, body.capabilities, body.expiresIn) { $0.forAuthenticationOnly() }
         return ApplicationAnswer.json(AuthenticationToken(authenticationToken: token))
     }
 
@@ -47,13 +47,13 @@ extension ManagementAPI {
     ///
     /// - Throws: ``ApplicationFailure``.
     func issueStreamToken(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
-        let asked = try request.decoded(StreamTokenRequest.self)
-        let named = (asked.originStreamId.map { [$0] } ?? []) + (asked.alternateOriginStreamIds ?? [])
+        let body = try request.decoded(StreamTokenRequest.self)
+        let named = (body.originStreamId.map { [$0] } ?? []) + (body.alternateOriginStreamIds ?? [])
         let origin = named.isEmpty ? nil : try await playing(named.map { StreamID($0) }, of: request.application)
-        let token = try make(request, asked.capabilities, asked.expiresIn) { builder in
+        let token = try make(request, body.capabilities, body.expiresIn) { builder in
             var builder = builder
             // An asterisk means all sessions, as in Phenix's API.
-            if let session = asked.sessionId, session != "*" { builder = builder.forSession(session) }
+            if let session = body.sessionId, session != "*" { builder = builder.forSession(session) }
             guard let origin else { return builder.forPublishingOnly() }
             return builder.forStreamingOnly().forOriginStream(origin.description)
         }
@@ -65,8 +65,10 @@ extension ManagementAPI {
     ) async throws(ApplicationFailure) -> StreamID {
         for id in named { if await directory.live(id, of: application) != nil { return id } }
         for id in named {
-            let past = try await ask { () throws(RecordsError) in try await kept.records.stream(id, of: application) }
-            if past != nil { throw ApplicationFailure(.gone, "origin-ended") }
+            let endedStream = try await query { () throws(RecordsError) in
+                try await platformRecords.records.stream(id, of: application)
+            }
+            if endedStream != nil { throw ApplicationFailure(.gone, "origin-ended") }
         }
         throw ApplicationFailure(.notFound, "origin-not-found")
     }

@@ -13,7 +13,7 @@ struct ManagementAPI: Sendable {
     let authenticator: TokenAuthenticator
     let credentials: CredentialCheck
     let directory: StreamDirectory
-    let kept: PlatformRecords
+    let platformRecords: PlatformRecords
     let histories: StreamHistoryStore
     let dashboard: DashboardAccess
     let turnCredentials: TURNCredentialProvider?
@@ -49,8 +49,9 @@ struct ManagementAPI: Sendable {
         for (method, handler) in handlers {
             group.on(path, method: method) { request, context in
                 do throws(ApplicationFailure) {
-                    let asked = try await ApplicationRequest.read(request, context, by: credentials, dashboard)
-                    return try await handler(asked)
+                    let applicationRequest = try await ApplicationRequest.read(
+                        request, context, by: credentials, dashboard)
+                    return try await handler(applicationRequest)
                 } catch {
                     if error.status == .unauthorized {
                         logger.info(
@@ -82,11 +83,11 @@ struct ManagementAPI: Sendable {
     /// Runs a database request and converts its errors, which are not the client's fault.
     ///
     /// - Throws: ``ApplicationFailure``.
-    func ask<Answer>(
-        _ question: () async throws(RecordsError) -> Answer
+    func query<Answer>(
+        _ operation: () async throws(RecordsError) -> Answer
     ) async throws(ApplicationFailure) -> Answer {
         do {
-            return try await question()
+            return try await operation()
         } catch {
             logger.error("database unavailable", metadata: ["error": "\(error)"])
             throw .records
@@ -137,8 +138,8 @@ extension ManagementAPI {
 
     func callbacks(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         try request.checkOwner()
-        let all = try await ask { () throws(RecordsError) in
-            try await kept.records.callbacks(of: request.application)
+        let all = try await query { () throws(RecordsError) in
+            try await platformRecords.records.callbacks(of: request.application)
         }
         return ApplicationAnswer.json(CallbackList(callbacks: all.map { CallbackDescription($0) }))
     }
@@ -146,18 +147,18 @@ extension ManagementAPI {
     func setCallback(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         try request.checkOwner()
         let name = try Self.name(request)
-        let asked = try request.decoded(CallbackRequest.self)
+        let body = try request.decoded(CallbackRequest.self)
         var secret: SigningSecret?
-        if let text = asked.signingSecret {
-            guard let given = SigningSecret(text) else {
+        if let text = body.signingSecret {
+            guard let parsed = SigningSecret(text) else {
                 throw .badRequest("“signingSecret” is invalid: send “whsec_” and 24 to 64 bytes in Base64.")
             }
-            secret = given
+            secret = parsed
         }
-        let (uri, method, given) = (try uri(asked.callback), try Self.method(asked.callback), secret)
-        let callback = try await ask { () throws(RecordsError) in
-            try await kept.records.setCallback(
-                name, of: request.application, uri: uri, method: method, secret: given)
+        let (uri, method, newSecret) = (try uri(body.callback), try Self.method(body.callback), secret)
+        let callback = try await query { () throws(RecordsError) in
+            try await platformRecords.records.setCallback(
+                name, of: request.application, uri: uri, method: method, secret: newSecret)
         }
         guard let callback else {
             throw ApplicationFailure(
@@ -171,10 +172,10 @@ extension ManagementAPI {
     func removeCallback(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         try request.checkOwner()
         let name = try Self.name(request)
-        let wasThere = try await ask { () throws(RecordsError) in
-            try await kept.records.removeCallback(name, of: request.application)
+        let existed = try await query { () throws(RecordsError) in
+            try await platformRecords.records.removeCallback(name, of: request.application)
         }
-        guard wasThere else { throw .notFound }
+        guard existed else { throw .notFound }
         return ApplicationAnswer.done
     }
 
@@ -211,7 +212,7 @@ extension ManagementAPI {
             path.hasPrefix("/"), CallbackText.isPath(path), CallbackText.isQuery(query),
             let read = try? WebAddress(text), read.host == address.host, read.port == port
         else { throw .badRequest("The webhook's address is invalid: check protocol, host, port, path and query.") }
-        if let literal = IPAddress(address.host), !kept.callbacks.addresses.mayReach(literal) {
+        if let literal = IPAddress(address.host), !platformRecords.callbacks.addresses.mayReach(literal) {
             throw ApplicationFailure(
                 .forbidden, "forbidden",
                 "\(literal) is not a public address: the operator can allow it with --webhook-allow.")
@@ -235,7 +236,7 @@ extension ManagementAPI {
                 body: ResponseBody(inPieces: ByteBuffer(bytes: PackageResources.openapi_json)))
         }
         refuseOthers(group, "openapi.json", than: [.get])
-        // Phenix's Web SDK of 2020 asks with a Content-Type, and pages of other sites therefore send a preflight.
+        // Phenix's Web SDK of 2020 sends a Content-Type, so pages of other sites send a preflight first.
         for path: RouterPath in ["endPoints", "endPoint"] {
             group.on(path, method: .options) { _, _ in
                 CrossOriginMiddleware.preflight(allow: "GET, HEAD, OPTIONS", accept: nil)
@@ -354,8 +355,8 @@ extension ManagementAPI {
         let state = try request.choice("state", NotificationRecord.Delivery.State.self)
         let length = Int(try request.number("length", 1...1_000, default: 100))
         let stream = request.query["streamId"].map { StreamID($0) }
-        let found = try await ask { () throws(RecordsError) in
-            try await kept.records.notifications(
+        let found = try await query { () throws(RecordsError) in
+            try await platformRecords.records.notifications(
                 of: request.application, stream: stream, state: state, limit: length)
         }
         return ApplicationAnswer.json(NotificationList(notifications: found.map { NotificationDescription($0) }))
@@ -367,11 +368,11 @@ extension ManagementAPI {
     func redeliver(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         try request.checkOwner()
         let id = request.has("notification") ? try request.part("notification") : nil
-        let count = try await ask { () throws(RecordsError) in
-            try await kept.records.redeliver(id, of: request.application, at: MonotonicClock.wallTime())
+        let count = try await query { () throws(RecordsError) in
+            try await platformRecords.records.redeliver(id, of: request.application, at: MonotonicClock.wallTime())
         }
         if id != nil, count == 0 { throw .notFound }
-        kept.webhooks.wake()
+        platformRecords.webhooks.wake()
         return ApplicationAnswer.json(Redelivery(deliveries: count))
     }
 }

@@ -12,7 +12,7 @@ struct MediaClocks {
     /// The maximum number of clocks.
     private static let capacity = 1_024
     /// The maximum difference from the playlist for a segment that does not follow one that was read.
-    private static let farthest = TimeSpan.seconds(10 as Int64)
+    private static let maximumDistance = TimeSpan.seconds(10 as Int64)
     /// The maximum difference at which playlist and timestamps agree.
     private static let agreement = TimeSpan.milliseconds(500)
     /// The maximum difference at which playlist and earlier media agree. The playlist is then more precise.
@@ -54,7 +54,8 @@ struct MediaClocks {
         if let end { return (position - end.position).magnitude <= Self.agreement + end.interval }
         if segment.isMeasured { return false }
         // If no media before it were read, the error of the playlist may be great and increases with the distance.
-        return (position - segment.start).magnitude <= Self.farthest + segment.duration + segment.start.magnitude / 2
+        let tolerance = Self.maximumDistance + segment.duration + segment.start.magnitude / 2
+        return (position - segment.start).magnitude <= tolerance
     }
 
     /// Returns the offset of a segment's clock; nil if it is unknown.

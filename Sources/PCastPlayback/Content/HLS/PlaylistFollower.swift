@@ -15,7 +15,7 @@ final class PlaylistFollower: Sendable {
         /// The failure after which no more requests follow; nil for none.
         var failure: LoadFailure?
         /// The failure of recent reloads, which are retried; nil after a success.
-        var trouble: LoadFailure?
+        var reloadFailure: LoadFailure?
         /// The number of changes.
         var version = 0
     }
@@ -103,7 +103,7 @@ final class PlaylistFollower: Sendable {
         var loading: (id: Int, task: Task<Void, Never>)?
         var asked = uris[0]
         var lastFailure: LoadFailure?
-        var (failures, troubles) = (0, 0)
+        var (failures, reloadFailures) = (0, 0)
         var slowAt: Instant?
         var iterator = events.makeAsyncIterator()
         defer { loading?.task.cancel() }
@@ -123,7 +123,7 @@ final class PlaylistFollower: Sendable {
                     if loading?.id == id { loading?.task.cancel() }
                     failed(asked)
                     // The request took long, so its cancellation, which follows, counts as a second failure.
-                    troubles += 1
+                    reloadFailures += 1
                 case .stale, .recovered: break
                 case .ended: return
                 case .gaveUp(let failure):
@@ -145,7 +145,7 @@ final class PlaylistFollower: Sendable {
             alarm?.cancel()
             switch event {
             case .loaded(let id, let playlist, let base):
-                (troubles, slowAt) = (0, nil)
+                (reloadFailures, slowAt) = (0, nil)
                 take(playlist, base, asked, aligned)
                 machine.handle(.loaded(id: id, playlist), at: MonotonicClock.now())
             case .failed(let id, let failure):
@@ -157,14 +157,14 @@ final class PlaylistFollower: Sendable {
                     giveUp(failure)
                     return
                 }
-                troubles += 1
-                if troubles >= uris.count * Self.reloadTries { note(trouble: failure) }
+                reloadFailures += 1
+                if reloadFailures >= uris.count * Self.reloadTries { note(reloadFailure: failure) }
                 machine.handle(.failed(id: id, failure.failure), at: MonotonicClock.now())
             case .tick:
                 let now = MonotonicClock.now()
                 if let time = slowAt, time <= now {
                     slowAt = nil
-                    note(trouble: LoadFailure(failure: .timeout, reason: "nothing came in time", uri: asked))
+                    note(reloadFailure: LoadFailure(failure: .timeout, reason: "nothing came in time", uri: asked))
                 }
                 machine.advance(to: now)
             case nil: return
@@ -181,9 +181,9 @@ final class PlaylistFollower: Sendable {
     }
 
     /// Reports the failure of recent reloads.
-    private func note(trouble: LoadFailure) {
+    private func note(reloadFailure: LoadFailure) {
         guard timeline != nil else { return }
-        state.withLock { $0.trouble = trouble }
+        state.withLock { $0.reloadFailure = reloadFailure }
         changes.raise()
         changed()
     }
@@ -198,7 +198,7 @@ final class PlaylistFollower: Sendable {
     /// Handles a playlist that was loaded.
     private func take(_ playlist: MediaPlaylist, _ base: String, _ uri: String, _ aligned: PlaylistTimeline?) {
         state.withLock { state in
-            state.trouble = nil
+            state.reloadFailure = nil
             if state.timeline == nil {
                 state.timeline =
                     aligned.map { PlaylistTimeline(playlist, alignedWith: $0) } ?? PlaylistTimeline(playlist)

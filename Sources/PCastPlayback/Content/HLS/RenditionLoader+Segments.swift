@@ -55,14 +55,14 @@ extension RenditionLoader: SegmentLoad.Owner {
             guard isAlternative else { return false }
             // The failure is not final, because other segments at the address may be available.
             state.failedAddresses.add([uri], isFinal: false, at: now)
-            state.leaving = failure
+            state.variantFailure = failure
             leave(segment, &state)
             return true
         }
     }
 
     /// Handles a transfer of which nothing arrives: if little media is left to be played, another address replaces it.
-    func weigh(_ segment: LoadedSegment?, silentFor silence: TimeSpan, of generation: Int) {
+    func evaluate(_ segment: LoadedSegment?, silentFor silence: TimeSpan, of generation: Int) {
         guard silence >= Self.maximumSilence, segment?.isLeft != true else { return }
         let (isShort, uri, fetching) = state.withLock { state in
             let end = segment?.start ?? state.segments.last?.end ?? state.reached
@@ -82,7 +82,7 @@ extension RenditionLoader: SegmentLoad.Owner {
     }
 
     /// Decides whether a segment arrives too slowly, and cancels it in favor of a lower variant.
-    func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival) {
+    func evaluate(_ segment: LoadedSegment, _ arrival: SegmentArrival) {
         let abandoned = state.withLock { state -> Task<SegmentLoad.End, Never>? in
             guard state.segments.last === segment else { return nil }
             // A segment that is already being read is played while it arrives, so it is late only at its end.

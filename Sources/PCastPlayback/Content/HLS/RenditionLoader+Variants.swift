@@ -113,7 +113,7 @@ extension RenditionLoader {
         let (former, candidate) = state.withLock { state in
             let former = (state.follower, state.candidate?.follower)
             state.candidate = nil
-            (state.rung, state.follower, state.number, state.leaving) = (rung, other, nil, nil)
+            (state.rung, state.follower, state.number, state.variantFailure) = (rung, other, nil, nil)
             if let end = state.segments.last?.end { state.position = end + Self.tolerance }
             return former
         }
@@ -138,30 +138,30 @@ extension RenditionLoader {
     /// the first failure.
     func replaceFailed() async {
         while !Task.isCancelled {
-            let (current, follower, leaving) = state.withLock { ($0.rung, $0.follower, $0.leaving) }
+            let (current, follower, variantFailure) = state.withLock { ($0.rung, $0.follower, $0.variantFailure) }
             guard let follower else { return }
             let state = follower.current
-            let isOver = leaving != nil || state.failure != nil
-            guard let failure = leaving ?? state.failure ?? state.trouble else { return }
+            let isOver = variantFailure != nil || state.failure != nil
+            guard let failure = variantFailure ?? state.failure ?? state.reloadFailure else { return }
             let isLive = state.timeline?.playlist.isLive ?? false
-            if leaving == nil, isOver { fail(follower, isLive: isLive) }
+            if variantFailure == nil, isOver { fail(follower, isLive: isLive) }
             guard let rung = alternative(to: current, without: isOver ? [] : follower.uris) else {
                 self.state.withLock { now in
                     // The segments of a live playlist are loaded to its end, and failing reloads are retried.
-                    guard isOver, leaving != nil || state.timeline == nil else { return }
-                    (now.failure, now.leaving) = (now.failure ?? failure, nil)
+                    guard isOver, variantFailure != nil || state.timeline == nil else { return }
+                    (now.failure, now.variantFailure) = (now.failure ?? failure, nil)
                 }
                 wait.raise()
                 return
             }
             let other = self.follower(of: rung, alignedWith: state.timeline ?? aligned)
             // Where a third address is left, one that does not answer is not waited for until it has failed.
-            let end = isAnother(than: other.uris) ? MonotonicClock.now() + Self.alternativeWait : nil
-            guard await comes(other, until: end, while: { isOver || follower.current.trouble != nil }) else {
+            let end = hasOtherAddress(than: other.uris) ? MonotonicClock.now() + Self.alternativeWait : nil
+            guard await comes(other, until: end, while: { isOver || follower.current.reloadFailure != nil }) else {
                 other.stop()
-                if !isOver, follower.current.trouble == nil { return }
+                if !isOver, follower.current.reloadFailure == nil { return }
                 fail(other, isLive: isLive)
-                if isOver { self.state.withLock { $0.leaving = $0.leaving ?? failure } }
+                if isOver { self.state.withLock { $0.variantFailure = $0.variantFailure ?? failure } }
                 continue
             }
             if !isOver { fail(follower, isLive: isLive) }
@@ -170,7 +170,7 @@ extension RenditionLoader {
     }
 
     /// Returns whether an address other than these has not failed since the last segment was loaded.
-    private func isAnother(than uris: [String]) -> Bool {
+    private func hasOtherAddress(than uris: [String]) -> Bool {
         let (failed, now) = (state.withLock { $0.failedAddresses }, MonotonicClock.now())
         return variants.uris.joined().contains { !uris.contains($0) && !failed.isUnrecoverable($0, at: now) }
     }

@@ -31,7 +31,7 @@ final class RenditionLoader: Sendable {
         var leftPathways = 0
         var failedAddresses = FailedAddresses()
         /// The failure because of which the current address is replaced; nil for none.
-        var leaving: LoadFailure?
+        var variantFailure: LoadFailure?
     }
 
     /// The variants of the rendition.
@@ -282,7 +282,7 @@ final class RenditionLoader: Sendable {
         let load: SegmentLoad? = state.withLock { state in
             guard let follower = state.follower, let position = state.position else { return nil }
             let current = follower.current
-            guard state.leaving == nil, let timeline = current.timeline else { return nil }
+            guard state.variantFailure == nil, let timeline = current.timeline else { return nil }
             guard
                 let next = NextSegment(
                     state.number, at: position, in: timeline, usingParts: usesParts, isAfterSeek: state.isAfterSeek)
@@ -315,7 +315,7 @@ final class RenditionLoader: Sendable {
                 (state.position, state.number) = (segment?.end ?? load.next.placed.end, load.next.placed.number + 1)
                 (state.isAfterSeek, state.leftPathways) = (false, 0)
             case .failed(let failure): state.failure = failure
-            case .leftOff: break
+            case .abandoned: break
             }
         }
         wait.raise()

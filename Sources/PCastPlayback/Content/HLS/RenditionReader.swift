@@ -29,7 +29,7 @@ final class RenditionReader {
     /// The last segment that was read completely, and the end of its media; nil before.
     private var last: (segment: LoadedSegment, end: MediaEnd)?
     /// The number of seeks that reached a later position than their target.
-    private var landings = 0
+    private var seekRepetitions = 0
 
     /// The maximum number of attempts to find a position with an imprecise playlist.
     private static let seekAttemptLimit = 4
@@ -56,7 +56,7 @@ final class RenditionReader {
         leave()
         last = nil
         segment = loader.seek(to: position)
-        (target, isAtEnd, brokenSegments, pendingRestart, landings) = (position, false, 0, nil, 0)
+        (target, isAtEnd, brokenSegments, pendingRestart, seekRepetitions) = (position, false, 0, nil, 0)
         messages.removeAll()
     }
 
@@ -75,7 +75,7 @@ final class RenditionReader {
             if let segment, !isSegmentRead {
                 try readOn(segment, &clocks, name)
             } else {
-                try goOn(name)
+                try advanceToNextSegment(name)
             }
         }
     }
@@ -124,7 +124,7 @@ final class RenditionReader {
     }
 
     /// Advances to the next segment.
-    private func goOn(_ name: String) throws(PlaybackError) {
+    private func advanceToNextSegment(_ name: String) throws(PlaybackError) {
         let last = segment
         guard let next = wait.wait(for: { self.loader.next(after: last) }) else {
             _ = wait.takeInterruption()
@@ -164,7 +164,7 @@ final class RenditionReader {
         }
         if wait.isInterrupted { try interrupt() }
         if packets.isAtEnd { try finish(packets, name) }
-        if let target, packets.isAtEnd { queues.passOver(to: target) }
+        if let target, packets.isAtEnd { queues.skip(to: target) }
         target = nil
     }
 
@@ -179,10 +179,10 @@ final class RenditionReader {
     /// Repeats a seek if the segment begins after the target. The timeline has been corrected by its media, so the next
     /// attempt is more precise.
     private func repeatsSeek(behind beginning: TimeSpan) -> Bool {
-        guard let target, beginning > target + Self.seekTolerance, landings < Self.seekAttemptLimit,
+        guard let target, beginning > target + Self.seekTolerance, seekRepetitions < Self.seekAttemptLimit,
             let start = loader.timeline?.start, start < beginning - Self.seekTolerance
         else { return false }
-        landings += 1
+        seekRepetitions += 1
         leave()
         segment = loader.seek(to: target)
         return true
@@ -303,7 +303,7 @@ struct PacketQueues {
     mutating func drop(_ medium: PresentationMedium) { queues[medium] = nil }
 
     /// Skips the packets that are not needed to display the media from a position on.
-    mutating func passOver(to target: TimeSpan) {
+    mutating func skip(to target: TimeSpan) {
         if let frames = queues[.video],
             let key = frames.lastIndex(where: {
                 $0.isKeyFrame && ($0.presentationTime ?? .zero) <= target + .milliseconds(1)

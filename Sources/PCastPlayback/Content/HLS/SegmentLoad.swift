@@ -18,10 +18,10 @@ struct SegmentLoad {
         /// another pathway, address or variant replaces it.
         func leaves(_ segment: LoadedSegment?, after failure: LoadFailure, isSettled: Bool) -> Bool
         /// Decides whether the segment arrives too slowly, and cancels the task in favor of a lower variant.
-        func weigh(_ segment: LoadedSegment, _ arrival: SegmentArrival)
+        func evaluate(_ segment: LoadedSegment, _ arrival: SegmentArrival)
         /// Decides whether another address replaces one of which nothing arrives. `segment` is nil before the segment
         /// was added.
-        func weigh(_ segment: LoadedSegment?, silentFor silence: TimeSpan, of generation: Int)
+        func evaluate(_ segment: LoadedSegment?, silentFor silence: TimeSpan, of generation: Int)
     }
 
     /// The result of a transfer.
@@ -29,7 +29,7 @@ struct SegmentLoad {
         /// The segment is complete.
         case complete
         /// The transfer was cancelled or is not needed any more.
-        case leftOff
+        case abandoned
         /// The segment has left the window.
         case gone
         /// The transfer failed.
@@ -62,7 +62,7 @@ struct SegmentLoad {
         var failures = 0
         let silence = SilenceWatch()
         let watching = Task { [generation] in
-            await silence.run { owner.weigh($0, silentFor: $1, of: generation) }
+            await silence.run { owner.evaluate($0, silentFor: $1, of: generation) }
         }
         defer {
             watching.cancel()
@@ -74,23 +74,23 @@ struct SegmentLoad {
                     loaded = try await begin(&fetch, for: owner, wait)
                     silence.begin(loaded)
                 }
-                guard let loaded else { return .leftOff }
+                guard let loaded else { return .abandoned }
                 let end = try await fill(loaded, &fetch, for: owner, hints, silence)
                 // It may have been replaced together with its last bytes. Then the replacement is loaded.
-                return loaded.isLeft ? .leftOff : end
+                return loaded.isLeft ? .abandoned : end
             } catch {
-                guard !Task.isCancelled else { return .leftOff }
+                guard !Task.isCancelled else { return .abandoned }
                 if !isInWindow(owner) { return .gone }
                 failures += 1
                 let isLive = owner.follower?.timeline?.playlist.isLive ?? false
                 let isFinal = isLive ? error.isFinal : error.isFinalOnDemand
-                if owner.leaves(loaded, after: error, isSettled: isFinal || failures > Self.tries) { return .leftOff }
+                if owner.leaves(loaded, after: error, isSettled: isFinal || failures > Self.tries) { return .abandoned }
                 guard !isFinal, MonotonicClock.now() - began < timeout else { return .failed(error) }
                 try? await Task.sleep(for: pause.duration)
                 pause = min(pause * 2, Self.longestPause)
             }
         }
-        return .leftOff
+        return .abandoned
     }
 
     /// Whether the segment is still in the live window.
@@ -118,7 +118,7 @@ struct SegmentLoad {
     ) async throws(LoadFailure) -> End {
         // A partial segment is loaded by its parts until the whole segment is available.
         while !Task.isCancelled {
-            guard let follower = owner.follower else { return .leftOff }
+            guard let follower = owner.follower else { return .abandoned }
             let count = follower.changes.count
             let current = follower.current
             if let playlist = current.timeline?.playlist {
@@ -128,7 +128,7 @@ struct SegmentLoad {
                     hints.follow(playlist.preloadHints.first { $0.kind == .part }, base: current.base)
                 }
             }
-            let watch = TransferRateMonitor { owner.weigh(loaded, $0) }
+            let watch = TransferRateMonitor { owner.evaluate(loaded, $0) }
             let progress = try await fetch.next(
                 into: loaded.bytes, hints: hints,
                 arrived: {
@@ -148,7 +148,7 @@ struct SegmentLoad {
                 silence.isExpected = false
             }
         }
-        return .leftOff
+        return .abandoned
     }
 }
 
@@ -176,7 +176,7 @@ private final class TransferRateMonitor: Sendable {
     }
 
     private let began: Instant
-    private let weigh: @Sendable (SegmentArrival) -> Void
+    private let evaluate: @Sendable (SegmentArrival) -> Void
     private let state: Mutex<State>
 
     /// The minimum interval between two measurements.
@@ -185,8 +185,8 @@ private final class TransferRateMonitor: Sendable {
     private static let recentCount = 8
 
     /// Creates a measurement.
-    init(_ weigh: @escaping @Sendable (SegmentArrival) -> Void) {
-        self.weigh = weigh
+    init(_ evaluate: @escaping @Sendable (SegmentArrival) -> Void) {
+        self.evaluate = evaluate
         began = MonotonicClock.now()
         state = Mutex(State(marks: [Checkpoint(received: 0, time: began)]))
     }
@@ -205,7 +205,7 @@ private final class TransferRateMonitor: Sendable {
                 received: state.received, length: length, elapsed: now - began,
                 recent: (state.received - first.received, now - first.time))
         }
-        if let arrival { weigh(arrival) }
+        if let arrival { evaluate(arrival) }
     }
 }
 

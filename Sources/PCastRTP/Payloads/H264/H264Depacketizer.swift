@@ -188,7 +188,7 @@ package struct H264Depacketizer: Sendable {
             fragmentation = .open(start: bytes.count, type: type)
             bytes.append(contentsOf: [0, 0, 0, 1, payload[0] & ~H264NALUnit.typeMask | type])
         } else if !continues(type) {
-            if case .open = fragmentation { dropOpenFragment(from: &bytes) } else { dropOrphan() }
+            if case .open = fragmentation { dropOpenFragment(from: &bytes) } else { dropFragmentWithoutStart() }
             return
         }
         payload.extracting(2..<payload.count).withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
@@ -205,7 +205,7 @@ package struct H264Depacketizer: Sendable {
     }
 
     /// Drops a fragment without a beginning; each NAL unit is counted once.
-    private mutating func dropOrphan() {
+    private mutating func dropFragmentWithoutStart() {
         if case .dropping = fragmentation { return }
         dropUnit()
         fragmentation = .dropping

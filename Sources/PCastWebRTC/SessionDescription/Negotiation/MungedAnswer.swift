@@ -44,8 +44,8 @@ package struct MungedAnswer: Sendable {
     /// Removes payload types from an `m=` line.
     private static func without(_ types: Set<UInt8>, in line: String) -> String {
         let words = line.split(separator: " ", omittingEmptySubsequences: false)
-        let kept = words.enumerated().filter { place, word in
-            place < 3 || !(UInt8(word).map { types.contains($0) } ?? false)
+        let kept = words.enumerated().filter { index, word in
+            index < 3 || !(UInt8(word).map { types.contains($0) } ?? false)
         }
         return kept.map { String($0.element) }.joined(separator: " ")
     }

@@ -80,10 +80,10 @@ package struct Offer: Sendable {
     ) -> [PayloadFormat] {
         guard let h264 = stream?.h264 else { return [] }
         let profiles = H264Profile.allCases.filter { $0 < h264.profile }.reversed()
-        return profiles.enumerated().map { place, profile in
+        return profiles.enumerated().map { index, profile in
             let format = H264Format(
                 profile: profile, level: h264.level, packetizationMode: h264.packetizationMode)
-            let type = UInt8(104 + 2 * place)
+            let type = UInt8(104 + 2 * index)
             return PayloadFormat(
                 codec: .h264, payloadType: type, rtxPayloadType: type + 1, parameters: format.parameters,
                 feedback: capabilities.feedback, h264: format)

@@ -13,10 +13,10 @@ extension StreamDirectory {
     /// requests.
     private static let timeout = Duration.seconds(8)
     /// The maximum number of requests that wait for one stream. Further ones are rejected and may retry.
-    private static let arrivalLimit = 10_000
+    private static let waitingRequestLimit = 10_000
     /// The maximum time until a publisher without packets is detected: 5 s, and the delay of a busy host.
-    private static let silenceKnown = TimeSpan.seconds(8)
-    private static let lookInterval = Duration.milliseconds(50)
+    private static let disconnectDetectionTimeout = TimeSpan.seconds(8)
+    private static let pollInterval = Duration.milliseconds(50)
 
     /// Restores the streams and viewings of a killed platform process. `onEnd` is called with the session of each one
     /// that is not resumed.
@@ -25,31 +25,32 @@ extension StreamDirectory {
         onEnd: @escaping @Sendable (StreamEnd, SessionID) async -> Void
     ) {
         let deadline = now + reconnectGrace
-        let seen = interrupted.lastSeen
+        let lastSeen = interrupted.lastSeen
         func action(_ session: SessionID?) -> PendingReconnects.EndAction {
             { end in if let session { await onEnd(end, session) } }
         }
         for record in interrupted.streams {
             let live = LiveStream(record, ordinal: nextOrdinal)
             nextOrdinal += 1
-            awaited.add(
+            pendingReconnects.add(
                 .init(
-                    live: live, onEnd: action(record.session), lastSeen: max(seen, record.started ?? record.starting),
+                    live: live, onEnd: action(record.session),
+                    lastSeen: max(lastSeen, record.started ?? record.starting),
                     deadline: deadline))
             logger.notice("stream waits for its publisher to reconnect", metadata: ["stream": "\(record.id)"])
         }
         for viewing in interrupted.viewings {
             guard let session = viewing.session else { continue }
-            awaited.add(
+            pendingReconnects.add(
                 .init(
                     id: viewing.id, origin: viewing.stream, application: viewing.application, session: session,
-                    onEnd: action(session), lastSeen: max(seen, viewing.began), deadline: deadline))
+                    onEnd: action(session), lastSeen: max(lastSeen, viewing.began), deadline: deadline))
         }
     }
 
     /// Ends the streams and viewings whose clients did not reconnect in time.
     func endAbsent(at now: Instant) async {
-        let overdue = awaited.takeOverdue(at: now)
+        let overdue = pendingReconnects.takeOverdue(at: now)
         for stream in overdue.streams {
             await close(stream, at: stream.lastSeen, reason: .failed, description: "")
         }
@@ -59,25 +60,25 @@ extension StreamDirectory {
     }
 
     /// Ends a stream or viewing without a media connection. Returns false if there is none with that identifier.
-    func endAwaited(
+    func endPending(
         _ id: StreamID, of application: ApplicationID?, reason: StreamEndedReason, description: String
     ) async -> Bool {
         let now = MonotonicClock.wallTime()
-        if let stream = awaited.streams[id] {
+        if let stream = pendingReconnects.streams[id] {
             guard application == nil || application == stream.live.application else { return false }
-            _ = awaited.take(stream: id)
+            _ = pendingReconnects.take(stream: id)
             await close(stream, at: now, reason: reason, description: description)
             return true
         }
-        guard application == nil, let viewing = awaited.take(viewing: id) else { return false }
+        guard application == nil, let viewing = pendingReconnects.take(viewing: id) else { return false }
         await close(viewing, at: now, reason: reason, description: description)
         return true
     }
 
     /// Ends the viewings of an ended stream whose subscribers have not reconnected.
-    func endAwaitedViewings(of origin: StreamID, _ reason: StreamEndedReason, _ description: String) async {
-        arrived(origin)
-        for viewing in awaited.takeViewings(of: origin) {
+    func endPendingViewings(of origin: StreamID, _ reason: StreamEndedReason, _ description: String) async {
+        resumeWaitingRequests(origin)
+        for viewing in pendingReconnects.takeViewings(of: origin) {
             await close(viewing, at: MonotonicClock.wallTime(), reason: reason, description: description)
         }
     }
@@ -90,7 +91,7 @@ extension StreamDirectory {
         logger.info(
             "stream ended, because its publisher did not reconnect",
             metadata: ["stream": "\(end.streamID)", "reason": "\(end.wire)"])
-        await endAwaitedViewings(of: end.streamID, reason, description)
+        await endPendingViewings(of: end.streamID, reason, description)
         await stream.onEnd(end)
     }
 
@@ -105,7 +106,7 @@ extension StreamDirectory {
     /// Returns the client's offer. A client that resumes a stream must make one, because it knows the negotiated media.
     ///
     /// - Throws: ``APIError`` with the kind `badRequest` if it is nil.
-    static func offer(ofReturning offer: SessionDescription?) throws(APIError) -> SessionDescription {
+    static func offer(ofResuming offer: SessionDescription?) throws(APIError) -> SessionDescription {
         guard let offer else {
             throw APIError(.badRequest, "A resumed stream requires the publisher's offer: send one.")
         }
@@ -118,12 +119,13 @@ extension StreamDirectory {
     ///
     /// - Throws: ``APIError``.
     func resume(
-        _ asked: ResumeRequest, _ principal: Principal, _ clientContext: ClientContext, tags: [String]
+        _ resumeRequest: ResumeRequest, _ principal: Principal, _ clientContext: ClientContext, tags: [String]
     ) async throws(APIError) -> PendingReconnects.Stream? {
-        switch asked {
+        switch resumeRequest {
         case .stream(let id):
-            guard let stream = awaited.streams[id]?.live ?? streams[id], stream.application == principal.application,
-                !stream.isEndNoted, !isClosed(stream)
+            guard let stream = pendingReconnects.streams[id]?.live ?? streams[id],
+                stream.application == principal.application,
+                !stream.isEndRecorded, !isClosed(stream)
             else {
                 throw .ended
             }
@@ -134,11 +136,12 @@ extension StreamDirectory {
             return pending
         case .former:
             try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
-            let wanted = Set(StreamTags(own: tags, principal).all)
-            let candidates = awaited.streams.values.map(\.live) + streams.values
+            let requestedTags = Set(StreamTags(own: tags, principal).all)
+            let candidates = pendingReconnects.streams.values.map(\.live) + streams.values
             let former = candidates.filter { stream in
-                stream.application == principal.application && !stream.isEndNoted && !isClosed(stream)
-                    && stream.publisher != nil && stream.publisher == principal.publisher && Set(stream.tags) == wanted
+                stream.application == principal.application && !stream.isEndRecorded && !isClosed(stream)
+                    && stream.publisher != nil && stream.publisher == principal.publisher
+                    && Set(stream.tags) == requestedTags
             }.max { $0.ordinal < $1.ordinal }
             guard let former else { return nil }
             return await resumePending(
@@ -164,13 +167,13 @@ extension StreamDirectory {
     /// Returns a stream that waits for its publisher, or takes it from its current one. That is possible for its own
     /// session, or if no packet has arrived for five seconds. Returns nil otherwise.
     private func resumePending(_ id: StreamID, isOwn: Bool) async -> PendingReconnects.Stream? {
-        let end = MonotonicClock.now() + Self.silenceKnown
-        while awaited.streams[id] == nil, let stream = streams[id], !returning.contains(id) {
+        let end = MonotonicClock.now() + Self.disconnectDetectionTimeout
+        while pendingReconnects.streams[id] == nil, let stream = streams[id], !resuming.contains(id) {
             if isOwn || participants[stream.peer]?.isAway != false { return await detach(stream) }
-            guard MonotonicClock.now() < end, (try? await Task.sleep(for: Self.lookInterval)) != nil else { return nil }
+            guard MonotonicClock.now() < end, (try? await Task.sleep(for: Self.pollInterval)) != nil else { return nil }
         }
-        guard let stream = awaited.take(stream: id) else { return nil }
-        returning.insert(id)
+        guard let stream = pendingReconnects.take(stream: id) else { return nil }
+        resuming.insert(id)
         return stream
     }
 
@@ -180,29 +183,29 @@ extension StreamDirectory {
         guard let publisher = participants[stream.peer] else { return nil }
         let now = MonotonicClock.wallTime()
         let deadline = MonotonicClock.now() + reconnectGrace
-        returning.insert(stream.id)
-        var ended: [(StreamID, PendingReconnects.InterruptionAction)] = []
-        var over: [(StreamEnd, PendingReconnects.EndAction)] = []
+        resuming.insert(stream.id)
+        var interrupted: [(StreamID, PendingReconnects.InterruptionAction)] = []
+        var endedViewings: [(StreamEnd, PendingReconnects.EndAction)] = []
         for peer in subscribers[stream.id] ?? [] {
             guard let viewer = participants[peer] else { continue }
             discard(peer)
-            if let (session, onInterruption) = viewer.returning {
-                awaited.add(
+            if let (session, onInterruption) = viewer.reconnection {
+                pendingReconnects.add(
                     .init(
                         id: viewer.streamID, origin: stream.id, application: stream.application, session: session,
                         onEnd: viewer.onEnd, lastSeen: now, deadline: deadline, reservation: viewer.reservation))
-                ended.append((viewer.streamID, onInterruption))
+                interrupted.append((viewer.streamID, onInterruption))
             } else {
                 let end = StreamEnd(streamID: viewer.streamID, reason: .failed, description: "")
                 if viewer.isViewer { writeQueue.note(.viewingEnded(viewer.streamID, at: now, reason: end.wire)) }
-                over.append((end, viewer.onEnd))
+                endedViewings.append((end, viewer.onEnd))
             }
         }
         discard(stream.peer)
         logger.info("stream resumed", metadata: ["stream": "\(stream.id)"])
         await router.end(stream.peer, reason: .failed)
-        for (id, notify) in ended { await notify(id) }
-        for (end, notify) in over { await notify(end) }
+        for (id, notify) in interrupted { await notify(id) }
+        for (end, notify) in endedViewings { await notify(end) }
         return .init(
             live: stream, onEnd: publisher.onEnd, lastSeen: now, deadline: deadline, reservation: publisher.reservation)
     }
@@ -210,23 +213,23 @@ extension StreamDirectory {
     /// Publishes a resumed stream. The event `started` is not sent again.
     ///
     /// - Throws: ``APIError``.
-    func goOn(
-        with former: PendingReconnects.Stream, _ principal: Principal, _ clientContext: ClientContext,
+    func resumePublishing(
+        of former: PendingReconnects.Stream, _ principal: Principal, _ clientContext: ClientContext,
         _ offer: SessionDescription,
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction
     ) async throws(APIError) -> PeerSession {
         var stream = former.live
         defer {
-            returning.remove(stream.id)
-            arrived(stream.id)
+            resuming.remove(stream.id)
+            resumeWaitingRequests(stream.id)
         }
         let reservation: QuotaReservation
         do {
             reservation = try reserveAgain(of: former.reservation, .stream, principal, clientContext)
             try checkBitrate(for: principal.application, reservation)
         } catch {
-            awaited.add(former)
+            pendingReconnects.add(former)
             throw error
         }
         stream.peer = enter(
@@ -253,7 +256,7 @@ extension StreamDirectory {
                 ignoredCapabilities: capabilities.reportedNames)
         } catch {
             discard(stream.peer)
-            awaited.add(former)
+            pendingReconnects.add(former)
             throw Self.refusal(error)
         }
     }
@@ -284,39 +287,41 @@ extension StreamDirectory {
             } catch {
                 guard case .streamExists = error, attempts < 40 else { throw error }
                 attempts += 1
-                try? await Task.sleep(for: Self.lookInterval)
+                try? await Task.sleep(for: Self.pollInterval)
             }
         }
     }
 
     // MARK: Resuming a subscriber
 
-    func setReturning(_ peer: PeerID, in session: SessionID?, _ onInterruption: PendingReconnects.InterruptionAction?) {
+    func setReconnection(
+        _ peer: PeerID, in session: SessionID?, _ onInterruption: PendingReconnects.InterruptionAction?
+    ) {
         guard let session, let onInterruption else { return }
-        participants[peer]?.returning = (session, onInterruption)
+        participants[peer]?.reconnection = (session, onInterruption)
     }
 
     /// Resumes a viewing of the same session as soon as the publisher has reconnected. The token need not be valid any
     /// more.
     ///
     /// - Throws: ``APIError``.
-    func goOn(
-        viewing id: StreamID, _ principal: Principal, _ clientContext: ClientContext, _ offer: SessionDescription,
+    func resumeViewing(
+        _ id: StreamID, _ principal: Principal, _ clientContext: ClientContext, _ offer: SessionDescription,
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction, onInterruption: PendingReconnects.InterruptionAction?
     ) async throws(APIError) -> PeerSession {
         try takeJoin(principal, clientContext)
         await detachViewing(id, of: clientContext.sessionID)
-        guard let known = awaited.viewings[id], known.session == clientContext.sessionID,
+        guard let known = pendingReconnects.viewings[id], known.session == clientContext.sessionID,
             known.application == principal.application
         else { throw .ended }
-        try await waitForReturn(of: known.origin)
-        guard let viewing = awaited.take(viewing: id) else { throw .ended }
+        try await waitForReconnection(of: known.origin)
+        guard let viewing = pendingReconnects.take(viewing: id) else { throw .ended }
         let reservation: QuotaReservation
         do {
             reservation = try reserveAgain(of: viewing.reservation, .viewer, principal, clientContext)
         } catch {
-            awaited.add(viewing)
+            pendingReconnects.add(viewing)
             throw error
         }
         let peer = enter(
@@ -324,7 +329,7 @@ extension StreamDirectory {
             hasSession: principal.hasSession(clientContext),
             onEnd: onEnd,
             onQuality: onQuality)
-        setReturning(peer, in: clientContext.sessionID, onInterruption)
+        setReconnection(peer, in: clientContext.sessionID, onInterruption)
         do {
             let answer = try await router.view(
                 peer, stream: viewing.origin, offer: offer, terms: capabilities.terms)
@@ -335,7 +340,7 @@ extension StreamDirectory {
                 ignoredCapabilities: capabilities.reportedNames)
         } catch {
             discard(peer)
-            awaited.add(viewing)
+            pendingReconnects.add(viewing)
             throw Self.refusal(error)
         }
     }
@@ -343,10 +348,10 @@ extension StreamDirectory {
     /// Disconnects a subscriber that sends its request again, because it may not have received the last response.
     private func detachViewing(_ id: StreamID, of session: SessionID?) async {
         guard let peer = peers[id], let viewer = participants[peer], !viewer.isPublisher, !viewer.isClosed,
-            let owner = viewer.returning?.session, owner == session, let stream = streams[viewer.origin]
+            let owner = viewer.reconnection?.session, owner == session, let stream = streams[viewer.origin]
         else { return }
         discard(peer)
-        awaited.add(
+        pendingReconnects.add(
             .init(
                 id: id, origin: viewer.origin, application: stream.application, session: owner, onEnd: viewer.onEnd,
                 lastSeen: MonotonicClock.wallTime(), deadline: MonotonicClock.now() + reconnectGrace,
@@ -358,45 +363,47 @@ extension StreamDirectory {
     /// Waits for the requested stream if its publisher may reconnect.
     ///
     /// - Throws: ``APIError`` with the kind `notReady` if the publisher does not reconnect in time.
-    func awaitReturn(of origin: StreamID?, for principal: Principal, _ clientContext: ClientContext)
+    func waitForRequestedStream(of origin: StreamID?, for principal: Principal, _ clientContext: ClientContext)
         async throws(APIError)
     {
-        guard !awaited.streams.isEmpty || !returning.isEmpty else { return }
+        guard !pendingReconnects.streams.isEmpty || !resuming.isEmpty else { return }
         let named = origin ?? principal.token?.originStreamID.map { StreamID($0) }
         let tag = principal.token?.requiredTag
         let stream: LiveStream?
         if let named {
-            stream = awaited.streams[named]?.live ?? (returning.contains(named) ? streams[named] : nil)
+            stream = pendingReconnects.streams[named]?.live ?? (resuming.contains(named) ? streams[named] : nil)
         } else {
             let isThere = streams.values.contains { stream in
                 stream.application == principal.application && (tag.map(stream.authorizingTags.contains) ?? true)
             }
-            stream = isThere ? nil : awaited.newest(of: principal.application, tag: tag)
+            stream = isThere ? nil : pendingReconnects.newest(of: principal.application, tag: tag)
         }
         guard let stream, stream.application == principal.application else { return }
         try authorize(principal, clientContext, origin: stream.id.description, tags: stream.authorizingTags)
-        try await waitForReturn(of: stream.id)
+        try await waitForReconnection(of: stream.id)
     }
 
-    private func waitForReturn(of id: StreamID) async throws(APIError) {
+    private func waitForReconnection(of id: StreamID) async throws(APIError) {
         let notYet = APIError(.notReady, "The stream waits for its publisher to reconnect: retry in a moment.")
-        guard isAwaited(id) else { return }
-        guard arrivals[id]?.count ?? 0 < Self.arrivalLimit else { throw notYet }
-        nextArrival += 1
-        let number = nextArrival
+        guard isReconnecting(id) else { return }
+        guard waitingRequests[id]?.count ?? 0 < Self.waitingRequestLimit else { throw notYet }
+        nextWaitingRequest += 1
+        let number = nextWaitingRequest
         let limit = Task {
             try await Task.sleep(for: Self.timeout)
-            arrivals[id]?.removeValue(forKey: number)?.resume()
+            waitingRequests[id]?.removeValue(forKey: number)?.resume()
         }
-        await withCheckedContinuation { arrivals[id, default: [:]][number] = $0 }
+        await withCheckedContinuation { waitingRequests[id, default: [:]][number] = $0 }
         limit.cancel()
-        guard !isAwaited(id) else { throw notYet }
+        guard !isReconnecting(id) else { throw notYet }
     }
 
-    private func isAwaited(_ id: StreamID) -> Bool { awaited.streams[id] != nil || returning.contains(id) }
+    private func isReconnecting(_ id: StreamID) -> Bool {
+        pendingReconnects.streams[id] != nil || resuming.contains(id)
+    }
 
     /// Resumes the requests that wait for a stream, because it was resumed or has ended.
-    private func arrived(_ id: StreamID) {
-        for arrival in arrivals.removeValue(forKey: id) ?? [:] { arrival.value.resume() }
+    private func resumeWaitingRequests(_ id: StreamID) {
+        for arrival in waitingRequests.removeValue(forKey: id) ?? [:] { arrival.value.resume() }
     }
 }

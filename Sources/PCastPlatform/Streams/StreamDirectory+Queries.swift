@@ -12,9 +12,9 @@ extension StreamDirectory {
     /// - Throws: ``APIError``.
     func restart(_ peer: PeerID, remote: ICECredentials) async throws(APIError) -> TrickleFragment {
         do {
-            let ours = try await router.restart(peer, remote: remote)
+            let local = try await router.restart(peer, remote: remote)
             logger.info("ICE restarted", metadata: ["peer": "\(peer.value)"])
-            return ours
+            return local
         } catch {
             throw Self.refusal(error)
         }
@@ -28,16 +28,16 @@ extension StreamDirectory {
         guard let peer = peers[id], var answer = participants[peer]?.answer else { throw .ended }
         guard let section = offer.media.first(where: { $0.iceUfrag != nil && $0.icePwd != nil }),
             let remote = ICECredentials(ufrag: section.iceUfrag ?? "", password: section.icePwd ?? "")
-        else { throw APIError(.badRequest, "An ICE restart requires both ice-ufrag and ice-pwd.") }
+        else { throw APIError(.badRequest, "An ICE restart requires ice-ufrag and ice-pwd: send both.") }
         guard offer.media.count == answer.media.count else {
             throw APIError(.badRequest, "An ICE restart may not change media sections: send the same sections.")
         }
-        let ours = try await restart(peer, remote: remote)
+        let local = try await restart(peer, remote: remote)
         answer.origin.sessionVersion += 1
         for index in answer.media.indices where answer.media[index].iceUfrag != nil {
-            answer.media[index].iceUfrag = ours.iceUfrag
-            answer.media[index].icePwd = ours.icePwd
-            answer.media[index].candidates = ours.candidates
+            answer.media[index].iceUfrag = local.iceUfrag
+            answer.media[index].icePwd = local.icePwd
+            answer.media[index].candidates = local.candidates
         }
         participants[peer]?.answer = answer
         return answer
@@ -102,7 +102,7 @@ extension StreamDirectory {
     }
 
     /// Returns whether a stream or viewing has not ended.
-    func isPresent(_ participation: PeerSession) -> Bool { participants[participation.peer] != nil }
+    func isPresent(_ peerSession: PeerSession) -> Bool { participants[peerSession.peer] != nil }
 }
 
 extension StreamDirectory.Participant {
@@ -196,7 +196,7 @@ extension StreamDirectory {
     }
 }
 
-/// The end of a participation whose media connection is closed before its client says why: Phenix's Web SDK closes the
+/// The end of a peer session whose media connection is closed before its client gives a reason: Phenix's Web SDK closes the
 /// peer connection, and sends `DestroyStream` afterwards.
 extension StreamDirectory {
     /// Records the end of a peer at the SFU: at once if its reason is known, otherwise when the reason arrives or its

@@ -2,6 +2,28 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
+/// The budget for decryptions of packets from unknown paths. Anyone can send such packets, and each may be decrypted with
+/// the keys of several peers.
+///
+/// A migrated peer whose packet exceeds the budget is found by a later packet. Connectivity checks do not need it.
+struct MigrationBudget {
+    /// The time in which one further decryption becomes available, which is a rate of 1,000 per second.
+    static let interval = TimeSpan.milliseconds(1)
+    /// The maximum number of decryptions at once.
+    static let burst: Int64 = 200
+
+    /// The time at which the budget is complete again (generic cell rate algorithm, ITU-T I.371).
+    private var whole = Instant(nanoseconds: .min)
+
+    /// Whether this number of decryptions is permitted now. If true, they count as done.
+    mutating func take(_ count: Int = 1, at now: Instant) -> Bool {
+        let next = max(whole, now) + Self.interval * Int64(count)
+        guard next - now <= Self.interval * Self.burst else { return false }
+        whole = next
+        return true
+    }
+}
+
 /// The migration of peers whose address changes, because a NAT lost its binding or the network changed.
 ///
 /// A media packet from an unknown path identifies its sender only by its SSRC. The peer whose keys authenticate the
@@ -15,8 +37,10 @@ extension SFU {
         guard path.transport == .udp, let source = Self.source(of: datagram) else { return false }
         let candidates = sources.candidates(source)
         guard candidates.count > 1 || (candidates.count == 1 && shardLinks.exist) else {
-            return candidates.first.map { handle(datagram, from: path, to: $0, at: now) } ?? false
+            guard let candidate = candidates.first, migrationBudget.take(at: now) else { return false }
+            return handle(datagram, from: path, to: candidate, at: now)
         }
+        guard migrationBudget.take(candidates.count, at: now) else { return false }
         // A failed decryption may modify the datagram, so each candidate receives the original bytes.
         let original = Array(datagram)
         for candidate in candidates {

@@ -25,6 +25,8 @@ public struct SFU: ~Copyable, DatagramMachine {
     var probedPaths: [NetworkPath: PeerIndex] = [:]
     /// The peers by their SSRCs, to find the sender of media from an unknown path.
     var sources = SourceIndex()
+    /// The decryptions that are permitted to find the sender of media from an unknown path.
+    var migrationBudget = MigrationBudget()
 
     /// The links to the other shards.
     var shardLinks: ShardLinks

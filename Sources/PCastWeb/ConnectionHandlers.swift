@@ -122,8 +122,13 @@ final class ConnectionPersistenceHandler: ChannelDuplexHandler {
         case .head(var head):
             guard !hasLastRequest else { return }
             let isLast = !head.persists
-            // HTTP/1.0 has no `Expect`.
-            if head.version.isBeforeHTTP11 { head.headers.remove(name: "Expect") }
+            if head.version.isBeforeHTTP11 {
+                // HTTP/1.0 has no `Expect`.
+                head.headers.remove(name: "Expect")
+                // Some proxies forward requests as HTTP/1.0 without any field that says so, such as nginx by default.
+                // This field has the version that was received (RFC 9110, section 7.6.3).
+                head.headers.add(name: "Via", value: "1.0 unknown")
+            }
             // The HTTP server compares this spelling only.
             if isLast { head.headers.replaceOrAdd(name: "Connection", value: "close") }
             exchanges.append(
@@ -190,5 +195,6 @@ extension HTTPRequestHead {
 }
 
 extension HTTPVersion {
-    fileprivate var isBeforeHTTP11: Bool { major < 1 || (major == 1 && minor < 1) }
+    /// Whether this is HTTP/1.0 or an older version.
+    var isBeforeHTTP11: Bool { major < 1 || (major == 1 && minor < 1) }
 }

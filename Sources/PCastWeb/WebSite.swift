@@ -96,7 +96,7 @@ private struct WholeSite: RouterMiddleware {
         let bytes = request.method == .head ? [] : answer.body
         return Response(
             status: .init(code: answer.status), headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+            body: ResponseBody(inPieces: ByteBuffer(bytes: bytes)))
     }
 }
 
@@ -130,6 +130,27 @@ extension String {
         switch scalar.value {
         case 0..<0x20, 0x7F...0x9F, 0x2028, 0x2029, 0x202A...0x202E, 0x2066...0x2069: true
         default: false
+        }
+    }
+}
+
+extension ResponseBody {
+    /// The size of the pieces in which a large body is written, in bytes.
+    package static let pieceSize = 64 << 10
+
+    /// Creates a body that is written in pieces, each after the client has read enough of the previous ones. A body in
+    /// one buffer would be encrypted at once, also for a client that reads nothing.
+    package init(inPieces buffer: ByteBuffer) {
+        guard buffer.readableBytes > Self.pieceSize else {
+            self.init(byteBuffer: buffer)
+            return
+        }
+        self.init(contentLength: buffer.readableBytes) { writer in
+            var rest = buffer
+            while rest.readableBytes > 0, let piece = rest.readSlice(length: min(rest.readableBytes, Self.pieceSize)) {
+                try await writer.write(piece)
+            }
+            try await writer.finish(nil)
         }
     }
 }

@@ -147,7 +147,7 @@ final class UpgradeRequestFilter: ChannelInboundHandler, RemovableChannelHandler
     private func asksForWebSocket(_ head: HTTPRequestHead) -> Bool {
         let headers = head.headers
         let requestPath = String(head.uri.prefix { $0 != "?" })
-        return head.method == .GET && (requestPath == path || isOpen(requestPath))
+        return head.method == .GET && !head.version.isBeforeHTTP11 && (requestPath == path || isOpen(requestPath))
             && headers[canonicalForm: "Upgrade"].contains { $0.lowercased() == "websocket" }
             && headers[canonicalForm: "Connection"].contains { $0.lowercased() == "upgrade" }
             && headers["Sec-WebSocket-Version"] == ["13"] && headers["Sec-WebSocket-Key"].count == 1

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import Logging
 import PCastCore
 import PCastJSON
@@ -84,6 +85,18 @@ struct EventLineTests {
         ])
     func times(_ milliseconds: Int64, _ text: String) {
         #expect(WallTime(millisecondsSinceEpoch: milliseconds).timestampText == text)
+    }
+
+    @Test(
+        "the start time of a stream is clamped, because a platform may send any number",
+        arguments: [
+            ("9000000000000000000", "2255-03-14T16:00:00.000Z"), ("-9000000000000000000", "1684-10-19T08:00:00.000Z"),
+            ("1785585600007", "2026-08-01T12:00:00.007Z"),
+        ])
+    func startTimes(_ milliseconds: String, _ text: String) throws {
+        let json = #"{"streamId":"a","startTime":\#(milliseconds)}"#
+        let stream = try JSONDecoder().decode(PlatformAdministration.Stream.self, from: Data(json.utf8))
+        #expect(stream.startTimeText == text)
     }
 
     @Test("an unknown or infinite metric is null")

@@ -36,6 +36,18 @@ struct TokenCommandTests {
                 + #""applyTags":["t2","t1"],"capabilities":["z","a"],"applicationId":"my-application-id"}"#)
     }
 
+    @Test("the expiry of a token is printed, however far away it is")
+    func printedExpiry() {
+        let now = WallTime(millisecondsSinceEpoch: 1_785_585_600_000)
+        func text(_ milliseconds: Int64) -> String {
+            TokenVerifyCommand.expiry(of: EdgeToken(expires: WallTime(millisecondsSinceEpoch: milliseconds)), at: now)
+        }
+        #expect(text(1_785_585_661_000) == "expires at 2026-08-01T12:01:01.000Z, in 01:01")
+        #expect(text(1_785_585_600_000) == "expired at 2026-08-01T12:00:00.000Z")
+        #expect(text(-9_000_000_000_000) == "expired at 1684-10-19T08:00:00.000Z")
+        #expect(text(9_000_000_000_000).hasPrefix("expires at 2255-03-14T16:00:00.000Z, in "))
+    }
+
     @Test("a token needs exactly one expiry")
     func expiry() {
         #expect(throws: (any Error).self) { try create("--type", "auth") }

@@ -266,6 +266,25 @@ struct MediaPlaylistTests {
             ranges[2].attributes == [.init("X-COM-A", .unquoted("0x1")), .init("X-COM-B", .quoted("q"))])
     }
 
+    @Test("a date range of more nanoseconds than 64 bits has its planned duration, and one that ends early has none")
+    func extremeDateRanges() throws {
+        let playlist = try media(
+            """
+            #EXT-X-TARGETDURATION:4
+            #EXT-X-DATERANGE:ID="a",START-DATE="1700-01-01T00:00:00Z",END-DATE="2200-01-01T00:00:00Z"
+            #EXT-X-DATERANGE:ID="b",START-DATE="1700-01-01T00:00:00Z",END-DATE="2200-01-01T00:00:00Z",PLANNED-DURATION=8
+            #EXT-X-DATERANGE:ID="c",START-DATE="2200-01-01T00:00:00Z",END-DATE="1700-01-01T00:00:00Z"
+            #EXT-X-DATERANGE:ID="d",START-DATE="2026-01-01T00:00:10Z",END-DATE="2026-01-01T00:00:05Z"
+            #EXT-X-DATERANGE:ID="e",START-DATE="2026-01-01T00:00:10Z",END-DATE="2026-01-01T00:00:15Z"
+            #EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:00Z
+            #EXTINF:4,
+            0
+            """)
+        let ranges = playlist.dateRanges
+        #expect(ranges.map(\.id) == ["a", "b", "c", "d", "e"])
+        #expect(ranges.map { ranges.duration(of: $0) } == [nil, seconds(8), nil, seconds(0), seconds(5)])
+    }
+
     @Test("discontinuities count from the header's number, also one before the first segment")
     func discontinuities() throws {
         // The server increases the header's number only when the tag leaves the window.

@@ -28,6 +28,19 @@ struct OutboundProxyTests {
         }
     }
 
+    @Test("a public address of this host is unreachable unless it is listed")
+    func ownAddresses() throws {
+        let own = [try #require(IPAddress("9.9.9.9")), try #require(IPAddress("2620:fe::fe"))]
+        let addresses = AddressPolicy(listed: []) { own }
+        for host in ["9.9.9.9", "2620:fe::fe", "64:ff9b::909:909", "2002:909:909::1", "::ffff:9.9.9.9"] {
+            #expect(throws: AddressRejection.self, "\(host)") { try addresses.evaluate(host: host, port: 80) }
+        }
+        #expect(throws: Never.self) { try addresses.evaluate(host: "9.9.9.10", port: 80) }
+        let listed = AddressPolicy(listed: [try #require(IPNetwork("9.9.9.9"))]) { own }
+        #expect(throws: Never.self) { try listed.evaluate(host: "9.9.9.9", port: 80) }
+        #expect(AddressPolicy.interfaceAddresses().contains(.loopbackV4))
+    }
+
     @Test("a proxy request is parsed and sent as the host expects it, for one response")
     func requests() throws {
         let get = try #require(

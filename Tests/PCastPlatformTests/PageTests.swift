@@ -76,6 +76,14 @@ import Testing
         }
     }
 
+    @Test("the snippet for embedding contains the name of the stream with “<” escaped") func snippet() async throws {
+        try await TestPlatform.run { platform in
+            let script = try await platform.send("GET", "/assets/watch.js").body
+            #expect(script.contains(#"JSON.stringify(stream).replaceAll("<", "\\u003c")"#))
+            #expect(script.split(separator: "JSON.stringify(stream)").count == 2)
+        }
+    }
+
     @Test("all linked resources exist") func links() async throws {
         try await TestPlatform.run { platform in
             for page in ["/", "/publish", "/watch/x"] {

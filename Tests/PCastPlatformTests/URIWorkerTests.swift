@@ -167,6 +167,29 @@ struct URIWorkerTests {
         }
     }
 
+    @Test("a worker that writes without end is killed, and its stream ends as failed")
+    func flood() async throws {
+        let script = #"read order; echo '{"listening":{}}'; exec yes noise"#
+        try await Self.run(Self.workers(script)) { client in
+            let request = Self.request(try Self.token(["publish-uri"]), "srt://0.0.0.0:9001?mode=listener")
+            let stream = try #require(try await client.setUp(request))
+            #expect(try await client.reason(stream) == "failed")
+        }
+    }
+
+    @Test("requests that wait for the addresses of their hosts count towards the limit of workers")
+    func resolutions() async throws {
+        try await Self.run(Self.workers(Self.listening, limit: 1)) { client in
+            let token = try Self.token(["publish-uri"])
+            // A request whose address is rejected does not count any more.
+            for _ in 0..<3 {
+                #expect(try await client.ask(Self.request(token, "http://192.168.1.1/")) == .badRequest)
+            }
+            #expect(try await client.setUp(Self.request(token, "srt://0.0.0.0:9001?mode=listener")) != nil)
+            #expect(try await client.ask(Self.request(token, "http://192.168.1.1/")) == .capacity)
+        }
+    }
+
     @Test("a worker's credential is not on its command line, and is valid for its stream only")
     func credential() async throws {
         // The worker prints the order that it got, which the platform's log never does.

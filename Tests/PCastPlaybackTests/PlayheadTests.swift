@@ -245,4 +245,30 @@ struct TimecodeAnchorsTests {
             #expect(anchors.wallTime(at: TimeSpan(nanoseconds: extreme)) == nil)
         }
     }
+
+    @Test("no calculation overflows with the earliest times and the smallest slope", arguments: [Int64(61), 62])
+    func extremes(power: Int64) {
+        let (first, last) = (-(Int64(1) << power), Int64(1) << 62)
+        var anchors = TimecodeAnchors()
+        for index in 0..<2 {
+            let wallTime = WallTime(nanosecondsSinceEpoch: first) + .seconds(Int64(9 * index))
+            anchors.add(
+                TimecodeAnchor(position: .seconds(Int64(10 * index)), wallTime: wallTime, source: .programDateTime))
+        }
+        // An anchor before 1897 is ignored.
+        #expect(anchors.isEmpty == (power == 62))
+        let (beginning, end) = (TimeSpan(nanoseconds: -(1 << 60)), TimeSpan(nanoseconds: 1 << 60))
+        for time in [first, last] {
+            let position = anchors.position(of: WallTime(nanosecondsSinceEpoch: time), in: beginning...end)
+            let expected = time == first ? TimeSpan.zero : end
+            #expect(position == (anchors.isEmpty ? nil : expected))
+        }
+        for position in [beginning, end] { #expect((anchors.wallTime(at: position) == nil) == anchors.isEmpty) }
+        // The same holds for a time before the first anchor, and for a position after the last one.
+        var late = TimecodeAnchors()
+        late.add(TimecodeAnchor(position: end, wallTime: WallTime(nanosecondsSinceEpoch: last), source: .capture))
+        let earliest = WallTime(nanosecondsSinceEpoch: -(1 << 61))
+        #expect(late.position(of: earliest, in: beginning...end) == beginning)
+        #expect(late.wallTime(at: beginning) == WallTime(nanosecondsSinceEpoch: last) - (end - beginning))
+    }
 }

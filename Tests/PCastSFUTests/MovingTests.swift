@@ -236,6 +236,47 @@ struct MovingTests {
         #expect(probes == [new.remote])
     }
 
+    @Test("forged packets from unknown addresses cause a limited number of decryptions, and a migration follows later")
+    func forgedPackets() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher()
+        #expect(network.run { publisher.isConnected })
+        let old = NetworkPath(local: VirtualNetwork.relayAddress, remote: publisher.addresses[0])
+        func packet(_ number: UInt16) -> [UInt8] {
+            publisher.say(.video, sequence: number, timestamp: 3000 * UInt32(number), payload: [0x10, 1, 2, 3])
+            return publisher.takeQueue()[0]
+        }
+        let packets = (100...102).map { packet(UInt16($0)) }
+        network.inject(packets[0], from: old)
+        network.onPeerSending = nil
+        var probes: [TransportAddress] = []
+        network.onSending = { bytes, path in
+            if bytes[0] < 2, STUNMessage.parse(bytes.span)?.messageClass == .request { probes.append(path.remote) }
+        }
+        var new = old
+        new.remote = TransportAddress("10.0.0.4:5000")!
+        var forged = packets[1]
+        forged[forged.count - 1] ^= 1
+        for _ in 0..<1_000 { network.inject(forged, from: elsewhere) }
+        network.inject(packets[1], from: new)
+        #expect(probes.isEmpty)
+        network.run(for: .milliseconds(300))
+        network.inject(packets[2], from: new)
+        #expect(probes == [new.remote])
+    }
+
+    @Test("the budget for decryptions is 200 at once, and 1,000 per second")
+    func migrationBudget() {
+        var budget = MigrationBudget()
+        let start = Instant(nanoseconds: 5_000_000_000)
+        func take(_ count: Int, every interval: TimeSpan, from start: Instant, times: Int64) -> Int {
+            (0..<times).count { budget.take(count, at: start + interval * $0) }
+        }
+        #expect(take(1, every: .zero, from: start, times: 1_000) == 200)
+        #expect(take(2, every: .milliseconds(1), from: start + .milliseconds(1), times: 500) == 250)
+        #expect(take(1, every: .zero, from: start + .seconds(10), times: 1_000) == 200)
+    }
+
     @Test("among browsers that share the SSRC 1, the one that migrated is found")
     func sharedSource() throws {
         let network = VirtualNetwork()

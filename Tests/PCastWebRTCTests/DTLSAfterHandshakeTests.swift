@@ -54,6 +54,27 @@ struct DTLSAfterHandshakeTests {
         #expect(client.deadline == nil && server.deadline == nil)
     }
 
+    @Test("late records are answered at most once in 50 ms, and malformed ones never", arguments: [false, true])
+    func lateRate(_ isSettled: Bool) {
+        let (_, server, end) = established(isSettled: isSettled)
+        let late: [UInt8] = [22, 0xFE, 0xFD, 0, 1, 0, 0, 0, 0, 0, 9, 0, 1, 0]
+        let malformed: [[UInt8]] = [
+            Array(late[..<13]), [22, 0xFE, 0xFD, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+            [22, 0xFE, 0xFD, 0, 1, 0, 0, 0, 0, 0, 9, 0, 2, 0], [22, 0xFE, 0xFD, 0, 1, 0, 0, 0, 0, 0, 9, 0, 0, 0],
+            [22, 0xFE, 0xFD, 0, 2, 0, 0, 0, 0, 0, 9, 0, 1, 0], [22, 3, 3, 0, 1, 0, 0, 0, 0, 0, 9, 0, 1, 0],
+        ]
+        let now = end + .seconds(1)
+        for datagram in malformed { server.receive(datagram, at: now) }
+        #expect(server.datagrams().isEmpty)
+        server.receive(late, at: now)
+        let flight = server.datagrams().count
+        #expect(flight > 0)
+        for millisecond in 0..<50 { server.receive(late, at: now + .milliseconds(Int64(millisecond))) }
+        #expect(server.datagrams().isEmpty)
+        server.receive(late, at: now + .milliseconds(50))
+        #expect(server.datagrams().count == flight)
+    }
+
     @Test("a server that drops replayed records and lost its last flight still finishes with the project's client")
     func foreignServer() {
         let client = DTLSTestCertificates.ends().client

@@ -170,6 +170,56 @@ struct TURNServerTests {
         }
     }
 
+    @Test("an address has at most 128 connections without an allocation, of which the oldest is closed")
+    func waitingConnections() {
+        var stage = TURNTestSetup()
+        let other = TransportAddress("198.51.100.10:40000")!
+        stage.connect(1_000, from: other)
+        for connection in 0..<128 as Range<UInt32> { stage.connect(connection) }
+        #expect(stage.closed.isEmpty)
+        // A connection with an allocation does not count.
+        #expect(stage.allocate(0)?.messageClass == .success)
+        stage.connect(128)
+        #expect(stage.closed.isEmpty)
+        for connection in 129..<140 as Range<UInt32> { stage.connect(connection) }
+        #expect(stage.closed == Set(1...11 as ClosedRange<UInt32>))
+        #expect(stage.allocate(139, TURNTestSetup.credentials("another"))?.messageClass == .success)
+        #expect(stage.server.uses.count == 2)
+        for connection in 0..<1_001 as Range<UInt32> { stage.server.disconnected(connection) }
+        #expect(stage.server.uses.isEmpty && stage.server.allocations.isEmpty)
+    }
+
+    @Test("a full server closes the oldest connection without an allocation, and accepts none if all have one")
+    func fullServer() {
+        var stage = TURNTestSetup()
+        func client(_ index: Int) -> TransportAddress {
+            TransportAddress(ip: IPAddress(v4: 0x0A00_0000 + UInt32(index)), port: 1)
+        }
+        for index in 0..<TURNServer.maximumConnections {
+            stage.connect(UInt32(index), from: client(index))
+            stage.now = stage.now + .milliseconds(1)
+        }
+        #expect(stage.allocate(0)?.messageClass == .success)
+        stage.connect(5_000, from: client(5_000))
+        #expect(stage.closed == [1] && stage.server.allocations.count == TURNServer.maximumConnections)
+    }
+
+    @Test("the allocations of an address are limited, and a failed one does not count")
+    func allocationsOfAddress() {
+        var stage = TURNTestSetup(perAddress: 2)
+        for connection in 1...4 as ClosedRange<UInt32> { stage.connect(connection) }
+        stage.hasPorts = false
+        #expect(stage.allocate(1)?.errorCode == 508)
+        stage.hasPorts = true
+        #expect(stage.allocate(1)?.messageClass == .success)
+        #expect(stage.allocate(2, TURNTestSetup.credentials("another"))?.messageClass == .success)
+        #expect(stage.allocate(3, TURNTestSetup.credentials("a third"))?.errorCode == 486)
+        stage.connect(5, from: TransportAddress("198.51.100.10:40000")!)
+        #expect(stage.allocate(5, TURNTestSetup.credentials("a third"))?.messageClass == .success)
+        stage.server.disconnected(1)
+        #expect(stage.allocate(3, TURNTestSetup.credentials("a fourth"))?.messageClass == .success)
+    }
+
     @Test("each unavailable feature is refused with its own code")
     func refusals() {
         var stage = TURNTestSetup(perUser: 2, total: 3)

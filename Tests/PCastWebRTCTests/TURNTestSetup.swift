@@ -25,11 +25,12 @@ struct TURNTestSetup {
     var hasPorts = true
     private var readers: [UInt32: TURNStreamReader] = [:]
 
-    init(perUser: Int = 8, total: Int = 100) {
+    init(perUser: Int = 8, perAddress: Int = 100, total: Int = 100) {
         server = TURNServer(
             configuration: TURNServerConfiguration(
                 secret: Self.secret, clock: Self.clock, peers: [Self.peer, Self.otherPeer],
-                maximumAllocationsPerUser: perUser, maximumAllocations: total),
+                maximumAllocationsPerUser: perUser, maximumAllocationsPerAddress: perAddress,
+                maximumAllocations: total),
             generator: SeededGenerator(seed: 9))
     }
 
@@ -37,8 +38,8 @@ struct TURNTestSetup {
         .make(secret: secret, user: user, expiry: clock.wallTime + lasting)
     }
 
-    mutating func connect(_ connection: UInt32) {
-        server.connected(connection, from: Self.client, at: now)
+    mutating func connect(_ connection: UInt32, from client: TransportAddress = TURNTestSetup.client) {
+        server.connected(connection, from: client, at: now)
         drain()
     }
 

@@ -1,4 +1,7 @@
+import Hummingbird
+import NIOCore
 import PCastWeb
+import Synchronization
 import Testing
 
 /// The end of a connection, and the time for a client's content (RFC 9112, section 9.3; RFC 9110, section 10.1.1).
@@ -68,6 +71,22 @@ import Testing
             #expect(!connection.text.lowercased().contains("transfer-encoding"))
             let newer = try await self.connection(server, ["GET /stream HTTP/1.1", "Host: a"])
             #expect(try await eventually { newer.text.hasSuffix("0\r\n\r\n") })
+        }
+    }
+
+    @Test("a large body is written in pieces, with its length") func pieces() async throws {
+        try await TestServer.run { server in
+            let connection = try await connection(server, ["GET /large HTTP/1.1", "Host: a", "Connection: close"])
+            #expect(try await eventually { connection.isClosed })
+            let text = connection.text.lowercased()
+            #expect(text.contains("content-length: 200000\r\n") && !text.contains("transfer-encoding"))
+            #expect(text.hasSuffix("\r\n\r\n" + String(repeating: "a", count: 200_000)))
+        }
+        let expected = [200_000: [65_536, 65_536, 65_536, 3_392], 65_536: [65_536], 131_072: [65_536, 65_536]]
+        for (size, sizes) in expected {
+            let writer = RecordingWriter()
+            try await ResponseBody(inPieces: ByteBuffer(repeating: 1, count: size)).write(writer)
+            #expect(writer.record.sizes.withLock { $0 } == sizes)
         }
     }
 
@@ -144,4 +163,19 @@ import Testing
             #expect(statuses == ["200", "100", "200", "200"])
         }
     }
+}
+
+/// A writer that records the sizes of the pieces of a body.
+private struct RecordingWriter: ResponseBodyWriter {
+    final class Record: Sendable {
+        let sizes = Mutex<[Int]>([])
+    }
+
+    let record = Record()
+
+    mutating func write(_ buffer: ByteBuffer) async throws {
+        record.sizes.withLock { $0.append(buffer.readableBytes) }
+    }
+
+    consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
 }

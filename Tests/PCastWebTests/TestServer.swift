@@ -30,6 +30,10 @@ struct TestServer: Sendable {
                     try await writer.finish(nil)
                 })
         }
+        router.get("/large") { _, _ in
+            let content = ByteBuffer(repeating: UInt8(ascii: "a"), count: 200_000)
+            return Response(status: .ok, body: ResponseBody(inPieces: content))
+        }
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let server = WebServer(
             binding: .init(host: "127.0.0.1", port: 0), router: router, webSocketPath: "/ws", logger: logger,

@@ -1,5 +1,4 @@
 import ArgumentParser
-import PCastCore
 import PCastJSON
 
 /// The command `pcast streams`.
@@ -35,7 +34,7 @@ struct StreamsListCommand: AsyncCommand {
 
     private func report(_ stream: PlatformAdministration.Stream, _ console: Console) {
         let tags = stream.tags ?? []
-        let start = stream.startTime.map { WallTime(millisecondsSinceEpoch: $0).timestampText }
+        let start = stream.startTimeText
         console.event(
             "stream",
             [

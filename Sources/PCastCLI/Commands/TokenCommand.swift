@@ -44,15 +44,19 @@ struct TokenVerifyCommand: ParsableCommand {
         console.event("token", ["code": .string(verification.code.rawValue), "value": value])
         console.result(verification.code.rawValue)
         if let value = verification.value { console.result(value.text) }
-        if let token = verification.token { console.inform("The token \(expiry(of: token)).") }
+        if let token = verification.token {
+            console.inform("The token \(Self.expiry(of: token, at: SystemClock.now())).")
+        }
         if !verification.isVerified { throw CommandFailure(.notAuthorized) }
     }
 
-    private func expiry(of token: EdgeToken) -> String {
-        let remainingTime = token.expires - SystemClock.now()
+    /// Returns the expiration of a token at a time, as the end of a sentence.
+    static func expiry(of token: EdgeToken, at now: WallTime) -> String {
         let expiration = token.expires.timestampText
-        return remainingTime > .zero
-            ? "expires at \(expiration), in \(remainingTime.clockText)" : "expired at \(expiration)"
+        guard token.expires > now, let remainingTime = token.expires.span(since: now) else {
+            return "expired at \(expiration)"
+        }
+        return "expires at \(expiration), in \(remainingTime.clockText)"
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import PCastCore
 import PCastWeb
 
 /// A client of a platform's management API, with the credentials of an application.
@@ -10,6 +11,12 @@ struct PlatformAdministration {
         /// The start time in milliseconds since 1970 (UTC).
         let startTime: Int64?
         let viewers: Int?
+
+        /// The start time as text, clamped to the range of `WallTime`; nil if the platform did not send it.
+        var startTimeText: String? {
+            let limit: Int64 = 9_000_000_000_000
+            return startTime.map { WallTime(millisecondsSinceEpoch: min(max($0, -limit), limit)).timestampText }
+        }
     }
 
     private struct StreamList: Decodable {

@@ -155,7 +155,7 @@ extension IPAddress {
     }
 
     /// The embedded IPv4 address to which a translator forwards; nil if there is none.
-    private var embedded: IPAddress? {
+    package var embedded: IPAddress? {
         guard family == .v6 else { return nil }
         let (high, low) = v6
         // The well-known prefix of NAT64 (RFC 6052, section 2.1).

@@ -49,6 +49,13 @@ public struct WallTime: Hashable, Sendable {
     public static func - (later: WallTime, earlier: WallTime) -> TimeSpan {
         TimeSpan(nanoseconds: later.nanosecondsSinceEpoch - earlier.nanosecondsSinceEpoch)
     }
+
+    /// Returns the duration from an earlier time to this one; negative if that time is later. Returns nil if it exceeds
+    /// 64 bits of nanoseconds, which is possible for times that a peer chooses.
+    package func span(since earlier: WallTime) -> TimeSpan? {
+        let (span, overflows) = nanosecondsSinceEpoch.subtractingReportingOverflow(earlier.nanosecondsSinceEpoch)
+        return overflows ? nil : TimeSpan(nanoseconds: span)
+    }
 }
 
 extension WallTime: Comparable {

@@ -160,8 +160,15 @@ extension [DateRange] {
     /// of the next range of its class. Returns nil if none of these is known.
     package func end(of range: DateRange) -> WallTime? {
         if let end = range.end { return end }
-        if let duration = range.duration { return range.start + duration }
+        if let duration = range.duration { return PlaylistTimeline.sum(range.start, duration) }
         guard range.endsOnNext, let classID = range.classID else { return nil }
         return filter { $0.classID == classID && $0.start > range.start }.map(\.start).min()
+    }
+
+    /// Returns the duration of a range of this list, from its start to its end, which is zero if the end is before the
+    /// start. Returns the planned duration if the end is unknown, or is too far away for 64 bits of nanoseconds. Returns
+    /// nil if the planned duration is unknown too.
+    package func duration(of range: DateRange) -> TimeSpan? {
+        end(of: range)?.span(since: range.start).map { Swift.max($0, .zero) } ?? range.plannedDuration
     }
 }

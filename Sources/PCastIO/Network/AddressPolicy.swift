@@ -3,18 +3,40 @@ import Dispatch
 import Glibc
 package import PCastCore
 
-/// A policy for addresses from untrusted sources. It permits the public internet and the networks that the operator
-/// listed. A name is resolved once, all its addresses are checked, and only one of these is connected to.
+/// A policy for addresses from untrusted sources. It permits the public internet without the addresses of this host, and
+/// the networks that the operator listed. A name is resolved once, all its addresses are checked, and only one of these
+/// is connected to.
 package struct AddressPolicy: Sendable {
-    /// The networks that are permitted although they are not public.
+    /// The networks that are permitted although they are not public, or belong to this host.
     package let listed: [IPNetwork]
+    /// Returns the addresses of this host.
+    private let own: @Sendable () -> [IPAddress]
 
     /// Creates a policy.
-    package init(listed: [IPNetwork]) { self.listed = listed }
+    ///
+    /// - Parameters:
+    ///   - listed: The networks that are permitted although they are not public, or belong to this host.
+    ///   - own: A function that returns the addresses of this host. It is called at each check, because they change.
+    package init(listed: [IPNetwork], own: @escaping @Sendable () -> [IPAddress] = AddressPolicy.interfaceAddresses) {
+        self.listed = listed
+        self.own = own
+    }
+
+    /// Returns the addresses of this host's interfaces that are up; empty if the kernel does not list them.
+    package static func interfaceAddresses() -> [IPAddress] { ((try? LocalAddress.all()) ?? []).map(\.ip) }
 
     /// Returns whether connections to an address are permitted.
+    ///
+    /// A public address of this host is not, because services may trust connections from the host itself, or may be
+    /// unreachable from elsewhere by a firewall.
     package func mayReach(_ address: IPAddress) -> Bool {
-        address.isPublic || listed.contains { $0.contains(address) }
+        listed.contains { $0.contains(address) } || address.isPublic && !isOwn(address)
+    }
+
+    /// Returns whether an address, or the IPv4 address to which a translator forwards, belongs to this host.
+    private func isOwn(_ address: IPAddress) -> Bool {
+        let own = own()
+        return own.contains(address) || address.embedded.map { own.contains($0) } ?? false
     }
 
     /// Resolves a host, checks all of its addresses, and returns the first one. It blocks while the system resolves the
@@ -53,7 +75,8 @@ extension AddressRejection: CustomStringConvertible {
     package var description: String {
         switch self {
         case .unknown(let host): "the host name \(host) has no address"
-        case .forbidden(let address): "\(address) is not a public address, and is not allowed by configuration"
+        case .forbidden(let address):
+            "\(address) is not a public address of another host, and is not allowed by configuration"
         }
     }
 }

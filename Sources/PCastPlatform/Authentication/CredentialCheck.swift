@@ -5,9 +5,16 @@ import Synchronization
 /// A check of secrets that could be guessed. All endpoints share its limit of failures per address.
 final class CredentialCheck: Sendable {
     private let authenticator: TokenAuthenticator
-    /// The failures by application, with an empty name for all other secrets. Guesses at one secret therefore do not
-    /// block the valid credentials of another application at the same address. The number of applications is the bound.
-    private let attempts = Mutex<[String: LoginAttempts]>([:])
+    /// The failures by a hash of the application's name, with nil for all other secrets. Guesses at one secret therefore
+    /// rarely block the valid credentials of another application at the same address.
+    ///
+    /// Names of existing and of unknown applications are treated in the same way. Otherwise the limit would show which
+    /// names exist.
+    private let attempts = Mutex<[Int?: LoginAttempts]>([:])
+    /// A random number, so that nobody can choose names with the same hash.
+    private let hashKey = UInt64.random(in: 0 ... .max)
+    /// The number of hashes, which bounds the memory.
+    private static let hashes: UInt = 256
 
     init(authenticator: TokenAuthenticator) { self.authenticator = authenticator }
 
@@ -15,23 +22,35 @@ final class CredentialCheck: Sendable {
     ///
     /// - Throws: ``APIError`` with the kind `unauthorized` if it is wrong, or `rateLimited` after too many failures.
     func check(_ application: String, secret: String, from address: IPAddress?) throws(APIError) {
-        try check(of: authenticator.hasApplication(application) ? application : "", from: address) {
+        try check(of: hash(application), from: address) {
             authenticator.isApplication(application, secret: secret)
         }
     }
 
-    /// Checks a secret with `isCorrect`, which is not called while the address must wait. `name` is the application whose
-    /// secret is checked, or empty.
+    /// Checks a secret that is not that of an application with `isCorrect`, which is not called while the address must
+    /// wait.
     ///
     /// - Throws: ``APIError`` with the kind `unauthorized` if it is wrong, or `rateLimited` after too many failures.
-    func check(of name: String = "", from address: IPAddress?, _ isCorrect: () -> Bool) throws(APIError) {
+    func check(from address: IPAddress?, _ isCorrect: () -> Bool) throws(APIError) {
+        try check(of: nil, from: address, isCorrect)
+    }
+
+    private func check(of hash: Int?, from address: IPAddress?, _ isCorrect: () -> Bool) throws(APIError) {
         let now = MonotonicClock.now()
-        let wait = attempts.withLock { $0[name, default: LoginAttempts()].wait(of: address, at: now) }
+        let wait = attempts.withLock { $0[hash]?.wait(of: address, at: now) ?? .zero }
         guard wait == .zero else { throw .tooManyFailures(retryAfter: wait) }
         guard isCorrect() else {
-            attempts.withLock { $0[name, default: LoginAttempts()].noteFailure(of: address, at: now) }
+            attempts.withLock { $0[hash, default: LoginAttempts()].noteFailure(of: address, at: now) }
             throw APIError(.unauthorized, "The credentials are wrong.")
         }
+    }
+
+    /// Returns a hash of a name, which is the same for equivalent spellings.
+    private func hash(_ name: String) -> Int {
+        var hasher = Hasher()
+        hasher.combine(hashKey)
+        hasher.combine(name)
+        return Int(UInt(bitPattern: hasher.finalize()) % Self.hashes)
     }
 
     /// Compares two strings in a time that does not depend on the position of their first difference.

@@ -119,9 +119,6 @@ struct TokenAuthenticator: Sendable {
         }
     }
 
-    /// Returns whether an application exists.
-    func hasApplication(_ id: String) -> Bool { secrets[id] != nil }
-
     /// Checks the credentials of an application (HTTP Basic) in constant time.
     func isApplication(_ id: String, secret: String) -> Bool {
         let secrets = secrets

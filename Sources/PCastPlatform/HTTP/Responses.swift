@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PCastCore
+import PCastWeb
 import PCastWebRTC
 
 extension HTTPField.Name {
@@ -33,7 +34,7 @@ enum Responses {
     static func json(_ status: HTTPResponse.Status, _ text: String) -> Response {
         Response(
             status: status, headers: [.contentType: "application/json"],
-            body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+            body: ResponseBody(inPieces: ByteBuffer(string: text)))
     }
 
     static func refusal(_ refusal: APIError) -> Response {

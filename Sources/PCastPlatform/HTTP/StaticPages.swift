@@ -111,6 +111,6 @@ struct StaticPages: Sendable {
     private static func response(_ bytes: [UInt8], type: String) -> Response {
         Response(
             status: .ok, headers: [.contentType: type, .cacheControl: "no-cache", .xContentTypeOptions: "nosniff"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+            body: ResponseBody(inPieces: ByteBuffer(bytes: bytes)))
     }
 }

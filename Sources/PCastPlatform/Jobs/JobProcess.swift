@@ -14,6 +14,8 @@ struct JobProcess {
     var answer: Bool?
     /// The end reason that the process reported.
     var reportedEnd: (reason: String, description: String)?
+    /// The rate of the lines that the process writes.
+    var output = JobOutputRate()
     /// Whether the process has ended.
     var hasExited = false
     /// Whether the client was notified of the end, or never received the identifier of the stream.
@@ -25,6 +27,32 @@ struct JobProcess {
         answer = isRunning
         startContinuation?.resume(returning: isRunning)
         startContinuation = nil
+    }
+}
+
+/// The rate of a job's output, per second. External media controls a part of it, for example by decoding errors.
+struct JobOutputRate: Sendable {
+    /// The maximum number of lines per second. A process that writes more is ended.
+    static let maximumLines = 2_000
+    /// The maximum number of messages per second that are logged. Others are dropped.
+    static let maximumMessages = 10
+
+    /// The beginning of the current second; nil before the first line.
+    private var began: Instant?
+    private var lines = 0
+    private var messages = 0
+
+    /// Counts a line. Returns false if the process has written too many lines in this second.
+    mutating func countLine(at now: Instant) -> Bool {
+        if began.map({ now - $0 >= .seconds(1) }) ?? true { (began, lines, messages) = (now, 0, 0) }
+        lines += 1
+        return lines <= Self.maximumLines
+    }
+
+    /// Counts a message, after its line. Returns whether it may be logged.
+    mutating func countMessage() -> Bool {
+        messages += 1
+        return messages <= Self.maximumMessages
     }
 }
 

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Logging
 import PCastCore
@@ -18,6 +19,9 @@ actor JobSupervisor {
     private let logger: Logger
     private var runs: [StreamID: JobProcess] = [:]
     private var platform: String?
+    /// The number of requests whose host is being resolved. They count towards the limit of jobs, because each resolution
+    /// blocks a thread.
+    private var resolving = 0
     private var isStopping = false
     private var watch: Task<Void, Never>?
 
@@ -27,6 +31,8 @@ actor JobSupervisor {
     private static let endTimeout = Duration.seconds(3)
     private static let watchInterval = Duration.seconds(5)
     private static let longestNote = 400
+    /// The maximum number of lines of a process that wait to be processed. Then the process waits, too.
+    private static let waitingLines = 256
 
     /// Creates the jobs. If `limiter` is nil, all jobs are rejected.
     init(
@@ -64,10 +70,19 @@ actor JobSupervisor {
                 "Pulling and pushing streams is disabled on this platform: set --max-jobs of “pcast serve”.")
         }
         let kind: IngestJob.Kind = purpose == .publish ? .publish : .egress
-        let admitted = try await limiter.admit(request.message.connectUri, for: kind)
-        guard runs.count < limiter.configuration.limit else {
+        guard runs.count + resolving < limiter.configuration.limit else {
             throw APIError(.capacity, "The platform has reached its limit of ingest and egress jobs: retry later.")
         }
+        resolving += 1
+        let admitted: JobPolicy.Admitted
+        do throws(APIError) {
+            admitted = try await limiter.admit(request.message.connectUri, for: kind)
+        } catch {
+            resolving -= 1
+            throw error
+        }
+        // The job is counted instead without a suspension in between.
+        resolving -= 1
         if !options.unknown.isEmpty {
             logger.warning("unknown connect options", metadata: ["options": "\(options.unknown)"])
         }
@@ -129,10 +144,17 @@ actor JobSupervisor {
             case end(ChildProcess.End)
         }
         let (updates, continuation) = AsyncStream.makeStream(of: JobUpdate.self)
+        // The thread that reads the output waits while the stream contains the maximum number of lines.
+        let space = DispatchSemaphore(value: 0)
+        for _ in 0..<Self.waitingLines { space.signal() }
         do {
             let process = try ChildProcess(
                 configuration.program, configuration.arguments, environment: JobEnvironment.make(),
-                input: order.line, line: { continuation.yield(.line($0)) },
+                input: order.line,
+                line: {
+                    space.wait()
+                    continuation.yield(.line($0))
+                },
                 ended: {
                     continuation.yield(.end($0))
                     continuation.finish()
@@ -141,7 +163,9 @@ actor JobSupervisor {
             Task {
                 for await item in updates {
                     switch item {
-                    case .line(let line): await self.take(line, of: id)
+                    case .line(let line):
+                        await self.take(line, of: id)
+                        space.signal()
                     case .end(let end): await self.processEnded(id, end)
                     }
                 }
@@ -178,7 +202,10 @@ actor JobSupervisor {
     // MARK: Reports of processes
 
     private func take(_ line: String, of id: StreamID) async {
+        guard let isPermitted = runs[id]?.output.countLine(at: MonotonicClock.now()) else { return }
+        guard isPermitted else { return endFlood(of: id) }
         guard let report = JobReport(line: line) else {
+            guard runs[id]?.output.countMessage() == true else { return }
             let text = String(line.prefix(Self.longestNote))
             logger.warning("worker message", metadata: ["stream": "\(id)", "text": "\(text)"])
             return
@@ -186,9 +213,11 @@ actor JobSupervisor {
         switch report {
         case .listening, .running: runs[id]?.reportStart(true)
         case .note(let text):
+            guard runs[id]?.output.countMessage() == true else { return }
             logger.info(
                 "worker message", metadata: ["stream": "\(id)", "text": "\(String(text.prefix(Self.longestNote)))"])
         case .ended(let reason, let description):
+            guard runs[id]?.reportedEnd == nil else { return }
             runs[id]?.reportedEnd = (reason, description)
             logger.info(
                 "worker finished",
@@ -196,6 +225,17 @@ actor JobSupervisor {
             runs[id]?.reportStart(false)
             await end(id, wire: reason)
         }
+    }
+
+    /// Kills a process that writes too many lines.
+    private func endFlood(of id: StreamID) {
+        guard let process = runs[id]?.process, process.processID != nil, runs[id]?.output.countMessage() == true else {
+            return
+        }
+        logger.warning(
+            "worker killed: it wrote more than \(JobOutputRate.maximumLines) lines in one second",
+            metadata: ["stream": "\(id)"])
+        process.kill()
     }
 
     private func processEnded(_ id: StreamID, _ status: ChildProcess.End) async {

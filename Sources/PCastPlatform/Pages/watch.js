@@ -27,10 +27,12 @@ const plots = {
 };
 
 if (stream) document.title = `${stream} · PCast`;
+// The name of a stream is text from the address. "<" is escaped, so "</script>" cannot end it.
+const quotedStream = JSON.stringify(stream).replaceAll("<", "\\u003c");
 document.getElementById("embed").textContent = `<video id="pcast" controls playsinline style="width:100%"></video>
 <script type="module">
   import { subscribe } from "${location.origin}/pcast.mjs";
-  subscribe({ stream: ${JSON.stringify(stream)}, ${token ? 'token: "TOKEN", ' : ""}video: document.getElementById("pcast") });
+  subscribe({ stream: ${quotedStream}, ${token ? 'token: "TOKEN", ' : ""}video: document.getElementById("pcast") });
 </script>`;
 document.getElementById("embednote").hidden = !token;
 

@@ -61,7 +61,8 @@ extension StreamDirectory {
     /// Sends captions to all viewers of a stream.
     private func send(_ cues: [CaptionCue], of id: StreamID) async {
         var actions: [(StreamID, CaptionAction)] = []
-        for (_, viewer) in participants where viewer.origin == id && !viewer.isPublisher {
+        for peer in subscribers[id] ?? [] {
+            guard let viewer = participants[peer] else { continue }
             for listener in viewer.listeners.values { listener.yield(.captions(cues)) }
             if let action = viewer.onCaptions { actions.append((viewer.streamID, action)) }
         }

@@ -213,8 +213,10 @@ extension StreamDirectory {
 
     /// Records the end of a stream and of its viewers after a reason arrived for the closed media connections.
     func noteClosed(of id: StreamID) async {
-        let closed = participants.filter { $0.value.isClosed && ($0.value.streamID == id || $0.value.origin == id) }
-        for peer in closed.keys.sorted(by: { $0.value < $1.value }) { await noteEnd(peer, .ended) }
+        var ended = subscribers[id] ?? []
+        if let peer = peers[id] { ended.insert(peer) }
+        let closed = ended.filter { participants[$0]?.isClosed == true }
+        for peer in closed.sorted(by: { $0.value < $1.value }) { await noteEnd(peer, .ended) }
     }
 
     /// Whether the media connection of a stream's publisher is closed.

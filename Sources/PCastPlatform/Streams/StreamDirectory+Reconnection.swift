@@ -186,7 +186,8 @@ extension StreamDirectory {
         resuming.insert(stream.id)
         var interrupted: [(StreamID, PendingReconnects.InterruptionAction)] = []
         var endedViewings: [(StreamEnd, PendingReconnects.EndAction)] = []
-        for (peer, viewer) in participants where viewer.origin == stream.id && !viewer.isPublisher {
+        for peer in subscribers[stream.id] ?? [] {
+            guard let viewer = participants[peer] else { continue }
             discard(peer)
             if let (session, onInterruption) = viewer.reconnection {
                 pendingReconnects.add(

@@ -51,6 +51,8 @@ actor StreamDirectory {
     var streams: [StreamID: LiveStream] = [:]
     var participants: [PeerID: Participant] = [:]
     var peers: [StreamID: PeerID] = [:]
+    /// The subscribers of each stream, including previews. A stream without subscribers has no entry.
+    private(set) var subscribers: [StreamID: Set<PeerID>] = [:]
     /// The numbers of subscribers, which are updated incrementally because there may be thousands.
     var viewing = SubscriberCounter()
     /// The shares of the bit rate.
@@ -247,20 +249,24 @@ actor StreamDirectory {
         -> LiveStream
     {
         let named = origin ?? principal.token?.originStreamID.map { StreamID($0) }
-        let candidates = streams.values.filter {
-            $0.application == principal.application && !$0.isAwaitingAnswer && !isClosed($0)
+        func isAvailable(_ stream: LiveStream) -> Bool {
+            stream.application == principal.application && !stream.isAwaitingAnswer && !isClosed(stream)
         }
         guard let named else {
             let tag = principal.token?.requiredTag
-            let tagged = candidates.filter { stream in tag.map { stream.authorizingTags.contains($0) } ?? true }
-            guard let newest = tagged.max(by: { $0.ordinal < $1.ordinal }) else {
+            var candidate: LiveStream?
+            for stream in streams.values where isAvailable(stream) {
+                guard tag.map({ stream.authorizingTags.contains($0) }) ?? true else { continue }
+                if candidate.map({ $0.ordinal < stream.ordinal }) ?? true { candidate = stream }
+            }
+            guard let newest = candidate else {
                 try authorize(principal, clientContext, origin: "", tags: tag.map { [$0] } ?? [])
                 throw .noStream
             }
             try authorize(principal, clientContext, origin: newest.id.description, tags: newest.authorizingTags)
             return newest
         }
-        let stream = candidates.first { $0.id == named }
+        let stream = streams[named].flatMap { isAvailable($0) ? $0 : nil }
         try authorize(
             principal, clientContext, origin: named.description,
             tags: stream?.authorizingTags ?? (principal.token?.requiredTag.map { [$0] } ?? []))
@@ -348,6 +354,7 @@ actor StreamDirectory {
             reservation: reservation,
             hasSession: hasSession, onQuality: onQuality, entered: MonotonicClock.now())
         peers[id] = peer
+        if !isPublisher { subscribers[origin, default: []].insert(peer) }
         if !isPublisher, !isPreview { viewing.enter(origin) }
         return peer
     }
@@ -355,6 +362,10 @@ actor StreamDirectory {
     func discard(_ peer: PeerID) {
         guard let participant = participants.removeValue(forKey: peer) else { return }
         peers[participant.streamID] = nil
+        if !participant.isPublisher {
+            subscribers[participant.origin]?.remove(peer)
+            if subscribers[participant.origin]?.isEmpty == true { subscribers[participant.origin] = nil }
+        }
         if participant.isViewer { viewing.leave(participant.origin) }
         for listener in participant.listeners.values { listener.finish() }
         guard participant.isPublisher else { return }
@@ -399,8 +410,8 @@ actor StreamDirectory {
             await writeQueue.commit(
                 Self.change(stream, StreamEnd(streamID: id, reason: end.reason, description: end.description)))
         }
-        for (viewer, participant) in participants where participant.origin == id && viewer != peer {
-            participants[viewer]?.ending = participant.ending ?? end
+        for viewer in subscribers[id] ?? [] where participants[viewer]?.ending == nil {
+            participants[viewer]?.ending = end
         }
         await noteClosed(of: id)
         await router.end(peer, reason: end.reason)

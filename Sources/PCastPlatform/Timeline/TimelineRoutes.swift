@@ -67,7 +67,7 @@ struct TimelineRoutes: Sendable {
         else { throw .notFound }
         return Response(
             status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-            body: ResponseBody(byteBuffer: await channel.document(of: game)))
+            body: ResponseBody(inPieces: await channel.document(of: game)))
     }
 
     @Sendable private func describe(

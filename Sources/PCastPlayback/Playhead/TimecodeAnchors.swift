@@ -10,10 +10,13 @@ public struct TimecodeAnchors: Sendable {
 
     /// The maximum number of anchors of each source. The first ones are removed.
     public static let capacity = 4_096
-    /// The maximum magnitude of a position. Positions and times beyond the limits are ignored, so that no sum
-    /// overflows: about 73 years either way, and the years 1824 to 2116.
-    private static let farthestPosition = TimeSpan(nanoseconds: 1 << 61)
-    private static let farthestTime: Int64 = 1 << 62
+    /// The maximum magnitude of a position, which is about 36 years. Positions beyond it are ignored.
+    ///
+    /// With `usableTimes`, a difference of two times is less than 1.5 × 2^62 ns. Even if it is divided by the smallest
+    /// slope, which is 0.9, its sum with a position is less than 2^63 ns.
+    private static let farthestPosition = TimeSpan(nanoseconds: 1 << 60)
+    /// The nanoseconds since 1970 of usable times: the years 1897 to 2116. Anchors beyond them are ignored.
+    private static let usableTimes: ClosedRange<Int64> = -(1 << 61)...(1 << 62)
     /// The maximum deviation of the slope from 1. A greater deviation between two anchors of one run means that the
     /// clock jumped without notice.
     private static let drift = 0.1
@@ -59,7 +62,7 @@ public struct TimecodeAnchors: Sendable {
     /// Whether position and time are within the limits.
     private static func isUsable(_ anchor: TimecodeAnchor) -> Bool {
         anchor.position >= -farthestPosition && anchor.position <= farthestPosition
-            && (-farthestTime...farthestTime).contains(anchor.wallTime.nanosecondsSinceEpoch)
+            && usableTimes.contains(anchor.wallTime.nanosecondsSinceEpoch)
     }
 
     /// Returns the first index for which the condition holds. The condition must hold for all later indexes too.
@@ -105,7 +108,7 @@ public struct TimecodeAnchors: Sendable {
     public func position(of wallTime: WallTime, in range: ClosedRange<TimeSpan>) -> TimeSpan? {
         let list = best
         guard !list.isEmpty else { return nil }
-        guard (-Self.farthestTime...Self.farthestTime).contains(wallTime.nanosecondsSinceEpoch) else {
+        guard Self.usableTimes.contains(wallTime.nanosecondsSinceEpoch) else {
             return wallTime.nanosecondsSinceEpoch < 0 ? range.lowerBound : range.upperBound
         }
         var next: TimecodeAnchor?

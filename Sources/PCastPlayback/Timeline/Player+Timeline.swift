@@ -56,10 +56,13 @@ extension PlaybackPipeline {
         return playhead.timecode.map { $0 + (position - playhead.position) }
     }
 
-    /// Returns the position of a wall-clock time, extrapolated from the playhead; nil if unknown.
+    /// Returns the position of a wall-clock time, extrapolated from the playhead; nil if unknown, or if it exceeds 64
+    /// bits of nanoseconds.
     public func position(of timecode: WallTime) -> TimeSpan? {
         let playhead = playhead
-        return playhead.timecode.map { playhead.position + (timecode - $0) }
+        guard let distance = playhead.timecode.flatMap({ timecode.span(since: $0) }) else { return nil }
+        let (sum, overflows) = playhead.position.nanoseconds.addingReportingOverflow(distance.nanoseconds)
+        return overflows ? nil : TimeSpan(nanoseconds: sum)
     }
 }
 

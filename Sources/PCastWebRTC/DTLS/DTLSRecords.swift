@@ -143,6 +143,16 @@ enum DTLSRecord {
     static func isPlaintextHandshake(_ datagram: UnsafeRawBufferPointer) -> Bool {
         contentType(datagram) == .handshake && !isEncrypted(datagram)
     }
+
+    /// Returns whether the datagram begins with a complete record of DTLS 1.0 or 1.2 in one of the epochs of a
+    /// handshake, which are 0 and 1 (RFC 6347, section 4.1).
+    static func isOfHandshakeEpoch(_ datagram: UnsafeRawBufferPointer) -> Bool {
+        guard datagram.count > headerSize, datagram[1] == 0xFE, datagram[2] == 0xFD || datagram[2] == 0xFF,
+            datagram[3] == 0, datagram[4] <= 1
+        else { return false }
+        let length = Int(datagram[11]) << 8 | Int(datagram[12])
+        return length > 0 && headerSize + length <= datagram.count
+    }
 }
 
 /// Assigns the sequence numbers of unencrypted records (epoch 0; RFC 6347, section 4.1).

@@ -57,6 +57,8 @@ package final class OpenSSLHandshake: DTLSHandshake {
     private var lastFlight: [[UInt8]] = []
     /// The time of the next retransmission; nil if none is scheduled.
     private var nextRepetition: Instant?
+    /// The time of the last retransmission after the handshake; nil if there was none.
+    private var lastLateRepetition: Instant?
     /// The time between the last two transmissions of the flight.
     private var timeout = OpenSSLHandshake.firstTimeout
     /// The time at which the handshake fails; nil before the start and after the end.
@@ -237,12 +239,19 @@ package final class OpenSSLHandshake: DTLSHandshake {
 
     /// Processes a datagram after the handshake. A handshake record means that the final flight was lost. Only
     /// encrypted alerts are processed, because anyone can send others.
+    ///
+    /// Anyone can send handshake records too, so the flight is sent at most once per `firstTimeout`. A client does not
+    /// retransmit its own flight more often than that.
     private func handleLate(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
         switch DTLSRecord.contentType(datagram) {
         case .handshake, .changeCipherSpec:
             // The final flight of a full handshake is the server's. A client that receives the server's flight has
             // received it already.
-            if role == .server { enqueue(lastFlight) }
+            guard role == .server, DTLSRecord.isOfHandshakeEpoch(datagram),
+                lastLateRepetition.map({ now - $0 >= Self.firstTimeout }) ?? true
+            else { break }
+            lastLateRepetition = now
+            enqueue(lastFlight)
         case .alert where DTLSRecord.isEncrypted(datagram): readAlert(datagram)
         default: break
         }

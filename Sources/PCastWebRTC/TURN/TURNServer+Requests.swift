@@ -157,10 +157,11 @@ extension TURNServer {
             return refuse(message, TURNErrorCode.addressFamilyNotSupported, key, connection)
         }
         let own = allocations.values.count { $0.username.map(Self.user) == Self.user(username) }
-        guard own < configuration.maximumAllocationsPerUser, allocationCount < configuration.maximumAllocations else {
-            return refuse(message, TURNErrorCode.allocationQuotaReached, key, connection)
-        }
-        allocations[connection]?.username = username
+        let ofAddress = allocations[connection].flatMap { uses[TURNAddressUse.block($0.client.ip)]?.allocations } ?? 0
+        guard own < configuration.maximumAllocationsPerUser, ofAddress < configuration.maximumAllocationsPerAddress,
+            allocationCount < configuration.maximumAllocations
+        else { return refuse(message, TURNErrorCode.allocationQuotaReached, key, connection) }
+        setUser(username, of: connection)
         allocations[connection]?.errors = 0
         allocations[connection]?.pending = TURNAllocation.Pending(
             transactionID: message.transactionID, key: key,

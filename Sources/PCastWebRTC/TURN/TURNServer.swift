@@ -25,14 +25,20 @@ package struct TURNServer: Sendable {
     let nonces: TURNNonce
     /// The connections and their allocations.
     var allocations: [Connection: TURNAllocation] = [:]
+    /// The connections and allocations of each IPv4 address or IPv6 /64 network.
+    var uses: [IPAddress: TURNAddressUse] = [:]
     /// A time not later than the first expiration; nil if there are no connections.
     var nextExpiry: Instant?
     private var outputs: [Output] = []
     private var firstOutput = 0
     private var generator: any RandomNumberGenerator & Sendable
 
-    /// The maximum number of connections, with or without an allocation; others are closed.
+    /// The maximum number of connections, with or without an allocation. For a new one, the oldest connection without an
+    /// allocation is closed. If there is none, the new one is closed.
     package static let maximumConnections = 4_096
+    /// The maximum number of connections without an allocation per IPv4 address or IPv6 /64 network. For a new one, the
+    /// oldest of them is closed.
+    package static let maximumWaitingPerAddress = 128
 
     /// The number of rejected requests and dropped datagrams.
     package internal(set) var refusals = 0
@@ -68,17 +74,51 @@ package struct TURNServer: Sendable {
 
     // MARK: Connections
 
-    /// Reports a new connection. It is closed if there are too many.
+    /// Reports a new connection. If there are too many, it is closed, or the oldest one without an allocation.
     package mutating func connected(_ connection: Connection, from client: TransportAddress, at now: Instant) {
         precondition(allocations[connection] == nil, "a connection ID must be unique")
-        guard allocations.count < Self.maximumConnections else { return put(.close(connection)) }
+        let block = TURNAddressUse.block(client.ip)
+        if let waiting = uses[block]?.waiting, waiting.count >= Self.maximumWaitingPerAddress { close(waiting[0]) }
+        if allocations.count >= Self.maximumConnections {
+            guard let oldest = oldestWaiting else { return put(.close(connection)) }
+            close(oldest)
+        }
         let allocation = TURNAllocation(client: client, at: now)
         allocations[connection] = allocation
+        uses[block, default: TURNAddressUse()].waiting.append(connection)
         nextExpiry = Instant.earlier(nextExpiry, allocation.expiry)
     }
 
+    /// The oldest connection without an allocation; nil if all have one. All of them have the same timeout.
+    private var oldestWaiting: Connection? {
+        let oldest = uses.values.lazy.compactMap { $0.waiting.first }
+        return oldest.min { left, right in
+            guard let left = allocations[left], let right = allocations[right] else { return false }
+            return left.expiry < right.expiry
+        }
+    }
+
     /// Reports that a connection was closed by the client or an error.
-    package mutating func disconnected(_ connection: Connection) { allocations[connection] = nil }
+    package mutating func disconnected(_ connection: Connection) { remove(connection) }
+
+    /// Removes a connection. Returns whether it existed.
+    @discardableResult
+    private mutating func remove(_ connection: Connection) -> Bool {
+        guard let allocation = allocations.removeValue(forKey: connection) else { return false }
+        let block = TURNAddressUse.block(allocation.client.ip)
+        uses[block]?.remove(connection, hasAllocation: allocation.username != nil)
+        if uses[block]?.isEmpty == true { uses[block] = nil }
+        return true
+    }
+
+    /// Records the user of an allocation that is being made, or nil if it has failed.
+    mutating func setUser(_ username: String?, of connection: Connection) {
+        guard let allocation = allocations[connection] else { return }
+        let block = TURNAddressUse.block(allocation.client.ip)
+        uses[block]?.remove(connection, hasAllocation: allocation.username != nil)
+        uses[block]?.add(connection, hasAllocation: username != nil)
+        allocations[connection]?.username = username
+    }
 
     /// Processes received bytes of a connection.
     package mutating func received(_ bytes: some Sequence<UInt8>, on connection: Connection, at now: Instant) {
@@ -96,7 +136,7 @@ package struct TURNServer: Sendable {
     }
 
     mutating func close(_ connection: Connection) {
-        guard allocations.removeValue(forKey: connection) != nil else { return }
+        guard remove(connection) else { return }
         put(.close(connection))
     }
 
@@ -122,7 +162,7 @@ package struct TURNServer: Sendable {
     package mutating func openingFailed(on connection: Connection) {
         guard let pending = allocations[connection]?.pending else { return }
         allocations[connection]?.pending = nil
-        allocations[connection]?.username = nil
+        setUser(nil, of: connection)
         var writer = TURNMessageWriter(.allocate, .error, pending.transactionID)
         writer.add(errorCode: TURNErrorCode.insufficientCapacity)
         put(.send(writer.finish(pending.key), connection))
@@ -186,13 +226,16 @@ package struct TURNServerConfiguration: Sendable {
     package var peers: [TransportAddress]
     /// The maximum number of allocations of a user; others are rejected (486).
     package var maximumAllocationsPerUser: Int
+    /// The maximum number of allocations of an IPv4 address or IPv6 /64 network, behind which many users may be; others
+    /// are rejected (486).
+    package var maximumAllocationsPerAddress: Int
     /// The maximum number of allocations of all users; others are rejected (486).
     package var maximumAllocations: Int
 
     /// Creates parameters; `secret` must not be empty.
     package init(
         realm: String = "pcast", secret: [UInt8], clock: WallClockReference, peers: [TransportAddress],
-        maximumAllocationsPerUser: Int = 8, maximumAllocations: Int = 2_000
+        maximumAllocationsPerUser: Int = 8, maximumAllocationsPerAddress: Int = 1_024, maximumAllocations: Int = 2_000
     ) {
         precondition(!secret.isEmpty)
         self.realm = realm
@@ -200,7 +243,37 @@ package struct TURNServerConfiguration: Sendable {
         self.clock = clock
         self.peers = peers
         self.maximumAllocationsPerUser = maximumAllocationsPerUser
+        self.maximumAllocationsPerAddress = maximumAllocationsPerAddress
         self.maximumAllocations = maximumAllocations
+    }
+}
+
+/// The connections and allocations of one IPv4 address or IPv6 /64 network.
+struct TURNAddressUse: Sendable {
+    /// The connections without an allocation, oldest first.
+    var waiting: [TURNServer.Connection] = []
+    /// The number of connections with an allocation, including those whose port is being opened.
+    private(set) var allocations = 0
+
+    /// Whether there is no connection.
+    var isEmpty: Bool { waiting.isEmpty && allocations == 0 }
+
+    /// Returns the unit that is limited: an IPv4 address, or an IPv6 /64 network, because a site has at least all
+    /// addresses of one (RFC 6177).
+    static func block(_ address: IPAddress) -> IPAddress {
+        address.family == .v6 ? IPAddress(v6: address.v6.high, 0) : address
+    }
+
+    mutating func add(_ connection: TURNServer.Connection, hasAllocation: Bool) {
+        if hasAllocation { allocations += 1 } else { waiting.append(connection) }
+    }
+
+    mutating func remove(_ connection: TURNServer.Connection, hasAllocation: Bool) {
+        if hasAllocation {
+            allocations -= 1
+        } else if let index = waiting.firstIndex(of: connection) {
+            waiting.remove(at: index)
+        }
     }
 }
 

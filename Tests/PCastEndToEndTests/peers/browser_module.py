@@ -182,6 +182,11 @@ def check_watch_page(run, browser, options):
         page.screenshot(f"{options.screenshots}/watch-timeline-{options.browser}.png")
     run.check("no errors in the console of the watch page", not page.problems)
     page.open("about:blank")  # the page deletes its session when it is left
+    page.open(f"{options.url}/watch/%3C%2Fscript%3E%3Cimg%20src=x%3E#token={token}")
+    page.wait("document.getElementById('embed').textContent", PATIENCE, "the snippet for a name with a tag")
+    snippet = page.evaluate("document.getElementById('embed').textContent")
+    run.check("a name cannot end the script of the snippet", snippet.count("</script>") == 1 and "<img" not in snippet)
+    page.open("about:blank")
 
 
 def use(run, options):

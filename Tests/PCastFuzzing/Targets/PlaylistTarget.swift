@@ -61,6 +61,11 @@ enum PlaylistTarget {
         var timeline = known ?? PlaylistTimeline(playlist)
         if known != nil { _ = timeline.update(to: playlist) }
         known = timeline
+        for range in playlist.dateRanges {
+            let duration = playlist.dateRanges.duration(of: range)
+            try check(duration.map { $0 >= .zero } ?? true, "a date range of a negative duration")
+            _ = playlist.dateRanges.end(of: range)
+        }
         let aligned = PlaylistTimeline(playlist, alignedWith: timeline)
         for timeline in [timeline, aligned] {
             for (segment, next) in zip(timeline.segments, timeline.segments.dropFirst()) {
@@ -250,6 +255,8 @@ enum PlaylistTarget {
         #EXT-X-SERVER-CONTROL:CAN-SKIP-UNTIL=0
         #EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://a",KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1/2"
         #EXT-X-KEY:METHOD=AES-128,URI="k"
+        #EXT-X-DATERANGE:ID="a",START-DATE="1700-01-01T00:00:00Z",END-DATE="2200-12-31T23:59:59Z"
+        #EXT-X-DATERANGE:ID="b",START-DATE="2200-12-31T23:59:59Z",DURATION=316224000
         #EXTINF:86400.999999999,
         #EXT-X-PROGRAM-DATE-TIME:1700-01-01T00:00:00.000000001Z
         a

@@ -57,6 +57,28 @@ import Testing
         #expect(await directory.list(application).reduce(0) { $0 + $1.viewers } == 10_000)
     }
 
+    @Test("each stream knows its subscribers, so that nothing has to search for them among those of other streams")
+    func subscribers() async throws {
+        let application = ApplicationID("first")
+        let router = try MediaRouter(
+            listen: [TransportAddress(ip: .loopbackV4, port: 0)],
+            addresses: AdvertisedAddresses(named: [.loopbackV4], discovered: [], listen: .loopbackV4),
+            certificate: .generate(at: MonotonicClock.wallTime()), maximumPeers: 10, shards: 1)
+        defer { router.stop() }
+        let directory = try await directory(router)
+        try await directory.fill(application, streams: 5, viewers: 20)
+        var subscribers = await directory.subscribers
+        #expect(subscribers.count == 5 && subscribers.values.allSatisfy { $0.count == 4 })
+        #expect(await directory.endRecorded(StreamID("stream-0")))
+        let ending = await directory.originsOfEnding
+        #expect(ending.count == 5 && ending.allSatisfy { $0 == StreamID("stream-0") })
+        await directory.leave(application, viewers: 10)
+        subscribers = await directory.subscribers
+        #expect(subscribers.count == 5 && subscribers.values.allSatisfy { $0.count == 2 })
+        await directory.leave(application, viewers: 20)
+        #expect(await directory.subscribers.isEmpty)
+    }
+
     private func directory(_ router: MediaRouter) async throws -> StreamDirectory {
         let statistics = PlatformStatistics()
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -96,6 +118,15 @@ extension StreamDirectory {
         #expect(list.count == 5_000 && list.allSatisfy { $0.viewers == viewers })
         return time
     }
+
+    /// Ends a stream whose end is in the database already. No task writes the queue of this test.
+    fileprivate func endRecorded(_ id: StreamID) async -> Bool {
+        streams[id]?.isEndRecorded = true
+        return await end(id, reason: .maintenance, description: "")
+    }
+
+    /// The stream of each participant whose end has a reason.
+    fileprivate var originsOfEnding: [StreamID] { participants.values.filter { $0.ending != nil }.map(\.origin) }
 
     fileprivate func leave(_ application: ApplicationID, viewers: Int) {
         for number in 0..<viewers {

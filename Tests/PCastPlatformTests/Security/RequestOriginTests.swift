@@ -24,6 +24,18 @@ import Testing
         }
     }
 
+    @Test("a request of HTTP/1.0 is not local, because proxies send such requests without a field of their own")
+    func oldVersion() async throws {
+        try await TestPlatform.run { (platform) async throws in
+            for (version, status) in [("1.0", 401), ("1.1", 200)] {
+                let request = try await RawRequest(platform)
+                try await request.send(lines: ["GET /metrics HTTP/\(version)", "Host: 127.0.0.1", "Connection: close"])
+                #expect(try await request.statuses(1) == [status])
+                try? await request.close()
+            }
+        }
+    }
+
     @Test("a configured proxy that writes another field than the configured one makes no client local")
     func otherField() async throws {
         try await TestPlatform.runConfigured(configure: { $0.trustedProxies = [IPNetwork("127.0.0.1")!] }) {
@@ -125,6 +137,25 @@ import Testing
                             body: #"{"applicationId":"first","secret":"sesame"}"#)
                     })
             }
+        }
+    }
+
+    @Test("the limit of guesses does not show which applications exist")
+    func unknownApplications() async throws {
+        try await TestPlatform.run { (platform) async throws in
+            func status(_ id: String) async throws -> Int {
+                let basic = "Basic \(Base64.encode(Array("\(id):wrong".utf8)))"
+                return try await platform.send("GET", "/pcast/streams", ["Authorization": basic]).status
+            }
+            // An unknown name is limited after as many failures as an existing one.
+            for id in ["first", "unknown"] {
+                for _ in 0..<10 { _ = try await status(id) }
+                #expect(try await eventually { try await status(id) == 429 })
+            }
+            // Other unknown names are not, except for those with an equal hash.
+            var statuses: [Int] = []
+            for number in 0..<16 { statuses.append(try await status("unknown-\(number)")) }
+            #expect(statuses.contains(401))
         }
     }
 

@@ -233,7 +233,7 @@ extension ManagementAPI {
         group.get("openapi.json") { _, _ in
             Response(
                 status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-cache"],
-                body: ResponseBody(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_json)))
+                body: ResponseBody(inPieces: ByteBuffer(bytes: PackageResources.openapi_json)))
         }
         refuseOthers(group, "openapi.json", than: [.get])
         // Phenix's Web SDK of 2020 sends a Content-Type, so pages of other sites send a preflight first.

@@ -170,7 +170,7 @@ extension TimedMetadata {
         attributes += range.scte35.map { "\($0.kind.rawValue)=\($0.text)" }
         self.init(
             source: .dateRange, position: position,
-            duration: ranges.end(of: range).map { max($0 - range.start, .zero) } ?? range.plannedDuration,
+            duration: ranges.duration(of: range),
             name: range.classID ?? "", identifier: range.id, value: attributes.joined(separator: ","))
     }
 }

@@ -1,7 +1,7 @@
 import PCastIO
 import Synchronization
 
-/// A value that changes (Phenix: `PhenixObservable`). A subscriber receives the present value and then each change.
+/// A value that changes (Phenix: `PhenixObservable`). A subscriber receives the current value and then each change.
 /// Setting an equal value is no change.
 public final class ObservableValue<Value: Sendable>: Sendable {
     private struct State {
@@ -27,16 +27,16 @@ public final class ObservableValue<Value: Sendable>: Sendable {
         state.withLock { $0.subscribers.finish() }
     }
 
-    /// The present value.
+    /// The current value.
     public var value: Value { state.withLock { $0.value } }
 
-    /// The present value and then each change, while it is iterated. Each access creates a new stream.
+    /// The current value and then each change, while it is iterated. Each access creates a new stream.
     public var values: AsyncStream<Value> {
         // The lock ensures that no change precedes the first value.
         state.withLock { $0.subscribers.add(beginningWith: $0.value) }
     }
 
-    /// Calls back with the present value and then with each change, while the returned object is held. The calls are
+    /// Calls back with the current value and then with each change, while the returned object is held. The calls are
     /// sequential and never on the caller's thread.
     ///
     /// - Parameter changed: The function that receives the values.

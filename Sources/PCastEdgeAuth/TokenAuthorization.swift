@@ -23,7 +23,7 @@ public struct TokenAuthorization: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Throws: The first restriction that forbids the request.
     public func authorize(_ request: TokenRequest, at now: WallTime) throws(TokenRejection) {
         guard now < token.expires else { throw .expired(at: token.expires) }

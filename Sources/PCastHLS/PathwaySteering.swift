@@ -60,7 +60,7 @@ package struct PathwaySteering: Machine {
     ///   - server: The absolute URI of the steering server.
     ///   - initial: The pathway to begin with; nil for the first one of the playlist.
     ///   - pathways: The pathway IDs of the variants, which may repeat.
-    ///   - now: The present time.
+    ///   - now: The current time.
     package init(server: String, initial: String?, pathways: [String], at now: Instant) {
         var all: [String] = []
         for pathway in pathways where !all.contains(pathway) { all.append(pathway) }

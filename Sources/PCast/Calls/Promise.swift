@@ -61,7 +61,7 @@ final class LatestValue<Value: Sendable>: Sendable {
         follower?(value)
     }
 
-    /// Runs `action` with the present value and each later one, on the thread that sets the value. It replaces an
+    /// Runs `action` with the current value and each later one, on the thread that sets the value. It replaces an
     /// earlier action.
     func follow(_ action: @escaping @Sendable (Value) -> Void) {
         let value = state.withLock { state in

@@ -165,7 +165,7 @@ public struct JobSandbox: Sendable {
         _ start: @escaping @Sendable (IngestJob) throws(IOError) -> ChildProcess
     ) throws(IOError) -> Running {
         guard let platform, let mediaPort = order.mediaPort else {
-            preconditionFailure("a sandboxed worker needs a platform that can be proxied")
+            preconditionFailure("a worker in a network namespace needs the platform's address and its media port")
         }
         let hasGuard = purpose != nil
         // The listening sockets are in the worker's network namespace. The proxies that serve them, below, are in that

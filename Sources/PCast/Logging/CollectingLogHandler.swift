@@ -56,7 +56,7 @@ struct CollectingLogHandler: LogHandler {
         if let next, event.level >= level { next.log(event: event) }
     }
 
-    /// Returns the present time in UTC, by ISO 8601 with milliseconds.
+    /// Returns the current time in UTC, by ISO 8601 with milliseconds.
     private static func timestamp() -> String {
         let milliseconds = MonotonicClock.wallTime().millisecondsSinceEpoch
         return Date(timeIntervalSince1970: Double(milliseconds) / 1_000)

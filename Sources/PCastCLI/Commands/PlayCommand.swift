@@ -57,8 +57,8 @@ struct PlayCommand: AsyncCommand {
     struct OverlayOptions: ParsableArguments {
         @Option(
             help: ArgumentHelp(
-                "Serve an overlay: the built-in pages under this program name, or the pages of this directory.",
-                valueName: "program"))
+                "Serve an overlay: the pages of this directory, or the example page for a program with this name.",
+                valueName: "name-or-directory"))
         var overlay: String?
     }
 

@@ -22,7 +22,7 @@ struct TimelineImportCommand: AsyncCommand {
         @Option(help: ArgumentHelp("File with the description of the game in JSON.", valueName: "file"))
         var info: String?
 
-        @Flag(help: "Use the current time as the recording time.")
+        @Flag(help: "Record each event with the current time, not with the time in the file.")
         var now = false
     }
 

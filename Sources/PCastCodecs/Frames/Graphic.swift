@@ -71,7 +71,9 @@ package final class Graphic: @unchecked Sendable {  // the pixels are written on
             nil,
             nil, nil)
         defer { sws_freeContext(scaler) }
-        guard let scaler else { throw .unsupported("an image whose pixel format PNG does not have") }
+        guard let scaler else {
+            throw .unsupported("the image cannot be converted to RGBA: save it as PNG with 8 bits per channel")
+        }
         let image = frame.pointer.pointee
         var source: [UnsafePointer<UInt8>?] = [
             UnsafePointer(image.data.0), UnsafePointer(image.data.1), UnsafePointer(image.data.2),

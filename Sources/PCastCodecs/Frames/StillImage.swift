@@ -10,6 +10,9 @@ package enum StillImage {
         case jpeg
     }
 
+    /// The quality of JPEG as FFmpeg's quantizer scale: 3, of 1 (best) to 31.
+    private static let quality = 3 * FF_QP2LAMBDA
+
     /// Writes a frame to a file. The extension selects the format: `.png`, `.jpg` or `.jpeg`. Throws
     /// `CodecError.unsupported` for another extension, or `CodecError.cannotWrite`.
     package static func write(_ frame: VideoFrame, to path: String) throws(CodecError) {
@@ -44,7 +47,7 @@ package enum StillImage {
         context.pointer.pointee.color_range = AVCOL_RANGE_JPEG
         if format == .jpeg {
             context.pointer.pointee.flags |= AV_CODEC_FLAG_QSCALE
-            context.pointer.pointee.global_quality = 3 * FF_QP2LAMBDA
+            context.pointer.pointee.global_quality = quality
         }
         try context.open(codec)
         let packet = AVPacketHolder()
@@ -65,7 +68,7 @@ package enum StillImage {
         target.pointer.pointee.width = source.pointer.pointee.width
         target.pointer.pointee.height = source.pointer.pointee.height
         target.pointer.pointee.color_range = AVCOL_RANGE_JPEG
-        target.pointer.pointee.quality = 3 * FF_QP2LAMBDA
+        target.pointer.pointee.quality = quality
         let allocated = av_frame_get_buffer(target.pointer, 0)
         let scaler = sws_getContext(
             source.pointer.pointee.width, source.pointer.pointee.height, AV_PIX_FMT_YUV420P,

@@ -15,6 +15,6 @@ public enum RecordChange: Sendable {
     case viewingEnded(StreamID, at: WallTime, reason: String)
     case sessionOpened(SessionRecord)
     case sessionEnded(SessionID, at: WallTime)
-    /// The platform is running, with the numbers of subscribers so far.
+    /// The platform still runs. This change is written every two seconds, with the viewer counts of each live stream.
     case alive(at: WallTime, [StreamID: ViewerCounts])
 }

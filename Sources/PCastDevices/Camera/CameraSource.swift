@@ -232,8 +232,8 @@ struct OpenedCamera {
             let encodings = Set(formats.codes().map(\.name)).sorted().joined(separator: ", ")
             throw DeviceError.faulty(
                 name,
-                reason:
-                    "it does not offer \(configuration.encoding.name) (\(encodings.isEmpty ? "nothing" : encodings))")
+                reason: "it does not offer \(configuration.encoding.name); it offers "
+                    + (encodings.isEmpty ? "no known format" : encodings))
         }
         let list = ControlList(of: node)
         format = try NegotiatedFormat(

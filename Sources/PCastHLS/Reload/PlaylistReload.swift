@@ -83,7 +83,7 @@ package struct PlaylistReload: Machine {
     ///   - first: The directives of the first request, e.g. those from a rendition report.
     ///   - seed: The seed of the random part of retry delays, which keeps clients that fail together from retrying
     ///     together.
-    ///   - now: The present time.
+    ///   - now: The current time.
     package init(
         mirrors: Int = 1, first: DeliveryDirectives = DeliveryDirectives(), seed: UInt64, at now: Instant
     ) {

@@ -49,7 +49,7 @@ struct ReloadMirrors: Sendable {
     /// - Parameters:
     ///   - index: The mirror that failed.
     ///   - failure: The reason.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: The time at which to try ``current``; nil if all mirrors have failed permanently.
     mutating func failed(_ index: Int, _ failure: ReloadFailure, at now: Instant) -> Instant? {
         mirrors[index].failures += 1

@@ -78,7 +78,7 @@ package struct VariantChoice: Sendable {
     /// - Parameters:
     ///   - buffered: The duration of the buffered media.
     ///   - goal: The duration of media that the player tries to buffer.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: The index of the rung in ``ladder``.
     package mutating func choose(buffered: TimeSpan, goal: TimeSpan, at now: Instant) -> Int {
         let chosen = pinned.map { min(max($0, 0), ladder.rungs.count - 1) } ?? wanted(buffered, goal, now)

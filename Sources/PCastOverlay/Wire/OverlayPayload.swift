@@ -193,7 +193,7 @@ extension OverlayWireError {
 }
 
 extension OverlayWireError: CustomStringConvertible {
-    /// The message for a person: the kind of invalid message.
+    /// The text of the error, which describes why the overlay message is invalid.
     public var description: String {
         switch self {
         case .tooLarge: "the message has more than \(OverlayEnvelope.sizeLimit) bytes"

@@ -102,7 +102,8 @@ public final class Overlay: Sendable {
     /// The number of connected pages.
     public var pageCount: Int { state.withLock { $0.core.pageCount } }
 
-    /// The status that the producer sets. `disabled` destroys the overlay permanently.
+    /// The status of the overlay. The application can set it, and so can a page that controls the player or the backend
+    /// over HTTP. `disabled` destroys the overlay permanently.
     public var status: OverlayStatus {
         get { state.withLock { $0.core.status } }
         set { handle(.post(.bridgeAppStatus(newValue), isPublished: false)) }

@@ -150,7 +150,7 @@ package struct BandwidthEstimator: Sendable {
     ///   - number: The transport-wide sequence number; nil if the packet has none.
     ///   - size: The size of the datagram in bytes.
     ///   - cluster: The ID of the probe that the packet belongs to; 0 for none.
-    ///   - now: The present time.
+    ///   - now: The current time.
     @inline(__always)
     package mutating func sent(_ number: UInt16?, size: Int, cluster: UInt16 = 0, at now: Instant) {
         note(number, size: size, cluster: cluster, at: now)
@@ -220,7 +220,7 @@ package struct BandwidthEstimator: Sendable {
     ///   - feedback: The message.
     ///   - datagram: The bytes of the datagram.
     ///   - waited: The time from the arrival of the datagram to `now`.
-    ///   - now: The present time.
+    ///   - now: The current time.
     package mutating func receive(
         _ feedback: TransportFeedback, in datagram: Span<UInt8>, waited: TimeSpan = .zero, at now: Instant
     ) {

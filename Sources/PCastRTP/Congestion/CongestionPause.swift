@@ -29,7 +29,7 @@ package struct CongestionPause: Sendable {
     /// - Parameters:
     ///   - since: The time since which the oldest packet is queued.
     ///   - log: The packets.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: True if it is queued too long, and no recent key frame is in the log.
     package static func isDue(waiting since: Instant, in log: borrowing PacketLog, at now: Instant) -> Bool {
         now - since >= longestWait && !hasFreshKeyFrame(log, at: now)
@@ -49,7 +49,7 @@ package struct CongestionPause: Sendable {
     ///   - estimate: The bandwidth estimate of the path.
     ///   - needed: The bit rate of the stream; nil if it adapts to the estimate.
     ///   - askedAt: The time at which the publisher was asked for a lower bit rate; nil if it was not.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: True if the queue is drained and the stream fits, or after the maximum duration.
     package func isOver(
         _ estimate: BandwidthEstimate, needed: Bitrate? = nil, askedAt: Instant? = nil, at now: Instant

@@ -45,7 +45,7 @@ struct CrossTrafficDetector: Sendable {
     ///   - delay: The minimum queuing delay of the packets.
     ///   - rate: The rate that may be sent, in any unit.
     ///   - loss: The loss rate beyond that of the idle path, from 0 to 1.
-    ///   - now: The present time.
+    ///   - now: The current time.
     mutating func update(delay: TimeSpan, rate: Double, loss: Double, at now: Instant) {
         guard delay >= Self.least else {
             isCrossTraffic = false

@@ -54,7 +54,7 @@ struct LossControl: Sendable {
     ///   - acknowledged: The arriving bit rate in kilobits per second; nil if it is unknown.
     ///   - queueDelay: The queuing delay; nil if it is unknown, and loss alone decides.
     ///   - roundTrip: The round-trip time.
-    ///   - now: The present time.
+    ///   - now: The current time.
     mutating func update(
         target: Double, acknowledged: Double?, queueDelay: TimeSpan?, roundTrip: TimeSpan, at now: Instant
     ) {

@@ -137,9 +137,10 @@ package struct Pacer: Sendable {
     package enum Backlog: Sendable {
         /// Live packets, none of which may be queued for long.
         case live
-        /// An old key frame that is to be shown soon, with more frames behind it.
+        /// An old key frame with which a new viewer begins. It is shown as soon as it is complete, so it is sent at the
+        /// pacing rate. The frames since then are queued too, and are sent as ``catchUp``.
         case keyFrame
-        /// Frames since an old key frame, which are not urgent.
+        /// The frames since an old key frame. They are late anyway, so they are sent at a limited rate.
         case catchUp
     }
 
@@ -165,7 +166,7 @@ package struct Pacer: Sendable {
     ///   - waited: The time that the oldest one is queued.
     ///   - bytes: The size of all queued packets including headers, if they can be sent together; nil otherwise.
     ///   - backlog: The kind of the queued packets.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: The number of bytes including headers; nil if the caller must wait for the deadline.
     @inline(__always)
     package mutating func grant(
@@ -204,7 +205,7 @@ package struct Pacer: Sendable {
 
     // MARK: Probes
 
-    /// The ID of the probe that packets belong to which are sent now; 0 for none.
+    /// The ID of the probe of which the packets that are sent now are part; 0 if no probe is in progress.
     package var cluster: UInt16 { mutating get { probe?.cluster.id ?? 0 } }
 
     /// Whether a probe is in progress.

@@ -105,7 +105,7 @@ struct ProbeController: Sendable {
     ///   - ceiling: The highest rate to probe for.
     ///   - isLimited: Whether the application is limited.
     ///   - mayRise: Whether no congestion prevents a probe.
-    ///   - now: The present time.
+    ///   - now: The current time.
     mutating func update(
         estimate: Double, wanted: Double, ceiling: Double, isLimited: Bool, mayRise: Bool, at now: Instant
     ) {

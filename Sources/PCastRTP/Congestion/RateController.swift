@@ -40,7 +40,7 @@ struct RateController: Sendable {
     ///   - acknowledged: The arriving bit rate in kilobits per second; nil if it is unknown.
     ///   - isApplicationLimited: Whether the arriving bit rate is limited by the application. The rate then decreases
     ///     from its own value, so that it still suffices for video after a long time with only audio.
-    ///   - now: The present time.
+    ///   - now: The current time.
     mutating func update(
         _ usage: OveruseDetector.Usage, acknowledged: Double?, isApplicationLimited: Bool, at now: Instant
     ) {
@@ -70,7 +70,7 @@ struct RateController: Sendable {
     ///   - isLosing: Whether packets were lost beyond the loss of the idle path.
     ///   - fairRate: The upper bound of the increase, in kilobits per second.
     ///   - acknowledged: The arriving bit rate in kilobits per second; nil if it is unknown.
-    ///   - now: The present time.
+    ///   - now: The current time.
     mutating func compete(isLosing: Bool, fairRate: Double, acknowledged: Double?, at now: Instant) {
         if isLosing {
             if let decreasedAt, now - decreasedAt < roundTrip + Self.competingPause { return }

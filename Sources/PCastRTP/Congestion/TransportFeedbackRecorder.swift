@@ -61,7 +61,7 @@ package struct TransportFeedbackRecorder: Sendable {
     ///   - writer: The writer, with space for at least 100 bytes. A report uses up to about 1000.
     ///   - senderSSRC: The SSRC of this side.
     ///   - mediaSSRC: The SSRC of a media stream of the transport.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: Whether a report was written. The caller then calls it again with space for another one.
     package mutating func poll(
         into writer: inout RTCPWriter, senderSSRC: UInt32, mediaSSRC: UInt32, at now: Instant

@@ -1,15 +1,16 @@
 package import PCastCore
 
-/// The data quality that a client reports. It combines the platform's reports about the client's end with the client's
-/// own knowledge, such as that nothing arrives from the platform.
+/// The data quality that a client reports. It combines two sources: the reports of the platform about the client's end,
+/// and the client's own observation of what it sends and receives.
 ///
-/// If neither media nor reports nor answers to connectivity checks arrive for 1.5 s, the data quality is NoData with
-/// reason None. A limit of the client's own link is the reason in two cases:
+/// If neither media nor reports nor answers to connectivity checks arrive for 1.5 s, the data quality is NoData. The
+/// reason is None, except in these cases, in which it is the limit of the client's own link:
 ///
-/// - The platform reports NoData without a reason, but the publisher sends packets all the time, or the viewer receives
-///   nothing at all: the link loses all packets.
-/// - The platform reported that the link was the limit before nothing arrived any more. A later report would have to
-///   come over the same link.
+/// - A publisher sends packets all the time, and the platform reports NoData without a reason. The link loses all
+///   packets.
+/// - A viewer receives nothing, and the platform reports NoData without a reason. The link loses all packets.
+/// - The last report of the platform, before nothing arrived any more, had the link as the reason. A later report would
+///   have to arrive over the same link.
 package struct ConnectionQuality: Sendable {
     /// The role of the client.
     package enum Role: Sendable { case publisher, viewer }

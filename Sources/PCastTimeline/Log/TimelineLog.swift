@@ -102,7 +102,7 @@ package struct TimelineLog: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - now: The present time by the clock of the service that keeps the log.
+    ///   - now: The current time by the clock of the service that keeps the log.
     /// - Returns: The revision; nil if the request changes nothing.
     /// - Throws: ``TimelineError`` if the request is invalid or there is no space.
     package func revision(

@@ -25,7 +25,7 @@ extension PeerConnection {
     ///
     /// - Parameters:
     ///   - answer: The answer of the platform.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Throws: `SDPError` if the answer does not match the offer. Nothing has changed then.
     public mutating func acceptRestart(_ answer: SessionDescription, at now: Instant) throws(SDPError) {
         guard let local = restartCredentials, transport != nil else { throw .answerDoesNotMatchOffer }

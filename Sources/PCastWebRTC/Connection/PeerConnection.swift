@@ -187,7 +187,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     ///
     /// - Parameters:
     ///   - answer: The answer of the platform.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Throws: `SDPError` if the answer does not match the offer.
     public mutating func accept(_ answer: SessionDescription, at now: Instant) throws(SDPError) {
         precondition(transport == nil, "an offer must be answered only once")
@@ -241,7 +241,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     /// - Parameters:
     ///   - frame: The frame.
     ///   - layer: The index of the video layer, the lowest first; ignored for audio.
-    ///   - now: The present time.
+    ///   - now: The current time.
     public mutating func send(_ frame: EncodedFrame, layer: Int = 0, at now: Instant) {
         let type = frame.codec.mediaType
         guard transport?.value.isConnected == true, sender?.value.isPaused(type, layer: layer) == false else { return }

@@ -19,7 +19,7 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
 
     /// Generates a key and a certificate.
     ///
-    /// - Parameter now: The present time; the certificate is valid from the day before.
+    /// - Parameter now: The current time; the certificate is valid from the day before.
     /// - Returns: The certificate.
     /// - Throws: ``DTLSError`` if OpenSSL fails.
     public static func generate(at now: WallTime) throws(DTLSError) -> DTLSCertificate {
@@ -32,7 +32,7 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
     ///
     /// - Parameters:
     ///   - key: The key.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: The certificate.
     /// - Throws: ``DTLSError`` if OpenSSL fails.
     static func make(_ key: OpaquePointer, at now: WallTime) throws(DTLSError) -> DTLSCertificate {
@@ -47,7 +47,7 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
     ///
     /// - Parameters:
     ///   - key: The key.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: The X.509 object.
     /// - Throws: ``DTLSError`` if OpenSSL fails.
     static func sign(_ key: OpaquePointer, at now: WallTime) throws(DTLSError) -> OpaquePointer {
@@ -129,7 +129,7 @@ package struct SelfSignedCertificate: Sendable {
 
     /// Generates an ECDSA key on P-256 and a certificate that is valid for a year from the day before.
     ///
-    /// - Parameter now: The present time.
+    /// - Parameter now: The current time.
     /// - Returns: The certificate and its key.
     /// - Throws: ``DTLSError`` if OpenSSL fails.
     package static func generate(at now: WallTime) throws(DTLSError) -> SelfSignedCertificate {

@@ -66,7 +66,7 @@ extension ICEControllingAgent {
     /// - Parameters:
     ///   - address: The address of the tunnel on this host.
     ///   - local: The address of the socket that sends to the tunnel.
-    ///   - now: The present time.
+    ///   - now: The current time.
     package mutating func addRelay(_ address: TransportAddress, from local: TransportAddress, at now: Instant) {
         let priority = ICECandidate.priority(.relayed, transport: .udp)
         let path = NetworkPath(local: local, remote: address)

@@ -26,7 +26,7 @@ extension ICEControllingAgent {
     /// - Parameters:
     ///   - local: The new local credentials.
     ///   - remote: The new credentials of the peer.
-    ///   - now: The present time.
+    ///   - now: The current time.
     package mutating func restart(local: ICECredentials, remote: ICECredentials, at now: Instant) {
         let path = selectedPath
         for pair in pairs where isOpenConnection(pair) && pair.path != path { closeLater(pair.path) }

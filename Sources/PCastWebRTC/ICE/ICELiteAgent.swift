@@ -235,7 +235,7 @@ extension ICELiteAgent {
     ///
     /// - Parameters:
     ///   - path: The path of the packet.
-    ///   - now: The present time.
+    ///   - now: The current time.
     ///   - buffer: The buffer for the request.
     ///   - generator: The generator for transaction IDs.
     /// - Returns: The size in bytes; 0 if no request is necessary or another was sent recently.

@@ -137,7 +137,7 @@ package struct InboundTrack: Sendable {
     ///   - header: The header.
     ///   - identification: Whether MID and RID name this track. It matters only for a new SSRC.
     ///   - payloadSize: The size of the payload in bytes.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: Whether the packet belongs to the track, and its sequence number.
     mutating func receive(
         _ header: RTPHeader, identification: SourceIdentification, payloadSize: Int, at now: Instant

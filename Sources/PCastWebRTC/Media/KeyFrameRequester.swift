@@ -86,7 +86,7 @@ package struct KeyFrameRequester: Sendable {
     ///
     /// - Parameters:
     ///   - roundTrip: The round-trip time to the source.
-    ///   - now: The present time.
+    ///   - now: The current time.
     package mutating func received(roundTrip: TimeSpan, at now: Instant) {
         if isWanted, firstSent != nil { ignoresRequests = isLate(roundTrip: roundTrip, at: now) }
         isWanted = false

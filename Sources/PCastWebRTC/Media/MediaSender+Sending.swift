@@ -23,7 +23,7 @@ extension MediaSender {
     ///   - capture: The mapping from RTP timestamps to wall-clock time, for sender reports; nil if it is unknown.
     ///   - stopsAfterFrame: Whether to stop at the end of a frame.
     ///   - backlog: The kind of queued packets, for the pacer.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: The number of packets sent and the reason why sending ended.
     package mutating func sendAll(
         _ type: MediaType, from log: borrowing PacketLog, through transport: inout SecureTransport,

@@ -243,7 +243,7 @@ package struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have
     ///   - budget: The number of retransmission requests that the datagram may still make; it is decreased.
     ///   - wallTime: The wall-clock time of the arrival.
     ///   - waited: The time from the arrival to `now`.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: The requests that the encoder must fulfill.
     package mutating func receive(
         _ packet: RTCPPacket, in datagram: Span<UInt8>, budget: inout Int, wallTime: WallTime,

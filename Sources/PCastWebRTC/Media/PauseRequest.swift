@@ -100,7 +100,7 @@ package struct PauseRequest: Sendable {
     /// - Parameters:
     ///   - ssrc: The SSRC of the stream.
     ///   - roundTrip: The round-trip time to the sender.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: The message.
     package mutating func poll(ssrc: UInt32, roundTrip: TimeSpan, at now: Instant) -> PauseResume.Message? {
         guard let deadline, now >= deadline else { return nil }
@@ -172,7 +172,7 @@ package struct PauseRequest: Sendable {
     /// - Parameters:
     ///   - message: The message.
     ///   - newest: The sequence number of the stream's newest packet; nil before the first.
-    ///   - now: The present time.
+    ///   - now: The current time.
     package mutating func messageReceived(_ message: PauseResume.Message, newest: UInt16?, at now: Instant) {
         guard !hasEnded else { return }
         switch message.kind {

@@ -113,7 +113,7 @@ struct PauseState: Sendable {
     /// - Parameters:
     ///   - lastSequenceNumber: The sequence number of the last packet that was sent.
     ///   - hasReport: Whether a report of the stream is sent with the message.
-    ///   - now: The present time.
+    ///   - now: The current time.
     /// - Returns: The message.
     mutating func poll(
         lastSequenceNumber: UInt32, hasReport: Bool, at now: Instant

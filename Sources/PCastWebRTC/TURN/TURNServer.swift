@@ -286,7 +286,7 @@ struct TURNNonce: Sendable {
 
     /// The lifetime of a nonce. A request with an older one receives a new nonce; the maximum is an hour (RFC 8656,
     /// section 5).
-    static let lifetime = TimeSpan.seconds(600 as Int64)
+    static let nonceLifetime = TimeSpan.seconds(600 as Int64)
 
     /// The key of the server.
     let key: [UInt8]
@@ -305,7 +305,7 @@ struct TURNNonce: Sendable {
             HMACCode.isEqual(Array(parts[1].utf8), Array(code(String(parts[0]), client).utf8))
         else { return false }
         let age = now.nanoseconds / 1_000_000_000 - seconds
-        return age >= 0 && age <= Self.lifetime.nanoseconds / 1_000_000_000
+        return age >= 0 && age <= Self.nonceLifetime.nanoseconds / 1_000_000_000
     }
 
     /// Returns the code of a time and a client, 18 bytes in Base64.

@@ -281,7 +281,7 @@ public enum MediaDirection: String, Hashable, Sendable, CaseIterable {
     /// Whether the side that wrote the description receives.
     public var receives: Bool { self == .sendReceive || self == .receiveOnly }
 
-    /// Creates the direction in which the side sends and receives as given.
+    /// Creates the direction of a side that sends, receives, does both, or does neither.
     public init(sends: Bool, receives: Bool) {
         self = sends ? (receives ? .sendReceive : .sendOnly) : (receives ? .receiveOnly : .inactive)
     }

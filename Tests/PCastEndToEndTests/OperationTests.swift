@@ -99,7 +99,7 @@ extension EndToEnd {
                 // The file contains a mistake.
                 try Broadcast.write(["limits = viewers=100"], to: broadcast.file)
                 let failed = try await program.event("reloadFailed")["reason"].text ?? ""
-                #expect(failed.contains("line 5") && failed.contains("perhaps “limit”"))
+                #expect(failed.contains("line 5") && failed.contains("did you mean “limit”"))
                 #expect(try await broadcast.knock() == "503")
 
                 // The mistake is corrected, and the log level changes as well.

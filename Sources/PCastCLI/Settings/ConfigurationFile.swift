@@ -109,7 +109,7 @@ struct ConfigurationFile: Equatable {
 
 /// Suggestions for misspelled names.
 enum NearestName {
-    /// Returns a suggestion such as `; perhaps “listen” is meant`; empty text if no name is similar.
+    /// Returns a suggestion such as `; did you mean “listen”?`; empty text if no name is similar.
     static func suggestion(
         _ name: String, among names: some Sequence<String>, written: (String) -> String = { "“\($0)”" }
     ) -> String {

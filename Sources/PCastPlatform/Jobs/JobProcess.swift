@@ -41,12 +41,19 @@ struct JobOutputRate: Sendable {
     private var began: Instant?
     private var lines = 0
     private var messages = 0
+    private var isEnding = false
 
     /// Counts a line. Returns false if the process has written too many lines in this second.
     mutating func countLine(at now: Instant) -> Bool {
         if began.map({ now - $0 >= .seconds(1) }) ?? true { (began, lines, messages) = (now, 0, 0) }
         lines += 1
         return lines <= Self.maximumLines
+    }
+
+    /// Records that the process is ended because of its lines. Returns true for the first call only.
+    mutating func beginEnd() -> Bool {
+        defer { isEnding = true }
+        return !isEnding
     }
 
     /// Counts a message, after its line. Returns whether it may be logged.

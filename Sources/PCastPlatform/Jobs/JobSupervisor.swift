@@ -229,9 +229,7 @@ actor JobSupervisor {
 
     /// Kills a process that writes too many lines.
     private func endFlood(of id: StreamID) {
-        guard let process = runs[id]?.process, process.processID != nil, runs[id]?.output.countMessage() == true else {
-            return
-        }
+        guard let process = runs[id]?.process, runs[id]?.output.beginEnd() == true else { return }
         logger.warning(
             "worker killed: it wrote more than \(JobOutputRate.maximumLines) lines in one second",
             metadata: ["stream": "\(id)"])

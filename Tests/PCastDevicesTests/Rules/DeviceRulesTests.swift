@@ -155,7 +155,7 @@ struct DeviceRulesTests {
             ("match: {}", "is empty"), ("match: 'x'", "“match” must be an object"),
             ("match: { vendor: '46d' }", "four hexadecimal digits"), ("match: { vendor: 46 }", "four hexadecimal"),
             ("match: { product: 'xyzw' }", "four hexadecimal"), ("match: { product: '+123' }", "four hexadecimal"),
-            ("match: { media: 'sound' }", "\"video\", \"audio\""), ("match: { name: '' }", "a string in quotes"),
+            ("match: { media: 'noise' }", "\"video\", \"audio\""), ("match: { name: '' }", "a string in quotes"),
             ("match: { model: 'x' }", "use one of media, vendor, product, serial, name, id"),
             ("match: { media: 'audio' }, rotation: 90", "“rotation” applies to video devices"),
             ("facingMode: 'user'", "a rule requires “match”"),
@@ -172,7 +172,7 @@ struct DeviceRulesTests {
         "an invalid file is an error",
         arguments: [
             ("[]", "must be an object"), ("{ rules: {} }", "must be a list"), ("{ rule: [] }", "use one of rules"),
-            ("{ rules: [ 5 ] }", "a rule is an object"), ("", "expected a value"), ("{ rules: [ { } ] }", "“match”"),
+            ("{ rules: [ 5 ] }", "a rule must be an object"), ("", "expected a value"), ("{ rules: [ { } ] }", "“match”"),
         ])
     func wrongFiles(_ text: String, _ reason: String) throws {
         let error = try #require(throws: DeviceRulesError.self) { try DeviceRules(text: text) }

@@ -172,7 +172,8 @@ struct DeviceRulesTests {
         "an invalid file is an error",
         arguments: [
             ("[]", "must be an object"), ("{ rules: {} }", "must be a list"), ("{ rule: [] }", "use one of rules"),
-            ("{ rules: [ 5 ] }", "a rule must be an object"), ("", "expected a value"), ("{ rules: [ { } ] }", "“match”"),
+            ("{ rules: [ 5 ] }", "a rule must be an object"), ("", "expected a value"),
+            ("{ rules: [ { } ] }", "“match”"),
         ])
     func wrongFiles(_ text: String, _ reason: String) throws {
         let error = try #require(throws: DeviceRulesError.self) { try DeviceRules(text: text) }

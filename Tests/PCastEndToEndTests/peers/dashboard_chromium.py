@@ -143,7 +143,7 @@ class Story:
         page.wait("!!document.getElementById('login')", 60)
         self.keep("login")
         self.enter("not the secret")
-        self.expect("a wrong secret is told", "document.getElementById('failure').textContent.includes('does not know')")
+        self.expect("a wrong secret is told", "document.getElementById('failure').textContent.includes('is wrong')")
         self.keep("login-wrong")
         page.problems.clear()  # the console contains the rejection
         self.enter(self.options.secret)
@@ -224,7 +224,7 @@ class Story:
         page.click("#makelink")
         link = page.wait("document.getElementById('link').value", 60, "a link")
         self.run.check("the token is in the fragment alone", "#token=" in link and "token" not in link.split("#")[0])
-        self.expect("it says until when it is good", "/good until/.test(document.getElementById('linkstate').textContent)")
+        self.expect("it says until when it is good", "/valid until/.test(document.getElementById('linkstate').textContent)")
         self.expect(
             "the link is on the clipboard",
             f"navigator.clipboard.readText().then((text) => text == {json.dumps(link)})")
@@ -252,7 +252,7 @@ class Story:
         page.click(f'[data-stream="{publisher.stream}"] .end')
         page.click("#enddialog input[value='']")
         page.click("#endnow")
-        self.expect("words of one's own must be said", "/Write why/.test(document.getElementById('endfailure').innerText)")
+        self.expect("words of one's own must be said", "/Enter a reason/.test(document.getElementById('endfailure').innerText)")
         page.type("#endtext", WORDS)
         self.keep("end", whole=False)
         page.click("#endnow")

@@ -157,9 +157,15 @@ public final class PCast: Sendable {
         guard options.video.isEnabled || options.audio.isEnabled else {
             throw PCastError(.badRequest, .usage, "neither video nor audio is requested: request at least one")
         }
-        let stream = try await DeviceThread.run { () throws(DeviceError) in
-            let inputs = try SourceInputs(video: options.videoRequest, audio: options.audioRequest)
-            return UserMediaStream(LocalMedia(inputs, isOnDemand: options.isOnDemand))
+        let stream: UserMediaStream
+        do throws(PCastError) {
+            stream = try await DeviceThread.run { () throws(DeviceError) in
+                let inputs = try SourceInputs(video: options.videoRequest, audio: options.audioRequest)
+                return UserMediaStream(LocalMedia(inputs, isOnDemand: options.isOnDemand))
+            }
+        } catch {
+            session.logger.warning("user media cannot be opened", metadata: ["error": "\(error.description)"])
+            throw error
         }
         if let reason = stream.unmet[.deviceID] {
             session.logger.warning(

@@ -173,9 +173,6 @@ final class GameWindow: EventSendableDelegate {
 
     /// The frame rate of the game.
     static let frameRate = 30
-
-    /// The least time from the capture of a frame to its display, of the frames since the goal is expected.
-    var leastLag: TimeSpan? { sights.map { $0.shown - $0.stamp.captureTime(near: $0.shown) }.min() }
 }
 
 extension WallTime {

@@ -21,14 +21,11 @@ extension EndToEnd {
                 let received = Awaited<PlayerEvent.Kind>()
                 let events = player.events()
                 let timecodes = Awaited<WallTime>()
-                let following = Task {
-                    for await event in events {
-                        if case .progressed(.at(let position)) = event.kind,
-                            let timecode = event.session?.timecode(at: position)
-                        {
-                            timecodes.add(timecode)
-                        }
-                        received.add(event.kind)
+                let following = Task { for await event in events { received.add(event.kind) } }
+                let positions = player.positions()
+                let timing = Task {
+                    for await position in positions {
+                        if let timecode = player.session?.timecode(at: position) { timecodes.add(timecode) }
                     }
                 }
                 player.set(video: Video(link), play: true)
@@ -66,6 +63,7 @@ extension EndToEnd {
                 player.reset()
                 await player.settled()
                 following.cancel()
+                timing.cancel()
             }
         }
 

@@ -344,7 +344,7 @@ import Testing
             try await request.send(
                 lines: [
                     "POST /whip HTTP/1.0", "Host: 127.0.0.1", "Content-Type: application/sdp", "Expect: 100-continue",
-                    "Content-Length: \(offer.utf8.count)",
+                    "Content-Length: \(offer.utf8.count)", "Authorization: Bearer \(try Tokens.publishing())",
                 ], body: offer)
             #expect(try await eventually { request.isEnded })
             #expect(try await request.statuses(1) == [201])

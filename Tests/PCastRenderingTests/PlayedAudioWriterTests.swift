@@ -305,8 +305,16 @@ struct AudioPresenterTests {
         for index in 0..<50 as Range<Int64> {
             presenter.present(Tone.frame(index), at: start + .milliseconds(20 * index))
         }
-        #expect(await until { presenter.statistics.samplesPlayed >= 47_000 && presenter.statistics.breaks == 1 })
-        let received = played.read(from: start + .milliseconds(300), count: 24_000)
+        // The audio is kept for 2.7 s, and the silence after it counts, so a thread reads it as soon as it has been played.
+        let (reads, continuation) = AsyncStream<[Int16]>.makeStream()
+        let reader = try WorkerThread(name: "reader") {
+            let deadline = MonotonicClock.now() + .seconds(60)
+            while presenter.statistics.samplesPlayed < 47_000, MonotonicClock.now() < deadline { sched_yield() }
+            continuation.yield(played.read(from: start + .milliseconds(300), count: 24_000))
+        }
+        let received = try #require(await reads.first { _ in true })
+        reader.join()
+        #expect(await until { presenter.statistics.breaks == 1 })
         presenter.stop()
         #expect(presenter.statistics.xruns == 0 && presenter.statistics.failure == nil)
         #expect(presenter.statistics.samplesSkipped < 480, "\(presenter.statistics)")

@@ -104,8 +104,8 @@ extension DeviceConstraints {
         let word = left.count == 2 ? String(left[1]) : DeviceConstraint.Kind.ideal.rawValue
         guard let kind = capability.kinds.first(where: { $0.rawValue == word }) else {
             throw ConstraintSyntaxError(
-                "“\(word)” is not a kind of constraint for \(name): use "
-                    + capability.kinds.map(\.rawValue).joined(separator: " or "))
+                "“\(word)” is not a kind of constraint for \(name): use one of "
+                    + capability.kinds.map(\.rawValue).joined(separator: ", "))
         }
         return (capability, DeviceConstraint(try DeviceConstraint.Value(String(sides[1]), of: capability), kind: kind))
     }

@@ -28,6 +28,34 @@ struct SessionLifecycleTests {
         var overlay: OverlayPlayerState { lifecycle.overlayState }
     }
 
+    @Test("overlays receive a stopped session as stopped until it seeks, plays, or resumes to play")
+    func stopped() {
+        func ready() -> SessionLifecycle {
+            var lifecycle = SessionLifecycle()
+            lifecycle.play()
+            lifecycle.bufferFilled()
+            lifecycle.stop()
+            return lifecycle
+        }
+        var lifecycle = ready()
+        #expect(lifecycle.overlayState == .stopped && lifecycle.playerState == .paused(buffering: false))
+        lifecycle.pause()
+        #expect(lifecycle.overlayState == .stopped)
+        lifecycle.play()
+        #expect(lifecycle.overlayState == .playing)
+        lifecycle = ready()
+        lifecycle.seek()
+        #expect(lifecycle.overlayState == .seeking)
+        for isPlaying in [true, false] {
+            lifecycle = ready()
+            lifecycle.failed("the media is gone")
+            let isResuming = lifecycle.resume(playing: isPlaying)
+            #expect(isResuming)
+            lifecycle.bufferFilled()
+            #expect(lifecycle.overlayState == (isPlaying ? .playing : .stopped))
+        }
+    }
+
     @Test("an item is loaded, played, paused and played to its end")
     func whole() {
         let session = Session()

@@ -199,6 +199,7 @@ public struct SessionLifecycle: Sendable {
         if playing, !isSetToPlay { events.append(.play) }
         if !playing, isSetToPlay { events.append(.pause) }
         isSetToPlay = playing
+        if playing { isStopped = false }
         return true
     }
 

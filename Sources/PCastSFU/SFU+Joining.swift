@@ -162,13 +162,13 @@ extension SFU {
                 roundTrip: streams[index].receiver.roundTrip, isAway: streams[index].isAway,
                 viewers: streams[index].replicas.reduce(streams[index].countedViewers) { $0 + $1.links.counted })
         case .viewer(let index):
-            let tracks = viewers[index].sender.tracks.map(\.pointee)
+            let tracks = viewers[index].sender.tracks
             return PeerStatistics(
-                packets: tracks.reduce(0) { $0 + Int($1.stream.packetsSent) },
-                bytes: tracks.reduce(0) { $0 + Int($1.stream.octetsSent) },
-                packetsLost: tracks.reduce(0) { $0 + Int($1.receiverReport?.cumulativeLost ?? 0) },
-                nackCount: tracks.reduce(0) { $0 + $1.nackCount },
-                pliCount: tracks.reduce(0) { $0 + $1.pliCount },
+                packets: tracks.reduce(0) { $0 + Int($1.pointee.stream.packetsSent) },
+                bytes: tracks.reduce(0) { $0 + Int($1.pointee.stream.octetsSent) },
+                packetsLost: tracks.reduce(0) { $0 + Int($1.pointee.receiverReport?.cumulativeLost ?? 0) },
+                nackCount: tracks.reduce(0) { $0 + $1.pointee.nackCount },
+                pliCount: tracks.reduce(0) { $0 + $1.pointee.pliCount },
                 roundTrip: viewers[index].sender.roundTripTime.smoothed, isAway: viewers[index].isAway, viewers: 0)
         case nil: return nil
         }

@@ -59,14 +59,13 @@ extension SFU {
 
     static func counts(_ sender: borrowing MediaSender) -> StreamMetrics.Counts {
         var counts = StreamMetrics.Counts()
-        for trackPointer in sender.tracks {
-            let track = trackPointer.pointee
-            counts.packets += Int(track.stream.packetsSent)
-            counts.bytes += Int(track.stream.octetsSent)
-            counts.packetsLost += Int(max(track.receiverReport?.cumulativeLost ?? 0, 0))
-            counts.retransmissions += track.stream.packetsRetransmitted
-            counts.nacks += track.nackCount
-            counts.keyFrameRequests += track.pliCount
+        for track in sender.tracks {
+            counts.packets += Int(track.pointee.stream.packetsSent)
+            counts.bytes += Int(track.pointee.stream.octetsSent)
+            counts.packetsLost += Int(max(track.pointee.receiverReport?.cumulativeLost ?? 0, 0))
+            counts.retransmissions += track.pointee.stream.packetsRetransmitted
+            counts.nacks += track.pointee.nackCount
+            counts.keyFrameRequests += track.pointee.pliCount
         }
         return counts
     }

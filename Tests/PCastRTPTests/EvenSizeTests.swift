@@ -90,7 +90,8 @@ import Testing
                     startsKeyFrame: index == 0, arrival: Instant(nanoseconds: 0)),
                 payload: UnsafeRawBufferPointer(rebasing: log.bufferForNext()[..<size]))
         }
-        var (quick, whole) = (stream(), stream())
+        var quick = stream()
+        var whole = stream()
         let rooms = (0..<2).map { _ in UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8) }
         defer { for room in rooms { room.deallocate() } }
         var counters: (quick: UInt16, whole: UInt16) = (65_533, 65_533)

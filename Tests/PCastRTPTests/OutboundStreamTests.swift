@@ -206,7 +206,7 @@ import Testing
         append([9], to: &log)
         stream.pause()
         stream.begin(at: 2, in: log)
-        #expect(!stream.hasResends)
+        #expect(stream.hasResends == false)
         stream.requestRetransmission(of: 501, in: log, roundTrip: .zero, at: .at(100))
         #expect(drain(&stream, log, at: .at(100)).map(\.sequenceNumber) == [502])
     }
@@ -219,7 +219,7 @@ import Testing
         stream.begin(at: 0, in: log)
         _ = drain(&stream, log)
         stream.requestRetransmission(of: 500, in: log, roundTrip: .zero, at: .at(100))
-        #expect(!stream.hasResends)
+        #expect(stream.hasResends == false)
     }
 
     @Test("a stream that begins at the end of the log sends later packets only")

@@ -24,6 +24,7 @@ public struct ClockRate: Hashable, Sendable {
     }
 
     /// Returns the duration of a number of ticks, rounded towards zero to a nanosecond.
+    @inlinable
     public func span(ofTicks ticks: Int64) -> TimeSpan {
         let (seconds, rest) = ticks.quotientAndRemainder(dividingBy: hertz)
         return TimeSpan(nanoseconds: seconds * 1_000_000_000 + rest * 1_000_000_000 / hertz)

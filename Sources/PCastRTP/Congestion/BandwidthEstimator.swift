@@ -13,7 +13,8 @@ package struct BandwidthEstimator: Sendable {
     package static let range = Bitrate.kilobits(40)...Bitrate.kilobits(50_000)
 
     /// The size of IPv4 and UDP headers in bytes, which are added to each datagram.
-    package static let datagramOverhead = 28
+    @inlinable
+    package static var datagramOverhead: Int { 28 }
 
     /// The bit rate up to which the path is probed even if less is wanted, so that a small stream can grow at once.
     private static let alwaysKnown = Bitrate.kilobits(2_500)

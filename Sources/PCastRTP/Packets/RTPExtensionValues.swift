@@ -165,15 +165,18 @@ package struct AbsoluteSendTime: Hashable, Sendable {
     package var rawValue: UInt32
 
     /// Creates a send time from the low 24 bits of a value.
+    @inlinable
     package init(rawValue: UInt32) { self.rawValue = rawValue & 0xFF_FFFF }
 
     /// Creates a send time from a monotonic time. Only differences have a meaning, so any clock is suitable.
+    @inlinable
     package init(_ instant: Instant) { self.init(nanoseconds: instant.nanoseconds) }
 
     /// Creates a send time from a wall-clock time.
     package init(_ time: WallTime) { self.init(nanoseconds: time.nanosecondsSinceEpoch) }
 
-    private init(nanoseconds: Int64) {
+    @usableFromInline
+    init(nanoseconds: Int64) {
         let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         let units = seconds &<< 18 &+ (rest << 18) / 1_000_000_000
         self.init(rawValue: UInt32(truncatingIfNeeded: units))

@@ -4,8 +4,9 @@ package import PCastCore
 /// numbers of the peer.
 ///
 /// It stores no packets, and needs a few hundred bytes per viewer. Its headers are written directly into the datagram,
-/// and the payloads are encrypted from the log.
-package struct OutboundStream: Sendable {
+/// and the payloads are encrypted from the log. It cannot be copied, because the compiler would otherwise copy it for
+/// calls from other modules, for each packet.
+package struct OutboundStream: ~Copyable, Sendable {
     /// The negotiated parameters.
     package struct Parameters: Sendable {
         /// The SSRC of the stream.
@@ -83,6 +84,7 @@ package struct OutboundStream: Sendable {
         package let pictureOffset: VP8PictureOffset
 
         /// Whether the payload is sent unchanged from the log.
+        @inlinable
         package var isAsLogged: Bool { prefixSize == 0 && paddingSize == 0 && pictureOffset.isZero }
     }
 
@@ -260,6 +262,7 @@ package struct OutboundStream: Sendable {
     package var isPaused: Bool { position == nil }
 
     /// Returns whether the log no longer contains the next packet of the stream.
+    @inlinable
     package func isBehindLog(_ log: borrowing PacketLog) -> Bool { position.map { $0 < log.start } ?? false }
 
     // MARK: Sending
@@ -285,10 +288,9 @@ package struct OutboundStream: Sendable {
     /// tag.
     static let overhead = 80
 
-    /// Returns the packets that are waiting; nil if there are none. It is `mutating` only to avoid a copy for each
-    /// packet.
+    /// Returns the packets that are waiting; nil if there are none.
     @inline(__always)
-    package mutating func waiting(in log: borrowing PacketLog) -> Waiting? {
+    package func waiting(in log: borrowing PacketLog) -> Waiting? {
         guard let position, position >= log.start else { return nil }
         let count = Int(log.end - position)
         guard count > 0 else { return resends.isEmpty ? nil : Waiting(count: resends.count) }
@@ -302,7 +304,7 @@ package struct OutboundStream: Sendable {
     package var hasResends: Bool { !resends.isEmpty }
 
     /// Whether retransmissions are waiting, from the current or the previous log.
-    package var waitsToResend: Bool { mutating get { !resends.isEmpty || !formerResends.isEmpty } }
+    package var waitsToResend: Bool { !resends.isEmpty || !formerResends.isEmpty }
 
     /// Writes the header of the next packet into a buffer; retransmissions are first.
     ///

@@ -58,9 +58,11 @@ package struct PacketLog: ~Copyable {
     /// The number of packets in the log, a power of two.
     package private(set) var capacity: Int
     /// The bits of the index of a position.
-    private var mask: Int64
+    @usableFromInline
+    var mask: Int64
     /// The entries by the low bits of their positions.
-    private var entries: UnsafeMutablePointer<Entry>
+    @usableFromInline
+    var entries: UnsafeMutablePointer<Entry>
     /// The memory of the payloads.
     private var payloads: UnsafeMutableRawPointer
     /// The position of the packet with each sequence number modulo ``capacity``.
@@ -136,9 +138,11 @@ package struct PacketLog: ~Copyable {
     }
 
     /// The position of the oldest packet that has been kept since the log grew.
-    private var oldest: Int64 = 0
+    @usableFromInline
+    var oldest: Int64 = 0
 
     /// The position of the oldest packet.
+    @inlinable
     package var start: Int64 { max(oldest, end - Int64(capacity)) }
 
     /// Returns the memory of the payload at a position.
@@ -229,7 +233,7 @@ package struct PacketLog: ~Copyable {
     ///
     /// - Parameter position: The position.
     /// - Returns: The pointer.
-    @inline(__always)
+    @inlinable
     package func address(of position: Int64) -> UnsafePointer<Entry> {
         precondition(position >= start && position < end, "there must be a packet at the position")
         return UnsafePointer(entries + Int(position & mask))

@@ -30,7 +30,7 @@ struct ConnectionStats {
         }
     }
 
-    private mutating func add(_ track: OutboundTrack, isPaused: Bool, roundTrip: TimeSpan?) {
+    private mutating func add(_ track: borrowing OutboundTrack, isPaused: Bool, roundTrip: TimeSpan?) {
         let parameters = track.stream.parameters
         let codec = addCodec(track.media, direction: "O")
         var stats = RTCOutboundRTPStreamStats(

@@ -407,16 +407,15 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     /// Restarts the stream of a layer at the newest key frame if that is recent, and otherwise requests one.
     mutating func catchUp(layer: Int, at now: Instant) {
         let local = localLayers[layer]
-        guard let stream = sender?.value.layer(layer)?.pointee.stream else { return }
-        if stream.isBehindLog(local.value.log) {
-            sender?.value.layer(layer)?.pointee.stream.pause()
+        guard let track = sender?.value.layer(layer) else { return }
+        if track.pointee.stream.isBehindLog(local.value.log) {
+            track.pointee.stream.pause()
             noteKeyFrameRequests(1 << UInt8(layer))
         }
-        if stream.position == nil || stream.isBehindLog(local.value.log),
-            let keyFrame = local.value.log.newestKeyFrame,
+        if track.pointee.stream.isPaused, let keyFrame = local.value.log.newestKeyFrame,
             now - local.value.log[keyFrame].arrival < Self.keyFrameAge
         {
-            sender?.value.layer(layer)?.pointee.stream.begin(at: keyFrame, in: local.value.log)
+            track.pointee.stream.begin(at: keyFrame, in: local.value.log)
         }
     }
 

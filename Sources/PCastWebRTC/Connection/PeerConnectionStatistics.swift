@@ -45,13 +45,12 @@ public struct PeerConnectionStatistics: Sendable {
         self.video = video
         self.audio = audio
         for pointer in sender?.value.tracks ?? [] {
-            let track = pointer.pointee
-            packetsSent += Int(track.stream.packetsSent)
-            bytesSent += Int(track.stream.octetsSent)
-            packetsRetransmitted += track.stream.packetsRetransmitted
-            nackCount += track.nackCount
-            pliCount += track.pliCount
-            fractionLost = fractionLost ?? track.receiverReport?.fractionLost
+            packetsSent += Int(pointer.pointee.stream.packetsSent)
+            bytesSent += Int(pointer.pointee.stream.octetsSent)
+            packetsRetransmitted += pointer.pointee.stream.packetsRetransmitted
+            nackCount += pointer.pointee.nackCount
+            pliCount += pointer.pointee.pliCount
+            fractionLost = fractionLost ?? pointer.pointee.receiverReport?.fractionLost
         }
         for track in [receiver?.video, receiver?.audio] {
             guard let track else { continue }

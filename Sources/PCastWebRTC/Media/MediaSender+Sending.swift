@@ -94,7 +94,7 @@ extension MediaSender {
             if length > 0 {
                 if bytes == 0 { batch.commit(length: length, to: path) } else { batch.commitMore(length: length) }
                 bytes += length + BandwidthEstimator.datagramOverhead
-                bandwidth.note(number == transportSequenceNumber ? nil : number, size: length, at: now)
+                bandwidth.note(number == transportSequenceNumber ? nil : number, size: length, cluster: 0, at: now)
             }
             if stopsAfterFrame, track.pointee.stream.isBetweenFrames { break }
         }

@@ -99,37 +99,37 @@ package struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have
     ) {
         self.cname = Array(cname.utf8.prefix(255))
         transportSequenceNumber = UInt16.random(in: 0..<0x8000, using: &generator)
-        var (video, audio): (OutboundTrack?, OutboundTrack?)
-        var moreLayers: [OutboundTrack?] = []
-        var canProbe = false
+        var (video, audio): (UnsafeMutablePointer<OutboundTrack>?, UnsafeMutablePointer<OutboundTrack>?)
+        var moreLayers: [UnsafeMutablePointer<OutboundTrack>?] = []
         for section in media {
             let layers = section.direction.sends ? section.rids.map { RTPStreamIdentifier($0) } : []
-            let track = OutboundTrack(
-                section, layer: layers.first ?? nil, evensSizes: evensSizes, using: &generator,
-                playoutDelay: playoutDelay)
-            switch section.type {
-            case .video where video == nil:
-                video = track
-                canProbe = track?.stream.canProbe ?? false
-                moreLayers = layers.dropFirst().map { layer in
-                    OutboundTrack(
-                        section, layer: layer, evensSizes: evensSizes, using: &generator, playoutDelay: playoutDelay)
-                }
-            case .audio where audio == nil: audio = track
-            default: continue
+            var tracks: [UnsafeMutablePointer<OutboundTrack>?] = []
+            for layer in section.type == .video && layers.count > 1 ? layers : [layers.first ?? nil] {
+                guard section.type == .video ? video == nil : audio == nil else { break }
+                tracks.append(
+                    Self.allocate(
+                        OutboundTrack(
+                            section, layer: layer, evensSizes: evensSizes, using: &generator,
+                            playoutDelay: playoutDelay)))
             }
-            for (layer, track) in ([track] + (section.type == .video ? moreLayers : [])).enumerated() {
+            guard let track = tracks.first else { continue }
+            if section.type == .video {
+                video = track
+                moreLayers = Array(tracks.dropFirst())
+            } else {
+                audio = track
+            }
+            for (layer, track) in tracks.enumerated() {
                 guard let track, section.feedback.contains(.pause) else { continue }
                 pauses.append(
                     PauseState(
-                        type: section.type, layer: layer, ssrc: track.stream.parameters.ssrc,
+                        type: section.type, layer: layer, ssrc: track.pointee.stream.parameters.ssrc,
                         holdsOff: !section.feedback.contains(.pauseWithoutWait)))
             }
         }
-        self.video = video.map(Self.allocate)
-        self.moreLayers = moreLayers.map { $0.map(Self.allocate) }
-        self.audio = audio.map(Self.allocate)
-        reporterSSRC = video?.stream.parameters.ssrc ?? audio?.stream.parameters.ssrc ?? 0
+        (self.video, self.moreLayers, self.audio) = (video, moreLayers, audio)
+        reporterSSRC = (video ?? audio)?.pointee.stream.parameters.ssrc ?? 0
+        let canProbe = video?.pointee.stream.canProbe ?? false
         bandwidth = BandwidthEstimator(
             start: startBitrate, wanted: desiredBitrate,
             reportsArrivals: media.contains { $0.direction.sends && $0.feedback.contains(.transportCC) },
@@ -144,8 +144,9 @@ package struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have
         }
     }
 
-    /// Moves a track to its own memory.
-    private static func allocate(_ track: OutboundTrack) -> UnsafeMutablePointer<OutboundTrack> {
+    /// Moves a track to its own memory. Returns nil if there is none.
+    private static func allocate(_ track: consuming OutboundTrack?) -> UnsafeMutablePointer<OutboundTrack>? {
+        guard let track else { return nil }
         let address = UnsafeMutablePointer<OutboundTrack>.allocate(capacity: 1)
         address.initialize(to: track)
         return address

@@ -2,7 +2,7 @@ import PCastCore
 package import PCastRTP
 
 /// The sending state of a track: its stream, its sender reports, and the reports of the peer.
-package struct OutboundTrack: Sendable {
+package struct OutboundTrack: ~Copyable, Sendable {
     /// The negotiated media section, with the SSRCs.
     package let media: NegotiatedMedia
     /// The stream of packets.

@@ -255,7 +255,8 @@ extension SFU {
 
     /// The maximum number of message batches that the SFU has in use for one other shard.
     public static var maximumShardMessageBatches: Int {
-        ShardLinks.maximumBatches + ShardLinks.maximumDatagramBatches + ShardLinks.maximumQuestionBatches
+        ShardLinks.maximumBatches + ShardLinks.maximumDatagramBatches + ShardLinks.maximumCheckBatches
+            + ShardLinks.maximumQuestionBatches
     }
 
     /// Returns the next batch for another shard; nil if there is none. The driver delivers batches complete and in
@@ -309,8 +310,13 @@ extension SFU {
     /// Returns a batch that this SFU created, so that it is reused.
     public mutating func takeBack(_ batch: ShardMessageBatch) { shardLinks.takeBack(batch) }
 
-    /// The number of messages that were dropped because another shard did not keep up.
+    /// The number of messages that were dropped because another shard did not keep up. It does not include
+    /// ``shardChecksLost``.
     public var shardMessagesLost: Int { shardLinks.lost + shardLinks.datagramsLost }
+
+    /// The number of connectivity checks from unknown paths that were dropped, because more arrived at the wrong shard
+    /// than are forwarded.
+    public var shardChecksLost: Int { shardLinks.checksLost }
 
     /// Returns the shard whose peer a connectivity check names by its ufrag. Returns nil for this shard, and for all
     /// other datagrams.
@@ -327,14 +333,21 @@ extension SFU {
 
     // MARK: Datagrams
 
-    /// Forwards a datagram to the shard of its peer. Returns true if another shard has the peer. Such datagrams have a
-    /// queue of their own, because they are not authenticated yet.
+    /// Forwards a datagram to the shard of its peer. Returns true if another shard has the peer.
+    ///
+    /// Such datagrams have queues of their own, because they are not authenticated yet. Anybody can send connectivity
+    /// checks, so those from unknown paths do not share the queue of known peers.
     mutating func transfer(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Bool {
-        guard let owner = peerShard(of: datagram) ?? shardLinks.paths[path] else { return false }
-        shardLinks.forward(UnsafeRawBufferPointer(datagram), to: owner) {
-            .datagram($0, from: path, at: now - waited)
+        let shardOfPath = shardLinks.paths[path]
+        guard let owner = peerShard(of: datagram) ?? shardOfPath else { return false }
+        let bytes = UnsafeRawBufferPointer(datagram)
+        let arrival = now - waited
+        if owner == shardOfPath {
+            shardLinks.forward(bytes, to: owner) { .datagram($0, from: path, at: arrival) }
+        } else {
+            shardLinks.forwardCheck(bytes, to: owner) { .datagram($0, from: path, at: arrival) }
         }
         return true
     }

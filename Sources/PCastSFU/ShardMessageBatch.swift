@@ -43,8 +43,10 @@ public final class ShardMessageBatch: @unchecked Sendable {
     enum Content {
         /// Messages between streams and replicas, and about paths.
         case streams
-        /// Datagrams that arrived at the wrong shard and are not authenticated.
+        /// Datagrams that arrived at the wrong shard from the path of a known peer, and are not authenticated.
         case datagrams
+        /// Connectivity checks that arrived at the wrong shard from an unknown path.
+        case checks
         /// Questions about unknown sources.
         case questions
     }

@@ -315,6 +315,10 @@ final class MediaRouter: Sendable {
     /// Returns the number of messages between shards that were dropped since the start.
     func shardMessagesLost() async -> Int { await performOnAll { sfu in sfu.shardMessagesLost }.reduce(0, +) }
 
+    /// Returns the number of connectivity checks from unknown paths that were not forwarded between shards since the
+    /// start.
+    func shardChecksLost() async -> Int { await performOnAll { sfu in sfu.shardChecksLost }.reduce(0, +) }
+
     /// Returns the statistics of all streams.
     func streamMetrics() async -> [StreamMetrics] {
         StreamMetrics.merged(await performOnAll { sfu in sfu.figures }.flatMap { $0 })

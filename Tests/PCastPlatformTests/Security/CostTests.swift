@@ -1,6 +1,9 @@
+import Dispatch
 import Logging
 import PCastCore
+import PCastEdgeAuth
 import PCastIO
+import PCastSignaling
 import PCastTimeline
 import PCastWebRTC
 import Testing
@@ -108,6 +111,56 @@ import Testing
         for number in 0..<10_000 { await many.leave("stream-\(number)") }
         #expect(await many.subscribableStreams.keyCount == 0)
         #expect(await many.resumableStreams.keyCount == 0)
+    }
+
+    @Test(
+        "look-ups of hosts that block count towards the limit of jobs, and further requests are answered meanwhile",
+        .timeLimit(.minutes(1)))
+    func blockedLookUps() async throws {
+        let router = try MediaRouter(
+            listen: [TransportAddress(ip: .loopbackV4, port: 0)],
+            addresses: AdvertisedAddresses(named: [.loopbackV4], discovered: [], listen: .loopbackV4),
+            certificate: .generate(at: MonotonicClock.wallTime()), maximumPeers: 10, shards: 1)
+        defer { router.stop() }
+        let gate = DispatchSemaphore(value: 0)
+        let (lookUps, started) = AsyncStream.makeStream(of: Void.self)
+        let host = try #require(IPAddress("9.9.9.9"))
+        // The address counts as one of this host, so that it is rejected and no job is started.
+        let policy = JobPolicy(
+            configuration: JobConfiguration(program: "/bin/false", arguments: [], limit: 2), listen: .loopbackV4,
+            ownAddresses: {
+                started.yield()
+                gate.wait()
+                return [host]
+            })
+        let authenticator = TokenAuthenticator([TestPlatform.application], allowsAnonymousLoopback: false)
+        let supervisor = JobSupervisor(
+            policy, authenticator: authenticator, directory: try await directory(router), registry: SessionRegistry(),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        await supervisor.listens(at: "ws://127.0.0.1:1")
+        let clientContext = ClientContext(RequestOrigin(address: .loopbackV4), host: "127.0.0.1", origin: nil)
+        let token = try Tokens.make { $0.forPublishingOnly().withCapability("publish-uri") }
+        var message = PCastCreateStream()
+        message.connectUri = "http://\(host)/film.mp4"
+        let request = JobRequest(
+            message: message, principal: try authenticator.identify(token, clientContext: clientContext),
+            clientContext: clientContext, session: SessionID("session"))
+        let refusal: @Sendable () async -> APIError.Kind? = {
+            do throws(APIError) {
+                _ = try await supervisor.start(request)
+                return nil
+            } catch {
+                return error.kind
+            }
+        }
+        let blocked = (0..<2).map { _ in Task { await refusal() } }
+        var iterator = lookUps.makeAsyncIterator()
+        for _ in blocked { _ = await iterator.next() }
+        #expect(await refusal() == .capacity)
+        for _ in blocked { gate.signal() }
+        for task in blocked { #expect(await task.value == .badRequest) }
+        gate.signal()
+        #expect(await refusal() == .badRequest)
     }
 
     private func directory(_ router: MediaRouter) async throws -> StreamDirectory {

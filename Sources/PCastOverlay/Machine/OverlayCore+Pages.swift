@@ -16,12 +16,6 @@ extension OverlayCore {
         }
     }
 
-    /// Returns whether the rate limit of a page allows a ping or pong, which counts as a message. Returns false for an
-    /// unknown page.
-    public mutating func admitsControl(of id: OverlayPage.ID, at now: Instant) -> Bool {
-        pages[id]?.maySendMessage(at: now) ?? false
-    }
-
     /// Handles a message from a page, after it has checked the rate, the format, the sequence number and the
     /// permission.
     mutating func handle(_ text: String, from id: OverlayPage.ID, at now: Instant) {

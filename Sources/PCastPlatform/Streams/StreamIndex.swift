@@ -15,7 +15,8 @@ struct StreamIndex: Sendable {
 
         /// The key of the streams that a subscriber may receive: those with a tag, or all if the tag is nil.
         static func subscribable(_ application: ApplicationID, tag: String?) -> Key {
-            tag.map { .tag(application, $0) } ?? .application(application)
+            if let tag { return .tag(application, tag) }
+            return .application(application)
         }
     }
 
@@ -77,7 +78,7 @@ extension LiveStream {
     /// The keys of the stream in an index.
     fileprivate var indexKeys: [StreamIndex.Key] {
         var keys = [StreamIndex.Key.application(application)]
-        keys += Set(authorizingTags).map { .tag(application, $0) }
+        keys += Set(authorizingTags).map { StreamIndex.Key.tag(application, $0) }
         if let publisher { keys.append(.owner(application, publisher, tags: Set(tags))) }
         return keys
     }

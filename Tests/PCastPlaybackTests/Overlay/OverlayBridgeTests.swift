@@ -51,10 +51,10 @@ struct OverlayBridgeTests {
         #expect(await page.next("bridge.welcome") != nil)
         let uri = "ws://127.0.0.1:\(served.port)/bridge/final"
         try await WebSocketClient().connect(to: uri) { connection in
-            await withTaskGroup { group in
+            await withTaskGroup(of: Void.self) { group in
                 // Sending fails only after the overlay has closed the connection.
                 group.addTask { while (try? await connection.ping()) != nil {} }
-                group.addTask { try? await connection.forEachMessage { _ in } }
+                group.addTask { _ = try? await connection.forEachMessage { _ in } }
                 await group.waitForAll()
             }
         }

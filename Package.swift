@@ -215,7 +215,7 @@ let package = Package(
         tests(
             "Web",
             [
-                "PCastWeb",
+                "PCastWeb", "PCastCore",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

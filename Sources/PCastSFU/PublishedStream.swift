@@ -9,10 +9,10 @@ struct PublishedStream: ~Copyable {
     /// The publisher's transport; nil in a replica.
     var transport: SecureTransport?
     /// The shard that has the publisher; nil if this one has it.
-    let home: Int?
+    let publisherShard: Int?
     /// The replicas of the stream on other shards.
     var replicas: [StreamReplica] = []
-    /// For a replica, the time of the last message from the home shard.
+    /// For a replica, the time of the last message from the publisher's shard.
     var lastUpdate: Instant?
     var routes: PeerKeys
     /// The media as negotiated with the publisher.
@@ -53,20 +53,20 @@ struct PublishedStream: ~Copyable {
         session: NegotiatedSession, terms: PeerOptions, began: Instant, reporterSSRC: UInt32, cname: String
     ) {
         self.init(
-            id: id, peer: peer, transport: transport, home: nil, routes: routes, media: session.media,
+            id: id, peer: peer, transport: transport, publisherShard: nil, routes: routes, media: session.media,
             playout: terms.playout, deadlines: PeerDeadlines(terms, began: began),
             receiver: MediaReceiver(
                 session.media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: true))
     }
 
     private init(
-        id: StreamID, peer: PeerID, transport: consuming SecureTransport?, home: Int?, routes: PeerKeys,
+        id: StreamID, peer: PeerID, transport: consuming SecureTransport?, publisherShard: Int?, routes: PeerKeys,
         media: [NegotiatedMedia], playout: TimeSpan?, deadlines: PeerDeadlines, receiver: MediaReceiver
     ) {
         self.id = id
         self.peer = peer
         self.transport = transport
-        self.home = home
+        self.publisherShard = publisherShard
         self.routes = routes
         self.media = media
         self.playout = playout
@@ -82,10 +82,11 @@ struct PublishedStream: ~Copyable {
         }
     }
 
-    /// Creates a replica from a snapshot of the home shard.
-    init(_ snapshot: StreamSnapshot, home: Int, at now: Instant) {
+    /// Creates a replica from a snapshot of the publisher's shard.
+    init(_ snapshot: StreamSnapshot, publisherShard: Int, at now: Instant) {
         self.init(
-            id: snapshot.id, peer: snapshot.publisher, transport: nil, home: home, routes: PeerKeys(),
+            id: snapshot.id, peer: snapshot.publisher, transport: nil, publisherShard: publisherShard,
+            routes: PeerKeys(),
             media: snapshot.media, playout: snapshot.playout, deadlines: PeerDeadlines(PeerOptions(), began: now),
             receiver: snapshot.receiver)
         receiver.follow(snapshot.receiver.pausedTracks)
@@ -97,7 +98,7 @@ struct PublishedStream: ~Copyable {
         quality.nextLinksCheck = now + StreamQuality.linksInterval
         for index in layers.indices { layers[index].begin(as: snapshot.layers[index]) }
         audio.begin(as: snapshot.audio)
-        // The home shard has connected the publisher and reported its first packet.
+        // The publisher's shard has connected the publisher and reported its first packet.
         hasMedia = true
         lastUpdate = now
     }

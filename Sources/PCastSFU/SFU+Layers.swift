@@ -157,7 +157,7 @@ extension SFU {
 
     // MARK: Key frames
 
-    /// Repeats the request for a key frame when a viewer has waited for one second. The home shard may not have
+    /// Repeats the request for a key frame when a viewer has waited for one second. The publisher's shard may not have
     /// received the request of a replica. Later there is no repetition, because the source does not answer.
     mutating func askOnceMore(stream index: Int, at now: Instant) {
         askForKeyFrames(stream: index, whereWaited: .seconds(Int64(1))..<(.seconds(Int64(2))), at: now)
@@ -225,7 +225,8 @@ extension SFU {
         }
     }
 
-    /// Changes the number of subscribers of a track, and pauses or resumes the track at its publisher or home shard.
+    /// Changes the number of subscribers of a track, and pauses or resumes the track at its publisher or at the
+    /// publisher's shard.
     mutating func addSubscribers(
         _ count: Int, of type: MediaType, layer: Int = 0, stream index: Int, at now: Instant
     ) {
@@ -238,9 +239,9 @@ extension SFU {
         // The publisher may have had nothing to send until now.
         if count > 0 { streams[index].deadlines.noteData(at: now) }
         let subscribers = type == .video ? streams[index].layers[layer].subscribers : streams[index].audio.subscribers
-        if let home = streams[index].home {
+        if let publisherShard = streams[index].publisherShard {
             return shardLinks.give(
-                .subscribers(streams[index].peer, streams.address(index).pointee.subscribers), to: home)
+                .subscribers(streams[index].peer, streams.address(index).pointee.subscribers), to: publisherShard)
         }
         streams[index].receiver.setDemanded(type, layer: layer, subscribers > 0, at: now)
         noteControl(.publisher(index))
@@ -275,14 +276,14 @@ extension SFU {
         streams[index].quality.nextQualityCheck = now + StreamQuality.interval
         streams[index].quality.measure(streams[index].receiver, at: now)
         let measured = streams[index].quality.bitrate
-        let isHome = streams[index].home == nil
-        if isHome, streams[index].quality.ceiling.observe(measured, at: now) {
+        let isPublisherHere = streams[index].publisherShard == nil
+        if isPublisherHere, streams[index].quality.ceiling.observe(measured, at: now) {
             return end(publisher: index, reason: .capacity, at: now)
         }
         let stream = streams.address(index)
         let observation = stream.pointee.quality.observation(
             of: stream.pointee.receiver, isAway: stream.pointee.isAway, at: now)
-        if let row = stream.pointee.quality.machine.observe(observation, at: now), isHome {
+        if let row = stream.pointee.quality.machine.observe(observation, at: now), isPublisherHere {
             events.append(.dataQuality(stream.pointee.peer, row))
         }
         for viewer in stream.pointee.viewers {
@@ -310,8 +311,8 @@ extension SFU {
                 requestsVideo: viewer.pointee.sender.video != nil && stream.pointee.layers.exist,
                 isKnown: viewer.pointee.quality.isFresh(at: now))
         }
-        if let home = stream.pointee.home {
-            reportLinks(links, stream: index, to: home)
+        if let publisherShard = stream.pointee.publisherShard {
+            reportLinks(links, stream: index, to: publisherShard)
             swap(&links.estimates, &stream.pointee.quality.links)
             return
         }

@@ -4,12 +4,12 @@ import PCastWebRTC
 
 /// Streams with viewers on several shards.
 ///
-/// Each shard with viewers, except the publisher's, has a replica. The home shard sends it the publisher's decrypted
-/// packets, one copy for each shard, and the replica processes them as the home shard does. It sends requests for the
-/// publisher to the home shard.
+/// Each shard with viewers, except the publisher's, has a replica. The publisher's shard sends it the decrypted
+/// packets, one copy for each shard, and the replica processes them as the publisher's shard does. It sends
+/// requests for the publisher to the publisher's shard.
 extension SFU {
-    /// The time without a message from the home shard after which a replica ends. The message about the end may be
-    /// lost.
+    /// The time without a message from the publisher's shard after which a replica ends. The message about the end may
+    /// be lost.
     static let replicaTimeout = TimeSpan.seconds(5 as Int64)
 
     // MARK: Making one
@@ -25,7 +25,7 @@ extension SFU {
     public mutating func replicate(
         _ stream: StreamID, to shard: Int, at now: Instant
     ) throws(SFUError) -> StreamSnapshot {
-        guard let index = streamIndices[stream], streams[index].home == nil, !streams[index].isEnding else {
+        guard let index = streamIndices[stream], streams[index].publisherShard == nil, !streams[index].isEnding else {
             throw .unknownStream(stream)
         }
         if !streams[index].replicas.contains(where: { $0.shard == shard }) {
@@ -39,16 +39,16 @@ extension SFU {
     }
 
     /// Creates the replica of a stream, unless it exists.
-    public mutating func enterReplica(_ snapshot: StreamSnapshot, of home: Int, at now: Instant) {
+    public mutating func enterReplica(_ snapshot: StreamSnapshot, of publisherShard: Int, at now: Instant) {
         guard replicas[snapshot.publisher] == nil else { return }
-        let index = streams.insert(PublishedStream(snapshot, home: home, at: now))
+        let index = streams.insert(PublishedStream(snapshot, publisherShard: publisherShard, at: now))
         replicas[snapshot.publisher] = index
         streamIndices[snapshot.id] = index
         schedule(publisher: index)
     }
 
     /// Whether a stream exists on this shard with that publisher and has not ended. The creator of a replica asks the
-    /// home shard again, because a stream that ended meanwhile could not notify the replica.
+    /// publisher's shard again, because a stream that ended meanwhile could not notify the replica.
     public func continuesHere(_ snapshot: StreamSnapshot) -> Bool {
         guard let index = streamIndices[snapshot.id] else { return false }
         return streams[index].peer == snapshot.publisher && !streams[index].isEnding
@@ -60,7 +60,7 @@ extension SFU {
         end(publisher: index, reason: reason, at: now)
     }
 
-    // MARK: From home to replica
+    // MARK: From the publisher's shard to replicas
 
     /// Sends bytes of a publisher to all replicas. `shardMessage` creates the message from the publisher and the range
     /// of the bytes.
@@ -90,7 +90,7 @@ extension SFU {
         }
     }
 
-    mutating func takeFromHome(
+    mutating func takeFromPublisherShard(
         _ shardMessage: ShardMessageBatch.ShardMessage, of batch: ShardMessageBatch, at now: Instant
     ) {
         switch shardMessage {
@@ -112,17 +112,17 @@ extension SFU {
             streams[index].quality.isVideoDropped = update.isVideoDropped
         case .ended(let peer, let reason):
             if let index = replicas[peer] { end(publisher: index, reason: reason, at: now) }
-        default: preconditionFailure("a home shard must not send this message")
+        default: preconditionFailure("the publisher's shard must not send this message")
         }
     }
 
-    // MARK: From replica to home
+    // MARK: From replicas to the publisher's shard
 
     /// Sends a summary of the viewers' links. It repeats the subscriptions, because a message about a change may be
     /// lost.
-    mutating func reportLinks(_ links: ViewersLinks, stream index: Int, to home: Int) {
+    mutating func reportLinks(_ links: ViewersLinks, stream index: Int, to publisherShard: Int) {
         let stream = streams.address(index)
-        shardLinks.give(.subscribers(stream.pointee.peer, stream.pointee.subscribers), to: home)
+        shardLinks.give(.subscribers(stream.pointee.peer, stream.pointee.subscribers), to: publisherShard)
         var summary = StreamReplica.Links()
         summary.count = links.count
         summary.limited = links.limited
@@ -131,7 +131,7 @@ extension SFU {
         summary.counted = stream.pointee.countedViewers
         let estimates = links.estimates.prefix(ShardMessageBatch.byteCapacity / MemoryLayout<Bitrate>.stride)
         estimates.withUnsafeBytes { bytes in
-            shardLinks.give(bytes, to: home) { .links(stream.pointee.peer, summary, $0) }
+            shardLinks.give(bytes, to: publisherShard) { .links(stream.pointee.peer, summary, $0) }
         }
     }
 
@@ -198,7 +198,7 @@ extension PublishedStream {
     }
 
     /// Whether all viewers are on this shard.
-    var isHereAlone: Bool { home == nil && replicas.isEmpty }
+    var isHereAlone: Bool { publisherShard == nil && replicas.isEmpty }
 }
 
 /// A summary of the links of a stream's viewers, to which viewers are added one by one.
@@ -255,7 +255,8 @@ extension SFU {
 
     /// The maximum number of message batches that the SFU has in use for one other shard.
     public static var maximumShardMessageBatches: Int {
-        ShardLinks.maximumBatches + ShardLinks.maximumDatagramBatches + ShardLinks.maximumQuestionBatches
+        ShardLinks.maximumBatches + ShardLinks.maximumDatagramBatches + ShardLinks.maximumCheckBatches
+            + ShardLinks.maximumQuestionBatches
     }
 
     /// Returns the next batch for another shard; nil if there is none. The driver delivers batches complete and in
@@ -287,7 +288,7 @@ extension SFU {
                 waited = .zero
             case .unknownSource(let range, let path): _ = handleMigration(batch.bytes(range), from: path, at: now)
             case .path(let path, let claim): note(claim, of: peerShard, to: path)
-            case .media, .control, .update, .ended: takeFromHome(shardMessage, of: batch, at: now)
+            case .media, .control, .update, .ended: takeFromPublisherShard(shardMessage, of: batch, at: now)
             case .keyFrameWanted, .subscribers, .links: takeFromReplica(shardMessage, of: batch, at: peerShard, at: now)
             }
         }
@@ -309,8 +310,13 @@ extension SFU {
     /// Returns a batch that this SFU created, so that it is reused.
     public mutating func takeBack(_ batch: ShardMessageBatch) { shardLinks.takeBack(batch) }
 
-    /// The number of messages that were dropped because another shard did not keep up.
+    /// The number of messages that were dropped because another shard did not keep up. It does not include
+    /// ``shardChecksLost``.
     public var shardMessagesLost: Int { shardLinks.lost + shardLinks.datagramsLost }
+
+    /// The number of connectivity checks from unknown paths that were dropped, because more arrived at the wrong shard
+    /// than are forwarded.
+    public var shardChecksLost: Int { shardLinks.checksLost }
 
     /// Returns the shard whose peer a connectivity check names by its ufrag. Returns nil for this shard, and for all
     /// other datagrams.
@@ -327,14 +333,21 @@ extension SFU {
 
     // MARK: Datagrams
 
-    /// Forwards a datagram to the shard of its peer. Returns true if another shard has the peer. Such datagrams have a
-    /// queue of their own, because they are not authenticated yet.
+    /// Forwards a datagram to the shard of its peer. Returns true if another shard has the peer.
+    ///
+    /// Such datagrams have queues of their own, because they are not authenticated yet. Anybody can send connectivity
+    /// checks, so those from unknown paths do not share the queue of known peers.
     mutating func transfer(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Bool {
-        guard let owner = peerShard(of: datagram) ?? shardLinks.paths[path] else { return false }
-        shardLinks.forward(UnsafeRawBufferPointer(datagram), to: owner) {
-            .datagram($0, from: path, at: now - waited)
+        let shardOfPath = shardLinks.paths[path]
+        guard let owner = peerShard(of: datagram) ?? shardOfPath else { return false }
+        let bytes = UnsafeRawBufferPointer(datagram)
+        let arrival = now - waited
+        if owner == shardOfPath {
+            shardLinks.forward(bytes, to: owner) { .datagram($0, from: path, at: arrival) }
+        } else {
+            shardLinks.forwardCheck(bytes, to: owner) { .datagram($0, from: path, at: arrival) }
         }
         return true
     }

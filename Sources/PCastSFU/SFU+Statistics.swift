@@ -19,7 +19,7 @@ extension SFU {
     private func figures(stream index: Int, ofViewers: Bool) -> StreamMetrics {
         let stream = streams.address(index)
         var figures = StreamMetrics(stream: stream.pointee.id)
-        figures.isOfReplica = stream.pointee.home != nil
+        figures.isOfReplica = stream.pointee.publisherShard != nil
         figures.received = Self.counts(stream.pointee.receiver)
         figures.sent = stream.pointee.quality.departed
         figures.bitrate = stream.pointee.quality.bitrate

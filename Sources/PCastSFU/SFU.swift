@@ -280,13 +280,13 @@ public struct SFU: ~Copyable, DatagramMachine {
         sendScheduled(viewer: index)
     }
 
-    /// Requests a key frame from the publisher or the home shard. A nil layer requests none. A tentative request is one
-    /// that no viewer waits for.
+    /// Requests a key frame from the publisher, or in a replica from the publisher's shard. A nil layer requests none.
+    /// A tentative request is one that no viewer waits for.
     mutating func requestKeyFrame(stream index: Int, layer: Int?, isTentative: Bool = false) {
         guard let layer else { return }
-        if let home = streams[index].home {
+        if let publisherShard = streams[index].publisherShard {
             shardLinks.give(
-                .keyFrameWanted(streams[index].peer, layer: layer, isTentative: isTentative), to: home)
+                .keyFrameWanted(streams[index].peer, layer: layer, isTentative: isTentative), to: publisherShard)
         }
         streams[index].receiver.requestKeyFrame(layer: layer, isTentative: isTentative)
         noteControl(.publisher(index))
@@ -314,10 +314,10 @@ public struct SFU: ~Copyable, DatagramMachine {
         for replica in streams[index].replicas {
             shardLinks.give(.ended(streams[index].peer, reason), to: replica.shard)
         }
-        if let home = streams[index].home {
+        if let publisherShard = streams[index].publisherShard {
             // The stream may continue elsewhere, but this shard has no subscribers any more.
-            shardLinks.give(.subscribers(streams[index].peer, StreamReplica.SubscribedTracks()), to: home)
-            shardLinks.give(.links(streams[index].peer, StreamReplica.Links(), 0..<0), to: home)
+            shardLinks.give(.subscribers(streams[index].peer, StreamReplica.SubscribedTracks()), to: publisherShard)
+            shardLinks.give(.links(streams[index].peer, StreamReplica.Links(), 0..<0), to: publisherShard)
         } else {
             events.append(.ended(streams[index].peer, reason))
         }
@@ -340,7 +340,7 @@ public struct SFU: ~Copyable, DatagramMachine {
             if streamIndices[streams[index].id] == index { streamIndices[streams[index].id] = nil }
             busyStreams.removeAll { $0 == index }
             let stream = streams.remove(index)
-            if stream.home == nil { peerIndices[stream.peer] = nil } else { replicas[stream.peer] = nil }
+            if stream.publisherShard == nil { peerIndices[stream.peer] = nil } else { replicas[stream.peer] = nil }
             discard(stream.routes, of: peerIndex)
         case .viewer(let index):
             busyViewers.removeAll { $0 == index }

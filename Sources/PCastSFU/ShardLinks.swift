@@ -10,10 +10,15 @@ struct ShardLinks {
     /// empty batch in each iteration, and its capacity would be used up within a second.
     private static let unreadLimit = 2
 
-    /// The maximum number of batches of unauthenticated datagrams for one shard. A flood of them never uses the
-    /// capacity of media.
+    /// The maximum number of batches of datagrams from known paths for one shard. They are not authenticated yet, and a
+    /// flood of them never uses the capacity of streams.
     static let maximumDatagramBatches = 32
     private static let minimumDatagramBatches = 2
+
+    /// The maximum number of batches of connectivity checks from unknown paths for one shard. A flood of them never
+    /// uses the capacity of media, including media that arrived at the wrong shard.
+    static let maximumCheckBatches = 8
+    private static let minimumCheckBatches = 1
 
     /// The batches for one shard.
     private struct ShardQueue {
@@ -47,8 +52,12 @@ struct ShardLinks {
     private(set) var paths: [NetworkPath: Int] = [:]
     private let datagramCapacity: Int
     private var lanes: [ShardQueue]
-    /// The queues for datagrams that arrived at the wrong shard.
+    /// The queues for datagrams that arrived at the wrong shard from known paths.
     private var datagramLanes: [ShardQueue]
+    private let checkCapacity: Int
+    /// The queues for connectivity checks that arrived at the wrong shard from unknown paths. They are delivered after
+    /// media.
+    private var checkQueues: [ShardQueue]
     private var questions: [Questions]
     /// The time at which a whole burst of questions is available again.
     private var questionsRestored = Instant(nanoseconds: 0)
@@ -57,8 +66,10 @@ struct ShardLinks {
     private var freeBatches: [ShardMessageBatch] = []
     /// The number of messages that were dropped.
     private(set) var lost = 0
-    /// The number of forwarded datagrams that were dropped.
+    /// The number of datagrams from known paths that were dropped.
     private(set) var datagramsLost = 0
+    /// The number of connectivity checks from unknown paths that were dropped.
+    private(set) var checksLost = 0
 
     /// Creates the links of a shard. `maximumPeers` is the limit of each shard.
     init(of shard: Shard, maximumPeers: Int) {
@@ -66,10 +77,12 @@ struct ShardLinks {
         maximumPaths = shard.count * maximumPeers * 2
         lanes = Array(repeating: ShardQueue(), count: shard.count)
         datagramLanes = lanes
+        checkQueues = lanes
         questions = Array(repeating: Questions(), count: shard.count)
         let others = max(shard.count - 1, 1)
         laneCapacity = max(Self.maximumBatches / others, Self.minimumBatches)
         datagramCapacity = max(Self.maximumDatagramBatches / others, Self.minimumDatagramBatches)
+        checkCapacity = max(Self.maximumCheckBatches / others, Self.minimumCheckBatches)
     }
 
     var exist: Bool { !shard.isAlone }
@@ -119,7 +132,21 @@ struct ShardLinks {
         batch(for: peerShard, 0)?.append(shardMessage)
     }
 
-    /// Forwards a datagram that arrived at the wrong shard.
+    /// Forwards a connectivity check that arrived at the wrong shard from an unknown path.
+    mutating func forwardCheck(
+        _ bytes: UnsafeRawBufferPointer, to peerShard: Int,
+        as shardMessage: (Range<Int>) -> ShardMessageBatch.ShardMessage
+    ) {
+        let batch = Self.batch(
+            in: &checkQueues[peerShard], of: checkCapacity, bytes.count, .checks, for: peerShard, &freeBatches)
+        guard let batch else {
+            checksLost += 1
+            return
+        }
+        batch.append(shardMessage(batch.copy(bytes)))
+    }
+
+    /// Forwards a datagram that arrived at the wrong shard from the path of one of that shard's peers.
     mutating func forward(
         _ bytes: UnsafeRawBufferPointer, to peerShard: Int,
         as shardMessage: (Range<Int>) -> ShardMessageBatch.ShardMessage
@@ -181,12 +208,16 @@ struct ShardLinks {
         return nil
     }
 
-    /// Returns the next batch to deliver; nil if there is none.
+    /// Returns the next batch to deliver; nil if there is none. Checks from unknown paths and questions follow all
+    /// other messages.
     mutating func poll() -> (shard: Int, batch: ShardMessageBatch)? {
         for peerShard in lanes.indices {
             if let batch = Self.poll(&lanes[peerShard]) ?? Self.poll(&datagramLanes[peerShard]) {
                 return (peerShard, batch)
             }
+        }
+        for peerShard in checkQueues.indices {
+            if let batch = Self.poll(&checkQueues[peerShard]) { return (peerShard, batch) }
         }
         return pollQuestions()
     }
@@ -205,7 +236,7 @@ struct ShardLinks {
     /// Whether messages are held until another shard has read earlier ones.
     var isHolding: Bool {
         lanes.contains { $0.open?.isEmpty == false } || datagramLanes.contains { $0.open?.isEmpty == false }
-            || questions.contains { $0.open != nil }
+            || checkQueues.contains { $0.open?.isEmpty == false } || questions.contains { $0.open != nil }
     }
 
     /// Returns a batch of this shard that another shard has read.
@@ -213,6 +244,7 @@ struct ShardLinks {
         switch batch.content {
         case .streams: lanes[batch.reader].outstanding -= 1
         case .datagrams: datagramLanes[batch.reader].outstanding -= 1
+        case .checks: checkQueues[batch.reader].outstanding -= 1
         case .questions: questions[batch.reader].isUnread = false
         }
         batch.removeAll()

@@ -14,15 +14,15 @@ public final class ShardMessageBatch: @unchecked Sendable {
         case unknownSource(Range<Int>, from: NetworkPath)
         case path(NetworkPath, PathOwnership)
 
-        // The following messages concern a stream, given by its publisher's number, and go from its home to a
-        // replica.
+        // The following messages concern a stream, given by its publisher's number, and go from its
+        // publisher's shard to a replica.
         /// A decrypted packet of the publisher.
         case media(PeerID, Range<Int>)
         case control(PeerID, Range<Int>)
         case update(PeerID, ReplicaUpdate)
         case ended(PeerID, StreamEndedReason)
 
-        // The following messages go from a replica to the home of the stream.
+        // The following messages go from a replica to the publisher's shard.
         case keyFrameWanted(PeerID, layer: Int, isTentative: Bool)
         case subscribers(PeerID, StreamReplica.SubscribedTracks)
         /// A summary of the viewers' links. The bytes are bandwidth estimates.
@@ -43,8 +43,10 @@ public final class ShardMessageBatch: @unchecked Sendable {
     enum Content {
         /// Messages between streams and replicas, and about paths.
         case streams
-        /// Datagrams that arrived at the wrong shard and are not authenticated.
+        /// Datagrams that arrived at the wrong shard from the path of a known peer, and are not authenticated.
         case datagrams
+        /// Connectivity checks that arrived at the wrong shard from an unknown path.
+        case checks
         /// Questions about unknown sources.
         case questions
     }

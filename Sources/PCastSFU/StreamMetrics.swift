@@ -58,7 +58,7 @@ public struct StreamMetrics: Hashable, Sendable {
     /// The number of viewers that `estimates` includes.
     public var estimatedViewers = 0
 
-    /// Whether the counters cover only the viewers of one shard that is not the stream's home.
+    /// Whether the counters cover only the viewers of one shard that does not have the publisher.
     public var isOfReplica = false
 
     /// Creates the metrics of a stream without any traffic.
@@ -67,9 +67,9 @@ public struct StreamMetrics: Hashable, Sendable {
     /// Merges the metrics of all shards into one element for each stream.
     public static func merged(_ all: [StreamMetrics]) -> [StreamMetrics] {
         let replicas = Dictionary(grouping: all.filter(\.isOfReplica), by: \.stream)
-        return all.filter { !$0.isOfReplica }.map { home in
-            var figures = home
-            for replica in replicas[home.stream] ?? [] { figures.add(viewersOf: replica) }
+        return all.filter { !$0.isOfReplica }.map { original in
+            var figures = original
+            for replica in replicas[original.stream] ?? [] { figures.add(viewersOf: replica) }
             return figures
         }
     }

@@ -4,8 +4,8 @@ import PCastWebRTC
 
 /// The state that another shard needs to create a replica of a stream.
 ///
-/// The publisher's packets arrive at the home shard, which forwards them to the replica. Some state, such as which SSRC
-/// is which layer, is sent only once by the publisher, and the replica would miss it.
+/// Packets arrive at the publisher's shard, which forwards them to the replica. Some state, such as which SSRC is which
+/// layer, is sent only once by the publisher, and the replica would miss it.
 public struct StreamSnapshot: Sendable {
     /// The identifier of the stream.
     public let id: StreamID
@@ -21,7 +21,7 @@ public struct StreamSnapshot: Sendable {
     let audio: TrackSnapshot
 }
 
-/// The home shard's knowledge of the viewers on another shard, as of that shard's last message.
+/// The viewers on another shard, as the publisher's shard knows them from that shard's last message.
 struct StreamReplica {
     /// The tracks that have subscribers on the shard.
     struct SubscribedTracks: Hashable {
@@ -47,7 +47,7 @@ struct StreamReplica {
     var estimates: [Bitrate] = []
 }
 
-/// The state of a stream that its home sends to its replicas, in addition to packets.
+/// The state of a stream that the publisher's shard sends to replicas, in addition to packets.
 struct ReplicaUpdate {
     var isAway: Bool
     var pausedTracks: PausedTracks

@@ -1,6 +1,8 @@
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
+import PCastCore
+import Synchronization
 
 /// Closes an idle HTTP connection after 60 s without a request or response. When the server stops, the connection is
 /// closed after the pending response.
@@ -61,19 +63,49 @@ final class IdleConnectionHandler: ChannelDuplexHandler {
     }
 }
 
-/// Closes a connection on which no request has arrived: after 30 s, if the input is invalid, or when the server stops.
+/// The wait for the first request of an accepted connection. Its end is reported once to the gate.
+final class FirstRequestWait: Sendable {
+    private let gate: (any ConnectionFilter)?
+    private let address: IPAddress?
+    private let hasEnded = Atomic(false)
+
+    init(gate: (any ConnectionFilter)?, address: IPAddress?) { (self.gate, self.address) = (gate, address) }
+
+    /// Ends the wait, because the head of the request has arrived or the connection is closed.
+    func end() {
+        guard !hasEnded.exchange(true, ordering: .relaxed) else { return }
+        gate?.stoppedWaiting(address)
+    }
+}
+
+/// Closes a connection whose first request does not arrive in time. The time includes a TLS handshake before the
+/// request. The handler is the first one of the pipeline, so it closes the connection without a TLS alert.
+final class FirstRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = NIOAny
+
+    /// The handler's name in the pipeline, by which it is removed when the request has arrived.
+    static let name = "first request"
+
+    private let timeout: TimeAmount
+    private let wait: FirstRequestWait
+    private var check: Scheduled<Void>?
+
+    init(timeout: TimeAmount, _ wait: FirstRequestWait) { (self.timeout, self.wait) = (timeout, wait) }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        check = context.eventLoop.assumeIsolated().scheduleTask(in: timeout) { context.close(promise: nil) }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        check?.cancel()
+        wait.end()
+    }
+}
+
+/// Closes a connection on which no request has arrived, if the input is invalid or when the server stops.
 final class SilentConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
     typealias OutboundOut = HTTPServerResponsePart
-
-    private static let limit = TimeAmount.seconds(30)
-    private var check: Scheduled<Void>?
-
-    func handlerAdded(context: ChannelHandlerContext) {
-        check = context.eventLoop.assumeIsolated().scheduleTask(in: Self.limit) { context.close(promise: nil) }
-    }
-
-    func handlerRemoved(context: ChannelHandlerContext) { check?.cancel() }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event is ChannelShouldQuiesceEvent { context.close(promise: nil) }

@@ -43,6 +43,7 @@ package struct WebServer: Sendable {
     private let binding: Binding
     private let security: Security?
     private let gate: (any ConnectionFilter)?
+    private let firstRequestTimeout: TimeAmount
     private let responder: ExpectationResponder<RouterResponder<WebRequestContext>>
     private let webSocketPath: String
     private let opensWebSocket: @Sendable (String) -> Bool
@@ -51,12 +52,14 @@ package struct WebServer: Sendable {
 
     /// Creates a server, which does not listen before ``run(onListening:)``.
     ///
-    /// Without `security` the server does not use TLS, and without `gate` it accepts all connections. `webSocketPath`,
+    /// Without `security` the server does not use TLS, and without `gate` it accepts all connections. A connection is
+    /// closed if the head of its first request has not arrived within `firstRequestTimeout`. `webSocketPath`,
     /// such as `/ws`, opens WebSockets, and so do other paths for which `opensWebSocket` returns true;
     /// ``WebSocketConnection/Request/uri`` contains the actual path. `webSocket` runs for the duration of a connection,
     /// which is closed when it returns.
     package init(
         binding: Binding, security: Security? = nil, gate: (any ConnectionFilter)? = nil,
+        firstRequestTimeout: TimeSpan = .seconds(10),
         router: Router<WebRequestContext>, webSocketPath: String,
         opensWebSocket: @escaping @Sendable (String) -> Bool = { _ in false }, logger: Logger,
         webSocket: @escaping @Sendable (WebSocketConnection) async throws -> Void
@@ -64,6 +67,7 @@ package struct WebServer: Sendable {
         self.binding = binding
         self.security = security
         self.gate = gate
+        self.firstRequestTimeout = .nanoseconds(firstRequestTimeout.nanoseconds)
         responder = ExpectationResponder(next: router.buildResponder())
         self.webSocketPath = webSocketPath
         self.opensWebSocket = opensWebSocket
@@ -99,10 +103,12 @@ package struct WebServer: Sendable {
 
     private func plain(_ onListening: @escaping @Sendable (Int) async -> Void) -> any Service {
         let (path, isOpen, handler, gate) = (webSocketPath, opensWebSocket, webSocket, gate)
+        let timeout = firstRequestTimeout
         return application(
             HTTPServerBuilder { responder in
                 WebSocketUpgradableChannel(
-                    http: HTTP1Channel(responder: responder), path: path, isOpen: isOpen, gate: gate, handler: handler)
+                    http: HTTP1Channel(responder: responder), path: path, isOpen: isOpen, gate: gate,
+                    firstRequestTimeout: timeout, handler: handler)
             }, onListening)
     }
 
@@ -110,12 +116,13 @@ package struct WebServer: Sendable {
         _ security: Security, _ onListening: @escaping @Sendable (Int) async -> Void
     ) -> any Service {
         let (path, isOpen, handler, gate) = (webSocketPath, opensWebSocket, webSocket, gate)
+        let timeout = firstRequestTimeout
         return application(
             HTTPServerBuilder { responder in
                 SecureChannel(
                     web: WebSocketUpgradableChannel(
                         http: HTTP1Channel(responder: responder), path: path, isOpen: isOpen, gate: gate,
-                        handler: handler),
+                        firstRequestTimeout: timeout, handler: handler),
                     certificate: security.certificate, tunnels: security.tunnels)
             }, onListening)
     }
@@ -138,6 +145,10 @@ package protocol ConnectionFilter: Sendable {
     /// Returns whether a connection is accepted. It is called on an event loop for each connection. A rejected one is
     /// closed at once.
     func admits(_ address: IPAddress?) -> Bool
+
+    /// Notifies the gate, once for each accepted connection, that it does not wait for its first request any more: the
+    /// head of the request has arrived, the connection uses another protocol, or it was closed before.
+    func stoppedWaiting(_ address: IPAddress?)
 
     /// Notifies the gate that an accepted connection was closed.
     func closed(_ address: IPAddress?)

@@ -31,10 +31,12 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
     /// Returns whether a WebSocket may be opened at another path.
     var isOpen: @Sendable (String) -> Bool = { _ in false }
     let gate: (any ConnectionFilter)?
+    /// The time from the acceptance of a connection until the head of its first request.
+    var firstRequestTimeout = TimeAmount.seconds(10)
     let handler: @Sendable (WebSocketConnection) async throws -> Void
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        if let refused = resultOfRejection(channel) { return refused }
+        if let refused = admit(channel) { return refused }
         return channel.eventLoop.makeCompletedFuture {
             // The receive buffer remains for the WebSocket that the connection may become. Most requests are shorter
             // than this.
@@ -44,18 +46,24 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
         }
     }
 
-    /// Returns the result for a connection that the gate rejects; nil if it is accepted. It must be called on the
-    /// channel's event loop.
-    func resultOfRejection(_ channel: any Channel) -> EventLoopFuture<Value>? {
-        guard let gate else { return nil }
+    /// Returns the result for a connection that the gate rejects. Otherwise begins the wait for the first request and
+    /// returns nil. It must be called on the channel's event loop before other handlers are added.
+    func admit(_ channel: any Channel) -> EventLoopFuture<Value>? {
         let address = TransportAddress(channel.remoteAddress)?.ip
-        guard gate.admits(address) else {
+        guard gate?.admits(address) ?? true else {
             channel.close(promise: nil)
             // The result is not an error, because an error would stop the server.
             return channel.eventLoop.makeSucceededFuture(
                 Value(upgrade: channel.eventLoop.makeSucceededFuture(.refused), channel: channel))
         }
-        channel.closeFuture.whenComplete { _ in gate.closed(address) }
+        let wait = FirstRequestWait(gate: gate, address: address)
+        channel.closeFuture.whenComplete { [gate] _ in
+            wait.end()
+            gate?.closed(address)
+        }
+        // This fails only if the connection is closed already.
+        try? channel.pipeline.syncOperations.addHandler(
+            FirstRequestHandler(timeout: firstRequestTimeout, wait), name: FirstRequestHandler.name, position: .first)
         return nil
     }
 
@@ -90,7 +98,11 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
         let silence = SilentConnectionHandler()
         try channel.pipeline.syncOperations.addHandler(silence)
         let guarded = upgrade.assumeIsolated()
-        guarded.whenComplete { _ in channel.pipeline.syncOperations.removeHandler(silence, promise: nil) }
+        guarded.whenComplete { _ in
+            let pipeline = channel.pipeline.syncOperations
+            pipeline.removeHandler(silence, promise: nil)
+            pipeline.removeHandler(name: FirstRequestHandler.name, promise: nil)
+        }
         return upgrade
     }
 

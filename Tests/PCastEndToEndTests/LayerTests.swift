@@ -77,7 +77,7 @@ extension EndToEnd {
                 let stream = try await platform.stream()
                 let first = try await WatchedStream.open(stream, of: platform)
                 try await first.height(720, since: 0)
-                // The home shard serves at most a few dozen viewers.
+                // The publisher's shard serves at most a few dozen viewers.
                 let viewers = try await platform.startLightViewers(60, of: stream)
                 try await viewers.end(by: SIGINT)
                 await first.close()

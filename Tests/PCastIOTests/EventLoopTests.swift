@@ -186,7 +186,7 @@ struct EventLoopTests {
         let loop = try EventLoop.echo(
             "127.0.0.1:0",
             beforeSending: { machine, now in
-                // A message from the home shard extends a replica's deadline in this way.
+                // A message from the publisher's shard extends a replica's deadline in this way.
                 if let deadline = machine.deadline, deadline <= now { machine.deadline = nil }
             })
         try await loop.call { machine, now in

@@ -82,12 +82,40 @@ struct RTSPReplyTests {
         #expect(!passed8)
     }
 
+    @Test("packets that libavformat does not process are not forwarded, and what follows them is parsed")
+    func shortPackets() {
+        let response = Self.bytes("RTSP/1.0 200 OK\r\nCSeq: 3\r\n\r\n")
+        let media = [0x24, 0, 0, 8] + Self.bytes("\nRTSP/1.")
+        let short: [[UInt8]] = [
+            [0x24, 1, 0, 0],
+            // An RTCP BYE without sources (RFC 3550, section 6.6).
+            [0x24, 1, 0, 4, 0x80, 203, 0, 0],
+            // libavformat would parse these as lines, and a packet of 65,535 bytes would follow.
+            [0x24, 0, 0, 1, 0x0A], [0x24, 0, 0, 4, 0x24, 0, 0xFF, 0xFF], [0x24, 0, 0, 7] + Self.bytes("RTSP/1."),
+        ]
+        for packet in short {
+            let said = response + media + packet + media + packet + packet + response
+            for size in [1, 7, 100_000] {
+                var replies = RTSPReplies()
+                var passed: [UInt8] = []
+                for start in stride(from: 0, to: said.count, by: size) {
+                    let isPassed = replies.pass(said[start..<min(start + size, said.count)])
+                    #expect(isPassed)
+                    passed += replies.passed
+                }
+                #expect(passed == response + media + media + response, "\(packet) in pieces of \(size)")
+                let isRedirectPassed = replies.pass(Self.bytes("RTSP/1.0 302 x\r\n"))
+                #expect(!isRedirectPassed)
+            }
+        }
+    }
+
     @Test("a challenge with a new nonce is marked as stale, and everything else is unchanged")
     func challenges() {
         func challenge(_ nonce: String, _ more: String) -> String {
             "RTSP/1.0 401 Unauthorized\r\nCSeq: 2\r\nWWW-Authenticate: Digest realm=\"x\", nonce=\"\(nonce)\"\(more)\r\n\r\n"
         }
-        let media = "$\u{0}\u{0}\u{4}RTSP"
+        let media = "$\u{0}\u{0}\u{8}RTSP/1.0"
         let basic = "RTSP/1.0 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\n\r\n"
         let said =
             challenge("a", ", stale=\"FALSE\"") + media + challenge("a", ", stale=FALSE") + basic

@@ -58,9 +58,11 @@ import Testing
         awaited.add(stream("a", until: at(15), ordinal: 1, tags: ["red"]))
         awaited.add(stream("b", until: at(15), ordinal: 2, tags: ["red"]))
         awaited.add(stream("c", until: at(15), ordinal: 3))
-        #expect(awaited.newest(of: application, tag: "red")?.id == StreamID("b"))
-        #expect(awaited.newest(of: application, tag: nil)?.id == StreamID("c"))
-        #expect(awaited.newest(of: ApplicationID("second"), tag: nil) == nil)
+        #expect(awaited.newest(.tag(application, "red"))?.id == StreamID("b"))
+        #expect(awaited.newest(.application(application))?.id == StreamID("c"))
+        #expect(awaited.newest(.application(ApplicationID("second"))) == nil)
+        _ = awaited.take(stream: StreamID("b"))
+        #expect(awaited.newest(.tag(application, "red"))?.id == StreamID("a"))
     }
 
     @Test(

@@ -17,16 +17,16 @@ struct SFUCapacityTests {
         }
         for number in 0..<30 {
             let place = try places.enter(Self.peer(100 + number), viewing: StreamID("1"))
-            #expect(place.shard == 1 && place.home == 1)
+            #expect(place.shard == 1 && place.publisherShard == 1)
         }
     }
 
     @Test("many viewers of one stream are distributed among all shards")
     func many() throws {
         var places = SFUCapacity(shards: 4, maximumPeers: 2_000)
-        let home = try places.enter(Self.peer(0), publishing: Self.stream)
+        let publisherShard = try places.enter(Self.peer(0), publishing: Self.stream)
         for number in 1...1_000 {
-            #expect(try places.enter(Self.peer(number), viewing: Self.stream).home == home)
+            #expect(try places.enter(Self.peer(number), viewing: Self.stream).publisherShard == publisherShard)
         }
         #expect(places.loads.reduce(0, +) == 1_001)
         #expect((places.loads.max() ?? 0) - (places.loads.min() ?? 0) <= 33)
@@ -43,7 +43,7 @@ struct SFUCapacityTests {
         places.noteStream(of: Self.peer(2))
         #expect(first == second)
         places.leave(Self.peer(0))
-        #expect(try places.enter(Self.peer(3), viewing: Self.stream).home == first)
+        #expect(try places.enter(Self.peer(3), viewing: Self.stream).publisherShard == first)
         places.leave(Self.peer(2))
         #expect(throws: SFUError.unknownStream(Self.stream)) {
             try places.enter(Self.peer(4), viewing: Self.stream)
@@ -58,7 +58,7 @@ struct SFUCapacityTests {
         places.noteStream(of: Self.peer(0))
         #expect(try places.enter(Self.peer(1), publishing: Self.stream) == first)
         places.leave(Self.peer(1))
-        #expect(try places.enter(Self.peer(2), viewing: Self.stream).home == first)
+        #expect(try places.enter(Self.peer(2), viewing: Self.stream).publisherShard == first)
     }
 
     @Test("all shards together can be full")

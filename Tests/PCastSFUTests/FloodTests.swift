@@ -91,12 +91,13 @@ struct FloodTests {
     /// The reason why unauthenticated datagrams are forwarded to another shard.
     enum Forwarding: CaseIterable { case connectivityCheck, knownPath }
 
-    /// Returns a Binding request (RFC 8489, section 5) with the USERNAME of a peer of the second shard.
-    private static func check(_ random: [UInt8]) -> [UInt8] {
+    /// Returns a Binding request (RFC 8489, section 5) with the USERNAME of a peer of the first (`A`) or second shard
+    /// (`B`).
+    private static func check(_ random: [UInt8], shard: Character = "B") -> [UInt8] {
         var bytes: [UInt8] = [0, 1, 0, 12, 0x21, 0x12, 0xA4, 0x42]
         bytes += random.prefix(12)
         bytes += [0, 6, 0, 6] as [UInt8]
-        bytes += Array("BAAA:x".utf8)
+        bytes += Array("\(shard)AAA:x".utf8)
         return bytes + [0, 0]
     }
 
@@ -125,7 +126,31 @@ struct FloodTests {
         network.run(for: .milliseconds(200))
         #expect(viewer.video.count - before == 15)
         #expect(network.sfu.shardLinks.lost == 0)
-        #expect(network.sfu.shardMessagesLost > 0)
+        #expect((network.sfu.shardMessagesLost > 0) == (forwarding == .knownPath))
+        #expect((network.sfu.shardChecksLost > 0) == (forwarding == .connectivityCheck))
+    }
+
+    @Test("a flood of connectivity checks uses no capacity of media that arrives at the wrong shard")
+    func checksBeforeMedia() throws {
+        let network = VirtualNetwork(seed: 8, shards: 2)
+        let publisher = try network.scriptPublisher()
+        let viewer = try network.scriptViewer()
+        #expect(network.run { publisher.isConnected && viewer.isConnected })
+        var video = ScriptedVideo()
+        video.send(isKeyFrame: true, from: publisher, by: network)
+        network.run(for: .milliseconds(100))
+        let before = viewer.packets.count
+        let flood = (0..<40_000).map { _ -> [UInt8] in
+            Self.check((0..<20).map { _ in UInt8.random(in: 0...255, using: &network.generator) }, shard: "A")
+        }
+        network.injectUnpolledIntoPeerShard(flood, from: TransportAddress("198.51.100.7:4000")!)
+        for _ in 0..<20 { video.say(isKeyFrame: false, from: publisher) }
+        network.injectUnpolledIntoPeerShard(publisher.takeQueue(), from: publisher.addresses[0])
+        #expect(network.peerShard?.shardMessagesLost == 0)
+        #expect((network.peerShard?.shardChecksLost ?? 0) > 0)
+        network.settleRelay()
+        network.run(for: .milliseconds(200))
+        #expect(viewer.packets.count - before == 20)
     }
 
     @Test("a path that is dropped closes its connection")

@@ -187,7 +187,7 @@ struct ParameterSetTests {
         #expect(stage.publisher.pictureLossIndications == granted)
     }
 
-    @Test("a viewer on another shard begins with the parameter sets that the home shard received")
+    @Test("a viewer on another shard begins with the parameter sets that the publisher's shard received")
     func replica() throws {
         let stage = try InMemoryHarness(shards: 2)
         stage.play(61, keyFrameInterval: 15, Self.head(.once))

@@ -44,7 +44,7 @@ struct ReplicaTests {
         #expect(stage.network.peerShard?.peerCount == 1 && stage.network.sfu.peerCount == 2)
     }
 
-    @Test("packets that are lost before the home shard or after the replica are retransmitted", arguments: 1...4)
+    @Test("packets that are lost before the publisher's shard or after the replica are retransmitted", arguments: 1...4)
     func losses(seed: Int) throws {
         var stage = try InMemoryHarness(
             seed: UInt64(seed), link: .init(loss: 3, delay: .milliseconds(20), jitter: .milliseconds(3)))
@@ -87,20 +87,20 @@ struct ReplicaTests {
         }
         let snapshot = try network.sfu.replicate(VirtualNetwork.stream, to: 1, at: network.now)
         network.peerShard?.enterReplica(snapshot, of: 0, at: network.now)
-        let home = network.sfu.streams.address(0)
-        let sources = home.pointee.receiver.layers.map(\.ssrc)
+        let original = network.sfu.streams.address(0)
+        let sources = original.pointee.receiver.layers.map(\.ssrc)
         #expect(Set(sources.compactMap { $0 }).count == 3)
         #expect(network.peerShard?.streams[0].receiver.layers.map(\.ssrc) == sources)
-        #expect(network.peerShard?.streams[0].receiver.audio?.ssrc == home.pointee.receiver.audio?.ssrc)
-        #expect(home.pointee.audio.captureClock != nil)
-        #expect(network.peerShard?.streams[0].audio.captureClock == home.pointee.audio.captureClock)
+        #expect(network.peerShard?.streams[0].receiver.audio?.ssrc == original.pointee.receiver.audio?.ssrc)
+        #expect(original.pointee.audio.captureClock != nil)
+        #expect(network.peerShard?.streams[0].audio.captureClock == original.pointee.audio.captureClock)
         for layer in 0..<3 {
-            let (clock, bitrate) = (home.pointee.layers[layer].captureClock, home.pointee.layers[layer].bitrate)
+            let (clock, bitrate) = (original.pointee.layers[layer].captureClock, original.pointee.layers[layer].bitrate)
             #expect(network.peerShard?.streams[0].layers[layer].captureClock == clock)
             #expect(network.peerShard?.streams[0].layers[layer].bitrate == bitrate)
         }
-        #expect(network.peerShard?.streams[0].ladder == home.pointee.ladder)
-        let wanted = (network.peerShard?.streams[0].desiredBitrate, home.pointee.desiredBitrate)
+        #expect(network.peerShard?.streams[0].ladder == original.pointee.ladder)
+        let wanted = (network.peerShard?.streams[0].desiredBitrate, original.pointee.desiredBitrate)
         #expect(wanted.0 == wanted.1)
     }
 
@@ -161,8 +161,8 @@ struct ReplicaTests {
         #expect(network.run { network.sfu.peerCount == 0 && network.peerShard?.streams.count == 0 })
     }
 
-    @Test("a replica ends by itself if its home shard is silent")
-    func silentHomeShard() throws {
+    @Test("a replica ends by itself if its publisher's shard is silent")
+    func silentPublisherShard() throws {
         var stage = try InMemoryHarness()
         stage.send(50)
         let network = stage.network
@@ -178,9 +178,9 @@ struct ReplicaTests {
         stage.beside.link = narrow
         stage.here.link = narrow
         stage.send(900)
-        let home = stage.network.sfu.streams[0].quality.sharedLimit.bitrate
+        let original = stage.network.sfu.streams[0].quality.sharedLimit.bitrate
         let replica = stage.network.peerShard?.streams[0].quality.sharedLimit.bitrate
-        #expect(home != nil && home == replica)
+        #expect(original != nil && original == replica)
     }
 
     @Test("the metrics of a stream cover the viewers of all shards")

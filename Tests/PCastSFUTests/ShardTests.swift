@@ -128,6 +128,36 @@ struct ShardTests {
         #expect(shardLinks.lost == 3)
     }
 
+    @Test("connectivity checks from unknown paths have a bounded queue of their own, which is read after media")
+    func checks() {
+        var shardLinks = ShardLinks(of: Shard(0, of: 2), maximumPeers: 10)
+        let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: TransportAddress("10.0.0.1:5000")!)
+        let fitting = ShardMessageBatch.messageCapacity * ShardLinks.maximumCheckBatches
+        for _ in 0..<fitting + 3 {
+            [UInt8](repeating: 1, count: 100).withUnsafeBytes {
+                shardLinks.forwardCheck($0, to: 1) { .datagram($0, from: path, at: VirtualNetwork.start) }
+            }
+        }
+        #expect(shardLinks.checksLost == 3)
+        for _ in 0..<100 {
+            [UInt8](repeating: 0x80, count: 1_000).withUnsafeBytes {
+                shardLinks.forward($0, to: 1) { .datagram($0, from: path, at: VirtualNetwork.start) }
+            }
+        }
+        #expect(shardLinks.lost == 0 && shardLinks.datagramsLost == 0)
+        var contents: [ShardMessageBatch.Content] = []
+        var counts: [ShardMessageBatch.Content: Int] = [:]
+        while let (shard, batch) = shardLinks.poll() {
+            #expect(shard == 1)
+            contents.append(batch.content)
+            counts[batch.content, default: 0] += batch.shardMessages.count
+            shardLinks.takeBack(batch)
+        }
+        #expect(counts == [.datagrams: 100, .checks: fitting])
+        #expect(contents.prefix(2) == [.datagrams, .datagrams] && contents.dropFirst(2).allSatisfy { $0 == .checks })
+        #expect(!shardLinks.isHolding)
+    }
+
     @Test("a shard that reads nothing costs little capacity, does not affect others, and loses no message")
     func standstill() {
         var shardLinks = ShardLinks(of: Shard(0, of: 3), maximumPeers: 10)

@@ -182,7 +182,7 @@ struct UnansweredRequestTests {
         }
     }
 
-    @Test("a viewer on another shard receives from the home shard that requests are left unanswered")
+    @Test("a viewer on another shard receives from the publisher's shard that requests are left unanswered")
     func replica() throws {
         let network = VirtualNetwork(shards: 2)
         let source = try Source(network: network)

@@ -285,6 +285,12 @@ final class VirtualNetwork {
         for bytes in datagrams { withCopy(of: bytes) { sfu.handle($0, from: path, at: now) } }
     }
 
+    /// Delivers datagrams to the second shard without polling it.
+    func injectUnpolledIntoPeerShard(_ datagrams: [[UInt8]], from address: TransportAddress) {
+        let path = NetworkPath(local: Self.relayAddress, remote: address)
+        for bytes in datagrams { withCopy(of: bytes) { peerShard?.handle($0, from: path, waited: .zero, at: now) } }
+    }
+
     func settleRelay() {
         repeat {
             send(of: { sfu.poll(into: &batch, at: now) })

@@ -1,6 +1,7 @@
 import Hummingbird
 import Logging
 import NIOCore
+import PCastCore
 import PCastWeb
 import Testing
 
@@ -12,6 +13,7 @@ struct TestServer: Sendable {
 
     /// Runs `body` with a server that has stopped when this returns.
     static func run(
+        gate: (any ConnectionFilter)? = nil, firstRequestTimeout: TimeSpan = .seconds(10),
         webSocket: @escaping @Sendable (WebSocketConnection) async throws -> Void = echo,
         _ body: (TestServer) async throws -> Void
     ) async throws {
@@ -36,8 +38,8 @@ struct TestServer: Sendable {
         }
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let server = WebServer(
-            binding: .init(host: "127.0.0.1", port: 0), router: router, webSocketPath: "/ws", logger: logger,
-            webSocket: webSocket)
+            binding: .init(host: "127.0.0.1", port: 0), gate: gate, firstRequestTimeout: firstRequestTimeout,
+            router: router, webSocketPath: "/ws", logger: logger, webSocket: webSocket)
         let (ports, continuation) = AsyncStream<Int>.makeStream()
         let task = Task { try await server.run { continuation.yield($0) } }
         let port = try #require(await ports.first { _ in true })

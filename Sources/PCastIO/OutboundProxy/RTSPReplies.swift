@@ -4,9 +4,13 @@
 /// of the line is forwarded.
 ///
 /// libavformat parses bytes (`ff_rtsp_read_reply`). A line ends with a line feed, and carriage returns are ignored. A
-/// dollar sign at the beginning of a line begins a media packet. C's `atoi` and zero-terminated strings accept text
+/// dollar sign at the beginning of a line begins a media packet (RFC 2326, section 10.12). C's `atoi` and zero-terminated strings accept text
 /// that the standard does not permit. Everything that does not follow the standard is therefore rejected, so that both
 /// parsers always agree.
+///
+/// Packets of less than 8 bytes are valid: some servers send empty ones, and an RTCP packet may have 4 bytes (RFC 3550,
+/// section 6.6). libavformat uses none of them. It skips their content while it waits for a response, but parses it as
+/// lines while it reads media. Therefore such packets are not forwarded.
 struct RTSPReplies {
     /// The reason why no more bytes may be forwarded.
     enum Fault: Hashable {
@@ -21,15 +25,17 @@ struct RTSPReplies {
         /// The bytes of a media packet's head that were read, which are its channel and length.
         case packetHead(read: Int, length: Int)
         case bytes(left: Int)
+        /// The content of a packet that is not forwarded.
+        case droppedBytes(left: Int)
     }
 
     private var state = ParserState.line
     private var line: [UInt8] = []
     private var isFirstLine = true
     private var contentLength = 0
-    /// The bytes of the current line that arrived and have not been forwarded.
+    /// The bytes of the current line or of a packet's head that arrived and have not been forwarded.
     private var held: [UInt8] = []
-    /// The bytes of the last read that may be forwarded, up to the last complete line.
+    /// The bytes that may be forwarded after the last read, up to the last complete line or packet's head.
     private(set) var passed: [UInt8] = []
     /// The nonce of the last challenge; nil if there is none.
     private var nonce: ArraySlice<UInt8>?
@@ -38,8 +44,11 @@ struct RTSPReplies {
 
     private static let longestLine = 1_023
     private static let longestContent = 1 << 20
+    /// The size of the shortest packet that libavformat processes, in bytes.
+    private static let shortestPacket = 8
 
-    /// Parses bytes of the server. Returns whether all of them may be forwarded.
+    /// Parses bytes of the server. Returns whether the connection may continue. ``passed`` then has the bytes to
+    /// forward.
     mutating func pass(_ bytes: some Sequence<UInt8>) -> Bool {
         passed.removeAll(keepingCapacity: true)
         for byte in bytes {
@@ -48,9 +57,8 @@ struct RTSPReplies {
             case .bytes(let left):
                 state = left > 1 ? .bytes(left: left - 1) : .line
                 passed.append(byte)
-            case .packetHead(let read, let length):
-                takePacketHead(byte, read, length)
-                passed.append(byte)
+            case .droppedBytes(let left): state = left > 1 ? .droppedBytes(left: left - 1) : .line
+            case .packetHead(let read, let length): takePacketHead(byte, read, length)
             case .line: takeLine(byte)
             }
         }
@@ -58,12 +66,17 @@ struct RTSPReplies {
     }
 
     private mutating func takePacketHead(_ byte: UInt8, _ read: Int, _ length: Int) {
+        held.append(byte)
         // The first byte is the channel.
         let length = read == 0 ? 0 : length << 8 | Int(byte)
         if read < 2 {
             state = .packetHead(read: read + 1, length: length)
+        } else if length >= Self.shortestPacket {
+            state = .bytes(left: length)
+            release()
         } else {
-            state = length > 0 ? .bytes(left: length) : .line
+            state = length > 0 ? .droppedBytes(left: length) : .line
+            held.removeAll(keepingCapacity: true)
         }
     }
 
@@ -80,7 +93,6 @@ struct RTSPReplies {
             release()
         case UInt8(ascii: "$") where line.isEmpty:
             state = .packetHead(read: 0, length: 0)
-            release()
         case UInt8(ascii: "\r"): break
         // A C string ends at a zero byte.
         case 0: fault = .malformed

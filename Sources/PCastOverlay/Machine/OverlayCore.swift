@@ -207,6 +207,12 @@ public struct OverlayCore: Machine, Sendable {
         return pages.values.reduce(watchdog.deadline) { Instant.earlier($0, $1.nextKeepAlive) }
     }
 
+    /// Returns whether the rate limit of a page allows a ping or pong, which counts as a message. Returns false for an
+    /// unknown page.
+    public mutating func admitsControl(of id: OverlayPage.ID, at now: Instant) -> Bool {
+        pages[id]?.maySendMessage(at: now) ?? false
+    }
+
     /// Returns whether a page is being closed.
     public func isClosing(_ id: OverlayPage.ID) -> Bool { pages[id]?.closing != nil }
 

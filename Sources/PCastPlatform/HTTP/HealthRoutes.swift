@@ -86,6 +86,10 @@ struct HealthRoutes: Sendable {
             "Messages between SFU shards that were dropped because a queue was full.",
             await router.shardMessagesLost())
         metrics.add(
+            "pcast_shard_checks_dropped_total", .counter,
+            "Connectivity checks from unknown paths that were dropped between SFU shards, as in a flood.",
+            await router.shardChecksLost())
+        metrics.add(
             statistics.values, applications: authenticator.applicationIDs,
             present: await directory.countsOfApplications)
         metrics.add(limiter.counts)

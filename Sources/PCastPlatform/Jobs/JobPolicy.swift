@@ -7,6 +7,8 @@ struct JobPolicy: Sendable {
     let configuration: JobConfiguration
     /// The address that this platform listens on.
     let listen: IPAddress
+    /// Returns the addresses of this host, on the thread that resolves the host of a URI.
+    var ownAddresses: @Sendable () -> [IPAddress] = AddressPolicy.interfaceAddresses
 
     /// A permitted URI.
     struct Admitted: Sendable {
@@ -42,7 +44,8 @@ struct JobPolicy: Sendable {
 
     private func evaluate(_ uri: MediaURI) async throws(APIError) {
         do throws(AddressRejection) {
-            _ = try await AddressPolicy(listed: configuration.networks).resolveAndCheck(host: uri.host, port: uri.port)
+            _ = try await AddressPolicy(listed: configuration.networks, own: ownAddresses)
+                .resolveAndCheck(host: uri.host, port: uri.port)
         } catch {
             switch error {
             case .unknown: throw Self.refusal("\(error)")

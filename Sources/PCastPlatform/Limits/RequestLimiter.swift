@@ -13,6 +13,8 @@ final class RequestLimiter: Sendable {
         var forwardedHeader: ForwardedHeader
         var isDraining = false
         var usage: [QuotaReservation.Kind: UsageCounter] = [:]
+        /// The connections on which no request has arrived. They count towards `usage`, too.
+        var silentConnections = UsageCounter()
         var connections = TokenBuckets<AddressBlock>()
         var requests = TokenBuckets<AddressBlock>()
         var joins = TokenBuckets<AddressBlock>()
@@ -200,7 +202,9 @@ final class RequestLimiter: Sendable {
 
     /// Returns whether a connection is accepted, before any byte is read.
     ///
-    /// A trusted proxy carries the connections of many clients, so only the limit of all connections applies to it.
+    /// Connections on which no request has arrived have a lower limit for each address, so that an address whose clients
+    /// send nothing does not use all of its connections. A trusted proxy carries the connections of many clients, so
+    /// only the limit of all connections applies to it.
     func admitConnection(from address: IPAddress?, at now: Instant) -> Bool {
         state.withLock { state in
             let block = AddressBlock(address)
@@ -213,13 +217,36 @@ final class RequestLimiter: Sendable {
                 return false
             }
             do throws(UsageCounter.Exceeded) {
-                try state.usage[.connection, default: UsageCounter()].enter(nil, block, within: bounds)
+                try state.silentConnections.enter(nil, block, within: Self.silentBounds(bounds))
+                do throws(UsageCounter.Exceeded) {
+                    try state.usage[.connection, default: UsageCounter()].enter(nil, block, within: bounds)
+                } catch {
+                    state.silentConnections.leave(nil, block)
+                    throw error
+                }
                 return true
             } catch {
                 if let limit = QuotaReservation.Kind.connection.limit(error) { state.counts.add(limit) }
                 return false
             }
         }
+    }
+
+    /// The number of connections without a request that an address may have in any case.
+    private static let minimumSilentConnections: Int64 = 64
+
+    /// Returns the limits of connections on which no request has arrived: for each address half of those of all
+    /// connections. By default this is the number of connections that an address may open at once.
+    private static func silentBounds(_ bounds: UsageCounter.Bounds) -> UsageCounter.Bounds {
+        var bounds = bounds
+        bounds.all = .max
+        bounds.address = max(bounds.address / 2, min(bounds.address, minimumSilentConnections))
+        return bounds
+    }
+
+    /// Notes that the first request of an accepted connection has arrived, or that it was closed before.
+    func connectionStoppedWaiting(from address: IPAddress?) {
+        state.withLock { $0.silentConnections.leave(nil, AddressBlock(address)) }
     }
 
     func connectionClosed(from address: IPAddress?) {
@@ -247,6 +274,8 @@ struct PlatformConnectionFilter: ConnectionFilter {
     func admits(_ address: IPAddress?) -> Bool {
         limiter.admitConnection(from: address, at: MonotonicClock.now())
     }
+
+    func stoppedWaiting(_ address: IPAddress?) { limiter.connectionStoppedWaiting(from: address) }
 
     func closed(_ address: IPAddress?) { limiter.connectionClosed(from: address) }
 }

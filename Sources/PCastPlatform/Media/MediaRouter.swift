@@ -167,10 +167,12 @@ final class MediaRouter: Sendable {
     func view(
         _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerOptions
     ) async throws(SFUError) -> SessionDescription {
-        let (shard, home) = try assign(peer) { capacity throws(SFUError) in try capacity.enter(peer, viewing: stream) }
-        if shard != home {
+        let (shard, publisherShard) = try assign(peer) { capacity throws(SFUError) in
+            try capacity.enter(peer, viewing: stream)
+        }
+        if shard != publisherShard {
             do throws(SFUError) {
-                try await replicate(stream, from: home, to: shard)
+                try await replicate(stream, from: publisherShard, to: shard)
             } catch {
                 discard(peer)
                 throw error
@@ -184,16 +186,16 @@ final class MediaRouter: Sendable {
 
     /// Creates a replica of a stream on a shard if it has none.
     ///
-    /// The home shard is queried again afterwards. If the stream ended meanwhile, its home could not notify the
+    /// The publisher's shard is queried again afterwards. If the stream ended meanwhile, that shard could not notify the
     /// replica.
     ///
     /// - Throws: `SFUError`.
-    private func replicate(_ stream: StreamID, from home: Int, to shard: Int) async throws(SFUError) {
-        let snapshot = try await perform(loops[home]) { sfu, now throws(SFUError) in
+    private func replicate(_ stream: StreamID, from publisherShard: Int, to shard: Int) async throws(SFUError) {
+        let snapshot = try await perform(loops[publisherShard]) { sfu, now throws(SFUError) in
             try sfu.replicate(stream, to: shard, at: now)
         }
-        try await perform(loops[shard]) { sfu, now in sfu.enterReplica(snapshot, of: home, at: now) }
-        guard try await perform(loops[home], { sfu, _ in sfu.continuesHere(snapshot) }) else {
+        try await perform(loops[shard]) { sfu, now in sfu.enterReplica(snapshot, of: publisherShard, at: now) }
+        guard try await perform(loops[publisherShard], { sfu, _ in sfu.continuesHere(snapshot) }) else {
             try await perform(loops[shard]) { sfu, now in sfu.endReplica(snapshot, reason: .ended, at: now) }
             throw .unknownStream(stream)
         }
@@ -314,6 +316,10 @@ final class MediaRouter: Sendable {
 
     /// Returns the number of messages between shards that were dropped since the start.
     func shardMessagesLost() async -> Int { await performOnAll { sfu in sfu.shardMessagesLost }.reduce(0, +) }
+
+    /// Returns the number of connectivity checks from unknown paths that were not forwarded between shards since the
+    /// start.
+    func shardChecksLost() async -> Int { await performOnAll { sfu in sfu.shardChecksLost }.reduce(0, +) }
 
     /// Returns the statistics of all streams.
     func streamMetrics() async -> [StreamMetrics] {

@@ -36,21 +36,22 @@ struct SFUCapacity {
         streams[stream] = (shard, peer)
     }
 
-    /// The number of peers by which a stream's home shard may exceed others before its subscribers are distributed.
+    /// The number of peers by which the shard of a stream's publisher may exceed others before the stream's subscribers
+    /// are distributed.
     /// Each further shard needs a copy of each packet.
     private static let preference = 32
 
-    /// Returns a shard for a subscriber, and the home shard of the stream.
+    /// Returns a shard for a subscriber, and the shard of the stream's publisher.
     ///
     /// - Throws: `SFUError.unknownStream` or `SFUError.full`.
     mutating func enter(
         _ peer: PeerID, viewing stream: StreamID
-    ) throws(SFUError) -> (shard: Int, home: Int) {
-        guard let home = streams[stream]?.shard else { throw .unknownStream(stream) }
-        let least = loads.indices.min { loads[$0] < loads[$1] } ?? home
-        let shard = loads[home] - loads[least] > Self.preference ? least : home
+    ) throws(SFUError) -> (shard: Int, publisherShard: Int) {
+        guard let publisherShard = streams[stream]?.shard else { throw .unknownStream(stream) }
+        let least = loads.indices.min { loads[$0] < loads[$1] } ?? publisherShard
+        let shard = loads[publisherShard] - loads[least] > Self.preference ? least : publisherShard
         try enter(peer, shard: shard)
-        return (shard, home)
+        return (shard, publisherShard)
     }
 
     private mutating func enter(_ peer: PeerID, shard: Int) throws(SFUError) {

@@ -40,15 +40,24 @@ struct PendingReconnects {
     }
 
     private(set) var streams: [StreamID: Stream] = [:]
+    private var index = StreamIndex()
     private(set) var viewings: [StreamID: Viewing] = [:]
 
     var isEmpty: Bool { streams.isEmpty && viewings.isEmpty }
 
-    mutating func add(_ stream: Stream) { streams[stream.live.id] = stream }
+    mutating func add(_ stream: Stream) {
+        _ = take(stream: stream.live.id)
+        streams[stream.live.id] = stream
+        index.insert(stream.live)
+    }
 
     mutating func add(_ viewing: Viewing) { viewings[viewing.id] = viewing }
 
-    mutating func take(stream id: StreamID) -> Stream? { streams.removeValue(forKey: id) }
+    mutating func take(stream id: StreamID) -> Stream? {
+        guard let stream = streams.removeValue(forKey: id) else { return nil }
+        index.remove(stream.live)
+        return stream
+    }
 
     mutating func take(viewing id: StreamID) -> Viewing? { viewings.removeValue(forKey: id) }
 
@@ -59,18 +68,14 @@ struct PendingReconnects {
         return found
     }
 
-    /// Returns the newest stream of an application, with a tag if one is given; nil if there is none.
-    func newest(of application: ApplicationID, tag: String?) -> LiveStream? {
-        streams.values.map(\.live)
-            .filter { $0.application == application && (tag.map($0.authorizingTags.contains) ?? true) }
-            .max { $0.ordinal < $1.ordinal }
-    }
+    /// Returns the newest stream of a key; nil if there is none.
+    func newest(_ key: StreamIndex.Key) -> LiveStream? { index.newest(key).flatMap { streams[$0]?.live } }
 
     /// Removes and returns the streams and viewings whose time has passed. The viewings of such a stream end with it.
     mutating func takeOverdue(at now: Instant) -> ExpiredReconnects {
         var overdue = ExpiredReconnects()
         for stream in streams.values where stream.deadline <= now {
-            streams[stream.live.id] = nil
+            _ = take(stream: stream.live.id)
             overdue.streams.append(stream)
             overdue.viewings += takeViewings(of: stream.live.id)
         }

@@ -204,6 +204,7 @@ extension StreamDirectory {
     func noteClosed(_ peer: PeerID, _ reason: StreamEndedReason) async {
         guard reason == .ended, awaitsReason(peer) else { return await noteEnd(peer, reason) }
         participants[peer]?.isClosed = true
+        if let id = participants[peer]?.streamID { updateIndexes(of: id) }
         let timeout = Duration.nanoseconds(reasonTimeout.nanoseconds)
         Task { [weak self] in
             try? await Task.sleep(for: timeout)

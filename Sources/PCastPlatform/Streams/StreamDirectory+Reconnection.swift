@@ -136,14 +136,11 @@ extension StreamDirectory {
             return pending
         case .former:
             try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
-            let requestedTags = Set(StreamTags(own: tags, principal).all)
-            let candidates = pendingReconnects.streams.values.map(\.live) + streams.values
-            let former = candidates.filter { stream in
-                stream.application == principal.application && !stream.isEndRecorded && !isClosed(stream)
-                    && stream.publisher != nil && stream.publisher == principal.publisher
-                    && Set(stream.tags) == requestedTags
-            }.max { $0.ordinal < $1.ordinal }
-            guard let former else { return nil }
+            guard let publisher = principal.publisher else { return nil }
+            let key = StreamIndex.Key.owner(
+                principal.application, publisher, tags: Set(StreamTags(own: tags, principal).all))
+            let candidates = [pendingReconnects.newest(key), resumableStreams.newest(key).flatMap { streams[$0] }]
+            guard let former = candidates.compactMap({ $0 }).max(by: { $0.ordinal < $1.ordinal }) else { return nil }
             return await resumePending(
                 former.id, isOwn: former.session != nil && former.session == clientContext.sessionID)
         }
@@ -241,6 +238,7 @@ extension StreamDirectory {
         stream.address = clientContext.address
         stream.hasMedia = false
         streams[stream.id] = stream
+        updateIndexes(of: stream.id)
         noteShare(of: stream, reservation)
         do {
             let answer = try await publish(stream, offer, capabilities)
@@ -373,10 +371,8 @@ extension StreamDirectory {
         if let named {
             stream = pendingReconnects.streams[named]?.live ?? (resuming.contains(named) ? streams[named] : nil)
         } else {
-            let isThere = streams.values.contains { stream in
-                stream.application == principal.application && (tag.map(stream.authorizingTags.contains) ?? true)
-            }
-            stream = isThere ? nil : pendingReconnects.newest(of: principal.application, tag: tag)
+            let key = StreamIndex.Key.subscribable(principal.application, tag: tag)
+            stream = subscribableStreams.newest(key) == nil ? pendingReconnects.newest(key) : nil
         }
         guard let stream, stream.application == principal.application else { return }
         try authorize(principal, clientContext, origin: stream.id.description, tags: stream.authorizingTags)

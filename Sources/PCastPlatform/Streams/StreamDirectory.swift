@@ -48,7 +48,12 @@ actor StreamDirectory {
     let limiter: RequestLimiter
     let statistics: PlatformStatistics
     let logger: Logger
+    /// `updateIndexes(of:)` is called after each change that the indexes depend on.
     var streams: [StreamID: LiveStream] = [:]
+    /// The streams that a subscriber may receive.
+    var subscribableStreams = StreamIndex()
+    /// The streams that their publishers may resume.
+    var resumableStreams = StreamIndex()
     var participants: [PeerID: Participant] = [:]
     var peers: [StreamID: PeerID] = [:]
     /// The subscribers of each stream, including previews. A stream without subscribers has no entry.
@@ -151,6 +156,7 @@ actor StreamDirectory {
             publisher: principal.publisher)
         stream.isAwaitingAnswer = offer == nil
         streams[id] = stream
+        updateIndexes(of: id)
         shares.enter(id, principal.application, reservation.block)
         nextOrdinal += 1
         writeQueue.note(.streamStarting(stream.record))
@@ -245,28 +251,24 @@ actor StreamDirectory {
     /// one with the required tag, or the newest one.
     ///
     /// - Throws: ``APIError``.
-    private func find(_ origin: StreamID?, for principal: Principal, clientContext: ClientContext) throws(APIError)
+    func find(_ origin: StreamID?, for principal: Principal, clientContext: ClientContext) throws(APIError)
         -> LiveStream
     {
         let named = origin ?? principal.token?.originStreamID.map { StreamID($0) }
-        func isAvailable(_ stream: LiveStream) -> Bool {
-            stream.application == principal.application && !stream.isAwaitingAnswer && !isClosed(stream)
-        }
         guard let named else {
             let tag = principal.token?.requiredTag
-            var candidate: LiveStream?
-            for stream in streams.values where isAvailable(stream) {
-                guard tag.map({ stream.authorizingTags.contains($0) }) ?? true else { continue }
-                if candidate.map({ $0.ordinal < stream.ordinal }) ?? true { candidate = stream }
-            }
-            guard let newest = candidate else {
+            let id = subscribableStreams.newest(.subscribable(principal.application, tag: tag))
+            guard let newest = id.flatMap({ streams[$0] }) else {
                 try authorize(principal, clientContext, origin: "", tags: tag.map { [$0] } ?? [])
                 throw .noStream
             }
             try authorize(principal, clientContext, origin: newest.id.description, tags: newest.authorizingTags)
             return newest
         }
-        let stream = streams[named].flatMap { isAvailable($0) ? $0 : nil }
+        let stream = streams[named].flatMap { stream in
+            stream.application == principal.application && !stream.isAwaitingAnswer && !isClosed(stream)
+                ? stream : nil
+        }
         try authorize(
             principal, clientContext, origin: named.description,
             tags: stream?.authorizingTags ?? (principal.token?.requiredTag.map { [$0] } ?? []))
@@ -316,6 +318,7 @@ actor StreamDirectory {
         if streams[id] != nil {
             await noteStart(of: id)
             streams[id]?.isAwaitingAnswer = false
+            updateIndexes(of: id)
         }
         logger.info("the platform's offer was answered", metadata: ["stream": "\(id)"])
         return session
@@ -369,6 +372,7 @@ actor StreamDirectory {
         if participant.isViewer { viewing.leave(participant.origin) }
         for listener in participant.listeners.values { listener.finish() }
         guard participant.isPublisher else { return }
+        removeFromIndexes(participant.streamID)
         streams[participant.streamID] = nil
         shares.leave(participant.streamID)
         shareBitrate()
@@ -407,6 +411,7 @@ actor StreamDirectory {
         participants[peer]?.ending = end
         if let stream = streams[id], !stream.isEndRecorded {
             streams[id]?.isEndRecorded = true
+            updateIndexes(of: id)
             await writeQueue.commit(
                 Self.change(stream, StreamEnd(streamID: id, reason: end.reason, description: end.description)))
         }

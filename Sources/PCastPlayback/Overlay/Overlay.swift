@@ -186,6 +186,11 @@ public final class Overlay: Sendable {
     /// Handles a binary message of a page, which violates the protocol.
     func pageBinaryMessage(_ id: OverlayPage.ID) { handle(.pageBinaryMessage(id)) }
 
+    /// Returns whether a ping or pong of a page is within its rate limit, for which it counts as a message.
+    func admitsControl(of id: OverlayPage.ID) -> Bool {
+        state.withLock { $0.core.admitsControl(of: id, at: MonotonicClock.now()) }
+    }
+
     /// Disconnects a page.
     func closePage(_ id: OverlayPage.ID) {
         state.withLock { $0.wakes[id] = nil }

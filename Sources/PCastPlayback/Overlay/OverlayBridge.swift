@@ -153,6 +153,8 @@ public final class OverlayBridge: Sendable {
                         case .text(let text): overlay.page(id, message: text)
                         case .binary: overlay.pageBinaryMessage(id)
                         }
+                    } admitsControl: {
+                        overlay.admitsControl(of: id)
                     }
                 } catch {
                     // The page disconnected or violated the protocol, which has no effect on others.
@@ -195,7 +197,10 @@ public final class OverlayBridge: Sendable {
     private func refuse(_ connection: WebSocketConnection, _ closing: OverlayClosing) async {
         await Self.close(connection, closing)
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.timeout) { connection.cut() }
-        try? await connection.forEachMessage { _ in }
+        try? await connection.forEachMessage { _ in
+        } admitsControl: {
+            false
+        }
     }
 }
 

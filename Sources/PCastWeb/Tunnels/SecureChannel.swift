@@ -17,7 +17,7 @@ struct SecureChannel: ServerChildChannel {
     let tunnels: (any StreamAcceptor)?
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        if let refused = web.resultOfRejection(channel) { return refused }
+        if let refused = web.admit(channel) { return refused }
         let promise = channel.eventLoop.makePromise(of: WebSocketUpgradableChannel.Conversation.self)
         // The identity at this moment. A later connection may have another one.
         let identity = certificate.identity
@@ -42,12 +42,9 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
-    private static let limit = TimeAmount.seconds(15)
-
     private let web: WebSocketUpgradableChannel
     private let tunnels: (any StreamAcceptor)?
     private var promise: EventLoopPromise<WebSocketUpgradableChannel.Conversation>?
-    private var check: Scheduled<Void>?
 
     init(
         web: WebSocketUpgradableChannel, tunnels: (any StreamAcceptor)?,
@@ -58,13 +55,7 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.promise = promise
     }
 
-    func handlerAdded(context: ChannelHandlerContext) {
-        let channel = context.channel
-        check = context.eventLoop.scheduleTask(in: Self.limit) { channel.cut() }
-    }
-
     func handlerRemoved(context: ChannelHandlerContext) {
-        check?.cancel()
         promise?.fail(ChannelError.eof)
         promise = nil
     }
@@ -87,6 +78,7 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
             do {
                 guard let tunnels else { throw ChannelError.eof }
                 try tunnels.accept(context.channel, first: Array(bytes.readableBytesView))
+                context.pipeline.syncOperations.removeHandler(name: FirstRequestHandler.name, promise: nil)
                 promise.succeed(.tunnel)
             } catch {
                 promise.fail(error)

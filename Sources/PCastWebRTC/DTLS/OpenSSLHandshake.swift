@@ -22,6 +22,10 @@ package final class OpenSSLHandshake: DTLSHandshake {
     private static let timeout = TimeSpan.seconds(30)
     /// The minimum time before the first retransmission, which doubles for each further one.
     private static let firstTimeout = TimeSpan.milliseconds(50)
+    /// The minimum time between answers to handshake records after the handshake. It is half of the shortest
+    /// retransmission timer of a client, so that a retransmission is answered also if jitter or a duplicate of the
+    /// client's flight precedes it closely.
+    private static let lateInterval = TimeSpan.milliseconds(25)
     /// The maximum time between retransmissions.
     private static let longestTimeout = TimeSpan.seconds(2)
 
@@ -240,15 +244,16 @@ package final class OpenSSLHandshake: DTLSHandshake {
     /// Processes a datagram after the handshake. A handshake record means that the final flight was lost. Only
     /// encrypted alerts are processed, because anyone can send others.
     ///
-    /// Anyone can send handshake records too, so the flight is sent at most once per `firstTimeout`. A client does not
-    /// retransmit its own flight more often than that.
+    /// Anyone can send handshake records too, so the flight is sent at most once per `lateInterval`. The first record is
+    /// answered at once, and the datagrams of one flight, which arrive together, cause one answer. Clients retransmit
+    /// their flight after 50 ms at the earliest, and RFC 6347, section 4.2.4.1, recommends one second.
     private func handleLate(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
         switch DTLSRecord.contentType(datagram) {
         case .handshake, .changeCipherSpec:
             // The final flight of a full handshake is the server's. A client that receives the server's flight has
             // received it already.
             guard role == .server, DTLSRecord.isOfHandshakeEpoch(datagram),
-                lastLateRepetition.map({ now - $0 >= Self.firstTimeout }) ?? true
+                lastLateRepetition.map({ now - $0 >= Self.lateInterval }) ?? true
             else { break }
             lastLateRepetition = now
             enqueue(lastFlight)

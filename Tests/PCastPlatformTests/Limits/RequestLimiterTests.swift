@@ -113,4 +113,26 @@ import Testing
         #expect(limiter.admitConnection(from: there, at: now))
         #expect(limiter.counts.count(.connections, .connectionsPerAddress, .connectionsPerSecond) == 15)
     }
+
+    @Test("an address may have only half of its connections without a request") func silentConnections() {
+        var limits = PlatformLimits()
+        limits[.connectionsPerAddress] = 400
+        limits[.connectionsPerSecond] = 10_000
+        let limiter = RequestLimiter(limits: limits, trustedProxies: [IPNetwork("10.0.0.0/8")!])
+        let now = Instant(nanoseconds: 0)
+        func admitted(_ count: Int, from address: IPAddress?) -> Int {
+            (0..<count).count { _ in limiter.admitConnection(from: address, at: now) }
+        }
+        #expect(admitted(300, from: here) == 200)
+        #expect(admitted(1, from: there) == 1)
+        for _ in 0..<150 { limiter.connectionStoppedWaiting(from: here) }
+        #expect(admitted(300, from: here) == 150)
+        for _ in 0..<200 { limiter.connectionStoppedWaiting(from: here) }
+        // The limit of all connections of the address applies too, and a rejected connection does not count.
+        #expect(admitted(300, from: here) == 50)
+        limiter.connectionStoppedWaiting(from: here)
+        limiter.connectionClosed(from: here)
+        #expect(admitted(300, from: here) == 1)
+        #expect(admitted(1_000, from: IPAddress("10.0.0.1")) == 1_000)
+    }
 }

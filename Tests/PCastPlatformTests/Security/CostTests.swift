@@ -1,6 +1,9 @@
+import Dispatch
 import Logging
 import PCastCore
+import PCastEdgeAuth
 import PCastIO
+import PCastSignaling
 import PCastTimeline
 import PCastWebRTC
 import Testing
@@ -79,6 +82,87 @@ import Testing
         #expect(await directory.subscribers.isEmpty)
     }
 
+    @Test("a viewer that names no stream is assigned the newest of 10,000 streams as fast as the newest of ten")
+    func unnamedStreams() async throws {
+        let application = ApplicationID("first")
+        let router = try MediaRouter(
+            listen: [TransportAddress(ip: .loopbackV4, port: 0)],
+            addresses: AdvertisedAddresses(named: [.loopbackV4], discovered: [], listen: .loopbackV4),
+            certificate: .generate(at: MonotonicClock.wallTime()), maximumPeers: 10, shards: 1)
+        defer { router.stop() }
+        let few = try await directory(router)
+        try await few.fill(application, streams: 10, viewers: 0)
+        let many = try await directory(router)
+        try await many.fill(application, streams: 10_000, viewers: 0)
+        // A search through all streams takes hundreds of times as long. The least of several times is not that of a
+        // busy machine.
+        var least = (few: TimeSpan.seconds(60), many: TimeSpan.seconds(60))
+        for _ in 0..<8 {
+            least.few = min(least.few, try await few.timeOfFinding("stream-9", in: application))
+            least.many = min(least.many, try await many.timeOfFinding("stream-9999", in: application))
+        }
+        #expect(least.many < least.few * 50, "\(least)")
+        await few.change("stream-9") { $0.isAwaitingAnswer = true }
+        #expect(try await few.newest(in: application) == StreamID("stream-8"))
+        await few.leave("stream-8")
+        #expect(try await few.newest(in: application) == StreamID("stream-7"))
+        await few.change("stream-9") { $0.isAwaitingAnswer = false }
+        #expect(try await few.newest(in: application) == StreamID("stream-9"))
+        for number in 0..<10_000 { await many.leave("stream-\(number)") }
+        #expect(await many.subscribableStreams.keyCount == 0)
+        #expect(await many.resumableStreams.keyCount == 0)
+    }
+
+    @Test(
+        "look-ups of hosts that block count towards the limit of jobs, and further requests are answered meanwhile",
+        .timeLimit(.minutes(1)))
+    func blockedLookUps() async throws {
+        let router = try MediaRouter(
+            listen: [TransportAddress(ip: .loopbackV4, port: 0)],
+            addresses: AdvertisedAddresses(named: [.loopbackV4], discovered: [], listen: .loopbackV4),
+            certificate: .generate(at: MonotonicClock.wallTime()), maximumPeers: 10, shards: 1)
+        defer { router.stop() }
+        let gate = DispatchSemaphore(value: 0)
+        let (lookUps, started) = AsyncStream.makeStream(of: Void.self)
+        let host = try #require(IPAddress("9.9.9.9"))
+        // The address counts as one of this host, so that it is rejected and no job is started.
+        let policy = JobPolicy(
+            configuration: JobConfiguration(program: "/bin/false", arguments: [], limit: 2), listen: .loopbackV4,
+            ownAddresses: {
+                started.yield()
+                gate.wait()
+                return [host]
+            })
+        let authenticator = TokenAuthenticator([TestPlatform.application], allowsAnonymousLoopback: false)
+        let supervisor = JobSupervisor(
+            policy, authenticator: authenticator, directory: try await directory(router), registry: SessionRegistry(),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        await supervisor.listens(at: "ws://127.0.0.1:1")
+        let clientContext = ClientContext(RequestOrigin(address: .loopbackV4), host: "127.0.0.1", origin: nil)
+        let token = try Tokens.make { $0.forPublishingOnly().withCapability("publish-uri") }
+        var message = PCastCreateStream()
+        message.connectUri = "http://\(host)/film.mp4"
+        let request = JobRequest(
+            message: message, principal: try authenticator.identify(token, clientContext: clientContext),
+            clientContext: clientContext, session: SessionID("session"))
+        let refusal: @Sendable () async -> APIError.Kind? = {
+            do throws(APIError) {
+                _ = try await supervisor.start(request)
+                return nil
+            } catch {
+                return error.kind
+            }
+        }
+        let blocked = (0..<2).map { _ in Task { await refusal() } }
+        var iterator = lookUps.makeAsyncIterator()
+        for _ in blocked { _ = await iterator.next() }
+        #expect(await refusal() == .capacity)
+        for _ in blocked { gate.signal() }
+        for task in blocked { #expect(await task.value == .badRequest) }
+        gate.signal()
+        #expect(await refusal() == .badRequest)
+    }
+
     private func directory(_ router: MediaRouter) async throws -> StreamDirectory {
         let statistics = PlatformStatistics()
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -100,6 +184,7 @@ extension StreamDirectory {
                 id: id, peer: peer, application: application, session: nil,
                 tags: StreamTags(recorded: [], publisher: nil), capabilities: [],
                 startTime: MonotonicClock.wallTime(), address: nil, ordinal: number, publisher: nil)
+            updateIndexes(of: id)
         }
         for number in 0..<viewers {
             _ = enter(
@@ -117,6 +202,34 @@ extension StreamDirectory {
         let time = MonotonicClock.now() - start
         #expect(list.count == 5_000 && list.allSatisfy { $0.viewers == viewers })
         return time
+    }
+
+    /// Returns the stream that a viewer receives who names none.
+    fileprivate func newest(in application: ApplicationID) throws -> StreamID {
+        try find(
+            nil, for: Principal(application: application, token: nil),
+            clientContext: ClientContext(RequestOrigin(address: .loopbackV4), host: "127.0.0.1", origin: nil)
+        ).id
+    }
+
+    /// Finds the newest stream of an application 100 times; returns how long that took.
+    fileprivate func timeOfFinding(_ id: String, in application: ApplicationID) throws -> TimeSpan {
+        let start = MonotonicClock.now()
+        let found = try (0..<100).map { _ in try newest(in: application) }
+        let time = MonotonicClock.now() - start
+        #expect(found.allSatisfy { $0 == StreamID(id) })
+        return time
+    }
+
+    fileprivate func change(_ id: String, _ change: @Sendable (inout LiveStream) -> Void) {
+        let id = StreamID(id)
+        guard streams[id] != nil else { return }
+        change(&streams[id]!)
+        updateIndexes(of: id)
+    }
+
+    fileprivate func leave(_ id: String) {
+        if let peer = peers[StreamID(id)] { discard(peer) }
     }
 
     /// Ends a stream whose end is in the database already. No task writes the queue of this test.

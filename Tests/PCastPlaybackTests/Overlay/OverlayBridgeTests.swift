@@ -42,6 +42,28 @@ struct OverlayBridgeTests {
         await served.close()
     }
 
+    @Test("pings count as messages of a page, and a page that sends too many is disconnected")
+    func pings() async throws {
+        let served = try await ServedOverlay()
+        _ = try await served.open()
+        let page = served.page()
+        page.say("bridge.ready", seq: 1)
+        #expect(await page.next("bridge.welcome") != nil)
+        let uri = "ws://127.0.0.1:\(served.port)/bridge/final"
+        try await WebSocketClient().connect(to: uri) { connection in
+            await withTaskGroup(of: Void.self) { group in
+                // Sending fails only after the overlay has closed the connection.
+                group.addTask { while (try? await connection.ping()) != nil {} }
+                group.addTask { _ = try? await connection.forEachMessage { _ in } }
+                await group.waitForAll()
+            }
+        }
+        page.say("player.state", #"{"state":"paused"}"#, seq: 2)
+        #expect(await page.hears("player.state", "state", .string("paused")))
+        page.close()
+        await served.close()
+    }
+
     @Test("a page that does not read is disconnected, and the other one receives everything in time")
     func pageThatDoesNotRead() async throws {
         let served = try await ServedOverlay()

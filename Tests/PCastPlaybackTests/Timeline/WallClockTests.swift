@@ -155,6 +155,32 @@ struct WallClockTests {
         #expect(playhead(200, captured: captured, size: size).timecode == captured + .seconds(8))
     }
 
+    @Test("a pipeline without a mapping of its own extrapolates from its playhead, within 64 bits of nanoseconds")
+    func extrapolation() {
+        let pipeline = ScriptedPipeline(Source("https://origin.example/a.mp4")) { _ in }
+        func open(from start: WallTime) {
+            var film = ContentOverview.film(60)
+            film.anchors = [TimecodeAnchor(position: .zero, wallTime: start, source: .file)]
+            pipeline.open(film)
+        }
+        let start = StampedVideo.captureTime
+        #expect(pipeline.position(of: start) == nil && pipeline.timecode(at: .zero) == nil)
+        open(from: start)
+        let middle = TimeSpan.seconds(30 as Int64)
+        _ = pipeline.seek(to: middle)
+        pipeline.completeSeek()
+        #expect(pipeline.position(of: start + .seconds(40 as Int64)) == .seconds(40 as Int64))
+        // A time may be outside the seekable range.
+        #expect(pipeline.position(of: start - .seconds(5 as Int64)) == .seconds(-5 as Int64))
+        #expect(pipeline.timecode(at: .seconds(70 as Int64)) == start + .seconds(70 as Int64))
+        // At 30 s the time is 20 s after 1970, so that the distances of extreme times or their positions overflow.
+        open(from: WallTime(millisecondsSinceEpoch: -10_000))
+        #expect(pipeline.playhead.timecode == WallTime(millisecondsSinceEpoch: 20_000))
+        #expect(pipeline.position(of: WallTime(nanosecondsSinceEpoch: .max)) == nil)
+        #expect(pipeline.position(of: WallTime(nanosecondsSinceEpoch: .min)) == nil)
+        #expect(pipeline.position(of: WallTime(millisecondsSinceEpoch: 0)) == .seconds(10 as Int64))
+    }
+
     @Test("the application's time has precedence over the media's")
     func trust() {
         var anchors = TimecodeAnchors()

@@ -54,7 +54,7 @@ actor SignalingSession {
         _ connection: WebSocketConnection, authenticator: TokenAuthenticator, directory: StreamDirectory,
         registry: SessionRegistry, workers: JobSupervisor, turnCredentials: TURNCredentialProvider?,
         limiter: RequestLimiter,
-        clock: SessionClock, logger: Logger
+        clock: SessionClock, timeouts: ServerSignalingMachine.Timeouts, logger: Logger
     ) {
         self.connection = connection
         self.authenticator = authenticator
@@ -69,7 +69,7 @@ actor SignalingSession {
         let caller = limiter.caller(peer, fields: connection.request?.fields ?? { _ in [] })
         if caller.isHidden { limiter.noteHidden(caller, logger) }
         self.caller = caller
-        machine = ServerSignalingMachine(at: MonotonicClock.now())
+        machine = ServerSignalingMachine(timeouts, at: MonotonicClock.now())
         (queue, outgoing) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.queueLimit))
     }
 

@@ -15,6 +15,8 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     var expected: [(paths: [NetworkPath], handled: Int)] = []
     /// The numbers of datagrams handled at each poll, each number once.
     var polled: [Int] = []
+    /// The times of these polls.
+    var pollTimes: [Instant] = []
     var deadline: Instant?
     /// The earliest deadline; nil if it equals `deadline`.
     var earlier: Instant?
@@ -50,7 +52,10 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     mutating func send(_ bytes: [UInt8], to path: NetworkPath) { waiting.append((bytes, path)) }
 
     mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
-        if polled.last != handled.count { polled.append(handled.count) }
+        if polled.last != handled.count {
+            polled.append(handled.count)
+            pollTimes.append(now)
+        }
         var sent = 0
         for (bytes, path) in waiting {
             guard batch.append(bytes, to: path) else { break }

@@ -183,8 +183,8 @@ nonisolated(nonsending) func eventually(
         // The condition is evaluated once more after a delay beyond the end.
         let isLast = MonotonicClock.now() >= end
         if try await condition() { return true }
-        // The condition ends the wait. This pause only prevents a busy loop.
         if isLast { return false }
+        // The condition ends the wait. This pause only prevents a busy loop.
         try await ContinuousClock().sleep(for: .milliseconds(5))
     }
 }

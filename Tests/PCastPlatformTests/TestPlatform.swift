@@ -7,6 +7,7 @@ import PCastCore
 import PCastEdgeAuth
 import PCastIO
 import PCastPlatform
+import PCastSignaling
 import Testing
 
 /// A real platform on free ports of this machine, with two applications.

@@ -214,7 +214,7 @@ struct EventLoopTests {
 
     @Test("a stopped loop rejects work, can be stopped again, and releases its port")
     func stopTwice() async throws {
-        let loop = try EventLoop.echo("127.0.0.1:0", tcp: true)
+        let loop = try EventLoop.echoAtOwnPort(tcp: true)
         let address = loop.boundAddresses[0]
         loop.stop()
         loop.stop()
@@ -227,7 +227,7 @@ struct EventLoopTests {
 
     @Test("releasing a loop ends its thread and closes its sockets, also on its own thread")
     func release() async throws {
-        var loop: EventLoop<EchoMachine>? = try EventLoop.echo("127.0.0.1:0")
+        var loop: EventLoop<EchoMachine>? = try EventLoop.echoAtOwnPort()
         let address = loop!.boundAddresses[0]
         loop = nil
         _ = try UDPSocket(binding: address, bufferSize: 65_536)

@@ -94,6 +94,19 @@ extension EventLoop where M == EchoMachine {
             makeMachine: { _ in EchoMachine() }, beforeSending: beforeSending, afterIteration: afterIteration)
     }
 
+    /// Creates a loop at a port outside of the range from which the kernel gives ports to others, so that no other test
+    /// gets the port when the loop has released it.
+    static func echoAtOwnPort(tcp: Bool = false) throws -> EventLoop<EchoMachine> {
+        for _ in 0..<100 {
+            do {
+                return try echo("127.0.0.1:\(Int.random(in: 20_000..<32_000))", tcp: tcp)
+            } catch IOError.addressInUse {
+                continue
+            }
+        }
+        return try echo("127.0.0.1:0", tcp: tcp)
+    }
+
     /// The port of the loop.
     var port: UInt16 { boundAddresses[0].port }
 }

@@ -6,6 +6,11 @@ import Testing
 
 @Suite("Loops that share an address", .timeLimit(.minutes(5)))
 struct SharedAddressTests {
+    /// A loop that another one does not keep.
+    private struct Reference {
+        weak var loop: EventLoop<EchoMachine>?
+    }
+
     /// Two loops behind one address. Connections whose data begins with 2 belong to the second one.
     private struct Pair {
         let first: EventLoop<EchoMachine>
@@ -14,7 +19,7 @@ struct SharedAddressTests {
 
         init() throws {
             let handedOver = handedOver
-            let target = Mutex<EventLoop<EchoMachine>?>(nil)
+            let target = Mutex(Reference())
             first = try EventLoop(
                 name: "first", listen: [TransportAddress("127.0.0.1:0")!], tcpListen: true, loops: 2,
                 makeMachine: { _ in
@@ -25,13 +30,13 @@ struct SharedAddressTests {
                 onPeerShard: { connection, number in
                     precondition(number == 1)
                     // The connection has only the rest of its 30 s, so it does not wait for the test.
-                    target.withLock { $0 }?.adopt(connection)
+                    target.withLock { $0.loop }?.adopt(connection)
                     handedOver.send(true)
                 })
             let second = try EventLoop(
                 name: "second", beside: first, makeMachine: { _ in EchoMachine() },
                 afterIteration: { _, _ in })
-            target.withLock { $0 = second }
+            target.withLock { $0.loop = second }
             self.second = second
         }
 

@@ -156,8 +156,11 @@ import Testing
             try await ProtocolClient.run(platform) { client async throws in
                 _ = try await client.authenticate()
                 let stream = try #require(try await client.setUp(try Requests.publish()))
+                #expect(try await client.ask(Self.send([Self.cue("early")], to: stream)) == .ok)
                 let view = try #require(
                     try await client.setUp(try Requests.view(origin: stream, options: ["captions"])))
+                // The current captions follow the response, so later ones are not among them.
+                #expect(try await Self.receives(client, "early", of: view))
                 // The request and its captions have given times, because the limit is relative to the request's time.
                 let now = MonotonicClock.wallTime()
                 let good = Self.cue("good", of: now)
@@ -192,7 +195,7 @@ import Testing
                 let farthest = [Self.cue("first", in: -60_000, of: now), Self.cue("last", in: 60_000, of: now)]
                 #expect(try await client.ask(Self.send(farthest, to: stream, at: now)) == .ok)
                 #expect(try await Self.receives(client, "last", of: view))
-                #expect(await client.captions.flatMap(\.cues).map(\.text) == ["first", "last"])
+                #expect(await client.captions.flatMap(\.cues).map(\.text) == ["early", "first", "last"])
             }
         }
     }

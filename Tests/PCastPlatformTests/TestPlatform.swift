@@ -66,6 +66,7 @@ struct TestPlatform: Sendable {
         configuration.signalingTimeouts.request = ample
         configuration.signalingTimeouts.silence = ample
         configuration.signalingTimeouts.authentication = ample
+        configuration.signalingTimeouts.closing = ample
         configuration.records.callbackTimeout = ample
         configuration.workers?.startTimeout = ample
     }

@@ -22,6 +22,8 @@ actor SignalingSession {
     private var remoteAddress: IPAddress? { caller.address }
 
     private var machine: ServerSignalingMachine
+    /// The time to send pending messages before the connection is closed.
+    private let closingTime: TimeSpan
     private var session: SessionRegistry.Opened?
     private var pendingUpdates: [SessionRegistry.SessionUpdate] = []
     /// The application whose token opened the session; nil if there was no token.
@@ -70,6 +72,7 @@ actor SignalingSession {
         if caller.isHidden { limiter.noteHidden(caller, logger) }
         self.caller = caller
         machine = ServerSignalingMachine(timeouts, at: MonotonicClock.now())
+        closingTime = timeouts.closing
         (queue, outgoing) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.queueLimit))
     }
 
@@ -136,9 +139,6 @@ actor SignalingSession {
         }
     }
 
-    /// The time to send pending messages before the connection is closed.
-    private static let closingTime = TimeSpan.seconds(1)
-
     /// Processes a deadline that the clock reports.
     func advance(to now: Instant) {
         wakesAt = nil
@@ -159,7 +159,7 @@ actor SignalingSession {
     }
 
     private func beginClosing() {
-        if closesUntil == nil { closesUntil = MonotonicClock.now() + Self.closingTime }
+        if closesUntil == nil { closesUntil = MonotonicClock.now() + closingTime }
         scheduleAdvance()
     }
 

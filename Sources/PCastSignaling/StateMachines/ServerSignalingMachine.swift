@@ -44,6 +44,8 @@ package struct ServerSignalingMachine: Machine {
         package var silence = ServerSignalingMachine.silenceLimit
         /// See ``ServerSignalingMachine/authenticationLimit``.
         package var authentication = ServerSignalingMachine.authenticationLimit
+        /// The time to send queued frames after ``Output/close(_:)``, which the caller observes.
+        package var closing = TimeSpan.seconds(1)
 
         /// Creates the default timeouts.
         package init() {}

@@ -60,7 +60,8 @@ public struct Platform: Sendable {
         }
         let histories = StreamHistoryStore()
         let credentials = CredentialCheck(authenticator: authenticator)
-        let timelines = TimelineService(directory: configuration.records.directory, logger: logger)
+        let timelines = TimelineService(
+            directory: configuration.records.directory, consumerTimeout: configuration.consumerTimeout, logger: logger)
         let feed = TimelineFeed(
             service: timelines, access: TimelineAccess(authenticator: authenticator, credentials: credentials),
             limiter: limiter, logger: logger)
@@ -194,7 +195,8 @@ public struct Platform: Sendable {
                 listen: Self.mediaAddresses(address, port: configuration.rtcPort),
                 addresses: AdvertisedAddresses(
                     named: configuration.advertise, discovered: discovered, listen: address),
-                certificate: certificate, maximumPeers: configuration.maximumPeers, shards: configuration.shards)
+                certificate: certificate, maximumPeers: configuration.maximumPeers, shards: configuration.shards,
+                setupTimeout: configuration.setupTimeout)
             for warning in router.localOnlyWarnings { logger.warning("\(warning)") }
             return router
         } catch {
@@ -218,14 +220,14 @@ public struct Platform: Sendable {
         _ clock: SessionClock,
         _ feed: TimelineFeed
     ) -> @Sendable (WebSocketConnection) async throws -> Void {
-        let logger = logger
+        let (logger, timeouts) = (logger, configuration.signalingTimeouts)
         return { connection in
             let path = connection.request.map { String($0.uri.prefix { $0 != "?" }) } ?? Self.webSocketPath
             guard path == Self.webSocketPath else { return try await feed.run(connection) }
             guard let reservation = await limiter.reserve(for: connection) else { return }
             await SignalingSession(
                 connection, authenticator: authenticator, directory: directory, registry: registry, workers: workers,
-                turnCredentials: turnCredentials, limiter: limiter, clock: clock, logger: logger
+                turnCredentials: turnCredentials, limiter: limiter, clock: clock, timeouts: timeouts, logger: logger
             ).run()
             withExtendedLifetime(reservation) {}
         }

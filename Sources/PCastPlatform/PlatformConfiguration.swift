@@ -1,4 +1,5 @@
 public import PCastCore
+package import PCastSignaling
 
 /// The configuration of a platform.
 public struct PlatformConfiguration: Sendable {
@@ -57,6 +58,12 @@ public struct PlatformConfiguration: Sendable {
     /// Phenix's Web SDK sends `DestroyStream` afterwards. The default is below the second for which this project's SDK
     /// waits for the platform's `StreamEnded` after the end of the media.
     package var reasonTimeout = TimeSpan.milliseconds(500)
+    /// The time in which a client must establish its media connection, unless its token sets another one.
+    package var setupTimeout = TimeSpan.seconds(30)
+    /// The time without a response, or without progress of a message, after which a timeline consumer is disconnected.
+    package var consumerTimeout = TimeSpan.seconds(60)
+    /// The timeouts of the signaling protocol.
+    package var signalingTimeouts = ServerSignalingMachine.Timeouts()
 
     /// The default of `sessionTimeout`, 180 s.
     public static let defaultSessionAbsence = TimeSpan.seconds(180)

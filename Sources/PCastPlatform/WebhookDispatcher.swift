@@ -192,6 +192,8 @@ final class DebouncedTimer: Sendable {
 struct CallbackClient: Sendable {
     /// The networks that are permitted although they are not public.
     let listed: Setting<[IPNetwork]>
+    /// See `StorageConfiguration.callbackTimeout`.
+    let timeout: TimeSpan
 
     var addresses: AddressPolicy { AddressPolicy(listed: listed.value) }
 
@@ -202,8 +204,6 @@ struct CallbackClient: Sendable {
         case forbidden(String)
         case none(String)
     }
-
-    private static let timeout = Duration.seconds(15)
 
     func send(
         _ method: String, _ uri: String, headers: [(name: String, value: String)], body: [UInt8]
@@ -218,7 +218,7 @@ struct CallbackClient: Sendable {
         }
         do {
             let answer = try await HTTPRequests.send(
-                method, uri, at: target.ip.description, headers: headers, body: body, within: Self.timeout)
+                method, uri, at: target.ip.description, headers: headers, body: body, within: timeout.duration)
             return .status(
                 answer.status, retryAfter: answer.retryAfter.map { .seconds(Int64(min(max($0, 0), 86_400))) })
         } catch {

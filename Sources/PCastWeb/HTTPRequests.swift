@@ -58,13 +58,15 @@ package enum HTTPRequests {
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }()
 
-    /// Sends a request and returns the response with its content. The timeout is 15 seconds.
+    /// Sends a request and returns the response with its content, which arrives within `limit`.
     ///
     /// - Throws: ``WebError``, or `CancellationError`.
     package static func send(
-        _ method: String, _ uri: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil
+        _ method: String, _ uri: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil,
+        within limit: Duration = .seconds(15)
     ) async throws -> HTTPResult {
-        try await send(method, uri, headers, body, by: client, timeout: .seconds(15), readsBody: true)
+        try await send(
+            method, uri, headers, body, by: client, timeout: .nanoseconds(limit.nanoseconds), readsBody: true)
     }
 
     private static func send(

@@ -6,7 +6,7 @@ import Testing
 @testable import PCastIO
 
 /// The addresses to which an isolated program may connect.
-@Suite("Limits of connections", .timeLimit(.minutes(2))) struct ConnectionLimitsTests {
+@Suite("Limits of connections", .timeLimit(.minutes(5))) struct ConnectionLimitsTests {
     /// Returns whether a program connects to a port of this machine.
     private func connects(to port: UInt16, allowed: [UInt16]) async throws -> Bool {
         let keep = Lines()
@@ -48,9 +48,9 @@ import Testing
             let datagrams = try ProxiedDatagrams.ListeningSocket(port: echoAddress.port)
             let script = """
                 read go
-                (exec 3<>/dev/tcp/127.0.0.1/\(endpoint.address.port) && echo hello >&3 && read -t 10 word <&3 && echo "tcp $word")
+                (exec 3<>/dev/tcp/127.0.0.1/\(endpoint.address.port) && echo hello >&3 && read -t 120 word <&3 && echo "tcp $word")
                 (exec 3<>/dev/tcp/127.0.0.1/\(hiddenPort)) && echo hidden
-                (exec 3<>/dev/udp/127.0.0.1/\(echoAddress.port) && echo ping >&3 && word=$(timeout 10 head -n 1 <&3) && echo "udp $word")
+                (exec 3<>/dev/udp/127.0.0.1/\(echoAddress.port) && echo ping >&3 && word=$(timeout 120 head -n 1 <&3) && echo "udp $word")
                 echo done
                 """
             let process = try ChildProcess(
@@ -61,11 +61,11 @@ import Testing
         let relay = try OutboundProxy(.tunnel(outside.address), at: endpoint) { _ in }
         let leading = try ProxiedDatagrams(at: datagrams, to: echoAddress)
         let answering = try WorkerThread(name: "answering") {
-            guard RelayPipe.wait(reading: outside.number, milliseconds: 10_000),
+            guard RelayPipe.wait(reading: outside.number, milliseconds: 120_000),
                 case .connection(let client) = outside.accept(), RelayPipe.read(client) != nil
             else { return }
             _ = RelayPipe.write(Array("world\n".utf8), to: client)
-            guard RelayPipe.wait(reading: echo.number, milliseconds: 10_000) else { return }
+            guard RelayPipe.wait(reading: echo.number, milliseconds: 120_000) else { return }
             var bytes = [UInt8](repeating: 0, count: 100)
             var storage = sockaddr_storage()
             var size = socklen_t(MemoryLayout<sockaddr_storage>.size)

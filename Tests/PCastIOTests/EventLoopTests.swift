@@ -96,9 +96,10 @@ struct EventLoopTests {
         nonisolated(unsafe) let sender = peer
         try await loop.call { _, _ in for _ in 0..<count { sender.send([1], to: target) } }
         for _ in 0..<count { _ = try #require(peer.receive()) }
-        let between = try await loop.call { machine, _ in machine.polled.filter { (1..<count).contains($0) } }
-        // On a busy machine the time may pass in between. A poll after each batch would occur three times.
-        #expect(between.count < 2)
+        let (polled, times) = try await loop.call { machine, _ in (machine.polled, machine.pollTimes) }
+        // On a busy machine the time of 10 ms may pass in between. Polls after each batch would follow each other at once.
+        let between = zip(polled, times).filter { (1..<count).contains($0.0) }.map(\.1)
+        for (earlier, later) in zip(between, between.dropFirst()) { #expect(later - earlier >= .milliseconds(10)) }
         loop.stop()
     }
 
@@ -159,7 +160,7 @@ struct EventLoopTests {
         }
         let wake = try #require(await woken.next())
         #expect(wake >= wanted)
-        #expect(wake - wanted < .seconds(30))
+        #expect(wake - wanted < .seconds(120))
         #expect(try await loop.call { machine, _ in machine.deadline } == nil)
     }
 
@@ -168,7 +169,8 @@ struct EventLoopTests {
         let loop = try EventLoop.echo("127.0.0.1:0")
         let wanted = try await loop.call { machine, now in
             machine.deadline = now + .seconds(600)
-            machine.earlier = now + .milliseconds(5)
+            // It is later than the end of this iteration.
+            machine.earlier = now + .seconds(1)
             return machine.earlier!
         }
         let peer = TestSocket.udp()
@@ -212,7 +214,7 @@ struct EventLoopTests {
 
     @Test("a stopped loop rejects work, can be stopped again, and releases its port")
     func stopTwice() async throws {
-        let loop = try EventLoop.echo("127.0.0.1:0", tcp: true)
+        let loop = try EventLoop.echoAtOwnPort(tcp: true)
         let address = loop.boundAddresses[0]
         loop.stop()
         loop.stop()
@@ -225,7 +227,7 @@ struct EventLoopTests {
 
     @Test("releasing a loop ends its thread and closes its sockets, also on its own thread")
     func release() async throws {
-        var loop: EventLoop<EchoMachine>? = try EventLoop.echo("127.0.0.1:0")
+        var loop: EventLoop<EchoMachine>? = try EventLoop.echoAtOwnPort()
         let address = loop!.boundAddresses[0]
         loop = nil
         _ = try UDPSocket(binding: address, bufferSize: 65_536)

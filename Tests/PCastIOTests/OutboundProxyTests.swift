@@ -126,7 +126,7 @@ private final class Listener {
     }
 
     func answer(_ words: String) {
-        guard RelayPipe.wait(reading: listener.number, milliseconds: 10_000),
+        guard RelayPipe.wait(reading: listener.number, milliseconds: 120_000),
             case .connection(let client) = listener.accept(), let (head, _) = RelayPipe.readHead(client)
         else { return }
         text.withLock { $0 = head }

@@ -145,7 +145,7 @@ struct RTSPReplyTests {
         let relay = try OutboundProxy(.rtsp(listener.address)) { _ in refused.withLock { $0 += 1 } }
         let client = try #require(RelayPipe.connect(to: relay.address))
         try #require(RelayPipe.write(Self.bytes("OPTIONS rtsp://x RTSP/1.0\r\nCSeq: 1\r\n\r\n"), to: client))
-        try #require(RelayPipe.wait(reading: listener.number, milliseconds: 10_000))
+        try #require(RelayPipe.wait(reading: listener.number, milliseconds: 120_000))
         guard case .connection(let server) = listener.accept() else {
             Issue.record("no client has connected")
             return

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PCastIO
 
-@Suite("Readers of a stream", .timeLimit(.minutes(2)))
+@Suite("Readers of a stream", .timeLimit(.minutes(10)))
 struct StreamReadersTests {
     @Test("each reader receives everything since it joined in order, and the end")
     func order() async {

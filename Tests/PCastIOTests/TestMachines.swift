@@ -15,6 +15,8 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     var expected: [(paths: [NetworkPath], handled: Int)] = []
     /// The numbers of datagrams handled at each poll, each number once.
     var polled: [Int] = []
+    /// The times of these polls.
+    var pollTimes: [Instant] = []
     var deadline: Instant?
     /// The earliest deadline; nil if it equals `deadline`.
     var earlier: Instant?
@@ -50,7 +52,10 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     mutating func send(_ bytes: [UInt8], to path: NetworkPath) { waiting.append((bytes, path)) }
 
     mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
-        if polled.last != handled.count { polled.append(handled.count) }
+        if polled.last != handled.count {
+            polled.append(handled.count)
+            pollTimes.append(now)
+        }
         var sent = 0
         for (bytes, path) in waiting {
             guard batch.append(bytes, to: path) else { break }
@@ -87,6 +92,19 @@ extension EventLoop where M == EchoMachine {
         try EventLoop(
             name: "echo", listen: listen.map { TransportAddress($0)! }, tcpListen: tcp,
             makeMachine: { _ in EchoMachine() }, beforeSending: beforeSending, afterIteration: afterIteration)
+    }
+
+    /// Creates a loop at a port outside of the range from which the kernel gives ports to others, so that no other test
+    /// gets the port when the loop has released it.
+    static func echoAtOwnPort(tcp: Bool = false) throws -> EventLoop<EchoMachine> {
+        for _ in 0..<100 {
+            do {
+                return try echo("127.0.0.1:\(Int.random(in: 20_000..<32_000))", tcp: tcp)
+            } catch IOError.addressInUse {
+                continue
+            }
+        }
+        return try echo("127.0.0.1:0", tcp: tcp)
     }
 
     /// The port of the loop.

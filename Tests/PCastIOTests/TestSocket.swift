@@ -3,13 +3,13 @@ import PCastCore
 
 @testable import PCastIO
 
-/// A plain blocking socket, as other programs use it, with a timeout of five seconds.
+/// A plain blocking socket, as other programs use it, with a timeout of two minutes.
 final class TestSocket {
     private let descriptor: Int32
 
     private init(_ family: IPAddress.Family, _ kind: __socket_type) {
         descriptor = socket(family == .v4 ? AF_INET : AF_INET6, Int32(kind.rawValue), 0)
-        var timeout = timeval(tv_sec: 5, tv_usec: 0)
+        var timeout = timeval(tv_sec: 120, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         var size: Int32 = 4 << 20
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
@@ -41,7 +41,7 @@ final class TestSocket {
         precondition(sent == bytes.count)
     }
 
-    /// Returns the next datagram; nil after five seconds.
+    /// Returns the next datagram; nil after two minutes.
     func receive() -> (bytes: [UInt8], from: TransportAddress)? {
         var bytes = [UInt8](repeating: 0, count: 65_536)
         var name = [UInt64](repeating: 0, count: 4)

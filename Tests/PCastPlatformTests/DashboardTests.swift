@@ -132,19 +132,21 @@ import Testing
 
     @Test("after ten failures an address must wait, even with the right secret") func rate() async throws {
         try await TestPlatform.run { platform in
+            var asked = MonotonicClock.now()
             var answer = try await logIn(platform, "first", "wrong")
             var attempts = 1
             // If each attempt takes seconds, further attempts become available.
             while answer.status == 401, attempts < 200 {
+                asked = MonotonicClock.now()
                 answer = try await logIn(platform, "first", "wrong")
                 attempts += 1
             }
-            let refused = MonotonicClock.now()
             #expect(answer.status == 429 && attempts > 10)
             let wait = try #require(answer.header("Retry-After").flatMap { Int64($0) })
             #expect((1...6).contains(wait))
             let right = try await logIn(platform).status
-            #expect(right == 429 || MonotonicClock.now() - refused > .seconds(wait - 1))
+            // The wait may be over if this test was delayed since it sent the rejected request.
+            #expect(right == 429 || MonotonicClock.now() - asked > .seconds(wait - 1))
         }
     }
 

@@ -89,30 +89,61 @@ import Testing
         }
     }
 
+    /// Sends 20 requests at a time until one is rejected, because a busy machine may need so long for 20 requests that
+    /// they are within the rate. Returns all results.
+    static func untilLimited<Value: Sendable>(
+        _ ask: @escaping @Sendable () async throws -> Value, isLimited: (Value) -> Bool
+    ) async throws -> [Value] {
+        var results: [Value] = []
+        _ = try await eventually {
+            results += try await together(20, ask)
+            return results.contains(where: isLimited)
+        }
+        return results
+    }
+
     @Test("too many requests are answered with rate-limited at every endpoint, but never at the health route")
     func rateLimited() async throws {
         // The limit is five at once, and one more each second.
         try await TestPlatform.runConfigured(configure: { $0.limits[.requestsPerSecond] = 1 }) { platform in
-            let statuses = try await Self.together(20) { try await platform.send("GET", "/publish").status }
+            let statuses = try await Self.untilLimited {
+                try await platform.send("GET", "/publish").status
+            } isLimited: {
+                $0 == 429
+            }
             #expect(statuses.count { $0 == 200 } >= 5)
             #expect(Set(statuses) == [200, 429])
-            let posted = try await Self.together(20) { try await platform.post("/whip", try Offers.publisher()) }
+            let posted = try await Self.untilLimited {
+                try await platform.post("/whip", try Offers.publisher())
+            } isLimited: {
+                $0.status == 429
+            }
             let limited = try #require(posted.first { $0.status == 429 })
             #expect((limited.header("Retry-After").flatMap { Int($0) } ?? 0) >= 1)
             #expect(limited.header("Access-Control-Allow-Origin") == "*")
-            let asked = try await Self.together(20) { try await platform.ask("GET", "/pcast/streams") }
+            let asked = try await Self.untilLimited {
+                try await platform.ask("GET", "/pcast/streams")
+            } isLimited: {
+                $0.status == 429
+            }
             let rest = try #require(asked.first { $0.status == 429 })
             #expect(rest.body.contains(#""status":"rate-limited""#))
             #expect(rest.header("Retry-After") != nil)
             for _ in 0..<20 { #expect(try await platform.send("GET", "/healthz").status == 200) }
             // A WebSocket counts as a request.
-            await #expect(throws: (any Error).self) {
-                _ = try await Self.together(20) {
-                    try await ProtocolClient.run(platform) { client in
-                        guard try await client.authenticate() != nil else { throw CancellationError() }
+            let isLimited = try await eventually {
+                do {
+                    _ = try await Self.together(20) {
+                        try await ProtocolClient.run(platform) { client in
+                            guard try await client.authenticate() != nil else { throw CancellationError() }
+                        }
                     }
+                    return false
+                } catch {
+                    return true
                 }
             }
+            #expect(isLimited)
         }
     }
 
@@ -120,7 +151,11 @@ import Testing
         try await TestPlatform.runConfigured(configure: { $0.limits[.joinsPerSecond] = 1 }) { platform in
             try await ProtocolClient.run(platform) { client in
                 _ = try #require(try await client.authenticate())
-                let statuses = try await Self.together(20) { try await client.ask(try Requests.publish()) }
+                let statuses = try await Self.untilLimited {
+                    try await client.ask(try Requests.publish())
+                } isLimited: {
+                    $0 == .rateLimited
+                }
                 #expect(statuses.count { $0 == .ok } >= 4)
                 #expect(Set(statuses) == [.ok, .rateLimited])
             }

@@ -25,7 +25,6 @@ import Testing
             #expect(Set(resources).count == 200)
             #expect(try await platform.reaches("pcast_viewers", 0))
             #expect(try await platform.reaches("pcast_streams", 1))
-            // This is within the time in which a publisher must connect, which it never does here.
             #expect(try await platform.send("DELETE", publisher).status == 200)
             #expect(try await platform.reaches("pcast_streams", 0))
             for resource in resources { #expect(try await platform.send("DELETE", resource).status == 404) }

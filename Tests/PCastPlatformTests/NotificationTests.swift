@@ -171,11 +171,11 @@ import Testing
     @Test("notifications that are pending at the end are sent after a restart") func restart() async throws {
         try await withTemporaryDirectory { directory in
             try await Backend.run { backend, port in
-                // No notification is accepted before the first platform ends.
-                backend.answer(Array(repeating: 503, count: 100))
+                // No notification is accepted before the first platform ends, and none has its last attempt before.
+                backend.answer(Array(repeating: 503, count: 100_000))
                 let records = StorageConfiguration(
                     directory: directory, webhookAllowedNetworks: Self.here,
-                    notificationWaits: [.milliseconds(200)] + Array(repeating: .seconds(2), count: 9))
+                    notificationWaits: [.milliseconds(200)] + Array(repeating: .seconds(2), count: 10_000))
                 try await TestPlatform.run(records: records) { platform async throws in
                     _ = try await register(port, on: platform)
                     _ = try await platform.publish(token: try Tokens.publishing())

@@ -53,8 +53,7 @@ import Testing
     @Test("the overlay's address ends with a slash, on which the addresses in the page depend")
     func overlayAddress() async throws {
         try await TestPlatform.run { platform in
-            let request = try await RawRequest(platform)
-            try await request.send(lines: ["GET /overlay HTTP/1.1", "Host: 127.0.0.1"])
+            let request = try await RawRequest(platform, lines: ["GET /overlay HTTP/1.1", "Host: 127.0.0.1"])
             #expect(try await request.statuses(1) == [308])
             #expect(try await eventually { request.text.lowercased().contains("location: /overlay/\r\n") })
             try await request.close()

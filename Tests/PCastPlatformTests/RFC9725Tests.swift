@@ -306,8 +306,8 @@ import Testing
                 ("PATCH", session.location, Self.trickle, Self.same, 204),
                 ("POST", watched + "/layer", "application/json", "{}", 200),
             ] {
-                let request = try await RawRequest(session.platform)
-                try await request.send(lines: head(method, path, type, ["Content-Length: \(body.utf8.count)"]))
+                let request = try await RawRequest(
+                    session.platform, lines: head(method, path, type, ["Content-Length: \(body.utf8.count)"]))
                 #expect(try await request.statuses(1) == [100], "\(path)")
                 try await request.send(body)
                 #expect(try await request.statuses(2) == [100, status], "\(path)")
@@ -327,11 +327,10 @@ import Testing
                 (head("PUT", "/whip", "application/sdp", ["Content-Length: 9"]), 405),
                 (head("PATCH", "/whip/resource/none", Self.trickle, ["Content-Length: 9"]), 404),
             ] {
-                let request = try await RawRequest(platform)
-                try await request.send(lines: lines)
+                let request = try await RawRequest(platform, lines: lines)
                 #expect(try await request.statuses(1) == [status])
-                #expect(request.text.lowercased().contains("connection: close"))
                 #expect(try await eventually { request.isEnded })
+                #expect(request.text.lowercased().contains("connection: close"))
             }
         }
     }
@@ -340,8 +339,8 @@ import Testing
     func oldVersion() async throws {
         try await TestPlatform.run { platform async throws in
             let offer = OfferText.make([OfferText.audio()])
-            let request = try await RawRequest(platform)
-            try await request.send(
+            let request = try await RawRequest(
+                platform,
                 lines: [
                     "POST /whip HTTP/1.0", "Host: 127.0.0.1", "Content-Type: application/sdp", "Expect: 100-continue",
                     "Content-Length: \(offer.utf8.count)", "Authorization: Bearer \(try Tokens.publishing())",

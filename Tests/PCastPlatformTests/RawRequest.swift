@@ -25,11 +25,14 @@ final class RawRequest: Sendable {
     private let channel: any Channel
     private let collector: Collector
 
-    init(_ platform: TestPlatform) async throws {
+    /// Connects and sends a request at once, because the platform closes a connection without one after 30 s.
+    init(_ platform: TestPlatform, lines: [String], body: String = "") async throws {
         let collector = Collector()
         let port = Int(platform.uri.split(separator: ":").last ?? "") ?? 0
+        let request = ByteBuffer(string: (lines + ["", ""]).joined(separator: "\r\n") + body)
         channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .channelInitializer { $0.pipeline.addHandler(collector) }.connect(host: "127.0.0.1", port: port).get()
+            .channelInitializer { $0.pipeline.addHandler(collector) }.connect(host: "127.0.0.1", port: port)
+            .flatMap { channel in channel.writeAndFlush(request).map { channel } }.get()
         self.collector = collector
     }
 
@@ -38,10 +41,6 @@ final class RawRequest: Sendable {
     var isEnded: Bool { collector.state.withLock { $0.isEnded } }
 
     func send(_ text: String) async throws { try await channel.writeAndFlush(ByteBuffer(string: text)) }
-
-    func send(lines: [String], body: String = "") async throws {
-        try await send((lines + ["", ""]).joined(separator: "\r\n") + body)
-    }
 
     /// Waits for a number of status lines, including interim ones.
     func statuses(_ count: Int) async throws -> [Int] {

@@ -55,8 +55,9 @@ import Testing
         var secrets = ["sesame", "wrong-secret"]
         try await Backend.run(statuses: [500, 410]) { _, port in
             try await TestPlatform.run(
-                records: StorageConfiguration(webhookAllowedNetworks: [try #require(IPNetwork(.loopbackV4, prefix: 8))]
-                ),
+                records: StorageConfiguration(
+                    webhookAllowedNetworks: [try #require(IPNetwork(.loopbackV4, prefix: 8))],
+                    notificationWaits: [.milliseconds(20)]),
                 logger: record.logger
             ) { platform in
                 let script = ["PCast-Dashboard": "1", "Content-Type": "application/json"]
@@ -77,7 +78,7 @@ import Testing
                 let set = try await platform.ask("PUT", "/pcast/application/first/callback", asked)
                 let signing = try #require(set.body.split(separator: "\"").first { $0.hasPrefix("whsec_") })
                 let (_, resource) = try await platform.publish()
-                #expect(try await platform.reaches("pcast_notification_failures_total", 1))
+                #expect(try await platform.reaches("pcast_notification_failures_total", 2))
                 #expect(try await platform.send("DELETE", resource).status == 200)
                 secrets += [
                     basic, "in-the-query", "of-the-callback", String(signing),

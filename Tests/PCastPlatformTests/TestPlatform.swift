@@ -7,6 +7,7 @@ import PCastCore
 import PCastEdgeAuth
 import PCastIO
 import PCastPlatform
+import PCastSignaling
 import Testing
 
 /// A real platform on free ports of this machine, with two applications.
@@ -21,6 +22,8 @@ struct TestPlatform: Sendable {
     private let task: Task<Void, any Error>
 
     /// Runs `body` with a platform that has stopped when this returns.
+    ///
+    /// Its timeouts exceed any delay of a busy machine. A test of a timeout sets that one.
     static func run(
         host: String = "127.0.0.1", advertise: [IPAddress] = [], maximumPeers: Int = 20_000, tlsPort: Int? = nil,
         applications: [PlatformConfiguration.Application] = [application, otherApplication],
@@ -32,7 +35,7 @@ struct TestPlatform: Sendable {
             host: host, port: 0, rtcPort: 0, advertise: advertise, applications: applications,
             maximumPeers: maximumPeers, tlsPort: tlsPort, records: records)
         configuration.workers = workers
-        configuration.metricsCacheTime = .zero
+        disableTimeouts(&configuration)
         try await run(configuration, logger, body)
     }
 
@@ -46,9 +49,26 @@ struct TestPlatform: Sendable {
     ) async throws {
         var configuration = PlatformConfiguration(
             host: "127.0.0.1", port: 0, rtcPort: 0, applications: applications, tlsPort: tlsPort, records: records)
-        configuration.metricsCacheTime = .zero
+        disableTimeouts(&configuration)
         configure(&configuration)
+        configuration.workers?.startTimeout = ample
         try await run(configuration, logger, body)
+    }
+
+    /// This is longer than any test takes.
+    static let ample = TimeSpan.seconds(3_600)
+
+    /// Sets the timeouts that a delayed client or task must not reach, and disables the cache of metrics.
+    private static func disableTimeouts(_ configuration: inout PlatformConfiguration) {
+        configuration.metricsCacheTime = .zero
+        (configuration.setupTimeout, configuration.sessionTimeout) = (ample, ample)
+        (configuration.reconnectGrace, configuration.consumerTimeout) = (ample, ample)
+        configuration.signalingTimeouts.request = ample
+        configuration.signalingTimeouts.silence = ample
+        configuration.signalingTimeouts.authentication = ample
+        configuration.signalingTimeouts.closing = ample
+        configuration.records.callbackTimeout = ample
+        configuration.workers?.startTimeout = ample
     }
 
     private static func run(
@@ -114,7 +134,7 @@ struct TestPlatform: Sendable {
         request.method = HTTPMethod(rawValue: method)
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         if let body { request.body = .bytes(ByteBuffer(string: body)) }
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+        let response = try await HTTPClient.shared.execute(request, timeout: .minutes(10))
         let bytes = try await response.body.collect(upTo: 1 << 20)
         return Response(status: Int(response.status.code), headers: response.headers, body: String(buffer: bytes))
     }
@@ -150,21 +170,23 @@ struct TestPlatform: Sendable {
             .first { $0.hasPrefix(name + " ") }?.split(separator: " ").last.flatMap { Int($0) }
     }
 
-    /// Waits a few seconds at most until a metric has a value.
+    /// Waits until a metric has a value. Returns false if it does not reach it.
     func reaches(_ name: String, _ value: Int) async throws -> Bool {
         try await eventually { try await figure(name) == value }
     }
 }
 
-/// Polls until the condition holds. Returns false after a minute, which also a busy machine does not need.
+/// Polls until the condition holds. Returns false after two minutes, which also a busy machine does not need.
 nonisolated(nonsending) func eventually(
     _ condition: nonisolated(nonsending) () async throws -> Bool
 ) async throws -> Bool {
-    let end = MonotonicClock.now() + .seconds(60)
-    while MonotonicClock.now() < end {
+    let end = MonotonicClock.now() + .seconds(120)
+    while true {
+        // The condition is evaluated once more after a delay beyond the end.
+        let isLast = MonotonicClock.now() >= end
         if try await condition() { return true }
+        if isLast { return false }
         // The condition ends the wait. This pause only prevents a busy loop.
         try await ContinuousClock().sleep(for: .milliseconds(5))
     }
-    return false
 }

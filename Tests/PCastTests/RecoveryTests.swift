@@ -165,7 +165,7 @@ import Testing
         #expect(await asking.ended.reason == .appBackground)
 
         let lost = PlainStream(1)
-        let waiting = recovering(lost, Attempts(refusing: [.capacity, .capacity, .capacity]))
+        let waiting = recovering(lost, Attempts(refusing: Array(repeating: .capacity, count: 1_000)))
         lost.end(.platform, "failed")
         _ = await waiting.current.values.first { $0 == nil }
         waiting.stop()

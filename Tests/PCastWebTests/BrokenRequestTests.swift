@@ -14,10 +14,10 @@ import Testing
         ])
     func nonsense(request: String) async throws {
         try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             try await connection.send(request)
             #expect(try await eventually { connection.isClosed || connection.text.hasPrefix("HTTP/1.1 400 ") })
-            #expect(try await HTTPRequests.send("GET", server.uri + "/hello").status == 200)
+            #expect(try await HTTPRequests.send("GET", server.uri + "/hello", within: .seconds(600)).status == 200)
         }
     }
 
@@ -25,7 +25,7 @@ import Testing
         async throws
     {
         try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             try await connection.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await eventually { connection.text.hasSuffix("hello") })
             try await connection.send("nonsense\r\n\r\n")
@@ -37,7 +37,7 @@ import Testing
         // Several times the kernel's buffers of both ends, while a slow server has read nothing yet.
         let bound = 256 << 20
         try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             try await connection.send("GET /hello HTTP/1.1\r\nHost: a\r\n")
             var sent = 0
             while !connection.isClosed, sent < bound {
@@ -55,16 +55,17 @@ import Testing
 
     @Test("a truncated body does not harm the server") func cutBody() async throws {
         try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             try await connection.send("POST /length HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nshort")
             try await connection.close()
-            #expect(try await HTTPRequests.send("GET", server.uri + "/hello").body == Array("hello".utf8))
+            let next = try await HTTPRequests.send("GET", server.uri + "/hello", within: .seconds(600))
+            #expect(next.body == Array("hello".utf8))
         }
     }
 
     @Test("pipelined requests are answered in order") func pipelined() async throws {
         try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             try await connection.send(
                 "POST /length HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
                     + "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")

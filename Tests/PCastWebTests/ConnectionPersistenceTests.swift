@@ -8,7 +8,7 @@ import Testing
 @Suite struct ConnectionPersistenceTests {
     private func connection(_ server: TestServer, _ lines: [String], _ body: String = "") async throws -> RawConnection
     {
-        let connection = try await RawConnection(port: server.port)
+        let connection = RawConnection(port: server.port)
         try await connection.send((lines + ["", ""]).joined(separator: "\r\n") + body)
         return connection
     }

@@ -10,11 +10,14 @@ import Testing
         var silent: RawConnection?
         let client = Mutex<Task<Void, any Error>?>(nil)
         try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             try await connection.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await eventually { connection.text.hasSuffix("hello") })
             asked = connection
-            silent = try await RawConnection(port: server.port)
+            let other = RawConnection(port: server.port)
+            // Without bytes, this only connects.
+            try await other.send([])
+            silent = other
             let (opened, open) = AsyncStream<Void>.makeStream()
             let uri = server.uri + "/ws"
             let task = Task {
@@ -72,7 +75,7 @@ import Testing
 
     @Test("too large a header is answered 431") func largeHeader() async throws {
         try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             try await connection.send(
                 "GET /hello HTTP/1.1\r\nX: " + String(repeating: "a", count: 100_000) + "\r\n\r\n")
             #expect(try await eventually { connection.text.hasPrefix("HTTP/1.1 431 ") })

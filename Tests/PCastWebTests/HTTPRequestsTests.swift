@@ -5,10 +5,11 @@ import Testing
     @Test("a request's method, headers and body arrive, and its response is returned") func roundTrip() async throws {
         try await TestServer.run { server in
             let answer = try await HTTPRequests.send(
-                "POST", server.uri + "/length", headers: [("X-Test", "1")], body: [UInt8](repeating: 7, count: 1000))
+                "POST", server.uri + "/length", headers: [("X-Test", "1")], body: [UInt8](repeating: 7, count: 1000),
+                within: .seconds(600))
             #expect(answer.status == 200)
             #expect(answer.body == Array("1000".utf8))
-            #expect(try await HTTPRequests.send("GET", server.uri + "/none").status == 404)
+            #expect(try await HTTPRequests.send("GET", server.uri + "/none", within: .seconds(600)).status == 404)
         }
     }
 

@@ -24,28 +24,34 @@ final class RawConnection: Sendable {
         func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
     }
 
-    private let channel: any Channel
-    private let collector: Collector
+    private let port: Int
+    private let reads: Bool
+    private let collector = Collector()
+    /// Nil before the first bytes are sent.
+    private let channel = Mutex<(any Channel)?>(nil)
 
-    /// Connects to a port. If `reads` is false, nothing is read.
-    init(port: Int, reads: Bool = true) async throws {
-        let collector = Collector()
-        channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .channelOption(.autoRead, value: reads)
-            .channelInitializer { $0.pipeline.addHandler(collector) }
-            .connect(host: "127.0.0.1", port: port).get()
-        self.collector = collector
-    }
+    /// Creates a connection to a port, which is opened with the first bytes, because the server closes a connection
+    /// without a request after 30 s. If `reads` is false, nothing is read.
+    init(port: Int, reads: Bool = true) { (self.port, self.reads) = (port, reads) }
 
     var received: [UInt8] { collector.state.withLock { $0.received } }
     var text: String { String(decoding: received, as: UTF8.self) }
     var isClosed: Bool { collector.state.withLock { $0.isClosed } }
 
-    func send(_ bytes: [UInt8]) async throws { try await channel.writeAndFlush(ByteBuffer(bytes: bytes)) }
+    func send(_ bytes: [UInt8]) async throws {
+        let buffer = ByteBuffer(bytes: bytes)
+        if let opened = channel.withLock({ $0 }) { return try await opened.writeAndFlush(buffer) }
+        let opened = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.autoRead, value: reads)
+            .channelInitializer { [collector] in $0.pipeline.addHandler(collector) }
+            .connect(host: "127.0.0.1", port: port)
+            .flatMap { channel in channel.writeAndFlush(buffer).map { channel } }.get()
+        channel.withLock { $0 = opened }
+    }
 
     func send(_ text: String) async throws { try await send(Array(text.utf8)) }
 
-    func close() async throws { try await channel.close() }
+    func close() async throws { try await channel.withLock { $0 }?.close() }
 
     /// Requests a WebSocket, and waits for the response.
     ///

@@ -6,7 +6,7 @@ import Testing
 @Suite struct WebSocketTests {
     private func withSocket(_ body: (RawConnection) async throws -> Void) async throws {
         try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             let head = try await connection.upgrade()
             #expect(head.hasPrefix("HTTP/1.1 101 "))
             // The example of section 1.3.
@@ -125,7 +125,7 @@ import Testing
     @Test("other paths open no WebSocket: 404", arguments: ["/", "/wsx", "/ws/", "/WS", "/hello/ws"])
     func wrongPath(path: String) async throws {
         try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             #expect(try await connection.upgrade(path: path).hasPrefix("HTTP/1.1 404 "))
             await #expect(throws: WebError.self) {
                 try await WebSocketClient().connect(to: server.uri + path) { _ in }
@@ -141,7 +141,7 @@ import Testing
         ])
     func otherUpgrades(headers: String) async throws {
         try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             try await connection.send("GET /hello HTTP/1.1\r\nHost: a\r\n\(headers)\r\n")
             #expect(try await eventually { connection.text.hasSuffix("\r\n\r\nhello") })
             #expect(connection.text.hasPrefix("HTTP/1.1 200 "))
@@ -156,7 +156,7 @@ import Testing
         ])
     func brokenHandshakes(headers: String) async throws {
         try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             try await connection.send(
                 "GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\(headers)\r\n")
             #expect(try await eventually { connection.text.contains("\r\n\r\n") })
@@ -166,7 +166,7 @@ import Testing
 
     @Test("the address of a WebSocket may have a query") func query() async throws {
         try await TestServer.run { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             #expect(try await connection.upgrade(path: "/ws?a=b").hasPrefix("HTTP/1.1 101 "))
         }
     }
@@ -177,7 +177,7 @@ import Testing
             seen.withLock { $0 = [connection.request?.host, connection.request?.origin] }
         }
         try await TestServer.run(webSocket: handler) { server in
-            let connection = try await RawConnection(port: server.port)
+            let connection = RawConnection(port: server.port)
             _ = try await connection.upgrade(headers: ["Origin: https://evil.example"])
             #expect(try await eventually { seen.withLock { $0 } == ["127.0.0.1", "https://evil.example"] })
         }
@@ -193,7 +193,7 @@ import Testing
             }
         }
         try await TestServer.run(webSocket: handler) { server in
-            let connection = try await RawConnection(port: server.port, reads: false)
+            let connection = RawConnection(port: server.port, reads: false)
             let request =
                 "GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                 + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"

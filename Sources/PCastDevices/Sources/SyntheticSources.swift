@@ -10,11 +10,13 @@ package final class SyntheticAudioSource: AudioSource {
     package let channels: Int
     private let signal = ClapperSignal()
     private let pace = PacedThread()
+    private let timeout: TimeSpan
 
-    /// Creates a source with 1 or 2 channels, which are equal.
-    package init(channels: Int = 2) {
+    /// Creates a source with 1 or 2 channels, which are equal. A frame that is late by more than `timeout` is skipped.
+    package init(channels: Int = 2, timeout: TimeSpan = .seconds(1)) {
         precondition(channels == 1 || channels == 2)
         self.channels = channels
+        self.timeout = timeout
     }
 
     /// Starts to deliver audio. `ended` is never called. Throws `DeviceError.noThread`.
@@ -28,7 +30,7 @@ package final class SyntheticAudioSource: AudioSource {
         let (seconds, rest) = origin.nanosecondsSinceEpoch.quotientAndRemainder(dividingBy: 1_000_000_000)
         let first = seconds * Int64(AudioFrame.sampleRate) + ClockRate.opus.ticks(in: .nanoseconds(rest))
         try pace.start(
-            name: "synthetic-audio", from: reference.instant, due: AudioFrameTiming.due, timeout: .seconds(1)
+            name: "synthetic-audio", from: reference.instant, due: AudioFrameTiming.due, timeout: timeout
         ) {
             frameIndex, _ in
             let start = frameIndex * Int64(AudioFrameTiming.sampleCount)

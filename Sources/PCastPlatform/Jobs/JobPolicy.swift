@@ -113,6 +113,8 @@ public struct JobConfiguration: Sendable {
     public var folder: String?
     /// The maximum number of jobs.
     public var limit: Int
+    /// The time in which a job must start. The default is shorter than the client's timeout of ten seconds.
+    package var startTimeout = TimeSpan.seconds(8)
 
     /// The default of `limit`.
     public static let defaultLimit = 16

@@ -25,8 +25,6 @@ actor JobSupervisor {
     private var isStopping = false
     private var watch: Task<Void, Never>?
 
-    /// The time in which a job must start. It is shorter than the client's timeout of ten seconds.
-    private static let openTimeout = Duration.seconds(8)
     /// The time in which a process must end after a request.
     private static let endTimeout = Duration.seconds(3)
     private static let watchInterval = Duration.seconds(5)
@@ -108,7 +106,9 @@ actor JobSupervisor {
             "worker started", metadata: ["stream": "\(id)", "kind": "\(kind.rawValue)", "uri": "\(admitted.uri)"])
         launch(id, order, limiter.configuration)
         watchSessions()
-        guard await isRunning(id) else { throw await failure(of: id, admitted.uri) }
+        guard await isRunning(id, within: limiter.configuration.startTimeout) else {
+            throw await failure(of: id, admitted.uri)
+        }
         guard await registry.began(id, in: request.session), let run = runs[id], !run.isOver else {
             await end(id, reason: .ended, description: "")
             await registry.discard(id, in: request.session)
@@ -176,9 +176,9 @@ actor JobSupervisor {
         }
     }
 
-    private func isRunning(_ id: StreamID) async -> Bool {
+    private func isRunning(_ id: StreamID, within timeout: TimeSpan) async -> Bool {
         let limit = Task {
-            try await Task.sleep(for: Self.openTimeout)
+            try await Task.sleep(for: timeout.duration)
             runs[id]?.reportStart(false)
         }
         defer { limit.cancel() }

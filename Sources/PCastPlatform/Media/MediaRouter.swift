@@ -24,12 +24,13 @@ final class MediaRouter: Sendable {
     private let interfaceChanges: AsyncStream<Void>
 
     /// Opens the media port and starts the threads. `maximumPeers` is the limit of all shards together. `shards` is the
-    /// number of threads among which peers are distributed, at most `Shard.maximumCount`.
+    /// number of threads among which peers are distributed, at most `Shard.maximumCount`. `setupTimeout` is the time in
+    /// which a peer must connect.
     ///
     /// - Throws: `IOError` if the port cannot be opened.
     init(
         listen: [TransportAddress], addresses: AdvertisedAddresses, certificate: DTLSCertificate, maximumPeers: Int,
-        shards: Int
+        shards: Int, setupTimeout: TimeSpan = .seconds(30)
     ) throws(IOError) {
         let (events, eventContinuation) = AsyncStream<SFUEvent>.makeStream()
         self.events = events
@@ -38,7 +39,7 @@ final class MediaRouter: Sendable {
         self.interfaceChanges = interfaceChanges
         var configuration = SFUConfiguration(
             certificate: certificate, advertised: [], offersTCP: true, clock: MonotonicClock.reference(),
-            maximumPeers: maximumPeers)
+            maximumPeers: maximumPeers, setupTimeout: setupTimeout)
         let exchange = ShardExchange(count: shards)
         let first = try EventLoop(
             name: "pcast-relay", listen: listen, localOnly: addresses.localOnly, tcpListen: true, loops: shards,

@@ -71,7 +71,8 @@ struct PlatformRecords: Sendable {
         self.logger = logger
         retention = Setting(configuration.retention)
         lastDeliveryTimeout = Setting(PlatformConfiguration.defaultDrainTime)
-        callbacks = CallbackClient(listed: Setting(configuration.webhookAllowedNetworks))
+        callbacks = CallbackClient(
+            listed: Setting(configuration.webhookAllowedNetworks), timeout: configuration.callbackTimeout)
         let webhooks = WebhookDispatcher(
             records, client: callbacks, schedule: RetrySchedule(waits: configuration.notificationWaits),
             statistics: statistics, logger: logger)

@@ -14,6 +14,8 @@ public struct StorageConfiguration: Sendable {
     public var webhookAllowedNetworks: [IPNetwork]
     /// The delay after each failed attempt to deliver a notification. A failure after the last delay is final.
     public var notificationWaits: [TimeSpan]
+    /// The time after which a callback's response is considered missing.
+    package var callbackTimeout = TimeSpan.seconds(15)
     /// The application to use if none is configured and the database has none.
     public var fallback: PlatformConfiguration.Application?
 

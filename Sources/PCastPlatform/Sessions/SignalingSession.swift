@@ -22,6 +22,8 @@ actor SignalingSession {
     private var remoteAddress: IPAddress? { caller.address }
 
     private var machine: ServerSignalingMachine
+    /// The time to send pending messages before the connection is closed.
+    private let closingTime: TimeSpan
     private var session: SessionRegistry.Opened?
     private var pendingUpdates: [SessionRegistry.SessionUpdate] = []
     /// The application whose token opened the session; nil if there was no token.
@@ -54,7 +56,7 @@ actor SignalingSession {
         _ connection: WebSocketConnection, authenticator: TokenAuthenticator, directory: StreamDirectory,
         registry: SessionRegistry, workers: JobSupervisor, turnCredentials: TURNCredentialProvider?,
         limiter: RequestLimiter,
-        clock: SessionClock, logger: Logger
+        clock: SessionClock, timeouts: ServerSignalingMachine.Timeouts, logger: Logger
     ) {
         self.connection = connection
         self.authenticator = authenticator
@@ -69,7 +71,8 @@ actor SignalingSession {
         let caller = limiter.caller(peer, fields: connection.request?.fields ?? { _ in [] })
         if caller.isHidden { limiter.noteHidden(caller, logger) }
         self.caller = caller
-        machine = ServerSignalingMachine(at: MonotonicClock.now())
+        machine = ServerSignalingMachine(timeouts, at: MonotonicClock.now())
+        closingTime = timeouts.closing
         (queue, outgoing) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.queueLimit))
     }
 
@@ -136,9 +139,6 @@ actor SignalingSession {
         }
     }
 
-    /// The time to send pending messages before the connection is closed.
-    private static let closingTime = TimeSpan.seconds(1)
-
     /// Processes a deadline that the clock reports.
     func advance(to now: Instant) {
         wakesAt = nil
@@ -159,7 +159,7 @@ actor SignalingSession {
     }
 
     private func beginClosing() {
-        if closesUntil == nil { closesUntil = MonotonicClock.now() + Self.closingTime }
+        if closesUntil == nil { closesUntil = MonotonicClock.now() + closingTime }
         scheduleAdvance()
     }
 

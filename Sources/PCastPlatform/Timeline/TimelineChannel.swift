@@ -189,8 +189,9 @@ final class TimelineChannel: Sendable {
         }
     }
 
-    /// Checks a part of the consumers. `round` increases by one each second.
-    func checkConsumers(_ round: Int, at now: Instant) {
+    /// Checks a part of the consumers. `round` increases by one each second, and `timeout` is the time without a response
+    /// or without progress.
+    func checkConsumers(_ round: Int, timeout: TimeSpan, at now: Instant) {
         let consumers = state.withLock { state in
             state.consumersByLoop.values.flatMap { group in
                 stride(
@@ -200,7 +201,7 @@ final class TimelineChannel: Sendable {
                 .map { group.consumers[$0] }
             }
         }
-        for consumer in consumers { consumer.check(at: now) }
+        for consumer in consumers { consumer.check(timeout: timeout, at: now) }
     }
 }
 
@@ -219,9 +220,7 @@ enum TimelineConsumerLimits {
     static let games = 1_000
     /// The interval in seconds between two pings to a consumer.
     static let pingInterval = 20
-    /// The time without a response after which a consumer is disconnected.
-    static let silence = TimeSpan.seconds(60)
-    /// The time without progress of a message after which a consumer is disconnected.
+    /// The time without a response, or without progress of a message, after which a consumer is disconnected.
     static let timeout = TimeSpan.seconds(60)
     /// The number of messages of a consumer, which should send none, after which it is disconnected.
     static let unexpectedMessages = 16
@@ -328,10 +327,9 @@ final class TimelineConsumer: Sendable {
     }
 
     /// Sends a ping. Closes the connection of a consumer that does not respond or receives no messages.
-    func check(at now: Instant) {
+    func check(timeout: TimeSpan, at now: Instant) {
         let isGone = state.withLock { state in
-            now - state.lastReceivedAt > TimelineConsumerLimits.silence
-                || state.sendingSince.map { now - $0 > TimelineConsumerLimits.timeout } ?? false
+            now - state.lastReceivedAt > timeout || state.sendingSince.map { now - $0 > timeout } ?? false
         }
         if isGone { connection.cut() } else { connection.postPing() }
     }

@@ -19,12 +19,15 @@ actor TimelineService {
 
     private let files: TimelineFiles?
     private let logger: Logger
+    /// See `PlatformConfiguration.consumerTimeout`.
+    private let consumerTimeout: TimeSpan
     private var games: [TimelineKey: Entry] = [:]
     private var recorded = 0
     private var lastLoad = 0
 
     /// Creates a service. `directory` contains the logs; if it is nil, they remain in memory while the platform runs.
-    init(directory: String?, logger: Logger) {
+    init(directory: String?, consumerTimeout: TimeSpan = TimelineConsumerLimits.timeout, logger: Logger) {
+        self.consumerTimeout = consumerTimeout
         files = directory.map { TimelineFiles(directory: $0 + "/timelines") }
         self.logger = logger
     }
@@ -143,7 +146,7 @@ actor TimelineService {
             round += 1
             let now = MonotonicClock.now()
             for channel in channels {
-                channel.checkConsumers(round, at: now)
+                channel.checkConsumers(round, timeout: consumerTimeout, at: now)
                 if let since = channel.idleSince, now - since > TimelineConsumerLimits.timeout {
                     channel.dropDocument()
                 }

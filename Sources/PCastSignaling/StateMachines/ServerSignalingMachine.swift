@@ -36,6 +36,21 @@ package struct ServerSignalingMachine: Machine {
         case close(SignalingEndReason)
     }
 
+    /// The timeouts of a conversation.
+    package struct Timeouts: Sendable {
+        /// See ``ServerSignalingMachine/requestTimeout``.
+        package var request = ServerSignalingMachine.requestTimeout
+        /// See ``ServerSignalingMachine/silenceLimit``.
+        package var silence = ServerSignalingMachine.silenceLimit
+        /// See ``ServerSignalingMachine/authenticationLimit``.
+        package var authentication = ServerSignalingMachine.authenticationLimit
+        /// The time to send queued frames after ``Output/close(_:)``, which the caller observes.
+        package var closing = TimeSpan.seconds(1)
+
+        /// Creates the default timeouts.
+        package init() {}
+    }
+
     /// The time after which a request without a response gets the status `timeout`.
     package static let requestTimeout = TimeSpan.milliseconds(10_000)
     /// The interval between WebSocket pings. Proxies close idle WebSockets: nginx does so after 60 s by default
@@ -73,6 +88,7 @@ package struct ServerSignalingMachine: Machine {
         var isHeld: Bool
     }
 
+    private let timeouts: Timeouts
     private var form = SignalingFrame.Form.text
     private var authentication = Authentication.none
     /// The time since which the client is not authenticated; nil while it is. A failed attempt does not restart it.
@@ -86,7 +102,8 @@ package struct ServerSignalingMachine: Machine {
     private var outputs: [Output] = []
 
     /// Creates the conversation of a WebSocket that was opened at `now`.
-    package init(at now: Instant) {
+    package init(_ timeouts: Timeouts = Timeouts(), at now: Instant) {
+        self.timeouts = timeouts
         unauthenticatedSince = now
         lastReceivedAt = now
         nextPing = now + Self.pingInterval
@@ -122,9 +139,9 @@ package struct ServerSignalingMachine: Machine {
             if !first.isHeld { outputs.append(.expired(first.id)) }
             respond(to: first.id, first.request.response(.timeout), at: now)
         }
-        if now >= lastReceivedAt + Self.silenceLimit {
+        if now >= lastReceivedAt + timeouts.silence {
             close(.unresponsive)
-        } else if let since = unauthenticatedSince, now >= since + Self.authenticationLimit {
+        } else if let since = unauthenticatedSince, now >= since + timeouts.authentication {
             close(.unauthenticated)
         } else if now >= nextPing {
             nextPing = now + Self.pingInterval
@@ -143,8 +160,8 @@ package struct ServerSignalingMachine: Machine {
     /// The time at which ``advance(to:)`` must be called; nil after the end.
     package var deadline: Instant? {
         guard !isClosed else { return nil }
-        var deadline = min(nextPing, lastReceivedAt + Self.silenceLimit)
-        if let since = unauthenticatedSince { deadline = min(deadline, since + Self.authenticationLimit) }
+        var deadline = min(nextPing, lastReceivedAt + timeouts.silence)
+        if let since = unauthenticatedSince { deadline = min(deadline, since + timeouts.authentication) }
         return Instant.earlier(deadline, outstanding.first?.deadline)
     }
 }
@@ -231,7 +248,7 @@ extension ServerSignalingMachine {
         let id = SignalingRequestID(number: lastID)
         outstanding.append(
             Outstanding(
-                id: id, wireID: wireID, request: request, deadline: now + Self.requestTimeout, isHeld: isHeld))
+                id: id, wireID: wireID, request: request, deadline: now + timeouts.request, isHeld: isHeld))
         if !isHeld { outputs.append(.request(id, request)) }
     }
 

@@ -100,6 +100,16 @@ import Testing
         try limiter.takeRequest(from: here, at: now + .milliseconds(500))
     }
 
+    @Test("500 requests for metrics are allowed at once, and then 100 per second") func metrics() throws {
+        let limiter = limiter([:])
+        let now = Instant(nanoseconds: 0)
+        for _ in 0..<500 { try limiter.takeMetrics(from: here, at: now) }
+        #expect(throws: APIError.self) { try limiter.takeMetrics(from: here, at: now) }
+        try limiter.takeMetrics(from: there, at: now)
+        for _ in 0..<100 { try limiter.takeMetrics(from: here, at: now + .seconds(1)) }
+        #expect(throws: APIError.self) { try limiter.takeMetrics(from: here, at: now + .seconds(1)) }
+    }
+
     @Test("connections are limited for each address, but not for a proxy") func connections() {
         var limits = PlatformLimits()
         limits[.connectionsPerAddress] = 3

@@ -28,8 +28,8 @@ import Testing
     func oldVersion() async throws {
         try await TestPlatform.run { (platform) async throws in
             for (version, status) in [("1.0", 401), ("1.1", 200)] {
-                let request = try await RawRequest(platform)
-                try await request.send(lines: ["GET /metrics HTTP/\(version)", "Host: 127.0.0.1", "Connection: close"])
+                let request = try await RawRequest(
+                    platform, lines: ["GET /metrics HTTP/\(version)", "Host: 127.0.0.1", "Connection: close"])
                 #expect(try await request.statuses(1) == [status])
                 try? await request.close()
             }
@@ -82,7 +82,7 @@ import Testing
         try await TestPlatform.runConfigured(configure: { $0.metricsCacheTime = .seconds(1) }) { platform in
             let start = MonotonicClock.now()
             var bodies: Set<String> = []
-            var refused = 0
+            var accepted = 0
             try await withThrowingTaskGroup(of: [TestPlatform.Response].self) { group in
                 for _ in 0..<50 {
                     group.addTask {
@@ -95,16 +95,17 @@ import Testing
                     for answer in answers {
                         if answer.status == 200 {
                             bodies.insert(answer.body)
+                            accepted += 1
                         } else {
                             #expect(answer.status == 429)
-                            refused += 1
                         }
                     }
                 }
             }
             let seconds = (MonotonicClock.now() - start).seconds
             #expect(Double(bodies.count) <= seconds + 2)
-            #expect(refused > 0)
+            // The limit is 500 requests at once, and 100 per second. A slow machine does not reach it.
+            #expect(Double(accepted) <= 501 + 100 * seconds)
         }
     }
 
@@ -171,7 +172,12 @@ import Testing
                 ).status
             }
             for number in 0..<10 { #expect(try await status("\(number)") == 401) }
-            #expect(try await status("scrape-me") == 429)
+            // A further attempt is permitted every six seconds, which another guess uses.
+            #expect(
+                try await eventually {
+                    while try await status("wrong") == 401 {}
+                    return try await status("scrape-me") == 429
+                })
             #expect(try await status("scrape-me", "203.0.113.2") == 200)
         }
     }

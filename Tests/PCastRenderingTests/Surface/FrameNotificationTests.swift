@@ -25,9 +25,9 @@ final class RememberingSurface: RenderSurface {
 
     var events: AsyncStream<SurfaceEvent> { received.read() }
 
-    /// Waits until it has shown this many frames. Returns nil after half a minute.
+    /// Waits until it has shown this many frames. Returns nil after two minutes.
     func frames(_ count: Int) -> [VideoFrame]? {
-        let deadline = MonotonicClock.now() + .seconds(30)
+        let deadline = MonotonicClock.now() + .seconds(120)
         while MonotonicClock.now() < deadline {
             let frames = frames
             if frames.count >= count { return frames }
@@ -100,6 +100,8 @@ struct FrameNotificationTests {
         renderer.push(try Colours.plain(Colours.green))
         let shown = try #require(surface.frames(1))[0]
         #expect(Colours.areNear(try colour(shown), Colours.red))
+        // The dimensions are reported after the frame is shown, and the renderer's thread has ended after a stop.
+        renderer.stop()
         #expect(sizes.withLock { $0 } == [Dimensions(width: 64, height: 48)])
         #expect(renderer.lastFrame?.dimensions == Dimensions(width: 64, height: 48))
     }

@@ -11,7 +11,7 @@ struct TerminalSurfaceTests {
     private static let kitty = "\u{1B}_Gi=31;OK\u{1B}\\\u{1B}[?62;c"
 
     private func surface(
-        _ terminal: TestTerminal, bytesPerSecond: Int = 50_000_000, timeout: TimeSpan = .seconds(20)
+        _ terminal: TestTerminal, bytesPerSecond: Int = 50_000_000, timeout: TimeSpan = .seconds(600)
     ) throws -> TerminalSurface {
         try TerminalSurface(
             TerminalOptions(
@@ -92,7 +92,7 @@ struct TerminalSurfaceTests {
         defer { terminal.close() }
         let surface = try surface(terminal, timeout: .milliseconds(1))
         let frames = [try Colours.plain(Colours.red), try Colours.quarters(), try Colours.plain(Colours.white)]
-        let deadline = MonotonicClock.now() + .seconds(30)
+        let deadline = MonotonicClock.now() + .seconds(120)
         var count = 0
         while surface.statistics.framesLeftOut < 50, MonotonicClock.now() < deadline {
             surface.show(frames[count % 3])

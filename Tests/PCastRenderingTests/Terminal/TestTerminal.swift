@@ -71,9 +71,9 @@ final class TestTerminal: Sendable {
         return settings.c_lflag & tcflag_t(ICANON | ECHO) == tcflag_t(ICANON | ECHO)
     }
 
-    /// Waits until the screen fulfils a condition. Returns false after half a minute.
+    /// Waits until the screen fulfils a condition. Returns false after two minutes.
     func waits(until holds: (TerminalScreen) -> Bool) -> Bool {
-        let deadline = MonotonicClock.now() + .seconds(30)
+        let deadline = MonotonicClock.now() + .seconds(120)
         while MonotonicClock.now() < deadline {
             if holds(screen) { return true }
             FramePacing.sleep(until: MonotonicClock.now() + .milliseconds(5))

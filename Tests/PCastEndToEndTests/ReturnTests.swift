@@ -172,7 +172,7 @@ extension EndToEnd {
                     [
                         "\(platform.running.uri)/publish", "--codec", "VP8", "--restart", "--until-told", "--token",
                         try await platform.running.publishingToken(),
-                    ], in: nil, of: workspace, seconds: 5, hears: true)
+                    ], in: nil, of: workspace, seconds: 2, hears: true)
                 let isReady = await browser.program.output.lines.first {
                     $0 == "ready for an outage"
                 }

@@ -54,7 +54,7 @@ extension EndToEnd {
     /// The page `/publish` in headless Chromium with its fake camera and microphone.
     @Suite("A browser as publisher", .enabled(if: ThisMachine.hasChromium))
     struct ChromiumPublishTests {
-        private static let seconds = ThisMachine.isFull ? 60 : 10
+        private static let seconds = ThisMachine.isFull ? 60 : 4
 
         @Test(
             "a browser's media reach subscribe until it stops", .timeLimit(.minutes(5)), arguments: ["H264", "VP8"])

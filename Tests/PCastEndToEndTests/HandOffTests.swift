@@ -76,8 +76,10 @@ extension EndToEnd {
                 #expect(screen.sights.values.count == seenHere && screen.isDark)
                 let stamps = device.screen.sights.values.suffix(80).map { Int($0.stamp.counter) }
                 let steps = zip(stamps.dropFirst(), stamps).map { $0 - $1 }
-                // The film may have restarted meanwhile.
-                #expect(steps.count { $0 < 1 || $0 > 3 } <= 1, "\(stamps)")
+                // The film may have restarted meanwhile, and again after a stall. A busy machine leaves out frames, but not
+                // usually.
+                #expect(steps.count { $0 < 1 } <= 2, "\(stamps)")
+                #expect((1...3).contains(steps.sorted()[steps.count / 2]), "\(stamps)")
 
                 // The film has audio.
                 let name = workspace.path("there.mp4")

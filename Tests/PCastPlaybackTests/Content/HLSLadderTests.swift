@@ -20,6 +20,10 @@ struct HLSLadderTests {
         defer { content.close() }
         _ = try await content.open()
         var stamps = try await content.readItems(to: .seconds(2 as Int64)).stamps
+        // A busy machine measures less bandwidth for a while.
+        for second in 3...20 where ladder.asked("high", of: origin).isEmpty {
+            stamps += try await content.readItems(to: .seconds(Int64(second))).stamps
+        }
         #expect(!ladder.asked("high", of: origin).isEmpty)
         isNarrow.withLock { $0 = true }
         let before = origin.requests.count

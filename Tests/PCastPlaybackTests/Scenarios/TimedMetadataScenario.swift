@@ -63,7 +63,7 @@ struct TimedMetadataScenario {
                 ($0 - (StampedVideo.captureTime + tagged.film.position(of: sight.stamp))).magnitude
             }
         }
-        #expect(apart.count >= 60 && apart.count { $0 > frame } * 10 <= apart.count, "\(apart.sorted().suffix(20))")
+        #expect(apart.count >= 10 && apart.count { $0 > frame } * 10 <= apart.count, "\(apart.sorted().suffix(20))")
         await scenario.finish()
     }
 }

@@ -90,7 +90,7 @@ extension EndToEnd {
 
         @Test(
             "media of a platform on loopback is only for its own machine, and others receive no answer",
-            .timeLimit(.minutes(2)), arguments: [1, 2])
+            .timeLimit(.minutes(5)), arguments: [1, 2])
         func unknownPeers(shards: Int) async throws {
             try await TestWorkspace.run { workspace in
                 let machine = try await MachineNetwork.start("v4 v6 route", in: workspace)

@@ -13,7 +13,7 @@ struct HLSSilenceTests {
     }
 
     @Test(
-        "a segment on demand is loaded from the other variant, and each frame comes once", .timeLimit(.minutes(1)),
+        "a segment on demand is loaded from the other variant, and each frame comes once", .timeLimit(.minutes(5)),
         arguments: ["high0", "high4"], [0, 0.5])
     func onDemand(_ silent: String, share: Double) async throws {
         let ladder = try LadderFilm(StampedVideo(seconds: 8, rate: 5), segmentSeconds: 1)
@@ -34,7 +34,7 @@ struct HLSSilenceTests {
         #expect(ladder.asked("low", of: origin).contains(Int(silent.dropFirst(4)) ?? 0))
     }
 
-    @Test("a live variant is left for the other", .timeLimit(.minutes(1)), arguments: ["high", "high7"])
+    @Test("a live variant is left for the other", .timeLimit(.minutes(5)), arguments: ["high", "high7"])
     func live(_ silent: String) async throws {
         let window = LiveWindow(0..<5)
         let gate = LiveWindow(0..<1)
@@ -63,7 +63,7 @@ struct HLSSilenceTests {
         #expect(requests.withLock { $0.untilLow } == 1)
     }
 
-    @Test("the playlist of a better live variant is not waited for", .timeLimit(.minutes(1)))
+    @Test("the playlist of a better live variant is not waited for", .timeLimit(.minutes(5)))
     func better() async throws {
         let window = LiveWindow(0..<5)
         let gate = LiveWindow(0..<1)

@@ -74,7 +74,7 @@ struct ChannelScenario {
         following.cancel()
     }
 
-    @Test("fifty concurrent players each show their film completely and in order", .timeLimit(.minutes(3)))
+    @Test("fifty concurrent players each show their film completely and in order", .timeLimit(.minutes(5)))
     func many() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 4, rate: 5, dimensions: Dimensions(width: 320, height: 180))

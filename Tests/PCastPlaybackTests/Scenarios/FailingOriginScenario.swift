@@ -19,7 +19,7 @@ struct FailingOriginScenario {
 
     @Test(
         "playback stalls and recovers without losing a frame, fails without data, and resumes at its position",
-        .timeLimit(.minutes(2)))
+        .timeLimit(.minutes(5)))
     func trouble() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 8)

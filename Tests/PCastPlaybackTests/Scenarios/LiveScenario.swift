@@ -33,7 +33,7 @@ struct LiveScenario {
 
     @Test(
         "timecodes are those of the shown frame, seeks work, and the window moves the position",
-        .timeLimit(.minutes(2)))
+        .timeLimit(.minutes(5)))
     func window() async throws {
         let origin = try origin()
         defer { origin.stop() }

@@ -6,7 +6,7 @@ import Testing
 /// A film on demand.
 @Suite("A film on demand", .enabled(if: Program.hasFFmpeg))
 struct OnDemandScenario {
-    @Test("the displayed frame matches the position, and all events are in order", .timeLimit(.minutes(2)))
+    @Test("the displayed frame matches the position, and all events are in order", .timeLimit(.minutes(5)))
     func film() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 6)
@@ -72,7 +72,7 @@ struct OnDemandScenario {
         #expect(apart.count { $0 > 1.01 } * 10 <= apart.count, "\(apart)")
     }
 
-    @Test("observers are held weakly, and a released player ends its threads", .timeLimit(.minutes(2)))
+    @Test("observers are held weakly, and a released player ends its threads", .timeLimit(.minutes(5)))
     func leaks() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 2)

@@ -180,7 +180,7 @@ final class ScenarioScreen: RenderSurface {
 /// Cue points during playback and seeks, which a consumer receives.
 @Suite("Cue points in playback and seeks", .enabled(if: Program.hasFFmpeg))
 struct CuePointScenario {
-    @Test("each move reports the cue points that it passes, once and in one event", .timeLimit(.minutes(2)))
+    @Test("each move reports the cue points that it passes, once and in one event", .timeLimit(.minutes(5)))
     func windows() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 8)
@@ -234,7 +234,7 @@ struct CuePointScenario {
 /// A consumer that is added during playback.
 @Suite("Late consumers", .enabled(if: Program.hasFFmpeg))
 struct LateJoinersScenario {
-    @Test("a late consumer receives the current state once, and then only new events", .timeLimit(.minutes(2)))
+    @Test("a late consumer receives the current state once, and then only new events", .timeLimit(.minutes(5)))
     func late() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 4)

@@ -30,7 +30,7 @@ struct PlaylistScenario {
 
     @Test(
         "an advancing list has one session per item, and loads the next item once and in advance",
-        .timeLimit(.minutes(2)))
+        .timeLimit(.minutes(5)))
     func advancing() async throws {
         defer { origin.stop() }
         let scenario = PlaybackScenario()
@@ -64,7 +64,7 @@ struct PlaylistScenario {
 
     @Test(
         "without automatic advance nothing starts by itself, and an inserted item is next",
-        .timeLimit(.minutes(2)))
+        .timeLimit(.minutes(5)))
     func stepping() async throws {
         defer { origin.stop() }
         let scenario = PlaybackScenario()
@@ -91,7 +91,7 @@ struct PlaylistScenario {
         await scenario.finish()
     }
 
-    @Test("a broken item fails with its reason, and the next one is played", .timeLimit(.minutes(2)))
+    @Test("a broken item fails with its reason, and the next one is played", .timeLimit(.minutes(5)))
     func broken() async throws {
         defer { origin.stop() }
         let scenario = PlaybackScenario()

@@ -49,7 +49,7 @@ private final class FrameScreen: RenderSurface {
 /// The scaling of the video for an overlay, checked by the displayed frames.
 @Suite("The video makes room for an overlay", .enabled(if: Program.hasFFmpeg))
 struct VideoScaleScenario {
-    @Test("the video moves smoothly to its corner and back, both playing and paused", .timeLimit(.minutes(2)))
+    @Test("the video moves smoothly to its corner and back, both playing and paused", .timeLimit(.minutes(5)))
     func squeeze() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 6)

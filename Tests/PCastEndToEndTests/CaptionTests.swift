@@ -14,7 +14,7 @@ extension EndToEnd {
         private static let texts = (0..<170).map { "cue \($0) <b> & “x”\nsecond line" }
 
         /// The number of cues that each viewer must show, with their frames and the frames between them.
-        private static let count = 10
+        private static let count = 7
 
         /// A cue of a file with its times in seconds.
         private struct FileCue {

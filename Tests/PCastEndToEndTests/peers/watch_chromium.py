@@ -110,7 +110,7 @@ def watch(run, options):
             run.check("starts muted", page.evaluate("document.getElementById('video').muted"))
             page.click("#unmute")
             page.wait("!document.getElementById('video').muted && !document.getElementById('video').paused", 60, "sound")
-            page.rest(1)
+            page.rest(min(1, options.seconds / 10))
             if options.restart:
                 outage.rejoin(page)
                 return

@@ -131,9 +131,10 @@ extension EndToEnd {
                 let stream = try await publishTestPattern(to: platform)
                 let recipe = try ReadmeRecipe("Watch with a WHEP player")
                 let command = try recipe.command(with: "whep_aiortc.py")
-                #expect(command.contains(/--seconds \d+/), "\(command)")
+                let length = /--seconds \d+/
+                guard command.contains(length) else { throw EndToEndFailure("no duration: \(command)") }
                 // The player ends when it has decoded so much, however long a busy machine takes for it.
-                let shorter = command.replacing(/--seconds \d+/, with: "--seconds 4")
+                let shorter = command.replacing(length, with: "--seconds 4")
                 let player = try platform.start(ThisMachine.isFull ? command : shorter, stream: stream)
                 try await player.exitStatus()
                 // The player judges the frame rate too, which depends on the machine's load.

@@ -151,7 +151,7 @@ final class GameWindow: EventSendableDelegate {
 
     /// Waits until the goal was notified.
     func seesGoal() async throws {
-        guard let goalLine, await received.first(where: { $0.line == goalLine }) != nil else {
+        guard let line = goalLine, await received.first(where: { $0.line == line }) != nil else {
             throw EndToEndFailure("\(name): “\(goalLine ?? "no goal")” was not told, but \(lines)")
         }
     }
@@ -176,8 +176,8 @@ final class GameWindow: EventSendableDelegate {
 
     /// How the goal was notified first; nil if it was not told, or no frame of it was shown.
     var goalSight: GoalSight? {
-        guard let goalLine, let goal = goal.withLock({ $0 })?.moment,
-            let received = received.values.first(where: { $0.line == goalLine }),
+        guard let line = goalLine, let goal = goal.withLock({ $0 })?.moment,
+            let received = received.values.first(where: { $0.line == line }),
             let frame = received.frame,
             let first = sights.first(where: { $0.stamp.captureTime(near: goal) >= goal })
         else { return nil }

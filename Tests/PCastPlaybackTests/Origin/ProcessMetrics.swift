@@ -48,7 +48,7 @@ final class StallWatch: Sendable {
     /// Returns the sum of the delays that ended between two times, or shortly after them.
     func delay(from begin: Instant, to end: Instant) -> TimeSpan {
         delays.withLock { delays in
-            delays.reduce(.zero) { sum, delay in
+            delays.reduce(TimeSpan.zero) { sum, delay in
                 delay.at >= begin && delay.at - delay.by <= end ? sum + delay.by : sum
             }
         }

@@ -78,7 +78,7 @@ struct HostileServerScenario {
         defer { origin.stop() }
         // A busy machine must not make the servers unreachable that fail for another reason.
         let scenario = PlaybackScenario(timeout: .seconds(waits ? 1 : 30))
-        let cases = Self.cases.filter { [.unreachable, .anyFailure].contains($0.1) == waits }
+        let cases = Self.cases.filter { [Outcome.unreachable, .anyFailure].contains($0.1) == waits }
         let player = scenario.player
         let memory = try ProcessMetrics.now()
         for (index, (name, outcome)) in cases.enumerated() {

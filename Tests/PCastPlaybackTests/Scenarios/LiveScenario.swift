@@ -66,7 +66,7 @@ struct LiveScenario {
         let edge = try await player.seekToLiveEdge()
         let latest = try #require(player.playhead?.seekableRange?.upperBound)
         // The edge moves meanwhile.
-        #expect((latest - edge).magnitude <= .seconds(2 as Int64) + (MonotonicClock.now() - seeking))
+        #expect((latest - edge).magnitude <= TimeSpan.seconds(2 as Int64) + (MonotonicClock.now() - seeking))
         #expect(Double(scenario.stamp - first) >= (edge.seconds - 0.1) * Double(film.rate))
 
         // The pause is longer than the window. The frame remains, but playback cannot resume from it.

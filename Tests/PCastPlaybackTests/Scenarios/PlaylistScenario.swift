@@ -55,7 +55,7 @@ struct PlaylistScenario {
         let next = try #require(stamps.firstIndex(of: 1_000))
         let (last, first) = (scenario.sights[next - 1].instant, scenario.sights[next].instant)
         let stall = stalls.delay(from: last, to: first)
-        #expect(first - last < .milliseconds(400) + stall, "\(first - last), and \(stall) of the machine")
+        #expect(first - last < TimeSpan.milliseconds(400) + stall, "\(first - last), and \(stall) of the machine")
         // The second film's first segment is requested before the first film has ended.
         let request = try #require(origin.arrivals.first { $0.path == "/b0.ts" })
         #expect(request.at < last, "\(request.at - last)")

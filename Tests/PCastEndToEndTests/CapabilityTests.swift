@@ -92,7 +92,7 @@ extension EndToEnd {
         }
 
         /// The seconds for which peers wait to be ended.
-        private static let patience = 90
+        private static let waitSeconds = 90
 
         @Test(
             "the capabilities apply to WHIP and WHEP", .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasPeers))
@@ -102,7 +102,7 @@ extension EndToEnd {
                 let publishing = try await Self.token(workspace, "publish", "abandon-deadline=PT2S")
                 let publisher = try Peer(
                     "whip_aiortc.py", ["--url", "\(platform.uri)/whip", "--token", publishing, "--silent"], in: nil,
-                    of: workspace, seconds: Self.patience)
+                    of: workspace, seconds: Self.waitSeconds)
                 // This publisher's microphone and camera are off.
                 let pcast = PCast(PCastOptions(uri: platform.uri))
                 _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
@@ -115,7 +115,7 @@ extension EndToEnd {
                 let viewer = try Peer(
                     "whep_aiortc.py",
                     ["--url", "\(platform.uri)/whep/\(silent.streamID)", "--token", viewing, "--silent"], in: nil,
-                    of: workspace, seconds: Self.patience)
+                    of: workspace, seconds: Self.waitSeconds)
                 for peer in [publisher, viewer] {
                     // Without the limit nothing ends them, as `silent` shows.
                     let seconds = try await peer.figures()["abandonedSeconds"].number ?? 0

@@ -128,7 +128,7 @@ extension EndToEnd {
                 #expect(received.map { $0["id"].text } == ["wicket"])
                 #expect(received.first?["change"].text == "added" && received.first?["type"].text == "wicket")
                 #expect(received.first?["gate"].text == "2026-05-01T12:00:02.000Z")
-                // What follows it is at its position or later, however many positions a busy machine reports.
+                // Each later position is at the event or after it, however many of them a busy machine reports.
                 let lines = player.output.lines.values.compactMap(JSON.init(line:))
                 let place = try #require(lines.firstIndex { $0["event"].text == "timeline" })
                 let later = lines[place...].compactMap { $0["event"].text == "position" ? $0["position"].number : nil }

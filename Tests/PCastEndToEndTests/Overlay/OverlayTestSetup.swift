@@ -26,10 +26,10 @@ final class OverlayTestSetup: Sendable {
     var typed: Awaited<OverlayMessage> { audience.typed }
 
     /// A stalled page causes no warning during a test.
-    static let patient = OverlayCore.Configuration(warning: .seconds(600 as Int64), fatal: nil)
+    static let withoutTimeouts = OverlayCore.Configuration(warning: .seconds(600 as Int64), fatal: nil)
 
     init(
-        _ programme: StampedProgramme, configuration: OverlayCore.Configuration = OverlayTestSetup.patient
+        _ programme: StampedProgramme, configuration: OverlayCore.Configuration = OverlayTestSetup.withoutTimeouts
     ) async throws {
         let (screen, tone, frames) = (StampScreen(), tone, frames)
         self.screen = screen

@@ -84,6 +84,8 @@ extension EndToEnd {
                     #expect(await screen.sights.first { _ in screen.texts.count >= Self.count } != nil)
                 }
                 _ = try await player.event("subtitle") { _ in Self.subtitles(player).count > Self.count / 2 }
+                // The publisher has reported each caption of these frames after it has reported the last known one.
+                let all = screens.map(\.sights.values)
                 let known = await watched.stream.captions.first { _ in true } ?? []
                 let last = try #require(known.last)
                 _ = try await publisher.event("caption") { $0["text"].text == last.text }
@@ -91,9 +93,8 @@ extension EndToEnd {
                 // A busy publisher leaves out captions whose time has passed.
                 let cues = try Self.cues(publisher)
                 #expect(Self.areInOrder(cues.map(\.text)), "\(cues.map(\.text))")
-                for (number, screen) in screens.enumerated() {
+                for (number, sights) in all.enumerated() {
                     // The strip of a frame says when it was captured, by the publisher's clock.
-                    let sights = screen.sights.values
                     let wrong = sights.filter { sight in
                         let due = Self.text(cues, at: sight.captured)
                         // A frame is 33 ms. The first frames of a run may have no capture time yet.

@@ -53,7 +53,15 @@ struct LiveScenario {
         #expect(range.upperBound - range.lowerBound == .seconds(6 as Int64))
         let back = TimeSpan(seconds: player.position) - .seconds(3 as Int64)
         let landed = try await player.seek(to: back)
-        #expect((landed - back).magnitude <= .milliseconds(100) && scenario.stamp < joined + 12)
+        let margin = TimeSpan.milliseconds(100)
+        #expect(landed >= back - margin)
+        if landed > back + margin {
+            // The window of a busy machine has moved beyond that position.
+            let start = try #require(player.playhead?.seekableRange?.lowerBound)
+            #expect(landed <= start + .seconds(1 as Int64) + margin)
+        } else {
+            #expect(scenario.stamp < joined + 12)
+        }
         try await scenario.pause(first: first)
         // A seek by wall-clock time works, too.
         let moment = StampedVideo.captureTime + film.position(of: scenario.stamp + 5)

@@ -71,6 +71,8 @@ extension EndToEnd {
                 let name = try #require(try await publisher.event("publishing")["streamId"].text)
                 // Two renderers of one stream, of which one is half a second behind.
                 let watched = try await WatchedStream.open(name, of: platform)
+                // A viewer that joins during a caption shows frames of it as soon as it has received it.
+                #expect(await watched.stream.captions.first { !$0.isEmpty } != nil)
                 let renderers = (0..<2).map { _ in
                     watched.stream.createRenderer(RendererOptions(useNullAudioDevice: true))
                 }

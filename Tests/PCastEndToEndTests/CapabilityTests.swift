@@ -65,26 +65,34 @@ extension EndToEnd {
                 _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
                 let media = try await pcast.getUserMedia(
                     UserMediaOptions(videoSource: "synthetic", audioSource: "synthetic"))
-                for track in media.mediaStream.tracks { track.setEnabled(false) }
-                let token = try await Self.token(workspace, "publish", "abandon-deadline=PT2S", "setup-deadline=PT10S")
-                let publisher = try await pcast.publish(streamToken: token, mediaStream: media.mediaStream)
+                // Only the time until the stream is paused counts, which a busy machine may make longer.
+                let limit = ThisMachine.isFull ? 30 : 8
+                let token = try await Self.token(
+                    workspace, "publish", "abandon-deadline=PT\(limit)S", "setup-deadline=PT120S")
+                let speaking = try await pcast.publish(streamToken: token, mediaStream: media.mediaStream)
+                let short = try await Self.token(workspace, "publish", "abandon-deadline=PT2S", "setup-deadline=PT120S")
+                let muted = try await pcast.getUserMedia(
+                    UserMediaOptions(videoSource: "synthetic", audioSource: "synthetic"))
+                for track in muted.mediaStream.tracks { track.setEnabled(false) }
+                let publisher = try await pcast.publish(streamToken: short, mediaStream: muted.mediaStream)
                 let end = await publisher.ended
                 #expect(end.reason == .failed && end.ender == .platform)
 
-                // The same token is valid for a publisher that sends.
-                for track in media.mediaStream.tracks { track.setEnabled(true) }
-                let speaking = try await pcast.publish(streamToken: token, mediaStream: media.mediaStream)
-                // Nobody watches, so the stream is paused after two seconds. This does not count as missing data.
+                // Nobody watches the publisher that sends, so its stream is paused after two seconds. This does not count
+                // as missing data.
                 var seconds = 0
                 for await _ in speaking.statistics {
                     seconds += 1
-                    if seconds == 6 { break }
+                    if seconds == limit + 2 { break }
                 }
-                #expect(seconds == 6 && !speaking.hasEnded)
+                #expect(seconds == limit + 2 && !speaking.hasEnded)
                 await pcast.shutdown()
                 try await platform.program.end()
             }
         }
+
+        /// The seconds for which peers wait to be ended.
+        private static let waitSeconds = 90
 
         @Test(
             "the capabilities apply to WHIP and WHEP", .timeLimit(.minutes(5)), .enabled(if: ThisMachine.hasPeers))
@@ -94,7 +102,7 @@ extension EndToEnd {
                 let publishing = try await Self.token(workspace, "publish", "abandon-deadline=PT2S")
                 let publisher = try Peer(
                     "whip_aiortc.py", ["--url", "\(platform.uri)/whip", "--token", publishing, "--silent"], in: nil,
-                    of: workspace, seconds: 40)
+                    of: workspace, seconds: Self.waitSeconds)
                 // This publisher's microphone and camera are off.
                 let pcast = PCast(PCastOptions(uri: platform.uri))
                 _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
@@ -107,10 +115,11 @@ extension EndToEnd {
                 let viewer = try Peer(
                     "whep_aiortc.py",
                     ["--url", "\(platform.uri)/whep/\(silent.streamID)", "--token", viewing, "--silent"], in: nil,
-                    of: workspace, seconds: 40)
+                    of: workspace, seconds: Self.waitSeconds)
                 for peer in [publisher, viewer] {
+                    // Without the limit nothing ends them, as `silent` shows.
                     let seconds = try await peer.figures()["abandonedSeconds"].number ?? 0
-                    #expect((1...30).contains(seconds), "\(peer.program.name) was terminated after \(seconds) s")
+                    #expect(seconds >= 2, "\(peer.program.name) was terminated after \(seconds) s")
                 }
                 _ = try await platform.program.message(containing: "reason=failed")
                 #expect(!silent.hasEnded)

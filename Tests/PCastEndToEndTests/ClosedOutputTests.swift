@@ -81,7 +81,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a viewer ends too, and its publisher continues", .timeLimit(.minutes(2)))
+        @Test("a viewer ends too, and its publisher continues", .timeLimit(.minutes(5)))
         func viewing() async throws {
             try await TestWorkspace.run { workspace in
                 let publisher = try workspace.pcast("publish", "--listen", "127.0.0.1:0")

@@ -5,7 +5,7 @@ extension EndToEnd {
     /// A usual file from disk to three screens.
     @Suite("The film")
     struct FilmTests {
-        private static let seconds = ThisMachine.isFull ? 60 : 32
+        private static let seconds = ThisMachine.isFull ? 60 : 28
 
         @Test(
             "a film is watched by two programs and a browser at once, and ends for all of them",
@@ -72,7 +72,7 @@ extension EndToEnd {
         }
 
         /// The time for which the page plays. The rest is for loading it.
-        private static let watchedSeconds = seconds - 24
+        private static let watchedSeconds = ThisMachine.isFull ? seconds - 24 : 3
 
         private static func pageScreenshot(in workspace: TestWorkspace) -> String { workspace.path("page.png") }
 

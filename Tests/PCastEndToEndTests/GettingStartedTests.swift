@@ -8,7 +8,7 @@ import Testing
 extension EndToEnd {
     /// The programs of the articles "Getting started" of the DocC catalogs. `DocumentationCatalogTests` checks that the
     /// articles have these lines.
-    @Suite("Getting started", .timeLimit(.minutes(2)))
+    @Suite("Getting started", .timeLimit(.minutes(5)))
     struct GettingStartedTests {
         struct GettingStartedError: Error {
             let description: String

@@ -76,8 +76,10 @@ extension EndToEnd {
                 #expect(screen.sights.values.count == seenHere && screen.isDark)
                 let stamps = device.screen.sights.values.suffix(80).map { Int($0.stamp.counter) }
                 let steps = zip(stamps.dropFirst(), stamps).map { $0 - $1 }
-                // The film may have restarted meanwhile.
-                #expect(steps.count { $0 < 1 || $0 > 3 } <= 1, "\(stamps)")
+                // The film may have restarted meanwhile, and again after a stall. A busy machine leaves out frames, but not
+                // usually.
+                #expect(steps.count { $0 < 1 } <= 2, "\(stamps)")
+                #expect((1...3).contains(steps.sorted()[steps.count / 2]), "\(stamps)")
 
                 // The film has audio.
                 let name = workspace.path("there.mp4")
@@ -183,7 +185,7 @@ extension EndToEnd {
                     try await StampedRecording.make("one.mp4", seconds: 3, in: workspace),
                     try await StampedRecording.make("two.mp4", seconds: 3, in: workspace),
                 ]
-                let seconds = ThisMachine.isFull ? 120 : 12
+                let seconds = ThisMachine.isFull ? 120 : 4
                 let page = workspace.path("page.png")
                 let browser = try Peer(
                     "watch_chromium.py", ["-", "--screenshot", page], in: nil, of: workspace, seconds: seconds,
@@ -218,8 +220,9 @@ extension EndToEnd {
                 let seen = try await MediaFile(path: cut, workspace: workspace).stamps().first ?? nil
                 let stamp = try #require(seen)
                 #expect(screen.sights.values.contains { $0.stamp.counter == stamp.counter })
-                let rounds = received.values.count { if case .playlistCompleted = $0 { true } else { false } }
-                #expect(rounds >= 1 && !received.values.contains { $0.isError } && !publisher.hasEnded)
+                #expect(await received.first { $0.isRound } != nil, "the list must be played again")
+                let rounds = received.values.count { $0.isRound }
+                #expect(!received.values.contains { $0.isError } && !publisher.hasEnded)
                 print("a channel: \(rounds) rounds in a browser, \(figures["freezeCount"]) freezes")
                 publisher.stop()
                 player.reset()
@@ -234,4 +237,7 @@ extension EndToEnd {
 
 extension PlayerEvent.Kind {
     fileprivate var isError: Bool { if case .error = self { true } else { false } }
+
+    /// Whether the list was played to its end.
+    fileprivate var isRound: Bool { if case .playlistCompleted = self { true } else { false } }
 }

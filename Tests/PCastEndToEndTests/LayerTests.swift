@@ -53,7 +53,7 @@ extension EndToEnd {
                 let platform = try await LocalPlatform.start(in: workspace)
                 let browser = try Peer(
                     "publish_chromium.py", ["\(platform.uri)/publish?layers=3", "--codec", codec, "--until-told"],
-                    in: nil, of: workspace, seconds: 10, hears: true)
+                    in: nil, of: workspace, seconds: 3, hears: true)
                 let viewer = try await WatchedStream.open(try await platform.stream(), of: platform)
                 // A browser needs some seconds to reach the bit rate of its best layer.
                 try await viewer.height(720, since: 0)
@@ -73,7 +73,7 @@ extension EndToEnd {
                 let platform = try await LocalPlatform.start(in: workspace, ["--shards", "2"])
                 let browser = try Peer(
                     "publish_chromium.py", ["\(platform.uri)/publish?layers=3", "--codec", "VP8", "--until-told"],
-                    in: nil, of: workspace, seconds: 10, hears: true)
+                    in: nil, of: workspace, seconds: 3, hears: true)
                 let stream = try await platform.stream()
                 let first = try await WatchedStream.open(stream, of: platform)
                 try await first.height(720, since: 0)

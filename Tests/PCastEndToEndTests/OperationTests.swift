@@ -185,7 +185,7 @@ extension EndToEnd {
                     ])
                 let platform = broadcast.platform
                 let rtcPort = try #require(platform.program.events("listening").first?["rtcPort"].number)
-                let seconds = ThisMachine.isFull ? 30 : 6
+                let seconds = ThisMachine.isFull ? 30 : 3
                 let flood = try workspace.start(
                     "\(BuiltProgram.peers)/flood.py",
                     [
@@ -226,7 +226,7 @@ extension EndToEnd {
                     "\(BuiltProgram.peers)/flood.py",
                     [
                         "--address", String(platform.uri.dropFirst("http://".count)), "--rtc-port", "9", "--seconds",
-                        "5",
+                        ThisMachine.isFull ? "5" : "2",
                     ])
                 #expect(try await flood.exitStatus() == 0)
                 let publisher = try workspace.pcast(

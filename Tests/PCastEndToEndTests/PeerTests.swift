@@ -24,7 +24,7 @@ extension EndToEnd {
 
         /// The duration of watching in seconds: the full one, and one that is sufficient to see frames advance and hear
         /// audio.
-        private static let watching = ThisMachine.isFull ? 15 : 3
+        private static let watching = ThisMachine.isFull ? 15 : 2
 
         @Test("each peer publishes by WHIP, and aiortc and GStreamer watch it by WHEP", .timeLimit(.minutes(20)))
         func peers() async throws {

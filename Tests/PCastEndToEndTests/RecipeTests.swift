@@ -15,7 +15,7 @@ extension EndToEnd {
 
         /// The film is longer than a recording of it, with the time that a viewer needs to begin.
         private func makeFilm(in workspace: TestWorkspace) async throws -> Film {
-            try await Film.make(seconds: 30, in: workspace)
+            try await Film.make(seconds: ThisMachine.isFull ? 30 : 24, in: workspace)
         }
 
         private func check(
@@ -130,7 +130,12 @@ extension EndToEnd {
             try await onPlatform { platform in
                 let stream = try await publishTestPattern(to: platform)
                 let recipe = try ReadmeRecipe("Watch with a WHEP player")
-                let player = try platform.start(try recipe.command(with: "whep_aiortc.py"), stream: stream)
+                let command = try recipe.command(with: "whep_aiortc.py")
+                let length = /--seconds \d+/
+                guard command.contains(length) else { throw EndToEndFailure("no duration: \(command)") }
+                // The player ends when it has decoded so much, however long a busy machine takes for it.
+                let shorter = command.replacing(length, with: "--seconds 4")
+                let player = try platform.start(ThisMachine.isFull ? command : shorter, stream: stream)
                 try await player.exitStatus()
                 // The player judges the frame rate too, which depends on the machine's load.
                 let figures = try #require(player.output.lines.values.last.flatMap(JSON.init(line:)))
@@ -171,8 +176,8 @@ extension EndToEnd {
                 let receiver = try platform.run(
                     "ffmpeg",
                     [
-                        "-v", "error", "-nostdin", "-i", "srt://\(RecipePlatform.host):9000?mode=listener", "-t", "4",
-                        "-c", "copy", workspace.path("pushed.mkv"),
+                        "-v", "error", "-nostdin", "-i", "srt://\(RecipePlatform.host):9000?mode=listener",
+                        "-frames:v", "90", "-c", "copy", workspace.path("pushed.mkv"),
                     ])
                 let recipe = try ReadmeRecipe("Watch, record and push with `pcast`")
                 let push = try platform.start(try recipe.command(with: "pcast push"), stream: stream)

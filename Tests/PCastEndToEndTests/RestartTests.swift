@@ -80,7 +80,7 @@ extension EndToEnd {
                 let browser = try Peer(
                     "watch_chromium.py",
                     ["\(networks.platform.uri)/watch/\(stream)", "--token", viewing[5], "--outage"],
-                    in: networks.clientNetwork, of: workspace, seconds: 6)
+                    in: networks.clientNetwork, of: workspace, seconds: 2)
                 try await Self.sitOut(browser, networks)
                 _ = try await browser.figures()
                 try await publisher.end(by: SIGINT)
@@ -99,7 +99,7 @@ extension EndToEnd {
                     [
                         "\(platform.uri)/publish", "--token", try await platform.publishingToken(), "--outage",
                         "--flag=--unsafely-treat-insecure-origin-as-secure=\(platform.uri)",
-                    ], in: networks.clientNetwork, of: workspace, seconds: 6)
+                    ], in: networks.clientNetwork, of: workspace, seconds: 2)
                 let stream = try await platform.stream()
                 let viewer = try networks.atServer(
                     "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(),

@@ -128,11 +128,11 @@ extension EndToEnd {
                 #expect(received.map { $0["id"].text } == ["wicket"])
                 #expect(received.first?["change"].text == "added" && received.first?["type"].text == "wicket")
                 #expect(received.first?["gate"].text == "2026-05-01T12:00:02.000Z")
-                let names = player.output.lines.values.compactMap { line in
-                    ["timeline", "position"].first { line.contains("\"event\":\"\($0)\"") }
-                }
-                let earlier = try #require(names.firstIndex(of: "timeline"))
-                #expect(earlier >= 2, "two seconds were played before: \(names)")
+                // Each later position is at the event or after it, however many of them a busy machine reports.
+                let lines = player.output.lines.values.compactMap(JSON.init(line:))
+                let place = try #require(lines.firstIndex { $0["event"].text == "timeline" })
+                let later = lines[place...].compactMap { $0["event"].text == "position" ? $0["position"].number : nil }
+                #expect(later.allSatisfy { $0 >= 1.9 }, "\(later)")
                 #expect(
                     player.events("position").first?["timecode"].text?.hasPrefix("2026-05-01T12:00:0") == true)
             }

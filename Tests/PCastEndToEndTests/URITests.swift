@@ -59,8 +59,8 @@ extension EndToEnd {
                     let receiver = try workspace.start(
                         "/usr/bin/env",
                         [
-                            "ffmpeg", "-v", "error", "-nostdin", "-i", "\(uri)?mode=listener", "-t", "4", "-c",
-                            "copy", record,
+                            "ffmpeg", "-v", "error", "-nostdin", "-i", "\(uri)?mode=listener", "-frames:v", "90",
+                            "-c", "copy", record,
                         ])
                     do {
                         let pushed = try await platform.pcast.egress(
@@ -139,7 +139,7 @@ extension EndToEnd {
                 await platform.pcast.shutdown()
                 let worker = try #require(platform.workers.first, "the detached job has no worker")
                 platform.local.program.send(SIGKILL)
-                let end = ContinuousClock.now + .seconds(15)
+                let end = ContinuousClock.now + .timeout
                 while worker.isRunning, ContinuousClock.now < end {
                     try await ContinuousClock().sleep(for: .milliseconds(20))
                 }

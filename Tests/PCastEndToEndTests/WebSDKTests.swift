@@ -18,10 +18,10 @@ extension EndToEnd {
                     [
                         "--url", platform.uri, "--application", Self.names[0], "--secret", Self.names[1], "--browser",
                         browser,
-                    ], in: nil, of: workspace, seconds: 3)
+                    ], in: nil, of: workspace, seconds: 1)
                 let figures = try await peer.figures()
                 #expect(figures["reasons"].list.compactMap(\.text) == ["curtain", "curtain"])
-                print("\(figures["peer"].text ?? ""): played \(figures["played"].number ?? 0) s of 3 s")
+                print("\(figures["peer"].text ?? ""): played \(figures["played"].number ?? 0) s")
                 try await platform.program.end()
             }
         }
@@ -54,7 +54,7 @@ extension EndToEnd {
     /// The page `/publish` in headless Chromium with its fake camera and microphone.
     @Suite("A browser as publisher", .enabled(if: ThisMachine.hasChromium))
     struct ChromiumPublishTests {
-        private static let seconds = ThisMachine.isFull ? 60 : 10
+        private static let seconds = ThisMachine.isFull ? 60 : 4
 
         @Test(
             "a browser's media reach subscribe until it stops", .timeLimit(.minutes(5)), arguments: ["H264", "VP8"])

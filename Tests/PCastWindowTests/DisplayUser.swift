@@ -28,9 +28,9 @@ final class DisplayUser {
         return frame
     }
 
-    /// Reads the screen until a condition holds. Returns the last content, also after half a minute without success.
+    /// Reads the screen until a condition holds. Returns the last content, also after a minute and a half without success.
     func look(until holds: (VideoFrame) -> Bool) throws -> VideoFrame {
-        let deadline = MonotonicClock.now() + .seconds(30)
+        let deadline = MonotonicClock.now() + .seconds(90)
         while true {
             let frame = try look()
             if holds(frame) || MonotonicClock.now() > deadline { return frame }

@@ -1,5 +1,6 @@
 import Foundation
 import PCastCore
+import PCastIO
 import PCastPlayback
 import PCastTimeline
 import Synchronization
@@ -14,12 +15,11 @@ final class GameWindow: EventSendableDelegate {
     }
 
     private struct Goal {
+        var id: String
         var moment: WallTime
         /// The number of frames that were shown before it was expected.
         var sights: Int
     }
-
-    static let goalLine = "added goal"
 
     let name: String
     let player: Player
@@ -27,8 +27,9 @@ final class GameWindow: EventSendableDelegate {
     private let received = Awaited<Told>()
     private let timeline = Mutex<GameTimeline?>(nil)
     private let goal = Mutex<Goal?>(nil)
-    private let goalIsTold = DispatchSemaphore(value: 0)
-    private let hasHeld = Mutex(false)
+    private let changed = WakeSignal()
+    /// The identifier of the goal for which the display has been kept.
+    private let heldFor = Mutex<String?>(nil)
 
     init(_ name: String) {
         self.name = name
@@ -41,13 +42,18 @@ final class GameWindow: EventSendableDelegate {
     /// Keeps the first frame of the goal on the screen until the goal is notified. A busy machine then cannot show the next
     /// frame before the message has come through the queues of the player and the timeline.
     private func holdDisplay() {
-        guard let goal = goal.withLock({ $0 }), let captured, captured >= goal.moment,
-            hasHeld.withLock({ held in
-                defer { held = true }
-                return !held
+        guard let expected = goal.withLock({ $0 }), let captured, captured >= expected.moment,
+            heldFor.withLock({ held in
+                defer { held = expected.id }
+                return held != expected.id
             })
         else { return }
-        _ = goalIsTold.wait(timeout: .now() + Duration.timeout.seconds)
+        let end = MonotonicClock.now() + TimeSpan(seconds: Duration.timeout.seconds)
+        while goal.withLock({ $0?.id }) == expected.id, !lines.contains("added \(expected.id)"),
+            MonotonicClock.now() < end
+        {
+            changed.wait(until: end)
+        }
     }
 
     func didReceive(
@@ -57,7 +63,7 @@ final class GameWindow: EventSendableDelegate {
         let reason = data.delivery.reason.map { " \($0)" } ?? ""
         let line = "\(data.type) \(id)\(reason)"
         received.add(Told(line: line, frame: frame, moment: .now))
-        if line == Self.goalLine { goalIsTold.signal() }
+        changed.raise()
     }
 
     // MARK: Playback
@@ -123,10 +129,20 @@ final class GameWindow: EventSendableDelegate {
         await screen.sights.first { $0.stamp.captureTime(near: moment) >= moment } != nil
     }
 
-    /// Sets the time of the goal, before a frame of it is shown.
-    func expectGoal(at moment: WallTime) {
-        goal.withLock { $0 = Goal(moment: moment, sights: screen.sights.values.count) }
+    /// Sets the goal, before a frame of it is shown. An earlier one is not expected any more.
+    func expectGoal(_ id: String, at moment: WallTime) {
+        goal.withLock { $0 = Goal(id: id, moment: moment, sights: screen.sights.values.count) }
+        changed.raise()
     }
+
+    /// Expects no goal any more.
+    func expectNoGoal() {
+        goal.withLock { $0 = nil }
+        changed.raise()
+    }
+
+    /// The first notification of the goal; nil if there is none.
+    private var goalLine: String? { goal.withLock { $0 }.map { "added \($0.id)" } }
 
     /// The frames that were shown since the goal is expected.
     private var sights: ArraySlice<StampScreen.Sight> {
@@ -135,15 +151,16 @@ final class GameWindow: EventSendableDelegate {
 
     /// Waits until the goal was notified.
     func seesGoal() async throws {
-        guard await received.first(where: { $0.line == Self.goalLine }) != nil else {
-            throw EndToEndFailure("\(name): “\(Self.goalLine)” was not told, but \(lines)")
+        guard let line = goalLine, await received.first(where: { $0.line == line }) != nil else {
+            throw EndToEndFailure("\(name): “\(goalLine ?? "no goal")” was not told, but \(lines)")
         }
     }
 
     /// The notifications in order.
     var lines: [String] { received.values.map(\.line) }
 
-    var knowsGoal: Bool { timeline.withLock { $0 }?.shownEvents.contains { $0.id == "goal" } ?? false }
+    /// Whether an event is among those that the viewer may see.
+    func knows(_ id: String) -> Bool { timeline.withLock { $0 }?.shownEvents.contains { $0.id == id } ?? false }
 
     /// How the goal was notified first.
     struct GoalSight {
@@ -159,8 +176,8 @@ final class GameWindow: EventSendableDelegate {
 
     /// How the goal was notified first; nil if it was not told, or no frame of it was shown.
     var goalSight: GoalSight? {
-        guard let goal = goal.withLock({ $0 })?.moment,
-            let received = received.values.first(where: { $0.line == Self.goalLine }),
+        guard let line = goalLine, let goal = goal.withLock({ $0 })?.moment,
+            let received = received.values.first(where: { $0.line == line }),
             let frame = received.frame,
             let first = sights.first(where: { $0.stamp.captureTime(near: goal) >= goal })
         else { return nil }

@@ -25,8 +25,11 @@ final class OverlayTestSetup: Sendable {
     var classic: Awaited<OverlayMessage> { audience.classic }
     var typed: Awaited<OverlayMessage> { audience.typed }
 
+    /// A stalled page causes no warning during a test.
+    static let withoutTimeouts = OverlayCore.Configuration(warning: .seconds(600 as Int64), fatal: nil)
+
     init(
-        _ programme: StampedProgramme, configuration: OverlayCore.Configuration = OverlayCore.Configuration()
+        _ programme: StampedProgramme, configuration: OverlayCore.Configuration = OverlayTestSetup.withoutTimeouts
     ) async throws {
         let (screen, tone, frames) = (StampScreen(), tone, frames)
         self.screen = screen

@@ -146,23 +146,26 @@ extension EndToEnd {
             }
             try await choose("ArrowDown", 1.5)
             try await choose("ArrowDown", 2)
-            let fast = await Self.measuredRate(stage, frames: 28)
+            let fast = await Self.measuredRate(stage, frames: 40)
             #expect((1.4...2.8).contains(fast), "\(fast)")
             for speed in [1.5, 1, 0.5] { try await choose("ArrowUp", speed) }
-            let slow = await Self.measuredRate(stage, frames: 14)
+            let slow = await Self.measuredRate(stage, frames: 20)
             #expect((0.3...0.7).contains(slow), "\(slow)")
             #expect(try await browser.evaluate("document.querySelector('#speed').value").text == "0.5")
         }
 
-        /// Returns the measured playback rate. The first frames were on their way already.
+        /// Returns the median of the playback rates that are measured between each frame and the seventh after it, so
+        /// that a stall does not count. The first frames were on their way already.
         private static func measuredRate(_ stage: OverlayTestSetup, frames: Int) async -> Double {
             let sights = stage.screen.sights
             let start = sights.values.count
             _ = await sights.first { _ in sights.values.count > start + frames + 2 }
             let seen = Array(sights.values.dropFirst(start + 2).prefix(frames))
-            guard let first = seen.first, let last = seen.last else { return 0 }
-            let passed = Double(Int(last.stamp.counter) - Int(first.stamp.counter)) / Double(StampedProgramme.rate)
-            return passed / (last.shown - first.shown).seconds
+            let rates = zip(seen, seen.dropFirst(7)).map { first, last in
+                let passed = Double(Int(last.stamp.counter) - Int(first.stamp.counter)) / Double(StampedProgramme.rate)
+                return passed / max((last.shown - first.shown).seconds, 0.001)
+            }
+            return rates.isEmpty ? 0 : rates.sorted()[rates.count / 2]
         }
 
         /// Sets half the volume and mutes, measured by the audio.
@@ -220,19 +223,22 @@ extension EndToEnd {
             #expect(await stage.frames.first { $0.isNear(0, 0, 224, 126) } != nil)
             try await browser.wait(for: "document.querySelector('#squeeze').ariaPressed === 'true'")
 
-            // From there it moves to the other corner without turning back.
+            // From there it moves to the other corner without turning back. It moves so slowly at first that a busy machine
+            // shows intermediate values too, and then faster.
             let before = stage.frames.values.count
-            let corner = VideoScale(scaleX: 0.5, scaleY: 0.5, pivotX: 1, pivotY: 0, duration: 300)
-            try await browser.evaluate(
-                #"WebViewBridge.send('{"event":"player.videoscale","metadata":{"scaleX":0.5,"scaleY":0.5,"pivotX":1,"#
-                    + #""pivotY":0,"scaleDuration":300}}')"#)
-            try await stage.heard(.bridgeVideoScale) { $0 == .bridgeVideoScale(corner) }
-            try await stage.heard(.playerVideoScale) { $0 == .playerVideoScale(corner) }
+            for duration in [30_000, 300] {
+                let corner = VideoScale(scaleX: 0.5, scaleY: 0.5, pivotX: 1, pivotY: 0, duration: duration)
+                try await browser.evaluate(
+                    #"WebViewBridge.send('{"event":"player.videoscale","metadata":{"scaleX":0.5,"scaleY":0.5,"pivotX":1,"#
+                        + #""pivotY":0,"scaleDuration":\#(duration)}}')"#)
+                try await stage.heard(.bridgeVideoScale) { $0 == .bridgeVideoScale(corner) }
+                try await stage.heard(.playerVideoScale) { $0 == .playerVideoScale(corner) }
+                #expect(await stage.frames.first { (4...152).contains($0.left) } != nil)
+            }
             #expect(await stage.frames.first { $0.isNear(160, 0, 160, 90) } != nil)
             let way = stage.frames.values.dropFirst(before)
             let steps = zip(way, way.dropFirst())
             #expect(steps.allSatisfy { $1.left >= $0.left - 2 && $1.width <= $0.width + 2 }, "\(way)")
-            #expect(way.contains { (8...152).contains($0.left) }, "there were intermediate values: \(way)")
         }
 
         /// Expects that there was no message without a cause.
@@ -245,12 +251,12 @@ extension EndToEnd {
             #expect(Array(said.prefix(expected.count)) == expected)
             for (event, count) in [
                 ("player.speed", 5), ("player.mute", 2), ("app.language", 2), ("poll.vote", 1),
-                ("player.videoscale", 2),
+                ("player.videoscale", 3),
                 ("player.time", 2), ("player.state", 1),
             ] { #expect(said.count { $0 == event } == count, "\(event) in \(said)") }
             // A pressed slider may send its value once, or twice when it is released.
             let volumes = said.count { $0 == "player.volume" }
-            #expect((1...2).contains(volumes) && said.count == expected.count + 12 + volumes, "\(said)")
+            #expect((1...2).contains(volumes) && said.count == expected.count + 13 + volumes, "\(said)")
             let sequence = try await browser.evaluate(
                 "wire.received.every((m, index) => m.seq === index + 1 && m.v === 1)")
             #expect(sequence == .bool(true))

@@ -116,23 +116,33 @@ extension EndToEnd.SDKDocumentation {
 
         @Test(
             "If at any time a new authenticationToken is required, then the authenticationCallback is called with status=PhenixRequestStatusUnauthorized to indicate that we are no longer authenticated.",
-            .enabled(if: ThisMachine.hasPython), .timeLimit(.minutes(5)))
+            .timeLimit(.minutes(5)))
         func laterUnauthorized() async throws {
-            let shared = try SharedPlatform.current()
-            let gate = try await Gate.start(to: shared.platform)
-            let client = Client(gate.uri, token: try shared.token(lifetime: .seconds(4)) { $0.forAuthenticationOnly() })
-            #expect(try await client.authentication().status == .ok)
-            try await gate.shut()
-            await Self.wait(.seconds(5))
-            try await gate.open()
-            #expect(try await client.authentication { $0 != .ok }.status == .unauthorized)
-            #expect(client.pcast.sessionID == nil)
-            await client.pcast.shutdown()
+            let token = try SharedPlatform.current().authenticationToken
+            try await TestWorkspace.run { workspace in
+                let (platform, port) = try await ChosenPort.find { port in
+                    try await Self.serve(LocalPlatform.application, port: port, in: workspace).map { ($0, port) }
+                }
+                let client = Client("http://127.0.0.1:\(port)", token: token)
+                #expect(try await client.authentication().status == .ok)
+                platform.send(SIGKILL)
+                try await platform.exitStatus()
+                // The platform that comes back has another secret.
+                let id = LocalPlatform.application.prefix { $0 != ":" }
+                _ = try #require(try await Self.serve("\(id):another-secret", port: port, in: workspace))
+                #expect(try await client.authentication { $0 != .ok }.status == .unauthorized)
+                #expect(client.pcast.sessionID == nil)
+                await client.pcast.shutdown()
+            }
         }
 
-        /// Waits for a token to expire, for which time is the only condition.
-        private static func wait(_ span: Duration) async {
-            _ = await Awaited<Bool>().first(within: span)
+        /// Starts a platform; nil if another socket has the port.
+        private static func serve(
+            _ application: String, port: Int, in workspace: TestWorkspace
+        ) async throws -> RunningProgram? {
+            let program = try workspace.pcast(
+                "serve", "--listen", "127.0.0.1:\(port)", "--rtc-port", "0", "--application", application)
+            return try await program.listens() == nil ? nil : program
         }
 
         @Test(

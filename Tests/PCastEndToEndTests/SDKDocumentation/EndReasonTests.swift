@@ -31,7 +31,14 @@ extension EndToEnd.SDKDocumentation {
 
         @Test("a killed publisher's stream fails for its viewer and the backend", .timeLimit(.minutes(5)))
         func killed() async throws {
-            let shared = try SharedPlatform.current()
+            // By default its stream fails half a minute after its last packet.
+            let options = ThisMachine.isFull ? [] : ["--session-timeout", "2s"]
+            try await TestWorkspace.run { workspace in
+                try await Self.kill(on: try await SharedPlatform.start(in: workspace, options))
+            }
+        }
+
+        private static func kill(on shared: SharedPlatform) async throws {
             let publisher = try shared.platform.workspace.start(
                 BuiltProgram.path("PublishExample"),
                 [shared.platform.uri, try shared.authenticationToken, try shared.publishingToken, "synthetic"])

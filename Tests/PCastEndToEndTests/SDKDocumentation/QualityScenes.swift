@@ -152,8 +152,7 @@ extension QualityScenes.Scene {
             // An event that is missing makes the test fail that waits for it.
             for row in rows {
                 let since = try await network.stepTime(row.since ?? number)
-                _ = try? await self[row.program].quality(
-                    row.status, row.reason, since: since, within: .seconds(30))
+                _ = try? await self[row.program].quality(row.status, row.reason, since: since)
             }
         }
     }

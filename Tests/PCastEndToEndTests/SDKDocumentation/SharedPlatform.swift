@@ -14,9 +14,9 @@ struct SharedPlatform: Sendable {
 
     static func current() throws -> SharedPlatform { try #require(shared, "the suite has a platform") }
 
-    static func start(in workspace: TestWorkspace) async throws -> SharedPlatform {
+    static func start(in workspace: TestWorkspace, _ options: [String] = []) async throws -> SharedPlatform {
         let platform = try await LocalPlatform.start(
-            in: workspace, ["--webhook-allow", "127.0.0.1"], limit: .longestSuite)
+            in: workspace, ["--webhook-allow", "127.0.0.1"] + options, limit: .longestSuite)
         guard ThisMachine.hasPython else { return SharedPlatform(platform: platform, backend: nil) }
         let backend = try workspace.start(
             "\(BuiltProgram.peers)/notified.py",

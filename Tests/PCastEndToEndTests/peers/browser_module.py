@@ -65,17 +65,17 @@ def start(options):
 def check_events(run, page):
     for name in ("near", "late"):
         page.wait(f"windows.{name}.frames.length > 30", PATIENCE, f"frames of the viewer “{name}”")
-        events = page.evaluate(f"windows.{name}.events")
-        seen = [kind for kind, _ in events]
-        run.check(f"{name}: each event comes", all(kind in seen for kind in EVENTS))
-        details = dict(events)
-        run.check(f"{name}: the data quality is good", details.get("dataquality", {}).get("status") == "all")
+        for kind in EVENTS:
+            page.wait(f"windows.{name}.events.some(([type]) => type === '{kind}')", PATIENCE, f"{kind} of “{name}”")
+        newest = f"windows.{name}.events.findLast(([type]) => type === 'dataquality')[1].status"
+        page.wait(f"{newest} === 'all'", PATIENCE, f"a good data quality of “{name}”")
+        details = dict(page.evaluate(f"windows.{name}.events"))
         run.check(f"{name}: the dimensions are those of the stream",
                   details.get("dimensions") == {"width": 640, "height": 360})
     run.figures["sources"] = page.evaluate("[...new Set(windows.near.frames.map(({ source }) => source))]")
     run.check("the frames have the platform's time", run.figures["sources"] == ["capture-clock"])
+    page.wait("windows.near.viewer.statistics().then((now) => now?.width === 640)", PATIENCE, "the size in the statistics")
     run.figures["statistics"] = page.evaluate("windows.near.viewer.statistics()")
-    run.check("the statistics tell the size", (run.figures["statistics"] or {}).get("width") == 640)
 
 
 def check_audio(run, page):
@@ -95,20 +95,33 @@ def check_screenshot(run, page):
     run.check("the screenshot is not black", shot["mean"] > 20 and shot["deviation"] > 10)
 
 
+def enter_goal(page, producer):
+    """Enters a goal and returns its identifier and time. It happens after all viewers have received it.
+
+    The time is in the middle between two frames. A goal that a busy machine enters too late is replaced by another one.
+    """
+    for seconds in (3, 10, 30, 60):
+        name = f"goal-{seconds}"
+        goal = page.evaluate("windows.near.frames.at(-1).captured") + 1000 * seconds + 17
+        moment = datetime.datetime.fromtimestamp(goal / 1000, datetime.timezone.utc)
+        producer.send("POST", f"/events/{name}", {
+            "type": "goal", "teamInvolved": "home", "description": "1:0", "timestamp": moment.isoformat(),
+            "scorecard": {"total": {"home": "1", "visitor": "0"}}})
+        page.wait(f"knowing('{name}') >= 2", PATIENCE, "the goal at both viewers")
+        if page.evaluate("Date.now()") < goal:
+            return name, goal
+        producer.send("DELETE", f"/events/{name}")
+    raise chromium.BrowserError("no goal could be entered before it happened")
+
+
 def check_goal(run, page, producer):
     producer.send("PUT", "", {"teams": [{"type": "home", "code": "BER", "name": "Berlin"},
                                         {"type": "visitor", "code": "ZRH", "name": "Zürich"}]})
     for name in ("near", "late"):
         page.wait(f"windows.{name}.timeline.isConnected && windows.{name}.timeline.info", PATIENCE, "the game")
-    # In the middle between two frames, and entered before it happens.
-    goal = page.evaluate("windows.near.frames.at(-1).captured") + 3000 + 17
-    moment = datetime.datetime.fromtimestamp(goal / 1000, datetime.timezone.utc)
-    producer.send("POST", "/events/goal", {
-        "type": "goal", "teamInvolved": "home", "description": "1:0", "timestamp": moment.isoformat(),
-        "scorecard": {"total": {"home": "1", "visitor": "0"}}})
-    run.check("the goal is entered before it happens", page.evaluate("Date.now()") < goal)
+    identifier, goal = enter_goal(page, producer)
     for name in ("near", "late"):
-        told = page.wait(f"shownAt('{name}', 'added')", PATIENCE, f"the goal in the viewer “{name}”")
+        told = page.wait(f"shownAt('{name}', 'added', '{identifier}')", PATIENCE, f"the goal in the viewer “{name}”")
         run.figures[name] = told
         run.check(f"{name}: the goal is not shown before its frame", told["frame"]["captured"] >= goal - 1)
         # What a page draws of a video may be one frame newer than the one that it is told about.
@@ -117,19 +130,23 @@ def check_goal(run, page, producer):
         "(() => { const all = [...windows.near.errors].sort((a, b) => a - b);"
         "return [all[Math.floor(all.length / 20)], all[all.length >> 1], all[Math.floor(all.length * 0.95)]]; })()")
     run.check("the time of a frame is right within 8 ms", abs(errors[1]) < 8)
-    run.check("the later viewer sees it later", run.figures["late"]["time"] > run.figures["near"]["time"] + 500)
+    # A busy machine only adds to these times.
+    ages = [page.evaluate(f"Math.min(...windows.{name}.frames.map(({{ age }}) => age))") for name in ("near", "late")]
+    run.check(f"the later viewer is later: {ages}", ages[1] > ages[0] + 500)
+    run.check("the later viewer sees the goal later", run.figures["late"]["time"] >= goal + 950)
+    return identifier
 
 
-def check_overlay(run, page, producer):
+def check_overlay(run, page, producer, goal):
     for name in ("near", "late"):
         page.wait(f"windows.{name}.overlayEvents.some(([type]) => type === 'ready')", PATIENCE, "the overlay page")
-    shown = "document.querySelector('#event-list button[data-id=goal]')?.innerText"
+    shown = f"document.querySelector('#event-list button[data-id={goal}]')?.innerText"
     page.wait_inside(shown, PATIENCE, "the goal on the overlay page")
     run.figures["overlay"] = page.inside(
         "({ state: document.body.dataset.state, link: document.body.dataset.link, score: "
         "document.querySelector('#score').innerText.replace(/\\s+/g, ' '), clock: document.querySelector('#clock').innerText })")
     run.check("the overlay shows the score", run.figures["overlay"]["score"].startswith("BER 1 : 0 ZRH"))
-    run.check("the overlay follows the state", run.figures["overlay"]["state"] == "playing")
+    page.wait_inside("document.body.dataset.state === 'playing'", PATIENCE, "the overlay to follow the state")
     before = page.inside("document.querySelector('#clock').dataset.timecode")
     page.wait_inside(f"Number(document.querySelector('#clock').dataset.timecode) > {before} + 500", PATIENCE,
                      "the overlay's clock")
@@ -144,9 +161,9 @@ def check_overlay(run, page, producer):
     page.wait("rectangles('near').video[2] === 336", PATIENCE, "the overlay to scale the video")
     check_place(run, page, "while the video is smaller")
     page.inside("document.querySelector('#squeeze').click(), true")
-    producer.send("DELETE", "/events/goal")
+    producer.send("DELETE", f"/events/{goal}")
     for name in ("near", "late"):
-        page.wait(f"shownAt('{name}', 'deleted')", PATIENCE, "the withdrawal")
+        page.wait(f"shownAt('{name}', 'deleted', '{goal}')", PATIENCE, "the withdrawal")
     page.wait_inside(f"!{shown}", PATIENCE, "the overlay without the goal")
     run.check("the overlay has no errors", page.evaluate(
         "windows.near.overlayEvents.every(([type]) => type !== 'error')"))
@@ -205,11 +222,11 @@ def use(run, options):
             check_events(run, page)
             check_audio(run, page)
             check_screenshot(run, page)
-            check_goal(run, page, producer)
+            goal = check_goal(run, page, producer)
             if options.screenshots:
                 page.wait_inside("document.querySelector('#event-list button')", PATIENCE, "the goal")
                 page.screenshot(f"{options.screenshots}/module-{options.browser}.png")
-            check_overlay(run, page, producer)
+            check_overlay(run, page, producer, goal)
             check_publishing(run, page)
             check_watch_page(run, browser, options)
             print("end the stream", flush=True)

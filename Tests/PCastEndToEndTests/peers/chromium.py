@@ -30,7 +30,7 @@ AUTOPLAY = "--autoplay-policy=document-user-activation-required"
 """Audio requires a user gesture, as in a browser with default settings."""
 
 COMMAND_TIMEOUT = 60
-START_TIMEOUT = 60
+START_TIMEOUT = 120
 """The timeout of the first command. A browser that is not in the page cache first reads several hundred megabytes."""
 
 

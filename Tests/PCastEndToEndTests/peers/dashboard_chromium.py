@@ -242,7 +242,8 @@ class Story:
         self.run.check("the token is not in the history", not any("token" in entry["url"] for entry in history))
         card = f'[data-stream="{publisher.stream}"] .watching'
         self.expect("the viewer is counted", f"document.querySelector('{card}').textContent == '1'")
-        watching.rest(3)
+        if self.options.screenshots:
+            watching.rest(3)
         self.keep("watch-live", watching)
         self.run.check("the watch page fits a telephone", self.fits(watching))
         return watching
@@ -323,7 +324,8 @@ class Story:
             "document.getElementById('state').textContent == 'not publishing'", 60))
         page.click("#publish")
         self.expect("the page publishes", "document.getElementById('state').textContent == 'publishing'", page)
-        page.rest(4)
+        if self.options.screenshots:
+            page.rest(4)
         self.keep("publish-live", page)
         self.run.check("the publish page fits a telephone", self.fits(page))
         stream = page.wait("document.getElementById('watch').href", 60).split("/")[-1]

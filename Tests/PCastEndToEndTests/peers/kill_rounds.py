@@ -33,7 +33,8 @@ class Platform:
         self._messages = open(f"{options.data}-{number}.err", "w")
         self.process = subprocess.Popen(
             [options.program, "serve", "--json", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--application",
-             APPLICATION, "--data", options.data, "--webhook-allow", "127.0.0.1"],
+             APPLICATION, "--data", options.data, "--webhook-allow", "127.0.0.1",
+             *(["--reconnect-grace", options.grace] if options.grace else [])],
             stdout=subprocess.PIPE, stderr=self._messages, text=True)
         self.uri = None
         for line in self.process.stdout:
@@ -172,6 +173,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--grace", help="the time for which streams of a killed platform wait for their publishers")
     options = parser.parse_args()
     run = program.Program("kill rounds", options.seconds)
     run.figures["seed"] = options.seed

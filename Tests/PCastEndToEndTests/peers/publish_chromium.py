@@ -45,10 +45,11 @@ def measure(run, page, seconds):
         packetsLostReported=reported.get("packetsLost"),
         roundTripMilliseconds=None if reported.get("roundTripTime") is None
         else round(reported["roundTripTime"] * 1000, 2))
-    run.check("the connection stayed", after["state"] == "connected")
-    page.await_frames("outbound", "framesEncoded", earlier.get("framesEncoded", 0) + round(10 * seconds))
-    run.check("video was sent", grown("bytesSent") > 0)
-    run.check("audio was sent", run.figures["audioBytesSent"] > 0)
+    # A busy machine takes longer for so much, and may lose its connection for a moment.
+    page.await_frames("outbound", "framesSent", earlier.get("framesSent", 0) + round(10 * seconds))
+    page.wait("pcastStatistics().then(({ media }) => media['outbound-rtp-audio']?.bytesSent > 0)", 60, "audio to be sent")
+    page.wait("pcastStatistics().then((now) => now.state === 'connected')", 60, "the connection")
+    run.check("the connection stayed", page.evaluate("pcastStatistics()")["connections"] == before["connections"])
     run.check(f"the codec is {run.figures['codecAsked']}",
               (video.get("codec") or "").lower() == f"video/{run.figures['codecAsked']}".lower())
 

@@ -4,6 +4,7 @@
 With `--local` it runs on the same machine, and both kinds of connection must be possible.
 """
 
+import concurrent.futures
 import os
 import socket
 import struct
@@ -35,11 +36,11 @@ def datagram(run, address, port, name):
     return answers
 
 
-def connection(run, address, port, name):
-    """Tries to connect and returns the result."""
+def connection(run, address, port, name, timeout=60):
+    """Tries to connect and returns the result. A `timeout` is the time after which no answer is silence."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as client:
-        client.settimeout(1.5)
+        client.settimeout(timeout)
         try:
             client.connect((address, port))
             outcome = "connected"
@@ -51,16 +52,21 @@ def connection(run, address, port, name):
     return outcome
 
 
-def ask(run, options):
-    for address in options.address:
-        name = "IPv6" if ":" in address else "IPv4"
+def ask_media(run, options, address):
+    name = "IPv6" if ":" in address else "IPv4"
+    if options.local:
         outcome = connection(run, address, options.port, f"{name} connection")
-        if options.local:
-            run.check(f"{name}: this machine connects", outcome == "connected")
-            continue
-        run.check(f"{name}: no answer to a connection", outcome == "silence")
-        answers = datagram(run, address, options.port, f"{name} datagrams")
-        run.check(f"{name}: no answer to datagrams", not answers)
+        run.check(f"{name}: this machine connects", outcome == "connected")
+        return
+    outcome = connection(run, address, options.port, f"{name} connection", timeout=1.5)
+    run.check(f"{name}: no answer to a connection", outcome == "silence")
+    answers = datagram(run, address, options.port, f"{name} datagrams")
+    run.check(f"{name}: no answer to datagrams", not answers)
+
+
+def ask(run, options):
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        list(pool.map(lambda address: ask_media(run, options, address), options.address))
     for address in options.address if options.http else []:
         outcome = connection(run, address, options.http, f"HTTP {address}")
         run.check(f"HTTP is refused at {address}", outcome == "ConnectionRefusedError")

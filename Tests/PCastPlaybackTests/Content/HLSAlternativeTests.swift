@@ -25,7 +25,7 @@ struct HLSAlternativeTests {
 
     @Test(
         "if the playlist or segments of a variant are missing, the other one is played, and each frame is delivered once",
-        .timeLimit(.minutes(1)), arguments: ["low", "low0", "low*", "high", "high3", "high*"])
+        .timeLimit(.minutes(5)), arguments: ["low", "low0", "low*", "high", "high3", "high*"])
     func variants(_ gone: String) async throws {
         let (ladder, origin) = try Self.ladder { name in
             gone.hasSuffix("*") ? name.hasPrefix(gone.dropLast()) && name.count > gone.count - 1 : name == gone
@@ -40,7 +40,7 @@ struct HLSAlternativeTests {
 
     @Test(
         "if no alternative remains, the failure is reported at once with an address that failed",
-        .timeLimit(.minutes(1)),
+        .timeLimit(.minutes(5)),
         arguments: [("low|high", "m3u8"), ("low0|high0", "ts"), ("low.|high.", "m3u8")])
     func noneLeft(_ gone: String, _ ending: String) async throws {
         let names = gone.split(separator: "|").map { $0.filter { $0 != "." } }
@@ -55,7 +55,7 @@ struct HLSAlternativeTests {
     }
 
     @Test(
-        "a missing segment, key or initialization is final at once on demand", .timeLimit(.minutes(1)),
+        "a missing segment, key or initialization is final at once on demand", .timeLimit(.minutes(5)),
         arguments: ["/s1.ts", "/key.bin", "/nowhere.mp4"])
     func onlyOne(_ gone: String) async throws {
         let folder = try TemporaryFolder()
@@ -77,7 +77,7 @@ struct HLSAlternativeTests {
         #expect(origin.requests.filter { $0 == gone }.count == 1, "it is not requested again")
     }
 
-    @Test("one working key of several is enough", .timeLimit(.minutes(1)))
+    @Test("one working key of several is enough", .timeLimit(.minutes(5)))
     func keys() async throws {
         let folder = try TemporaryFolder()
         let key: [UInt8] = (0..<16).map { $0 * 3 + 1 }
@@ -103,7 +103,7 @@ struct HLSAlternativeTests {
 
     @Test(
         "a missing audio rendition is played from another group, or replaced by another one",
-        .timeLimit(.minutes(1)), arguments: [true, false])
+        .timeLimit(.minutes(5)), arguments: [true, false])
     func audioFrames(hasOtherGroup: Bool) async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 4, rate: 5)

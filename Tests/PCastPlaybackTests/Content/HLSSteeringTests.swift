@@ -35,7 +35,7 @@ struct HLSSteeringTests {
         return (try? folder.read(name)).map { .init(body: $0) }
     }
 
-    @Test("if the server prefers another pathway, playback changes between two segments", .timeLimit(.minutes(2)))
+    @Test("if the server prefers another pathway, playback changes between two segments", .timeLimit(.minutes(5)))
     func preference() async throws {
         let folder = folder
         let queries = Mutex<[[String: String]]>([])
@@ -64,7 +64,7 @@ struct HLSSteeringTests {
     }
 
     @Test(
-        "a pathway that fails in the middle of a segment is left at once without loss", .timeLimit(.minutes(2)))
+        "a pathway that fails in the middle of a segment is left at once without loss", .timeLimit(.minutes(5)))
     func failure() async throws {
         let folder = folder
         let origin = try TestOrigin { request in

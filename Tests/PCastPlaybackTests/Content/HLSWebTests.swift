@@ -40,7 +40,7 @@ struct HLSWebTests {
     }
 
     @Test(
-        "content codings of playlists and segments are decoded", .timeLimit(.minutes(1)),
+        "content codings of playlists and segments are decoded", .timeLimit(.minutes(5)),
         arguments: [("gzip", "gzip"), ("gzip", "x-gzip"), ("members", "gzip"), ("zlib", "deflate"), ("raw", "deflate")])
     func codings(_ coding: String, _ name: String) async throws {
         let folder = try TemporaryFolder()
@@ -56,7 +56,7 @@ struct HLSWebTests {
         try await Self.expectWhole(origin.uri("/s.m3u8"), film)
     }
 
-    @Test("an unknown content coding is reported at once", .timeLimit(.minutes(1)))
+    @Test("an unknown content coding is reported at once", .timeLimit(.minutes(5)))
     func unknownCoding() async throws {
         let origin = try TestOrigin { _ in .init(headers: ["Content-Encoding": "br"], body: [1, 2, 3]) }
         defer { origin.stop() }
@@ -68,7 +68,7 @@ struct HLSWebTests {
 
     @Test(
         "a playlist is recognized by its content type or its beginning, also after redirections",
-        .timeLimit(.minutes(1)),
+        .timeLimit(.minutes(5)),
         arguments: [
             ("/Manifest(format=m3u8-aapl)", "application/vnd.apple.mpegurl"), ("/live?type=m3u8", "audio/mpegurl"),
             ("/plain", "text/plain"), ("/far/watch", ""), ("/s.M3U8", "application/x-mpegURL; charset=utf-8"),
@@ -89,7 +89,7 @@ struct HLSWebTests {
         try await Self.expectWhole(origin.uri(path), film)
     }
 
-    @Test("an address without a suffix that is not a playlist is played as a file", .timeLimit(.minutes(1)))
+    @Test("an address without a suffix that is not a playlist is played as a file", .timeLimit(.minutes(5)))
     func file() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 2, rate: 5)
@@ -105,7 +105,7 @@ struct HLSWebTests {
     }
 
     @Test(
-        "cookies of a server are returned to it, also by the target of a redirection", .timeLimit(.minutes(1)))
+        "cookies of a server are returned to it, also by the target of a redirection", .timeLimit(.minutes(5)))
     func cookies() async throws {
         let folder = try TemporaryFolder()
         let film = try Self.film(folder)
@@ -121,7 +121,7 @@ struct HLSWebTests {
         try await Self.expectWhole(origin.uri("/enter.m3u8"), film)
     }
 
-    @Test("user name and password of an address are sent as credentials", .timeLimit(.minutes(1)))
+    @Test("user name and password of an address are sent as credentials", .timeLimit(.minutes(5)))
     func credentials() async throws {
         let folder = try TemporaryFolder()
         let film = try Self.film(folder)
@@ -133,7 +133,7 @@ struct HLSWebTests {
         try await Self.expectWhole("http://user:p%40ss@127.0.0.1:\(origin.port)/s.m3u8", film)
     }
 
-    @Test("a body without a length ends with the connection", .timeLimit(.minutes(1)))
+    @Test("a body without a length ends with the connection", .timeLimit(.minutes(5)))
     func unknownLength() async throws {
         let folder = try TemporaryFolder()
         let film = try Self.film(folder)
@@ -145,7 +145,7 @@ struct HLSWebTests {
     }
 
     @Test(
-        "characters that are invalid in URIs are encoded, and encoded ones are kept", .timeLimit(.minutes(1)),
+        "characters that are invalid in URIs are encoded, and encoded ones are kept", .timeLimit(.minutes(5)),
         arguments: [
             ("a b.ts", "/a%20b.ts"), ("größe.ts", "/gr%C3%B6%C3%9Fe.ts"), ("c%20d.ts", "/c%20d.ts"),
             ("e[1].ts", "/e%5B1%5D.ts"), ("f{x}|y.ts", "/f%7Bx%7D%7Cy.ts"), ("g+h.ts", "/g+h.ts"),
@@ -166,7 +166,7 @@ struct HLSWebTests {
         try await Self.expectWhole(origin.uri("/v.m3u8"), film)
     }
 
-    @Test("segments, keys and whole playlists may be data URIs", .timeLimit(.minutes(1)))
+    @Test("segments, keys and whole playlists may be data URIs", .timeLimit(.minutes(5)))
     func inline() async throws {
         let folder = try TemporaryFolder()
         let film = try Self.film(folder)
@@ -187,7 +187,7 @@ struct HLSWebTests {
     }
 
     @Test(
-        "an unusable address is rejected at once with its name", .timeLimit(.minutes(1)),
+        "an unusable address is rejected at once with its name", .timeLimit(.minutes(5)),
         arguments: ["ftp://127.0.0.1/x.ts", "http:///x.ts", "http://127.0.0.1:99999/x.ts", "rtmp://a/b", "foo:bar.ts"])
     func neverAsked(_ address: String) async throws {
         let playlist = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n\(address)\n#EXT-X-ENDLIST\n"

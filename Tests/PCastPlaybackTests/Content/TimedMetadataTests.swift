@@ -61,7 +61,7 @@ struct TimedMetadataTests {
     }
 
     @Test(
-        "an interrupted wait for a slow server loses and repeats no metadata", .timeLimit(.minutes(1)))
+        "an interrupted wait for a slow server loses and repeats no metadata", .timeLimit(.minutes(5)))
     func interruptedFile() async throws {
         let folder = try TemporaryFolder()
         let tagged = TaggedFilm(StampedVideo(seconds: 4), at: Self.positions, in: folder)

@@ -47,7 +47,7 @@ private final class UsedTerminal: Sendable {
 
 /// "Sent when the player changes the visibility of the player controls. Typically when the player stage is clicked or
 /// if the native controls hide automatically after a timeout, the player plugin should notify about this change."
-@Suite("The built-in controls of a player", .timeLimit(.minutes(2)), .serialized)
+@Suite("The built-in controls of a player", .timeLimit(.minutes(5)), .serialized)
 struct PlayerControlsTests {
     /// A player on a terminal, with an overlay whose `playerStage` notifications are recorded.
     private final class Stage: Sendable {

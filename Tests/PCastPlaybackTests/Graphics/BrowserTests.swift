@@ -34,7 +34,7 @@ import Testing
 
         /// Waits until the program has run.
         func arguments() async throws -> String? {
-            for _ in 0..<3_000 {
+            for _ in 0..<9_000 {
                 if let arguments = note("arguments") { return arguments }
                 // The note ends the wait. The pause only prevents polling from using a whole processor.
                 try await ContinuousClock().sleep(for: .milliseconds(10))

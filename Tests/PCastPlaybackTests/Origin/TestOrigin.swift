@@ -53,7 +53,7 @@ final class TestOrigin: Sendable {
     let port: Int
     private let listener: Int32
     private let handler: Handler
-    private let paths = Mutex<[String]>([])
+    private let paths = Mutex<[(path: String, at: Instant)]>([])
     private let connections = Mutex<Set<Int32>>([])
     private let isOver = Atomic(false)
     private let acceptor = Mutex<WorkerThread?>(nil)
@@ -102,7 +102,10 @@ final class TestOrigin: Sendable {
     func uri(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
     /// The requested paths in order of arrival.
-    var requests: [String] { paths.withLock { $0 } }
+    var requests: [String] { arrivals.map(\.path) }
+
+    /// The requested paths with the times of their arrival, in order.
+    var arrivals: [(path: String, at: Instant)] { paths.withLock { $0 } }
 
     func stop() {
         guard !isOver.exchange(true, ordering: .relaxed) else { return }
@@ -133,7 +136,7 @@ final class TestOrigin: Sendable {
             let words = lines.first?.split(separator: " ") ?? []
             guard words.count == 3 else { return }
             let request = Self.request(String(words[1]), lines)
-            paths.withLock { $0.append(request.path) }
+            paths.withLock { $0.append((request.path, MonotonicClock.now())) }
             guard send(handler(request) ?? .status(404), to: request, descriptor) else { return }
         }
     }

@@ -29,7 +29,7 @@ struct FrameCompositionTests {
                 player.setVideoScale(half)
                 sent.signal()
             }
-            let outcome = sent.wait(timeout: .now() + 20)
+            let outcome = sent.wait(timeout: .now() + 90)
             outcomes.withLock { $0.append(outcome) }
             if outcome == .success { _ = player.playhead }
         }
@@ -40,7 +40,7 @@ struct FrameCompositionTests {
         #expect(player.videoScale == half)
     }
 
-    @Test("a frame that is moved repeatedly arrives at its last destination", .timeLimit(.minutes(1)))
+    @Test("a frame that is moved repeatedly arrives at its last destination", .timeLimit(.minutes(5)))
     func lastWins() async {
         let drawn = ChangeSignal()
         let width = Mutex(0)

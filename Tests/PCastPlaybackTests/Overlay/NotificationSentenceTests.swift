@@ -8,7 +8,7 @@ import Testing
 @testable import PCastPlayback
 
 /// The sentences of Ease Live's page "Events", each with a call: the page is connected by the real bridge.
-@Suite("Events", .timeLimit(.minutes(2)))
+@Suite("Events", .timeLimit(.minutes(5)))
 struct NotificationSentenceTests {
     typealias Keys = OverlayNotificationKeys
 

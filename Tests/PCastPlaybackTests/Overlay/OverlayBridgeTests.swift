@@ -7,7 +7,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("The bridge between a player and its pages", .timeLimit(.minutes(2)))
+@Suite("The bridge between a player and its pages", .timeLimit(.minutes(5)))
 struct OverlayBridgeTests {
     @Test("a second page without a token can watch but not control, and invalid messages affect no other page")
     func pagesWithoutToken() async throws {

@@ -29,7 +29,7 @@ final class ScriptedPlugin: OverlayPlayerPlugin {
     func didSwipeStage(_ direction: OverlaySwipe) { note("swipe \(direction)") }
 }
 
-@Suite("Overlays and observers of notifications", .timeLimit(.minutes(2)))
+@Suite("Overlays and observers of notifications", .timeLimit(.minutes(5)))
 struct OverlayNotificationTests {
     private static let error = OverlayError(.warning, .playerConnectivity, reason: "late", code: 4, programId: "p")
     private static let scale = VideoScale(scaleX: 0.5, scaleY: 0.25, pivotX: 1, pivotY: 0, duration: 300)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PCastPlayback
 
-@Suite("Control of a player by its overlay", .timeLimit(.minutes(2)))
+@Suite("Control of a player by its overlay", .timeLimit(.minutes(5)))
 struct OverlaySteeringTests {
     @Test("a page receives the player's state and controls it, and a seek by wall-clock time is clamped")
     func steering() async throws {

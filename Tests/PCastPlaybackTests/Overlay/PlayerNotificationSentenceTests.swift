@@ -8,7 +8,7 @@ import Testing
 @testable import PCastPlayback
 
 /// The sentences of Ease Live's page "Events" about events from the player plugin, each with a call.
-@Suite("Events from the player plugin", .timeLimit(.minutes(2)))
+@Suite("Events from the player plugin", .timeLimit(.minutes(5)))
 struct PlayerNotificationSentenceTests {
     typealias Keys = OverlayNotificationKeys
 

@@ -74,7 +74,7 @@ struct ChannelScenario {
         following.cancel()
     }
 
-    @Test("fifty concurrent players each show their film completely and in order", .timeLimit(.minutes(3)))
+    @Test("fifty concurrent players each show their film completely and in order", .timeLimit(.minutes(5)))
     func many() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 4, rate: 5, dimensions: Dimensions(width: 320, height: 180))
@@ -100,20 +100,23 @@ struct ChannelScenario {
             scenario.controller.addSessionConsumer(listener)
             scenario.player.set(video: Video(origin.uri("/s.m3u8")), play: true)
         }
+        var shown = 0
         for scenario in stories {
             try await scenario.wait(for: "+ end")
             await scenario.player.settled()
             #expect(scenario.stamp == film.count - 1)
-            #expect(zip(scenario.stamps, scenario.stamps.dropFirst()).allSatisfy { $0 < $1 })
+            #expect(scenario.isContinuous(scenario.sights))
+            shown += scenario.sights.count
             let life = scenario.withoutStalls(scenario.life)
             #expect(life == ["bufferEmpty", "playRequest", "play", "ready", "likelyToKeepUp", "end"], "\(life)")
             await scenario.finish()
         }
         let sorted = delays.withLock { $0 }.sorted()
+        try #require(!sorted.isEmpty)
         let worst = sorted[sorted.count * 99 / 100]
         print("fifty players: a frame is notified of after \(sorted[sorted.count / 2]), 99 of 100 after \(worst)")
         // A busy machine reports a frame together with the next one.
-        #expect(sorted.count > 50 * film.count / 2)
+        #expect(sorted.count * 2 > shown)
     }
 }
 

@@ -19,7 +19,7 @@ struct FailingOriginScenario {
 
     @Test(
         "playback stalls and recovers without losing a frame, fails without data, and resumes at its position",
-        .timeLimit(.minutes(2)))
+        .timeLimit(.minutes(5)))
     func trouble() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 8)
@@ -69,9 +69,14 @@ struct FailingOriginScenario {
         #expect(player.state == .idle)
         #expect(scenario.stamp == 6 * film.rate - 1, "all received frames were shown")
         // After the stall no frame was lost or shown twice. A busy machine may drop frames.
+        let all = scenario.transcript.all
+        func position(_ line: String?) -> Double? { line.flatMap { Double($0.dropFirst("progress ".count)) } }
+        let last = try #require(position(all[..<stalled].last { $0.hasPrefix("progress") }))
+        let next = try #require(position(all[recovered...].first { $0.hasPrefix("progress") }))
+        #expect(next <= last + 0.5)
         let seek = try #require(scenario.stamps.lastIndex(of: 25))
-        for part in [scenario.stamps[..<seek], scenario.stamps[seek...]] {
-            #expect(zip(part, part.dropFirst()).allSatisfy { $0 < $1 && $1 <= $0 + film.rate / 2 }, "\(part)")
+        for part in [scenario.sights[..<seek], scenario.sights[seek...]] {
+            #expect(scenario.isContinuous(part), "\(part.map(\.stamp))")
         }
         let shown = scenario.stamps.count
 

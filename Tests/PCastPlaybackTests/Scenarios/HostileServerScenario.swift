@@ -70,14 +70,18 @@ struct HostileServerScenario {
         }
     }
 
-    @Test("each case ends with its error, and the player plays the next item", .timeLimit(.minutes(3)))
-    func errors() async throws {
+    @Test(
+        "each case ends with its error, and the player plays the next item", .timeLimit(.minutes(5)),
+        arguments: [false, true])
+    func errors(waits: Bool) async throws {
         let origin = try origin()
         defer { origin.stop() }
-        let scenario = PlaybackScenario(timeout: .seconds(1))
+        // A busy machine must not make the servers unreachable that fail for another reason.
+        let scenario = PlaybackScenario(timeout: .seconds(waits ? 1 : 30))
+        let cases = Self.cases.filter { [Outcome.unreachable, .anyFailure].contains($0.1) == waits }
         let player = scenario.player
         let memory = try ProcessMetrics.now()
-        for (index, (name, outcome)) in Self.cases.enumerated() {
+        for (index, (name, outcome)) in cases.enumerated() {
             let errors = Mutex<[PlaybackError]>([])
             let events = player.events()
             let following = Task {
@@ -101,7 +105,7 @@ struct HostileServerScenario {
             let found = errors.withLock { $0 }
             #expect(found.count == 1 && found.first.map { Self.outcome($0, outcome) } == true, "\(name): \(found)")
             // After every third case, and at the end, another item is played.
-            guard index % 3 == 2 || index == Self.cases.count - 1 else { continue }
+            guard index % 3 == 2 || index == cases.count - 1 else { continue }
             let before = scenario.transcript.all.count
             player.set(video: Video(origin.uri(index % 2 == 0 ? "/s.m3u8" : "/film.mp4")), play: true)
             player.speed = 4
@@ -125,7 +129,7 @@ struct HostileServerScenario {
         }
     }
 
-    @Test("a film of a server is seeked by ranges, and played without them", .timeLimit(.minutes(1)))
+    @Test("a film of a server is seeked by ranges, and played without them", .timeLimit(.minutes(5)))
     func ranges() async throws {
         let folder = folder
         let ranges = Mutex<[Int]>([])

@@ -33,7 +33,7 @@ struct LiveScenario {
 
     @Test(
         "timecodes are those of the shown frame, seeks work, and the window moves the position",
-        .timeLimit(.minutes(2)))
+        .timeLimit(.minutes(5)))
     func window() async throws {
         let origin = try origin()
         defer { origin.stop() }
@@ -53,7 +53,15 @@ struct LiveScenario {
         #expect(range.upperBound - range.lowerBound == .seconds(6 as Int64))
         let back = TimeSpan(seconds: player.position) - .seconds(3 as Int64)
         let landed = try await player.seek(to: back)
-        #expect((landed - back).magnitude <= .milliseconds(100) && scenario.stamp < joined + 12)
+        let margin = TimeSpan.milliseconds(100)
+        #expect(landed >= back - margin)
+        if landed > back + margin {
+            // The window of a busy machine has moved beyond that position.
+            let start = try #require(player.playhead?.seekableRange?.lowerBound)
+            #expect(landed <= start + .seconds(1 as Int64) + margin)
+        } else {
+            #expect(scenario.stamp < joined + 12)
+        }
         try await scenario.pause(first: first)
         // A seek by wall-clock time works, too.
         let moment = StampedVideo.captureTime + film.position(of: scenario.stamp + 5)
@@ -62,9 +70,11 @@ struct LiveScenario {
         let now = StampedVideo.captureTime + film.position(of: scenario.stamp)
         #expect((now - moment).magnitude <= .milliseconds(100), "the frame of that time is shown")
 
+        let seeking = MonotonicClock.now()
         let edge = try await player.seekToLiveEdge()
         let latest = try #require(player.playhead?.seekableRange?.upperBound)
-        #expect((latest - edge).magnitude <= .seconds(2 as Int64))
+        // The edge moves meanwhile.
+        #expect((latest - edge).magnitude <= TimeSpan.seconds(2 as Int64) + (MonotonicClock.now() - seeking))
         #expect(Double(scenario.stamp - first) >= (edge.seconds - 0.1) * Double(film.rate))
 
         // The pause is longer than the window. The frame remains, but playback cannot resume from it.
@@ -76,10 +86,11 @@ struct LiveScenario {
         player.play()
         try await scenario.wait(for: "+ likelyToKeepUp", after: count)
         await player.settled()
-        let window = try #require(player.playhead?.seekableRange)
-        #expect(scenario.stamp > stamp + film.rate && !(player.playhead?.isEvicted ?? true))
-        #expect(
-            player.position >= window.lowerBound.seconds - 0.5 && player.position <= window.upperBound.seconds + 0.5)
+        let playhead = try #require(player.playhead)
+        let window = try #require(playhead.seekableRange)
+        #expect(scenario.stamp > stamp + film.rate && !playhead.isEvicted)
+        let position = playhead.position.seconds
+        #expect(position >= window.lowerBound.seconds - 0.5 && position <= window.upperBound.seconds + 0.5)
         // A player that is moved into the window has not stalled.
         let after = scenario.transcript.all.dropFirst(count).filter { $0.hasPrefix("+") }
         #expect(after.prefix(4) == ["+ playRequest", "+ play", "+ bufferEmpty", "+ likelyToKeepUp"])

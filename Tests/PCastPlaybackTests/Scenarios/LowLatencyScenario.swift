@@ -93,7 +93,7 @@ struct LowLatencyScenario {
 
     @Test(
         "it is joined in the middle of a segment, at the server's hold-back from the edge, and nothing before is loaded",
-        .timeLimit(.minutes(2)))
+        .timeLimit(.minutes(5)))
     func latency() async throws {
         let began = MonotonicClock.now()
         let edge = Exclusive<Int?>(nil)
@@ -125,7 +125,7 @@ struct LowLatencyScenario {
 
     @Test(
         "after a short stall playback catches up by a higher rate, and after a long one by a seek",
-        .timeLimit(.minutes(2)))
+        .timeLimit(.minutes(5)))
     func pursuit() async throws {
         let began = MonotonicClock.now()
         let outage = Exclusive<Instant?>(nil)

@@ -6,7 +6,7 @@ import Testing
 /// A film on demand.
 @Suite("A film on demand", .enabled(if: Program.hasFFmpeg))
 struct OnDemandScenario {
-    @Test("the displayed frame matches the position, and all events are in order", .timeLimit(.minutes(2)))
+    @Test("the displayed frame matches the position, and all events are in order", .timeLimit(.minutes(5)))
     func film() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 6)
@@ -47,9 +47,9 @@ struct OnDemandScenario {
         #expect(scenario.stamp == film.count - 1)
         #expect(abs(player.position - 6) < 0.05 && player.position == player.duration)
         #expect(player.state == .paused(buffering: false) && player.overlayState == .stopped)
-        let rest = scenario.stamps.dropFirst(before)
+        let rest = scenario.sights.dropFirst(before)
         // A busy machine may omit frames. None comes twice or out of order.
-        #expect(zip(rest, rest.dropFirst()).allSatisfy { $0 < $1 } && rest.count > 40)
+        #expect(scenario.isContinuous(rest), "\(rest.map(\.stamp))")
         expectSteps(scenario)
 
         #expect(
@@ -72,7 +72,7 @@ struct OnDemandScenario {
         #expect(apart.count { $0 > 1.01 } * 10 <= apart.count, "\(apart)")
     }
 
-    @Test("observers are held weakly, and a released player ends its threads", .timeLimit(.minutes(2)))
+    @Test("observers are held weakly, and a released player ends its threads", .timeLimit(.minutes(5)))
     func leaks() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 2)

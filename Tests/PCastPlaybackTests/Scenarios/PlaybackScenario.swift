@@ -82,6 +82,17 @@ final class PlaybackScenario: Sendable {
         transcript.all.dropFirst(count).contains { $0.hasPrefix(line) }
     }
 
+    /// Whether frames were shown in order, and none was left out by the player: a step is longer only if a busy machine
+    /// took as long for it, or for the frame before it.
+    func isContinuous(_ sights: some Collection<ScenarioScreen.Sight>) -> Bool {
+        let sights = Array(sights)
+        return sights.indices.dropFirst().allSatisfy { index in
+            let step = Double(sights[index].stamp - sights[index - 1].stamp) / rate
+            let passed = sights[index].instant - sights[max(index - 2, 0)].instant
+            return step > 0 && step <= passed.seconds + 0.5
+        }
+    }
+
     /// Returns the number of frames by which the position is ahead of the displayed frame.
     func lead(of position: Double, first: Int = 0) -> Double { position * rate - Double(stamp - first) }
 
@@ -169,7 +180,7 @@ final class ScenarioScreen: RenderSurface {
 /// Cue points during playback and seeks, which a consumer receives.
 @Suite("Cue points in playback and seeks", .enabled(if: Program.hasFFmpeg))
 struct CuePointScenario {
-    @Test("each move reports the cue points that it passes, once and in one event", .timeLimit(.minutes(2)))
+    @Test("each move reports the cue points that it passes, once and in one event", .timeLimit(.minutes(5)))
     func windows() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 8)
@@ -199,10 +210,12 @@ struct CuePointScenario {
         ]
         await player.settled()
         #expect(scenario.received.filter { $0.hasPrefix("cue") } == passages)
+        let reported = scenario.positions.count
         player.speed = 4
         player.play()
         try await scenario.wait(for: "+ end")
         await player.settled()
+        let later = scenario.positions.dropFirst(reported)
         let rest = scenario.received.filter { $0.hasPrefix("cue") }.dropFirst(passages.count)
         #expect(rest.count == 3)
         for (line, expected) in zip(rest, ["cue points 2.0 2.0 from", "cue points 5.0 from", "cue points inf from"]) {
@@ -212,7 +225,7 @@ struct CuePointScenario {
         // During playback, a cue point is reported with the first frame at or after it.
         let passed = rest.dropLast().compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
         for (place, received) in zip([2.0, 5.0], passed) {
-            #expect(received >= place && received < place + 0.5 && scenario.positions.contains(received))
+            #expect(received >= place && later.first { $0 >= place } == received)
         }
         await scenario.finish()
     }
@@ -221,7 +234,7 @@ struct CuePointScenario {
 /// A consumer that is added during playback.
 @Suite("Late consumers", .enabled(if: Program.hasFFmpeg))
 struct LateJoinersScenario {
-    @Test("a late consumer receives the current state once, and then only new events", .timeLimit(.minutes(2)))
+    @Test("a late consumer receives the current state once, and then only new events", .timeLimit(.minutes(5)))
     func late() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 4)
@@ -235,7 +248,7 @@ struct LateJoinersScenario {
             video: Video(address, cuePoints: [CuePoint(at: .zero), CuePoint(at: .seconds(3 as Int64))]), play: true)
         try await scenario.wait { scenario.stamp >= 30 }
         let (consumer, observer) = (Transcript(hasProgress: true), Transcript(hasProgress: true))
-        let stamp = scenario.stamp
+        let (stamp, shown) = (scenario.stamp, scenario.stamps.count)
         scenario.controller.addSessionConsumer(consumer)
         player.addObserver(observer)
         scenario.controller.addSessionConsumer(consumer)
@@ -259,7 +272,9 @@ struct LateJoinersScenario {
         let seen = observer.all
         let states = ["playing, buffering", "playing", "paused", "finished"]
         #expect(seen.allSatisfy { $0.hasPrefix("position") || states.contains($0) })
-        #expect(seen.suffix(2) == ["paused", "finished"] && seen.count > 20)
+        #expect(seen.suffix(2) == ["paused", "finished"])
+        // A busy machine reports a frame together with the next ones.
+        #expect(seen.count { $0.hasPrefix("position") } * 4 >= scenario.stamps.count - shown)
         // An observer is not notified twice, and not after its removal.
         player.removeObserver(observer)
         scenario.controller.removeSessionConsumer(consumer)

@@ -49,7 +49,7 @@ private final class FrameScreen: RenderSurface {
 /// The scaling of the video for an overlay, checked by the displayed frames.
 @Suite("The video makes room for an overlay", .enabled(if: Program.hasFFmpeg))
 struct VideoScaleScenario {
-    @Test("the video moves smoothly to its corner and back, both playing and paused", .timeLimit(.minutes(2)))
+    @Test("the video moves smoothly to its corner and back, both playing and paused", .timeLimit(.minutes(5)))
     func squeeze() async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 6)
@@ -102,11 +102,13 @@ struct VideoScaleScenario {
         player.pause()
         await player.settled()
         let standing = screen.sights.count
-        #expect(player.setVideoScale(VideoScale(scaleX: 1, scaleY: 1, duration: 400)))
+        // It moves so slowly at first that a busy machine shows intermediate values too, and then faster.
+        #expect(player.setVideoScale(VideoScale(scaleX: 1, scaleY: 1, duration: 30_000)))
+        try await wait { screen.sights.dropFirst(standing).contains { (165..<316).contains($0.width) } }
+        #expect(player.setVideoScale(VideoScale(scaleX: 1, scaleY: 1, duration: 300)))
         try await wait { isNear(screen.sights.last, whole) && screen.sights.count > standing }
         let back = screen.sights.dropFirst(standing)
         #expect(zip(back, back.dropFirst()).allSatisfy { $0.width <= $1.width && $0.left >= $1.left }, "\(back)")
-        #expect(back.contains { $0.width > 164 && $0.width < 316 }, "there were intermediate values")
         // A change without duration, a scale of zero and an invalid scale.
         #expect(player.setVideoScale(VideoScale(scaleX: 0, scaleY: 0)))
         try await wait { (screen.sights.last?.width ?? 1) <= 0 }

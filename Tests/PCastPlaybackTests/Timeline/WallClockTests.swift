@@ -31,7 +31,7 @@ struct WallClockTests {
 
     @Test(
         "a plain file has the wall clock that the application gives, and false receives events as per playhead progress",
-        .timeLimit(.minutes(2)), .enabled(if: Program.hasFFmpeg), arguments: [true, false])
+        .timeLimit(.minutes(5)), .enabled(if: Program.hasFFmpeg), arguments: [true, false])
     func file(asOffset: Bool) async throws {
         let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 4)
@@ -75,7 +75,7 @@ struct WallClockTests {
     }
 
     @Test(
-        "for live media without dates the live edge counts as now", .timeLimit(.minutes(1)),
+        "for live media without dates the live edge counts as now", .timeLimit(.minutes(5)),
         .enabled(if: Program.hasFFmpeg))
     func live() async throws {
         let folder = try TemporaryFolder()

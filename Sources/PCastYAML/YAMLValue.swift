@@ -85,12 +85,12 @@ package struct YAMLValue: Hashable, Sendable {
         if anchor != nil { throw YAMLError(line: line, reason: "anchors (&) are not supported: repeat the value") }
     }
 
-    /// Returns the members of a mapping. `what` describes the expected mapping in the error.
+    /// Returns the members of a mapping. `subject` describes the expected mapping in the error.
     ///
     /// - Throws: ``YAMLError`` for another value.
-    package func members(_ what: String) throws(YAMLError) -> [YAMLMember] {
+    package func members(_ subject: String) throws(YAMLError) -> [YAMLMember] {
         guard case .mapping(let members) = content else {
-            throw YAMLError(line: line, reason: "\(what) must be a mapping, with lines “name: value”")
+            throw YAMLError(line: line, reason: "\(subject) must be a mapping, with lines “name: value”")
         }
         return members
     }

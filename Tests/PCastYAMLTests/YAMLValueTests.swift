@@ -41,7 +41,7 @@ struct YAMLValueTests {
         "a mistake is an error with its line",
         arguments: [
             ("a: b: c", 1, "mapping values are not allowed"), ("a: 1\nb: [", 3, "did not find"),
-            ("a:\n\t- b", 2, "tab"),
+            ("a:\n\t- b", 2, "cannot start any token"), ("a:\n  b: 1\n\tc: 2", 3, "tab"),
             ("a: 1\nb: 2\na: 3", 1, "“a” is given twice"), ("a: &x 1\nb: *x", 1, "anchors"),
             ("a:\n  b: &x [1]", 2, "anchors"), ("a: 1\nb: &x {c: 1}", 2, "anchors"), ("&x a: 1", 1, "anchors"),
             ("a: *x", 1, "undefined"),

@@ -17,8 +17,8 @@ struct ConfigCheckCommand: ParsableCommand {
         abstract: "Check the configuration file, the environment and the device rules.",
         discussion: """
             Checks the names and values of all options of serve, publish and subscribe, as these commands do when they \
-            start, and the device rules. Nothing is started, opened or resolved. The exit status is 0 if all is valid, \
-            otherwise 2.
+            start, and the device rules. Nothing is started, no device is opened and no name is resolved. The exit \
+            status is 0 if all is valid, otherwise 2.
 
             Example:
               pcast config check --config /etc/pcast/pcast.yaml
@@ -36,7 +36,9 @@ struct ConfigCheckCommand: ParsableCommand {
         _ = try PublishCommand.parse([]).plan(publish)
         let subscribe = try Settings(command: "subscribe", config: configuration.config)
         _ = try SubscribeCommand.parse([]).plan(subscribe)
-        for settings in [serve, publish, subscribe] { _ = try output.verbosity(settings) }
+        // The options of this command do not replace those that are checked.
+        let none = try OutputOptions.parse([])
+        for settings in [serve, publish, subscribe] { _ = try none.verbosity(settings) }
         do throws(DeviceRulesError) { _ = try DeviceRules.standard } catch {
             throw CommandFailure(.unusableArguments, describing: error)
         }
@@ -55,6 +57,9 @@ struct ConfigPrintCommand: ParsableCommand {
         discussion: """
             Prints the options of serve, publish and subscribe from the environment and the configuration file as YAML, \
             each with its variable or line. The other options have the defaults of “--help”. Secrets are replaced by “…”.
+
+            Example:
+              pcast config print
             """)
 
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
@@ -116,6 +121,17 @@ struct Setting: Equatable {
     static func scalar(_ text: String) -> String {
         let isPlain =
             text.wholeMatch(of: /[A-Za-z0-9.\/_+…][A-Za-z0-9.\/_+…@%=:,-]*/) != nil && !text.hasSuffix(":")
-        return isPlain ? text : JSONValue.string(text).text
+        if isPlain { return text }
+        var quoted = ""
+        for scalar in JSONValue.string(text).text.unicodeScalars {
+            switch scalar.value {
+            // JSON permits these characters, but YAML reads them as line breaks or rejects them (YAML 1.1, chapter 5).
+            case 0x7F...0x9F, 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF:
+                let digits = String(scalar.value, radix: 16)
+                quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted
     }
 }

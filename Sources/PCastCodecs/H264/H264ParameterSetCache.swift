@@ -57,6 +57,7 @@ struct H264ParameterSetCache: Sendable {
         H264SequenceParameterSet(unit).flatMap { described($0, unit) }
     }
 
+    /// Returns a sequence parameter set with a color description added; nil if it has one or does not need one.
     /// Receivers assume BT.601 without a description, which is wrong for high definition and for containers that
     /// declare another one.
     private func described(_ set: H264SequenceParameterSet, _ unit: Span<UInt8>) -> [UInt8]? {

@@ -28,7 +28,7 @@ package struct H264SequenceParameterSet: Hashable, Sendable {
     /// The value of `video_format`; 5 is unspecified.
     private var format: UInt32 = 5
     /// The bit position after the color description, or where it would be.
-    private var endOfSignal = 0
+    private var signalEnd = 0
 
     /// Parses a NAL unit with its header. Returns nil if it is not a sequence parameter set, or if the size is
     /// truncated or invalid.
@@ -151,7 +151,7 @@ package struct H264SequenceParameterSet: Hashable, Sendable {
                 matrixCode = matrix == 2 ? nil : matrix
             }
         }
-        endOfSignal = reader.position
+        signalEnd = reader.position
     }
 
     /// Returns a NAL unit with this color description in its VUI, in place of any other. A range flag that is present
@@ -163,7 +163,7 @@ package struct H264SequenceParameterSet: Hashable, Sendable {
     /// - Returns: The NAL unit; nil if the given one is truncated.
     package func describing(_ color: VideoColor, in unit: Span<UInt8>) -> [UInt8]? {
         let payload = H264BitReader.payload(of: unit)
-        guard !isTruncated, let end = Self.end(of: payload), end >= max(vuiFlag + 1, endOfSignal) else { return nil }
+        guard !isTruncated, let end = Self.end(of: payload), end >= max(vuiFlag + 1, signalEnd) else { return nil }
         var writer = H264BitWriter()
         let isFull = isFullRange ?? (color.range == .full)
         func writeSignal() {
@@ -176,7 +176,7 @@ package struct H264SequenceParameterSet: Hashable, Sendable {
         if let signalFlag {
             writer.copy(0..<signalFlag, of: payload)
             writeSignal()
-            writer.copy(endOfSignal..<end, of: payload)
+            writer.copy(signalEnd..<end, of: payload)
         } else {
             writer.copy(0..<vuiFlag, of: payload)
             writer.write(1, 1)

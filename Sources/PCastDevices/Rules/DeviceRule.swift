@@ -133,7 +133,7 @@ extension YAMLMember {
     fileprivate func quarterTurns() throws(YAMLError) -> Int {
         guard case .scalar(let text, isQuoted: false) = value.content,
             let turns = ["0", "90", "180", "270"].firstIndex(of: text)
-        else { throw refusal("must be the degrees clockwise: 0, 90, 180 or 270") }
+        else { throw refusal("must be a clockwise rotation in degrees: 0, 90, 180 or 270") }
         return turns
     }
 

@@ -176,7 +176,7 @@ struct DeviceRulesTests {
         arguments: [
             ("[]", "must be a mapping"), ("{ rules: {} }", "must be a list"), ("{ rule: [] }", "use one of rules"),
             ("{ rules: [ 5 ] }", "a rule must be a mapping"), ("rules: 5", "must be a list"),
-            ("{", "did not find"), ("{ rules: [ { } ] }", "“match”"),
+            ("{ rules: [ }", "did not find"), ("{ rules: [ { } ] }", "“match”"),
         ])
     func wrongFiles(_ text: String, _ reason: String) throws {
         let error = try #require(throws: DeviceRulesError.self) { try DeviceRules(text: text) }

@@ -54,6 +54,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -99,6 +100,7 @@ let package = Package(
 
         // 2: edges. Threads, sockets, files, C libraries.
         module("IO", ["PCastCore", "CLinux"]),
+        module("YAML", [.product(name: "Yams", package: "Yams")]),
         module(
             "Web",
             [
@@ -119,7 +121,7 @@ let package = Package(
             ]),
         module("Codecs", ["PCastCore", "CFFmpeg", "COpus", "CVPX", "CYUV"]),
         module(
-            "Devices", ["PCastCore", "PCastIO", "PCastCodecs", "CV4L2", "CALSA", "CPulse", "CXCB"]),
+            "Devices", ["PCastCore", "PCastIO", "PCastYAML", "PCastCodecs", "CV4L2", "CALSA", "CPulse", "CXCB"]),
         module("Rendering", ["PCastCore", "PCastIO", "PCastCodecs", "CALSA"]),
         module("Window", ["PCastCore", "PCastIO", "PCastCodecs", "PCastRendering", "CSDL"]),
         module(
@@ -160,7 +162,7 @@ let package = Package(
             name: "PCastCLI",
             dependencies: [
                 "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastCore", "PCastJSON",
-                "PCastEdgeAuth", "PCastIO", "PCastWeb", "PCastWindow",
+                "PCastEdgeAuth", "PCastIO", "PCastYAML", "PCastWeb", "PCastWindow",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
@@ -211,6 +213,7 @@ let package = Package(
         tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastNetworkEmulation", "PCastCore"]),
         tests("EdgeAuth", ["PCastEdgeAuth", "PCastJSON", "PCastCore"]),
         tests("SFU", ["PCastSFU", "PCastIO", "PCastNetworkEmulation", "PCastWebRTC", "PCastRTP", "PCastCore"]),
+        tests("YAML", ["PCastYAML"]),
         tests("IO", ["PCastIO", "PCastNetworkEmulation", "PCastCore"]),
         tests(
             "Web",

@@ -11,7 +11,7 @@ import Testing
 /// Unusable arguments are rejected before anything starts.
 struct RefusalTests {
     private func nothingSet(for command: String) throws -> Settings {
-        Settings(command: command, environment: [:], file: try ConfigurationFile(text: "", path: "pcast.conf"))
+        Settings(command: command, environment: [:], file: try ConfigurationFile(text: "", path: "pcast.yaml"))
     }
 
     @Test("an unknown encoder is rejected with the names of those of the codec")

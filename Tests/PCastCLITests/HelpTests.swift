@@ -27,6 +27,7 @@ struct HelpTests {
                 ]
             ),
             (TokenVerifyCommand.self, ["<token>", "--secret"]),
+            (ConfigCheckCommand.self, ["--config"]), (ConfigPrintCommand.self, ["--config"]),
             (DevicesCommand.self, ["--media", "--capabilities", "--watch"]),
             (
                 PlayCommand.self,

@@ -135,7 +135,7 @@ struct VerbosityTests {
 
     @Test("the command line replaces the settings of the environment and the configuration file")
     func precedence() throws {
-        let file = try ConfigurationFile(text: "[serve]\nverbose = 2\n", path: "pcast.conf")
+        let file = try ConfigurationFile(text: "serve:\n  verbose: 2\n", path: "pcast.yaml")
         func settings(_ environment: [String: String]) -> Settings {
             Settings(command: "serve", environment: environment, file: file)
         }

@@ -77,7 +77,7 @@ struct FrameSqueezerTests {
         frame.planeY.update(repeating: 200, count: frame.strideY * height)
         frame.planeU.update(repeating: 90, count: frame.strideUV * ((height + 1) / 2))
         frame.planeV.update(repeating: 160, count: frame.strideUV * ((height + 1) / 2))
-        let squeezer = SqueezeBackScaler()
+        let squeezer = FrameScaler()
         let target = FrameRectangle(x: width / 2, y: 0, width: width / 2, height: height / 2)
         let squeezed = squeezer.draw(frame, into: target)
         #expect(squeezed.dimensions == frame.dimensions && squeezed.timestamp == frame.timestamp)

@@ -150,7 +150,11 @@ enum Program {
         }
     }
 
-    static var hasFFmpeg: Bool { path("ffmpeg") != nil && path("ffprobe") != nil }
+    static let hasFFmpeg: Bool = {
+        let isInstalled = path("ffmpeg") != nil && path("ffprobe") != nil
+        if !isInstalled { print("left out: files of other encoders: ffmpeg and ffprobe are not installed") }
+        return isInstalled
+    }()
 
     /// Runs the program and returns its output; nil if it failed.
     static func run(_ name: String, _ arguments: [String]) throws -> String? {

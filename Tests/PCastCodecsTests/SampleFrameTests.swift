@@ -33,21 +33,21 @@ import Testing
     @Test("a scaled frame is the same frame") func scale() throws {
         let scaler = FrameScaler()
         let frame = SampleFrame.plain(y: 120, u: 90, v: 200, size: SampleFrame.size)
-        let small = try scaler.scale(frame, to: Dimensions(width: 320, height: 180))
+        let small = scaler.scale(frame, to: Dimensions(width: 320, height: 180))
         #expect(small.dimensions == Dimensions(width: 320, height: 180))
         for (value, expected) in [(small.planeY[500], 120), (small.planeU[500], 90), (small.planeV[500], 200)] {
             #expect(abs(Int(value) - expected) <= 1)
         }
-        #expect(try scaler.scale(frame, to: SampleFrame.size) === frame)
-        let there = try scaler.scale(SampleFrame.moving(3), to: Dimensions(width: 1_280, height: 720))
-        let back = try scaler.scale(there, to: SampleFrame.size)
+        #expect(scaler.scale(frame, to: SampleFrame.size) === frame)
+        let there = scaler.scale(SampleFrame.moving(3), to: Dimensions(width: 1_280, height: 720))
+        let back = scaler.scale(there, to: SampleFrame.size)
         #expect(SampleFrame.peakSignalToNoiseRatio(back, SampleFrame.moving(3)) > 28)
         #expect(back.captureTime == SampleFrame.moving(3).captureTime)
         #expect(back.timestamp == SampleFrame.moving(3).timestamp)
     }
 
     @Test("a reduced frame is the same frame with even sides") func reduce() {
-        let reducer = FrameDownscaler()
+        let reducer = FrameScaler()
         let frame = SampleFrame.plain(y: 120, u: 90, v: 200, size: Dimensions(width: 1_280, height: 720))
         let small = reducer.reduce(frame, by: 4)
         #expect(small.dimensions == Dimensions(width: 320, height: 180))
@@ -56,7 +56,7 @@ import Testing
         }
         #expect(small.timestamp == frame.timestamp && small.captureTime == frame.captureTime)
         #expect(reducer.reduce(frame, by: 1) === frame)
-        let odd = FrameDownscaler.dimensions(of: Dimensions(width: 854, height: 480), reducedBy: 4)
+        let odd = FrameScaler.dimensions(of: Dimensions(width: 854, height: 480), reducedBy: 4)
         #expect(odd == Dimensions(width: 212, height: 120))
     }
 

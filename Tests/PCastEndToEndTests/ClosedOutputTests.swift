@@ -85,7 +85,7 @@ extension EndToEnd {
         func viewing() async throws {
             try await TestWorkspace.run { workspace in
                 let publisher = try workspace.pcast("publish", "--listen", "127.0.0.1:0")
-                guard let uri = try await publisher.event("listening")["uri"].text else { return }
+                let uri = try #require(try await publisher.event("listening")["uri"].text)
                 _ = try await publisher.event("publishing")
                 let (outcome, messages) = try await Self.run(
                     "pcast", ["subscribe", "--uri", uri, "--json"], of: workspace)

@@ -86,7 +86,12 @@ extension EndToEnd {
                     try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic", "--size",
                     "320x180")
                 let stream = try #require(try await publisher.event("publishing")["streamId"].text)
-                try await platform.startLightViewers(3, of: stream).end(by: SIGINT)
+                // They are started when each has received both tracks; otherwise `pcast-bench` fails.
+                let viewers = try await platform.startLightViewers(3, of: stream)
+                try await viewers.end(by: SIGINT)
+                let row = try #require(viewers.events("row").first)
+                #expect(row["lightMissing"].number == 0)
+                #expect(row["lightReordered"].number == 0)
             }
         }
 
@@ -124,6 +129,8 @@ extension EndToEnd {
             try await TestWorkspace.run { workspace in
                 let minutes = ThisMachine.isFull ? "2" : "0.05"
                 let result = try await Self.result(of: "soak", ["--viewers", "4", "--minutes", minutes], in: workspace)
+                #expect(result["packets"].number ?? 0 > 0)
+                #expect(result["idle"].number == 0)
                 #expect(result["missing"].number == 0)
                 #expect(result["unauthentic"].number == 0)
                 #expect(result["memoryGrowth"].number != nil)

@@ -13,7 +13,7 @@ extension EndToEnd {
             let file: String
 
             static func start(in workspace: TestWorkspace, _ lines: [String] = []) async throws -> Broadcast {
-                let file = workspace.path("pcast.conf")
+                let file = workspace.path("pcast.yaml")
                 try write(lines, to: file)
                 let program = try workspace.pcast("serve", "--config", file)
                 let platform = try await LocalPlatform(program, in: workspace)
@@ -41,9 +41,10 @@ extension EndToEnd {
 
             static func write(_ lines: [String], to file: String) throws {
                 let always = [
-                    "[serve]", "listen = 127.0.0.1:0", "rtc-port = 0", "application = \(LocalPlatform.application)",
+                    "listen: 127.0.0.1:0", "rtcPort: 0", "application: \(LocalPlatform.application)",
                 ]
-                try (always + lines).joined(separator: "\n").write(toFile: file, atomically: true, encoding: .utf8)
+                let all = ["serve:"] + (always + lines).map { "  " + $0 }
+                try all.joined(separator: "\n").write(toFile: file, atomically: true, encoding: .utf8)
             }
 
             /// Waits for frames in the second after the current one.
@@ -88,7 +89,7 @@ extension EndToEnd {
                 let broadcast = try await Broadcast.start(in: workspace)
                 let program = broadcast.platform.program
                 // The file changes without a signal.
-                try Broadcast.write(["limit = viewers=1", "rtc-port = 4711"], to: broadcast.file)
+                try Broadcast.write(["limit: viewers=1", "rtcPort: 4711"], to: broadcast.file)
                 let first = try await program.event("reloaded")
                 #expect(first["changed"].list.compactMap(\.text) == ["limit"])
                 #expect(first["needRestart"].list.compactMap(\.text) == ["rtc-port"])
@@ -97,13 +98,13 @@ extension EndToEnd {
                 try await broadcast.awaitFrames()
 
                 // The file contains a mistake.
-                try Broadcast.write(["limits = viewers=100"], to: broadcast.file)
+                try Broadcast.write(["limits: viewers=100"], to: broadcast.file)
                 let failed = try await program.event("reloadFailed")["reason"].text ?? ""
-                #expect(failed.contains("line 5") && failed.contains("did you mean “limit”"))
+                #expect(failed.contains("line 5") && failed.contains("did you mean “limit”?"))
                 #expect(try await broadcast.knock() == "503")
 
                 // The mistake is corrected, and the log level changes as well.
-                try Broadcast.write(["limit = viewers=5", "log-level = debug"], to: broadcast.file)
+                try Broadcast.write(["limit: viewers=5", "logLevel: debug"], to: broadcast.file)
                 program.send(SIGHUP)
                 _ = try await program.event("reloaded") { event in
                     event["needRestart"].list.isEmpty && event["changed"].list.compactMap(\.text) == ["limit"]
@@ -147,7 +148,7 @@ extension EndToEnd {
                     let port = try #require(await silent.output.lines.first())
                     let broadcast = try await Broadcast.start(
                         in: workspace,
-                        ["webhook-allow = 127.0.0.1", "drain-time = \(isAskedTwice ? "600s" : "3s")"])
+                        ["webhookAllow: 127.0.0.1", "drainTime: \(isAskedTwice ? "600s" : "3s")"])
                     let path = "/pcast/application/studio/callback"
                     let callback = #"{"callback":{"host":"127.0.0.1","port":\#(port),"path":"/"}}"#
                     let user = LocalPlatform.application
@@ -180,8 +181,8 @@ extension EndToEnd {
                 let broadcast = try await Broadcast.start(
                     in: workspace,
                     [
-                        "limit = connections-per-address=80", "limit = connections-per-second=100",
-                        "limit = requests-per-second=20",
+                        "limit:", "  connections-per-address: 80", "  connections-per-second: 100",
+                        "  requests-per-second: 20",
                     ])
                 let platform = broadcast.platform
                 let rtcPort = try #require(platform.program.events("listening").first?["rtcPort"].number)

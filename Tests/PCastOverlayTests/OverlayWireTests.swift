@@ -139,10 +139,32 @@ struct OverlayWireTests {
         #expect(throws: OverlayWireError.self) { try OverlayReport(.appMessage("{")) }
     }
 
-    @Test("there are 26 names, each of one message")
+    @Test("each of the 26 messages has the name of its notification, which states the sender")
     func names() {
-        #expect(OverlayMessage.Name.allCases.count == 26)
-        #expect(Set(OverlayMessage.Name.allCases.map(\.rawValue)).count == 26)
-        #expect(OverlayMessage.bridgeVideoScale(.full).name.rawValue == "easelive.bridge.videoscale")
+        let error = OverlayError(.warning, .bridgeConnectivity, reason: "late")
+        let general: [OverlayMessage] = [.easeLiveReady, .easeLiveError(error)]
+        let application: [OverlayMessage] = [.appLanguage("de"), .appMessage("{}")]
+        let pages: [OverlayMessage] = [
+            .bridgeAppStatus(.hidden), .bridgeReady, .bridgeStage(.visible), .bridgeStageSwipe(.up), .bridgeTime(5),
+            .bridgeState(.paused), .bridgeLanguage("de", available: ["de"]), .bridgeMessage("{}"), .bridgeSpeed(2),
+            .bridgeVolume(3), .bridgeMute(true), .bridgeVideoScale(.full),
+        ]
+        let player: [OverlayMessage] = [
+            .playerReady, .playerTime(OverlayTime(timecode: 5)), .playerError(error), .playerMetadata("{}"),
+            .playerState(.seeking), .playerStage(.hidden), .playerSpeed(0.5), .playerVolume(7), .playerMute(false),
+            .playerVideoScale(.full),
+        ]
+        let messages = general + application + pages + player
+        #expect(messages.count == 26)
+        #expect(
+            messages.map(\.name).sorted { $0.rawValue < $1.rawValue }
+                == OverlayMessage.Name.allCases.sorted {
+                    $0.rawValue < $1.rawValue
+                })
+        for (sender, messages) in [("", general), ("app.", application), ("bridge.", pages), ("player.", player)] {
+            for message in messages { #expect(message.name.rawValue.hasPrefix("easelive.\(sender)")) }
+        }
+        // Only requests of pages are sent to another overlay.
+        for message in general + application + player { #expect(message.request(sequence: 1, epoch: 0) == nil) }
     }
 }

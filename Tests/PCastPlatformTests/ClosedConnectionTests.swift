@@ -106,7 +106,10 @@ import Testing
                 try await eventually {
                     try await viewing.client.ask(try Requests.view(origin: publishing.stream)) == .noStreamPlaying
                 })
-            guard case .setupStream(var message) = try Requests.publish() else { return }
+            guard case .setupStream(var message) = try Requests.publish() else {
+                Issue.record("the request does not set up a stream")
+                return
+            }
             message.createStream.options = ["resume-stream=\(publishing.stream)"]
             #expect(try await publishing.client.ask(.setupStream(message)) == .gone)
             #expect(try await publishing.client.ask(Requests.bye("")) == .ok)

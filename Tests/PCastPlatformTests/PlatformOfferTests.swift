@@ -233,7 +233,10 @@ import Testing
                 #expect(try await client.ask(Self.remote(created.streamID, answer)) == .ok)
                 let again = try Self.answer(offer, sends: true).replacing("a=setup:passive", with: "a=setup:actpass")
                 let response = try await client.response(Self.remote(created.streamID, again, .offer))
-                guard case .setRemoteDescription(let restarted)? = response else { return }
+                guard case .setRemoteDescription(let restarted)? = response else {
+                    Issue.record("the offer has no response: \(String(describing: response))")
+                    return
+                }
                 #expect(restarted.status == "ok")
                 let ours = try SessionDescription(parsing: restarted.sessionDescription.sdp)
                 #expect(ours.media.allSatisfy { $0.setup == .active })

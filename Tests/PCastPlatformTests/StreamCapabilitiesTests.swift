@@ -95,7 +95,10 @@ import Testing
         try await ProtocolClient.run(platform) { client async throws in
             _ = try await client.authenticate(try Tokens.make())
             let answer = try await client.response(try Requests.publish(token))
-            guard case .setupStream(let response)? = answer, response.status == "ok" else { return }
+            guard case .setupStream(let response)? = answer, response.status == "ok" else {
+                Issue.record("the stream was not set up: \(String(describing: answer))")
+                return
+            }
             received.withLock { $0 = response.createStreamResponse.options }
         }
         return received.withLock { $0 }
@@ -142,7 +145,10 @@ import Testing
             try await ProtocolClient.run(platform) { client async throws in
                 _ = try await client.authenticate(try Tokens.make())
                 let request = try Requests.view(streaming, origin: stream)
-                guard case .setupStream(let response)? = try await client.response(request) else { return }
+                guard case .setupStream(let response)? = try await client.response(request) else {
+                    Issue.record("the request has no response")
+                    return
+                }
                 #expect(response.status == "unsupported-features")
             }
         }

@@ -59,34 +59,6 @@ import Testing
         #expect(KeyFrameDetector.dimensions(codec: .h264, payload: set.span) == size)
         #expect(KeyFrameDetector.dimensions(codec: .h264, payload: aggregate.span) == size)
         #expect(KeyFrameDetector.dimensions(codec: .h264, payload: [0x65, 0x88].span) == nil)
-        let parsed = H264SequenceParameterSet(set.span)
-        #expect(parsed?.profile == 0x42)
-        #expect(parsed?.level == 31)
-    }
-
-    @Test("cropping and the fields of the High profile are read")
-    func croppingAndHighProfile() {
-        // High profile, level 4.0, 120 by 68 macroblocks cropped to 1080 lines, as x264 writes it.
-        let set: [UInt8] = [
-            0x67, 0x64, 0x00, 0x28, 0xAC, 0xD9, 0x40, 0x78, 0x02, 0x27, 0xE5, 0x84, 0x00, 0x00, 0x03, 0x00, 0x04,
-            0x00, 0x00, 0x03, 0x00, 0xF0, 0x3C, 0x60, 0xC6, 0x58,
-        ]
-        #expect(H264SequenceParameterSet(set.span)?.dimensions == Dimensions(width: 1920, height: 1080))
-    }
-
-    @Test("no truncated or changed parameter set traps")
-    func mutatedParameterSet() {
-        let set = H264Fixtures.sequenceParameterSet
-        for length in 0..<9 { #expect(H264SequenceParameterSet(Array(set.prefix(length)).span) == nil) }
-        var random = PayloadRandom(seed: 12)
-        for _ in 0..<5000 {
-            var changed = set
-            changed[Int.random(in: 1..<set.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
-            changed[1] = [0x42, 0x64, 0xF4].randomElement(using: &random)!
-            guard let size = H264SequenceParameterSet(changed.span)?.dimensions else { continue }
-            #expect(size.width > 0 && size.width <= H264SequenceParameterSet.maximumSide)
-            #expect(size.height > 0 && size.height <= H264SequenceParameterSet.maximumSide)
-        }
     }
 
     @Test("the dimensions of VP8 are read from the key frame")

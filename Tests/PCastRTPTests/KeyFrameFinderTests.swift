@@ -342,6 +342,7 @@ import Testing
         #expect(sets.contains(255) && sets.contains(240) && !sets.contains(0))
         let payloads = sets.payloads(aggregates: false)
         #expect(payloads.count <= H264ParameterSets.maximumCount)
+        #expect(H264ParameterSets.maximumSize <= PayloadPacketizer.defaultMaximumPayloadSize)
         for large in 0..<32 as Range<UInt8> {
             Self.remember(([0x68, 0x80 | large] + [UInt8](repeating: 7, count: 1000)), 1000 + Int64(large), &sets)
         }

@@ -159,7 +159,10 @@ import Testing
                 0x81, 205, 0, 5, 0, 0, 0, 1, 0x20, 0, 0, 0, 0xFF, 0xFA, 0x80, 0x30, 0, 11, 0, 0, 0, 40, 0, 0,
             ])
         #expect(lost(bytes) == numbers)
-        guard case .negativeAcknowledgement(let nack)? = read(bytes).first else { return }
+        guard case .negativeAcknowledgement(let nack)? = read(bytes).first else {
+            Issue.record("the packet is not a NACK")
+            return
+        }
         #expect(nack.senderSSRC == 1)
         #expect(nack.mediaSSRC == 0x2000_0000)
     }
@@ -237,7 +240,10 @@ import Testing
         #expect(estimate.ssrc(1, in: bytes) == 0x2222_2222)
         var huge = bytes
         huge.replaceSubrange(17..<20, with: [0xFF, 0xFF, 0xFF])
-        guard case .receiverEstimatedBitrate(let bound) = try #require(read(huge).first) else { return }
+        guard case .receiverEstimatedBitrate(let bound) = try #require(read(huge).first) else {
+            Issue.record("the larger packet is not REMB")
+            return
+        }
         #expect(bound.bitrate.bitsPerSecond == .max)
     }
 

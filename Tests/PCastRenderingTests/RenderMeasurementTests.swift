@@ -20,6 +20,13 @@ struct RenderMeasurementTests {
         #expect(histogram.percentile(1) == .seconds(2))
         histogram.removeAll()
         #expect(histogram.count == 0 && histogram.percentile(0.5) == nil)
+        var coarse = LatencyHistogram(step: .milliseconds(1), stepCount: 100)
+        var other = coarse
+        coarse.add(.microseconds(1_500))
+        for _ in 0..<3 { other.add(.milliseconds(40)) }
+        coarse.add(other)
+        #expect(coarse.count == 4 && coarse.percentile(0.25) == .milliseconds(2))
+        #expect(coarse.percentile(1) == .milliseconds(41))
     }
 
     @Test("a freeze is a gap of at least three mean intervals and of the mean plus 150 ms")

@@ -133,7 +133,11 @@ struct ForwardingTests {
 ///
 /// The program runs the SFU, its publisher and its viewers in memory. The limits are a fifth above the counts in
 /// `docs/MEASUREMENTS.md`. A change that exceeds them makes forwarding more expensive.
-@Suite("Forwarding a packet", .serialized, .enabled(if: ForwardingRun.isOptimized && ForwardingRun.program != nil))
+@Suite(
+    "Forwarding a packet", .serialized,
+    .enabled(
+        if: ForwardingRun.isOptimized && ForwardingRun.program != nil,
+        "left out: the cost of forwarding: this is no release build with PCastForwarding"))
 struct ForwardingCostTests {
     private let program = ForwardingRun.program ?? ""
 
@@ -141,7 +145,10 @@ struct ForwardingCostTests {
     /// packet, and of all code except OpenSSL's library.
     private static let limit = (own: 3_300, beside: 4_300)
 
-    @Test("forwarding takes a bounded number of instructions", .enabled(if: ForwardingRun.valgrind != nil))
+    @Test(
+        "forwarding takes a bounded number of instructions",
+        .enabled(
+            if: ForwardingRun.valgrind != nil, "left out: instructions per packet: valgrind is not installed"))
     func instructions() async throws {
         let profile = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString).out")
         defer { try? FileManager.default.removeItem(at: profile) }
@@ -159,7 +166,9 @@ struct ForwardingCostTests {
         #expect(beside < Self.limit.beside)
     }
 
-    @Test("forwarding allocates no memory", .enabled(if: ForwardingRun.compiler != nil))
+    @Test(
+        "forwarding allocates no memory",
+        .enabled(if: ForwardingRun.compiler != nil, "left out: allocations per packet: no C compiler is installed"))
     func allocations() async throws {
         let counter = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString).so")
         defer { try? FileManager.default.removeItem(at: counter) }

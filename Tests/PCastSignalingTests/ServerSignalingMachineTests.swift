@@ -317,7 +317,10 @@ import Testing
         let outputs = server.pollAll()
         #expect(outputs.count == 1)
         #expect(try errorReason(outputs.first) == "malformed payload")
-        guard case .send(let frame)? = outputs.first, case .text(let text) = frame else { return }
+        guard case .send(let frame)? = outputs.first, case .text(let text) = frame else {
+            Issue.record("\(outputs)")
+            return
+        }
         #expect(text.utf8.count < 1_000)
     }
 }

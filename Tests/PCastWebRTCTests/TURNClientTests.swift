@@ -95,7 +95,10 @@ struct TURNClientTests {
         var stage = TURNTestSetup()
         stage.connect(1)
         client.connected(at: stage.now)
-        guard case .send(let first) = client.poll() else { return }
+        guard case .send(let first) = client.poll() else {
+            Issue.record("there is no first request")
+            return
+        }
         stage.send(first, 1)
         client.received(stage.streams.removeValue(forKey: 1) ?? [], at: stage.now)
         guard case .send(let second) = client.poll(), let request = TURNMessage(second) else {

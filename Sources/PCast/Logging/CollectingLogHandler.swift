@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Logging
 import PCastCore
 import PCastIO
@@ -57,11 +56,7 @@ struct CollectingLogHandler: LogHandler {
     }
 
     /// Returns the current time in UTC, by ISO 8601 with milliseconds.
-    private static func timestamp() -> String {
-        let milliseconds = MonotonicClock.wallTime().millisecondsSinceEpoch
-        return Date(timeIntervalSince1970: Double(milliseconds) / 1_000)
-            .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
-    }
+    private static func timestamp() -> String { Timestamp.text(MonotonicClock.wallTime()) }
 }
 
 /// The newest lines of a log. When the ring is full, a new line replaces the oldest one.

@@ -181,7 +181,7 @@ package final class VideoEncoding: Sendable {
         var adaptation = EncodingTarget()
         var decimation = FrameDecimation()
         let scaler = FrameScaler()
-        let reducer = FrameDownscaler()
+        let reducer = FrameScaler()
         do {
             while let sample = queue.pop() {
                 if isPaused.load(ordering: .acquiring) {
@@ -210,7 +210,7 @@ package final class VideoEncoding: Sendable {
                     try encoder?.setBitrate(bitrate)
                 }
                 current = (output.dimensions, frame.color, bitrate)
-                try encode(try scaler.scale(frame, to: output.dimensions), with: encoder!)
+                try encode(scaler.scale(frame, to: output.dimensions), with: encoder!)
             }
         } catch {
             queue.close()

@@ -113,7 +113,7 @@ public final class PCast: Sendable {
     ///
     /// - Parameter mediaType: The type of media.
     /// - Returns: The sources.
-    /// - Throws: ``PCastError`` with the status `failed` if the rules for devices (`configs/devices.json5`) cannot be
+    /// - Throws: ``PCastError`` with the status `failed` if the rules for devices (`configs/devices.yaml`) cannot be
     ///   read.
     public func enumerateSourceDevices(_ mediaType: MediaType) async throws(PCastError) -> [SourceDeviceInfo] {
         try await sourceDevices(mediaType).map(\.info)

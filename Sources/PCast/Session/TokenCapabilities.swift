@@ -11,13 +11,7 @@ struct TokenCapabilities: Hashable, Sendable {
 
     /// Reads the capabilities of a token. There are none if the token is malformed.
     init(token: String) {
-        let prefix = "DIGEST:"
-        guard token.utf8.count <= DigestTokens.maximumEncodedSize, token.hasPrefix(prefix),
-            let envelope = Base64.decode(String(token.dropFirst(prefix.count))),
-            let object = JSONObject(text: String(decoding: envelope, as: UTF8.self)),
-            case .string(let body)? = object["token"],
-            case .array(let capabilities)? = JSONObject(text: body)?["capabilities"]
-        else {
+        guard case .array(let capabilities)? = DigestTokens.unverifiedBody(of: token)?["capabilities"] else {
             names = []
             return
         }

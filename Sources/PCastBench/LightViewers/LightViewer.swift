@@ -1,5 +1,6 @@
 import PCastCore
 import PCastRTP
+import PCastRendering
 import PCastWebRTC
 
 /// A viewer that decrypts and inspects packets and sends all the feedback of a full viewer, but decodes nothing; one
@@ -236,7 +237,7 @@ struct PacketChecker: Sendable {
     /// The longest time between the captures of successive frames.
     private(set) var longestStep = TimeSpan.zero
     /// The time from a frame's capture to the arrival of its last packet.
-    private(set) var lags = LagHistogram()
+    private(set) var lags = LatencyHistogram.ofLightViewer
 
     private let type: MediaType
     private let rate: ClockRate

@@ -1,4 +1,5 @@
 import PCastCore
+import PCastRendering
 
 /// The combined statistics of light viewers.
 struct LightViewingMetrics: Sendable {
@@ -18,7 +19,7 @@ struct LightViewingMetrics: Sendable {
     private(set) var longestVideoStep = TimeSpan.zero
     private(set) var longestAudioStep = TimeSpan.zero
     /// The latencies of video frames.
-    private(set) var lags = LagHistogram()
+    private(set) var lags = LatencyHistogram.ofLightViewer
     /// Datagrams that were not authentic.
     private(set) var rejected = 0
     /// The delays of packets from the publisher's sending to arrival.
@@ -58,41 +59,15 @@ struct LightViewingMetrics: Sendable {
             ("lightRequested", Double(requested)), ("lightBackwards", Double(backwards)),
             ("lightFewestFrames", fewestFrames.map(Double.init)), ("lightMostFrames", Double(maximumFrames)),
             ("lightVideoStep", longestVideoStep.milliseconds), ("lightAudioStep", longestAudioStep.milliseconds),
-            ("lightLagP50", lags.percentile(0.5)), ("lightLagP99", lags.percentile(0.99)),
+            ("lightLagP50", lags.percentile(0.5)?.milliseconds), ("lightLagP99", lags.percentile(0.99)?.milliseconds),
             ("lightOwnDrops", Double(ownDrops)),
         ]
     }
 }
 
-/// A histogram of latencies with buckets of one millisecond; its size does not depend on the number of samples.
-struct LagHistogram: Sendable {
-    /// The number of buckets; the last one includes longer latencies.
-    private static let buckets = 1_000
-
-    private var counts = [UInt32](repeating: 0, count: buckets)
-    private(set) var count = 0
-
-    mutating func add(_ lag: TimeSpan) {
-        counts[min(max(0, Int(lag.milliseconds)), Self.buckets - 1)] += 1
-        count += 1
-    }
-
-    mutating func add(_ others: LagHistogram) {
-        for index in counts.indices { counts[index] += others.counts[index] }
-        count += others.count
-    }
-
-    /// Returns the percentile for a share from 0 to 1 by the nearest-rank method, as the upper bound of its bucket in
-    /// milliseconds; nil without samples.
-    func percentile(_ share: Double) -> Double? {
-        guard count > 0 else { return nil }
-        var left = max(1, Int((share * Double(count)).rounded(.up)))
-        for (index, bucket) in counts.enumerated() {
-            left -= Int(bucket)
-            if left <= 0 { return Double(index + 1) }
-        }
-        return Double(Self.buckets)
-    }
+extension LatencyHistogram {
+    /// An empty histogram in steps of one millisecond up to a second, which is small enough for thousands of viewers.
+    static var ofLightViewer: LatencyHistogram { LatencyHistogram(step: .milliseconds(1), stepCount: 1_000) }
 }
 
 /// A histogram of delays from 1 µs to 1 s with 16 buckets an octave; the last bucket includes longer delays.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PCastCore
 import PCastIO
 import PCastJSON
 
@@ -89,7 +90,7 @@ struct Report {
     private static func event(_ name: String) -> JSONObject {
         var object = JSONObject()
         object["event"] = .string(name)
-        object["time"] = .string(Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+        object["time"] = .string(Timestamp.text(MonotonicClock.wallTime()))
         return object
     }
 

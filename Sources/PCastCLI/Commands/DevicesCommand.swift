@@ -10,7 +10,7 @@ struct DevicesCommand: AsyncCommand {
         discussion: """
             Use the IDs with “pcast publish”: --video camera:ID, --audio microphone:ID or --video screen:ID. The sources \
             “synthetic” and “null” have no ID. Properties that hardware does not report, such as the facing mode of a \
-            camera, are set in ~/.config/pcast/devices.json5 (see configs/devices.json5).
+            camera, are set in ~/.config/pcast/devices.yaml (see configs/devices.yaml).
 
             Examples:
               pcast devices --media video --capabilities

@@ -16,7 +16,7 @@ struct PCastCommand: AsyncCommand {
 
             Options of serve, publish and subscribe can also be set in the environment (PCAST_SERVE_LISTEN, \
             PCAST_PUBLISH_VIDEO, …; repeated values separated by commas) and in a configuration file (--config, \
-            PCAST_CONFIG, or ~/.config/pcast/pcast.conf). The command line has precedence over the environment, and the \
+            PCAST_CONFIG, or ~/.config/pcast/pcast.yaml). The command line has precedence over the environment, and the \
             environment over the file. PCAST_LOG_LEVEL sets the default log level of all commands.
 
             Exit status: 0 ended as requested or by the publisher, 1 failed, 2 unusable arguments, 3 not authorized, \
@@ -37,7 +37,8 @@ struct PCastCommand: AsyncCommand {
             CommandGroup(
                 name: "Platform",
                 subcommands: [
-                    ServeCommand.self, TokenCommand.self, StreamsCommand.self, TimelineCommand.self, WorkerCommand.self,
+                    ServeCommand.self, TokenCommand.self, StreamsCommand.self, TimelineCommand.self, ConfigCommand.self,
+                    WorkerCommand.self,
                 ]),
         ])
 }

@@ -67,13 +67,16 @@ struct ServeCommand: AsyncCommand {
         reloading.stop()
     }
 
-    private func platformConfiguration(_ settings: Settings) throws -> PlatformConfiguration {
+    /// Returns the configuration. `resolve` returns the addresses of a STUN server.
+    func platformConfiguration(
+        _ settings: Settings, resolve: (String) -> [TransportAddress] = NameResolution.resolve
+    ) throws -> PlatformConfiguration {
         let listenAddress = try settings.value("listen", network.listen) ?? .standard
         var configuration = PlatformConfiguration(
             host: listenAddress.host, port: Int(listenAddress.port),
             rtcPort: try settings.value("rtc-port", network.rtcPort) ?? PlatformConfiguration.defaultRTCPort,
             advertise: try settings.values("advertise", network.advertise).map(\.address),
-            stunServers: try settings.values("stun", network.stun).flatMap(NameResolution.resolve),
+            stunServers: try settings.values("stun", network.stun).flatMap(resolve),
             applications: try settings.values("application", authentication.application).map(\.platformApplication),
             tlsPort: try settings.value("tls-port", tls.tlsPort).map(Int.init),
             tlsCertificate: try settings.value("tls-certificate", tls.tlsCertificate),
@@ -306,7 +309,7 @@ struct OperationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Limit of a number or rate, such as viewers=5000. Repeatable.",
-            discussion: "The names and defaults are listed in configs/pcast.conf.", valueName: "name=number"))
+            discussion: "The names and defaults are listed in configs/pcast.yaml.", valueName: "name=number"))
     var limit: [LimitArgument] = []
 
     @Option(

@@ -4,36 +4,13 @@ import PCastCore
 
 extension WallTime {
     /// The time in UTC in ISO 8601 format with milliseconds, such as `2026-08-01T12:00:00.000Z`.
-    var timestampText: String {
-        let (days, millisecondsOfDay) = millisecondsSinceEpoch.flooredQuotientAndRemainder(dividingBy: 86_400_000)
-        let (year, month, day) = Self.civilDate(daysSinceEpoch: days)
-        let (seconds, milliseconds) = millisecondsOfDay.quotientAndRemainder(dividingBy: 1_000)
-        let date = "\(year.padded(4))-\(month.padded(2))-\(day.padded(2))"
-        let time = "\((seconds / 3_600).padded(2)):\((seconds / 60 % 60).padded(2)):\((seconds % 60).padded(2))"
-        return "\(date)T\(time).\(milliseconds.padded(3))Z"
-    }
-
-    /// Returns the proleptic Gregorian date. The calculation uses years that begin in March, so that a leap day is the
-    /// last day.
-    private static func civilDate(daysSinceEpoch: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        let (era, dayOfEra) = (daysSinceEpoch + 719_468).flooredQuotientAndRemainder(dividingBy: 146_097)
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let marchMonth = (5 * dayOfYear + 2) / 153
-        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
-    }
+    var timestampText: String { Timestamp.text(self) }
 }
 
 extension Int64 {
     fileprivate func padded(_ width: Int) -> String {
         let digits = String(self)
         return String(repeating: "0", count: Swift.max(0, width - digits.count)) + digits
-    }
-
-    fileprivate func flooredQuotientAndRemainder(dividingBy divisor: Int64) -> (Int64, Int64) {
-        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
-        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 }
 

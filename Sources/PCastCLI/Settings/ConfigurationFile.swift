@@ -1,23 +1,25 @@
 import ArgumentParser
 import Foundation
+import PCastYAML
 
-/// The configuration file with default values of options.
+/// The configuration file with default values of options, in YAML.
 ///
-/// It has the sections `[serve]`, `[publish]` and `[subscribe]` with lines `option = value`. Options have their names
-/// of the command line without dashes. Lines that begin with `#` are comments. An option that may be repeated has a
-/// line for each value. The maximum size is 64 KiB.
+/// It has the sections `serve`, `publish` and `subscribe`, which are mappings. The keys are the names of the command
+/// line in camel case, such as `rtcPort` for `--rtc-port`. An option that may be repeated has a list. Options whose values
+/// are `NAME=VALUE` may have a mapping instead. The maximum size is 64 KiB.
 struct ConfigurationFile: Equatable {
     static let maximumSize = 64 * 1024
+
+    /// The commands with options in the file.
+    static let commands = ["serve", "publish", "subscribe"]
 
     /// The options of each command.
     static let options: [String: Set<String>] = [
         "serve": [
             "listen", "rtc-port", "shards", "advertise", "stun", "data", "application", "tls-port", "tls-certificate",
             "tls-key", "turn-host", "data-key", "retention", "webhook-allow", "session-timeout", "reconnect-grace",
-            "media-allow",
-            "srt-pull-ports", "media-directory", "max-jobs", "limit", "trusted-proxy", "forwarded-header",
-            "metrics-token",
-            "frame-ancestor", "drain-time", "log-level", "verbose", "quiet",
+            "media-allow", "srt-pull-ports", "media-directory", "max-jobs", "limit", "trusted-proxy",
+            "forwarded-header", "metrics-token", "frame-ancestor", "drain-time", "log-level", "verbose", "quiet",
         ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
@@ -30,42 +32,85 @@ struct ConfigurationFile: Equatable {
         ],
     ]
 
-    /// The values by `command.option`, in the order of the lines.
-    private(set) var values: [String: [String]] = [:]
+    /// The options that may be repeated.
+    static let repeatable: Set<String> = [
+        "advertise", "stun", "application", "webhook-allow", "media-allow", "limit", "trusted-proxy", "frame-ancestor",
+        "token", "tag", "video-constraint", "audio-constraint",
+    ]
 
-    init() {}
+    /// The options whose values are `NAME=VALUE`.
+    private static let named: Set<String> = ["limit", "video-constraint", "audio-constraint"]
+
+    /// Returns the key of an option: its name in camel case.
+    static func key(_ option: String) -> String {
+        let words = option.split(separator: "-")
+        return words.dropFirst().reduce(String(words.first ?? "")) { $0 + $1.prefix(1).uppercased() + $1.dropFirst() }
+    }
+
+    /// The values of an option in the file.
+    struct Entry: Equatable {
+        let values: [String]
+        /// The line of the option, starting at 1.
+        let line: Int
+    }
+
+    /// The path; nil without a file.
+    let path: String?
+    /// The entries by `command.option`.
+    private(set) var entries: [String: Entry] = [:]
+
+    init() { path = nil }
 
     /// Parses a file.
     ///
-    /// - Throws: ``CommandFailure`` with the number of an invalid line.
+    /// - Throws: ``CommandFailure`` with the line of a mistake.
     init(text: String, path: String) throws(CommandFailure) {
-        var command: String?
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            let line = line.trimmingCharacters(in: .whitespaces)
-            if line.isEmpty || line.hasPrefix("#") { continue }
-            func refusal(_ reason: String) -> CommandFailure {
-                CommandFailure(.unusableArguments, "\(path), line \(index + 1): \(reason).")
-            }
-            if line.hasPrefix("["), line.hasSuffix("]") {
-                let name = String(line.dropFirst().dropLast())
-                guard Self.options[name] != nil else {
-                    let nearest = NearestName.suggestion(name, among: Self.options.keys) { "[\($0)]" }
-                    throw refusal("the section [\(name)] does not exist\(nearest)")
+        self.path = path
+        do throws(YAMLError) {
+            for section in try YAMLValue.read(text).members("the configuration") {
+                guard let options = Self.options[section.name] else {
+                    let nearest = NearestName.suggestion(section.name, among: Self.commands)
+                    throw YAMLError(
+                        line: section.line, reason: "the section “\(section.name)” does not exist\(nearest)")
                 }
-                command = name
-                continue
+                if section.value.content == .null { continue }
+                for member in try section.value.members("the section “\(section.name)”") {
+                    guard let option = options.first(where: { Self.key($0) == member.name }) else {
+                        let nearest = NearestName.suggestion(member.name, among: options.map(Self.key))
+                        throw YAMLError(
+                            line: member.line,
+                            reason: "“pcast \(section.name)” has no option “\(member.name)”\(nearest)")
+                    }
+                    entries["\(section.name).\(option)"] = Entry(
+                        values: try Self.values(of: option, member), line: member.line)
+                }
             }
-            guard let command else {
-                throw refusal("the option is outside of a section; write a section such as [serve] before it")
+        } catch {
+            let place = [path, error.line.map { "line \($0)" }].compactMap { $0 }.joined(separator: ", ")
+            throw CommandFailure(.unusableArguments, "\(place): \(error.reason).")
+        }
+    }
+
+    /// Returns the values of an option: a text, a list of texts, or the members of a mapping as `NAME=VALUE`.
+    private static func values(of option: String, _ member: YAMLMember) throws(YAMLError) -> [String] {
+        switch member.value.content {
+        case .scalar(let text, _): return [text]
+        case .null: throw member.refusal("has no value")
+        case .list(let elements):
+            guard repeatable.contains(option) else { throw member.refusal("has one value, not a list") }
+            var values: [String] = []
+            for element in elements {
+                guard case .scalar(let text, _) = element.content else {
+                    throw YAMLError(line: element.line, reason: "a value of “\(member.name)” must be a text")
+                }
+                values.append(text)
             }
-            guard let equals = line.firstIndex(of: "=") else { throw refusal("expected “option = value”") }
-            let name = line[..<equals].trimmingCharacters(in: .whitespaces)
-            let value = line[line.index(after: equals)...].trimmingCharacters(in: .whitespaces)
-            guard let known = Self.options[command], known.contains(name) else {
-                let nearest = NearestName.suggestion(name, among: Self.options[command] ?? [])
-                throw refusal("“pcast \(command)” has no option “\(name)”\(nearest)")
-            }
-            values["\(command).\(name)", default: []].append(value)
+            return values
+        case .mapping(let members):
+            guard named.contains(option) else { throw member.refusal("must be a text, not a mapping") }
+            var values: [String] = []
+            for value in members { values.append("\(value.name)=\(try value.text())") }
+            return values
         }
     }
 
@@ -91,7 +136,7 @@ struct ConfigurationFile: Equatable {
     static func path(named path: String?, environment: [String: String]) -> String? {
         if let named = path ?? environment["PCAST_CONFIG"] { return named }
         let home = environment["XDG_CONFIG_HOME"] ?? environment["HOME"].map { "\($0)/.config" }
-        return home.map { "\($0)/pcast/pcast.conf" }
+        return home.map { "\($0)/pcast/pcast.yaml" }
     }
 
     private static func read(_ path: String) throws(CommandFailure) -> ConfigurationFile? {
@@ -146,6 +191,6 @@ enum NearestName {
 
 /// The options of commands that read the configuration file.
 struct ConfigurationOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Configuration file. (default: ~/.config/pcast/pcast.conf)", valueName: "file"))
+    @Option(help: ArgumentHelp("Configuration file. (default: ~/.config/pcast/pcast.yaml)", valueName: "file"))
     var config: String?
 }

@@ -10,6 +10,22 @@ struct Settings {
     /// The path of the configuration file, which need not exist.
     private(set) var path: String?
 
+    /// The path of the configuration file that was read; nil if there is none.
+    var filePath: String? { file.path }
+
+    /// The options that are set in the environment or the file, by name.
+    var all: [Setting] {
+        (ConfigurationFile.options[command] ?? []).sorted().compactMap { name in
+            if let text = environment[variable(name)] {
+                let isList = ConfigurationFile.repeatable.contains(name)
+                return Setting(
+                    name: name, values: isList ? text.split(separator: ",").map(String.init) : [text],
+                    origin: variable(name))
+            }
+            return entry(name).map { Setting(name: name, values: $0.values, origin: "line \($0.line)") }
+        }
+    }
+
     init(command: String, environment: [String: String], file: ConfigurationFile) {
         self.command = command
         self.environment = environment
@@ -45,7 +61,7 @@ struct Settings {
     func value<Value: ExpressibleByArgument>(_ name: String, _ given: Value?) throws -> Value? {
         if let given { return given }
         if let text = environment[variable(name)] { return try parse(text, from: variable(name)) }
-        if let text = file.values["\(command).\(name)"]?.last { return try parse(text, from: inFile(name)) }
+        if let text = entry(name)?.values.last { return try parse(text, from: inFile(name)) }
         return nil
     }
 
@@ -57,7 +73,7 @@ struct Settings {
         if let text = environment[variable(name)] {
             return try text.split(separator: ",").map { try parse(String($0), from: variable(name)) }
         }
-        return try (file.values["\(command).\(name)"] ?? []).map { try parse($0, from: inFile(name)) }
+        return try (entry(name)?.values ?? []).map { try parse($0, from: inFile(name)) }
     }
 
     /// Returns whether a flag is set. In the environment and the file its value is `true` or `1`.
@@ -65,7 +81,7 @@ struct Settings {
     /// - Throws: ``CommandFailure`` if the value is invalid.
     func flag(_ name: String, _ given: Bool) throws -> Bool {
         if given { return true }
-        guard let text = environment[variable(name)] ?? file.values["\(command).\(name)"]?.last else { return false }
+        guard let text = environment[variable(name)] ?? entry(name)?.values.last else { return false }
         switch text.lowercased() {
         case "1", "true", "yes": return true
         case "", "0", "false", "no": return false
@@ -80,7 +96,12 @@ struct Settings {
         "PCAST_\(command.uppercased())_\(name.uppercased().replacing("-", with: "_"))"
     }
 
-    private func inFile(_ name: String) -> String { "“\(name)” of [\(command)] in the configuration file" }
+    private func entry(_ name: String) -> ConfigurationFile.Entry? { file.entries["\(command).\(name)"] }
+
+    private func inFile(_ name: String) -> String {
+        let place = [file.path, entry(name).map { "line \($0.line)" }].compactMap { $0 }.joined(separator: ", ")
+        return "\(place): “\(ConfigurationFile.key(name))”"
+    }
 
     /// Parses a value.
     ///

@@ -8,7 +8,7 @@ final class FrameConverter {
     private var scaler: OpaquePointer?
     private let deinterlacer = Deinterlacer()
     private let rotator = FrameRotator()
-    private let shaper = FrameScaler.Core()
+    private let shaper = FrameScaler()
 
     deinit { sws_freeContext(scaler) }
 
@@ -28,7 +28,7 @@ final class FrameConverter {
         var frame: VideoFrame
         if videoFrame.pointee.interlaced_frame != 0 {
             frame = try progressive(videoFrame, coded, color, captureTime, timestamp)
-            if square != coded { frame = try shaper.scale(frame, to: square) }
+            if square != coded { frame = shaper.scale(frame, to: square) }
         } else {
             deinterlacer.reset()
             frame = pool.frame(

@@ -1,37 +1,6 @@
 import CFFmpeg
 import PCastCore
 
-/// The sample aspect ratio: the width of a pixel to its height (ITU-T H.264, section E.2.1, `aspect_ratio_idc`).
-struct SampleAspectRatio: Hashable, Sendable {
-    var width: Int32
-    var height: Int32
-
-    /// Creates a ratio. Returns nil if it is unspecified or more extreme than 4:1, which no camera or encoder produces.
-    init?(_ width: Int32, _ height: Int32) {
-        guard width > 0, height > 0, width <= 1 << 16, height <= 1 << 16, width <= 4 * height, height <= 4 * width
-        else {
-            return nil
-        }
-        (self.width, self.height) = (width, height)
-    }
-
-    /// Returns the size at which frames have square pixels. The longer side of the pixel grows, so that no detail is
-    /// lost. Both sides are even. A frame that would exceed 8,192 pixels keeps its size.
-    func squareDimensions(of dimensions: Dimensions) -> Dimensions {
-        let ratio = Double(width) / Double(height)
-        // Ratios such as 1216:1215 come from rounded sizes.
-        guard abs(ratio - 1) > 0.005 else { return dimensions }
-        func even(_ length: Double) -> Int { max(2, Int((length / 2).rounded()) * 2) }
-        var square = dimensions
-        if ratio > 1 {
-            square.width = even(Double(dimensions.width) * ratio)
-        } else {
-            square.height = even(Double(dimensions.height) / ratio)
-        }
-        return square.width <= 8_192 && square.height <= 8_192 ? square : dimensions
-    }
-}
-
 /// The presentation of a track's frames: rotation, mirroring, and aspect ratio.
 struct FrameGeometry: Hashable, Sendable {
     var mirroring: FrameMirroring = []

@@ -5,12 +5,13 @@ package import PCastCore
 ///
 /// A part that is neither scaled nor rotated is converted directly from the frame to the canvas.
 package final class FramePainter {
-    private let pool: VideoFramePool
+    private let scaler: FrameScaler
     private let rotator: FrameRotator
 
     /// Creates a painter.
     package init() {
-        pool = VideoFramePool(capacity: 2)
+        let pool = VideoFramePool(capacity: 2)
+        scaler = FrameScaler(pool: pool)
         rotator = FrameRotator(pool: pool)
     }
 
@@ -34,21 +35,18 @@ package final class FramePainter {
         precondition(
             x >= 0 && y >= 0 && x + part.width <= frame.dimensions.width && y + part.height <= frame.dimensions.height,
             "the region must lie within the frame")
-        var videoFrame = Planes(
-            y: frame.planeY + y * frame.strideY + x, u: frame.planeU + y / 2 * frame.strideUV + x / 2,
-            v: frame.planeV + y / 2 * frame.strideUV + x / 2, strideY: Int32(frame.strideY),
-            strideUV: Int32(frame.strideUV), width: Int32(part.width), height: Int32(part.height))
+        var videoFrame = FramePlanes(frame, part: FrameRectangle(x: x, y: y, width: part.width, height: part.height))
         // Keeps the memory of the scaled or rotated part alive until it is drawn.
         var kept = frame
         let size = turn.exchangesSides ? target.dimensions.exchanged : target.dimensions
         if size != part.dimensions {
-            kept = scaled(videoFrame, to: size, like: frame)
-            videoFrame = Planes(kept)
+            kept = scaler.scale(videoFrame, to: size, like: frame)
+            videoFrame = FramePlanes(kept)
         }
         if !mirroring.isEmpty || turn != .none {
-            if videoFrame.isPart { kept = scaled(videoFrame, to: size, like: frame) }
+            if videoFrame.isPart { kept = scaler.scale(videoFrame, to: size, like: frame) }
             kept = rotator.turn(kept, by: turn, mirrored: mirroring)
-            videoFrame = Planes(kept)
+            videoFrame = FramePlanes(kept)
         }
         let result = withExtendedLifetime(kept) {
             cyuv_bgra(
@@ -57,45 +55,6 @@ package final class FramePainter {
                 videoFrame.height)
         }
         precondition(result == 0, "libyuv rejects no frame with a valid size")
-    }
-
-    private func scaled(_ videoFrame: Planes, to size: Dimensions, like frame: VideoFrame) -> VideoFrame {
-        let target = pool.frame(
-            dimensions: size, captureTime: frame.captureTime, timestamp: frame.timestamp, color: frame.color)
-        // Averages pixels when scaling down, and interpolates when scaling up.
-        let isSmaller = size.width < Int(videoFrame.width) || size.height < Int(videoFrame.height)
-        let result = I420Scale(
-            videoFrame.y, videoFrame.strideY, videoFrame.u, videoFrame.strideUV, videoFrame.v, videoFrame.strideUV,
-            videoFrame.width,
-            videoFrame.height, target.planeY, Int32(target.strideY), target.planeU, Int32(target.strideUV),
-            target.planeV,
-            Int32(target.strideUV), Int32(size.width), Int32(size.height), isSmaller ? kFilterBox : kFilterBilinear)
-        precondition(result == 0, "libyuv rejects no frame with a valid size")
-        return target
-    }
-}
-
-/// A part of a frame, as arguments for libyuv.
-private struct Planes {
-    var y, u, v: UnsafePointer<UInt8>
-    var strideY, strideUV, width, height: Int32
-    var isPart = true
-
-    init(
-        y: UnsafeMutablePointer<UInt8>, u: UnsafeMutablePointer<UInt8>, v: UnsafeMutablePointer<UInt8>, strideY: Int32,
-        strideUV: Int32, width: Int32, height: Int32
-    ) {
-        (self.y, self.u, self.v) = (UnsafePointer(y), UnsafePointer(u), UnsafePointer(v))
-        (self.strideY, self.strideUV, self.width, self.height) = (strideY, strideUV, width, height)
-    }
-
-    /// Refers to the whole frame.
-    init(_ frame: VideoFrame) {
-        self.init(
-            y: frame.planeY, u: frame.planeU, v: frame.planeV, strideY: Int32(frame.strideY),
-            strideUV: Int32(frame.strideUV), width: Int32(frame.dimensions.width),
-            height: Int32(frame.dimensions.height))
-        isPart = false
     }
 }
 

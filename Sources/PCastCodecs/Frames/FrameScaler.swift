@@ -1,55 +1,20 @@
-import CFFmpeg
 import CYUV
 package import PCastCore
 
-/// Scales frames (libswscale). Only one thread may use it at a time.
+/// Scales frames (libyuv): averages pixels when scaling to less than half, and interpolates otherwise. Only one thread
+/// may use it at a time.
 package final class FrameScaler {
-    private let core = Core()
+    private let pool: VideoFramePool
 
     /// Creates a scaler.
-    package init() {}
+    package init() { pool = VideoFramePool() }
 
-    /// Returns the frame at another size with even sides; the same frame if it already has that size. Throws
-    /// `CodecError.unsupported` if libswscale refuses the size.
-    package func scale(_ frame: VideoFrame, to dimensions: Dimensions) throws(CodecError) -> VideoFrame {
-        try core.scale(frame, to: dimensions)
+    init(pool: VideoFramePool) { self.pool = pool }
+
+    /// Returns the frame at another size with even sides; the same frame if it already has that size.
+    package func scale(_ frame: VideoFrame, to dimensions: Dimensions) -> VideoFrame {
+        frame.dimensions == dimensions ? frame : scale(FramePlanes(frame), to: dimensions, like: frame)
     }
-
-    /// The scaler, for types that also convert frames.
-    final class Core {
-        private let pool = VideoFramePool()
-        private var scaler: OpaquePointer?
-
-        deinit { sws_freeContext(scaler) }
-
-        func scale(_ frame: VideoFrame, to dimensions: Dimensions) throws(CodecError) -> VideoFrame {
-            guard frame.dimensions != dimensions else { return frame }
-            let result = pool.frame(
-                dimensions: dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp, color: frame.color)
-            scaler = sws_getCachedContext(
-                scaler, Int32(frame.dimensions.width), Int32(frame.dimensions.height), AV_PIX_FMT_YUV420P,
-                Int32(dimensions.width), Int32(dimensions.height), AV_PIX_FMT_YUV420P, SWS_BILINEAR, nil, nil, nil)
-            guard let scaler else {
-                throw .unsupported("frames of \(frame.dimensions) cannot be scaled to \(dimensions)")
-            }
-            var source: [UnsafePointer<UInt8>?] = [
-                UnsafePointer(frame.planeY), UnsafePointer(frame.planeU), UnsafePointer(frame.planeV), nil,
-            ]
-            var sourceStride = [Int32(frame.strideY), Int32(frame.strideUV), Int32(frame.strideUV), 0]
-            var target: [UnsafeMutablePointer<UInt8>?] = [result.planeY, result.planeU, result.planeV, nil]
-            var targetStride = [Int32(result.strideY), Int32(result.strideUV), Int32(result.strideUV), 0]
-            sws_scale(scaler, &source, &sourceStride, 0, Int32(frame.dimensions.height), &target, &targetStride)
-            return result
-        }
-    }
-}
-
-/// Scales frames down by a whole factor with averaging (libyuv). Only one thread may use it at a time.
-package final class FrameDownscaler {
-    private let pool = VideoFramePool()
-
-    /// Creates a reducer.
-    package init() {}
 
     /// Returns the size of a frame that is scaled down by a factor of at least 1. Both sides are even because of 4:2:0.
     package static func dimensions(of dimensions: Dimensions, reducedBy factor: Int) -> Dimensions {
@@ -59,37 +24,16 @@ package final class FrameDownscaler {
         return Dimensions(width: side(dimensions.width), height: side(dimensions.height))
     }
 
-    /// Returns the frame scaled down; the same frame for a factor of 1.
+    /// Returns the frame scaled down by a whole factor; the same frame for a factor of 1.
     package func reduce(_ frame: VideoFrame, by factor: Int) -> VideoFrame {
-        let dimensions = Self.dimensions(of: frame.dimensions, reducedBy: factor)
-        guard dimensions != frame.dimensions else { return frame }
-        let target = pool.frame(
-            dimensions: dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,
-            color: frame.color)
-        let result = I420Scale(
-            frame.planeY, Int32(frame.strideY), frame.planeU, Int32(frame.strideUV), frame.planeV,
-            Int32(frame.strideUV), Int32(frame.dimensions.width), Int32(frame.dimensions.height), target.planeY,
-            Int32(target.strideY), target.planeU, Int32(target.strideUV), target.planeV, Int32(target.strideUV),
-            Int32(dimensions.width), Int32(dimensions.height), kFilterBox)
-        precondition(result == 0, "libyuv rejects no frame with a valid size")
-        return target
+        scale(frame, to: Self.dimensions(of: frame.dimensions, reducedBy: factor))
     }
-}
 
-/// Draws frames smaller on black (squeeze-back), which leaves space for graphics beside them. Only one thread may use
-/// it at a time.
-package final class SqueezeBackScaler {
-    private let pool = VideoFramePool()
-
-    /// Creates a squeezer.
-    package init() {}
-
-    /// Returns a black frame of the same size that shows the whole frame in `target`. The rectangle is clipped and
-    /// rounded down to even numbers because of 4:2:0. If it is empty, the result is black.
+    /// Returns a black frame of the same size that shows the whole frame in `target` (squeeze-back), which leaves space
+    /// for graphics beside it. The rectangle is clipped and rounded down to even numbers because of 4:2:0. If it is
+    /// empty, the result is black.
     package func draw(_ frame: VideoFrame, into target: FrameRectangle) -> VideoFrame {
-        let canvas = pool.frame(
-            dimensions: frame.dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp,
-            color: frame.color)
+        let canvas = newFrame(of: frame.dimensions, like: frame)
         let halfHeight = (frame.dimensions.height + 1) / 2
         // Black in limited range (ITU-R BT.601-7, section 2.5.3).
         canvas.planeY.update(repeating: 16, count: canvas.strideY * frame.dimensions.height)
@@ -99,14 +43,54 @@ package final class SqueezeBackScaler {
         let width = min(target.width, frame.dimensions.width - x) & ~1
         let height = min(target.height, frame.dimensions.height - y) & ~1
         guard width >= 2, height >= 2 else { return canvas }
-        let half = y / 2 * canvas.strideUV + x / 2
+        let part = FrameRectangle(x: x, y: y, width: width, height: height)
+        Self.scale(FramePlanes(frame), into: FramePlanes(canvas, part: part))
+        return canvas
+    }
+
+    /// Returns a part of a frame at another size.
+    func scale(_ part: FramePlanes, to dimensions: Dimensions, like frame: VideoFrame) -> VideoFrame {
+        let result = newFrame(of: dimensions, like: frame)
+        Self.scale(part, into: FramePlanes(result))
+        return result
+    }
+
+    private func newFrame(of dimensions: Dimensions, like frame: VideoFrame) -> VideoFrame {
+        pool.frame(
+            dimensions: dimensions, captureTime: frame.captureTime, timestamp: frame.timestamp, color: frame.color)
+    }
+
+    private static func scale(_ source: FramePlanes, into target: FramePlanes) {
         let result = I420Scale(
-            frame.planeY, Int32(frame.strideY), frame.planeU, Int32(frame.strideUV), frame.planeV,
-            Int32(frame.strideUV), Int32(frame.dimensions.width), Int32(frame.dimensions.height),
-            canvas.planeY + y * canvas.strideY + x, Int32(canvas.strideY), canvas.planeU + half,
-            Int32(canvas.strideUV), canvas.planeV + half, Int32(canvas.strideUV), Int32(width), Int32(height),
+            source.y, source.strideY, source.u, source.strideUV, source.v, source.strideUV, source.width, source.height,
+            target.y, target.strideY, target.u, target.strideUV, target.v, target.strideUV, target.width, target.height,
             kFilterBox)
         precondition(result == 0, "libyuv rejects no frame with a valid size")
-        return canvas
+    }
+}
+
+/// The planes of a frame or of a part of one, as arguments for libyuv. They are valid as long as the frame.
+struct FramePlanes {
+    let y, u, v: UnsafeMutablePointer<UInt8>
+    let strideY, strideUV, width, height: Int32
+    /// Whether it is only a part.
+    let isPart: Bool
+
+    /// Refers to the whole frame.
+    init(_ frame: VideoFrame) {
+        (y, u, v) = (frame.planeY, frame.planeU, frame.planeV)
+        (strideY, strideUV) = (Int32(frame.strideY), Int32(frame.strideUV))
+        (width, height) = (Int32(frame.dimensions.width), Int32(frame.dimensions.height))
+        isPart = false
+    }
+
+    /// Refers to a part that lies within the frame and begins at even coordinates.
+    init(_ frame: VideoFrame, part: FrameRectangle) {
+        y = frame.planeY + part.y * frame.strideY + part.x
+        u = frame.planeU + part.y / 2 * frame.strideUV + part.x / 2
+        v = frame.planeV + part.y / 2 * frame.strideUV + part.x / 2
+        (strideY, strideUV) = (Int32(frame.strideY), Int32(frame.strideUV))
+        (width, height) = (Int32(part.width), Int32(part.height))
+        isPart = true
     }
 }

@@ -76,17 +76,19 @@ package struct H264PassThrough: Sendable {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(sets.count + accessUnit.count + 16)
         accessUnit.withUnsafeBytes { accessUnit in
-            var reader = H264UnitReader(accessUnit)
+            var reader = AnnexBReader(accessUnit)
             var hasSets = false
-            while let unit = reader.next() {
-                let type = unit[0] & H264UnitType.mask
-                guard type != 0, type < H264UnitType.firstUnspecified else { continue }
-                if !hasSets, type != H264UnitType.accessUnitDelimiter {
+            while let unit = reader.nextUnit() {
+                let type = unit[0] & H264NALUnit.typeMask
+                guard type != 0, type < H264NALUnit.firstUnspecified else { continue }
+                if !hasSets, type != H264NALUnit.accessUnitDelimiter {
                     bytes += sets
                     hasSets = true
                 }
                 bytes += [0, 0, 0, 1]
-                if type == H264UnitType.sequenceParameterSet, let described = parameterSets.described(unit) {
+                if type == H264NALUnit.sequenceParameterSet,
+                    let described = parameterSets.described(Span(_unsafeBytes: unit))
+                {
                     bytes += described
                 } else {
                     bytes += unit

@@ -5,7 +5,7 @@ package enum Timestamp {
         let milliseconds = time.millisecondsSinceEpoch
         let seconds = milliseconds.flooringDivision(by: 1_000)
         let days = seconds.flooringDivision(by: 86_400)
-        let (year, month, day) = Self.date(ofDay: days)
+        let (year, month, day) = GregorianCalendar.date(ofDay: days)
         let rest = seconds - days * 86_400
         return [digits(year, 4), digits(month, 2), digits(day, 2)].joined(separator: "-") + "T"
             + [digits(rest / 3_600, 2), digits(rest / 60 % 60, 2), digits(rest % 60, 2)].joined(separator: ":") + "."
@@ -19,10 +19,11 @@ package enum Timestamp {
         guard let year = number(&rest, 4), take(&rest, "-"), let month = number(&rest, 2), take(&rest, "-"),
             let day = number(&rest, 2), take(&rest, "Tt "), let hour = number(&rest, 2), take(&rest, ":"),
             let minute = number(&rest, 2), take(&rest, ":"), let second = number(&rest, 2),
-            (1...12).contains(month), day >= 1, day <= Self.days(in: month, of: year), hour < 24, minute < 60,
+            (1...12).contains(month), day >= 1, day <= GregorianCalendar.days(in: month, of: year), hour < 24,
+            minute < 60,
             second <= 60, let fraction = fraction(&rest), let offset = offset(&rest), rest.isEmpty
         else { return nil }
-        let seconds = Self.day(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset
+        let seconds = GregorianCalendar.day(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset
         let bound: Int64 = 9_000_000_000_000
         return WallTime(millisecondsSinceEpoch: min(max(seconds * 1_000 + fraction, -bound), bound))
     }
@@ -65,16 +66,18 @@ package enum Timestamp {
         else { return nil }
         return (hours * 3_600 + minutes * 60) * (isWest ? -1 : 1)
     }
+}
 
-    // MARK: Calendar (Gregorian, proleptic; its years begin in March, so that leap days are last)
-
-    private static func days(in month: Int64, of year: Int64) -> Int64 {
-        let isLargeGap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-        return month == 2 ? (isLargeGap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
+/// The proleptic Gregorian calendar in UTC. Its calculations use years that begin in March, so that leap days are last.
+package enum GregorianCalendar {
+    /// Returns the number of days of a month, 1 to 12.
+    package static func days(in month: Int64, of year: Int64) -> Int64 {
+        let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        return month == 2 ? (isLeapYear ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
     }
 
     /// Returns the number of days since 1970-01-01.
-    private static func day(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+    package static func day(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let year = month > 2 ? year : year - 1
         let era = year.flooringDivision(by: 400)
         let yearOfEra = year - era * 400
@@ -82,7 +85,8 @@ package enum Timestamp {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    private static func date(ofDay day: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    /// Returns the date of a day, counted from 1970-01-01.
+    package static func date(ofDay day: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = day + 719_468
         let era = shifted.flooringDivision(by: 146_097)
         let dayOfEra = shifted - era * 146_097
@@ -95,6 +99,7 @@ package enum Timestamp {
 }
 
 extension Int64 {
+    /// Returns the quotient, rounded towards negative infinity.
     fileprivate func flooringDivision(by divisor: Int64) -> Int64 {
         let quotient = self / divisor
         return self % divisor < 0 ? quotient - 1 : quotient

@@ -1,4 +1,4 @@
-/// The identity of hardware, which rules in `configs/devices.json5` match.
+/// The identity of hardware, which rules in `configs/devices.yaml` match.
 public struct DeviceIdentity: Hashable, Sendable {
     /// The USB vendor ID, four hexadecimal digits; nil for hardware that is not on USB.
     public var vendor: String?

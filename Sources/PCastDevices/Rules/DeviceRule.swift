@@ -1,4 +1,5 @@
 import PCastCore
+import PCastYAML
 
 /// Properties of the devices that match a pattern.
 struct DeviceRule: Hashable, Sendable {
@@ -58,21 +59,20 @@ struct DevicePattern: Hashable, Sendable {
 }
 
 extension DeviceRule {
-    /// Returns the rules of a file. Throws `JSON5Error`.
-    static func all(of file: JSON5Value) throws(JSON5Error) -> [DeviceRule] {
+    /// Returns the rules of a file. Throws `YAMLError`.
+    static func all(of file: YAMLValue) throws(YAMLError) -> [DeviceRule] {
         var rules: [DeviceRule] = []
         for member in try file.members("a file of device rules") {
             guard member.name == "rules" else { throw member.unknown(["rules"]) }
-            guard case .array(let elements) = member.value.content else { throw member.refusal("must be a list, [ ]") }
-            for element in elements { rules.append(try DeviceRule(element)) }
+            for element in try member.elements() { rules.append(try DeviceRule(element)) }
         }
         return rules
     }
 
-    private init(_ value: JSON5Value) throws(JSON5Error) {
+    private init(_ value: YAMLValue) throws(YAMLError) {
         let members = try value.members("a rule")
         guard let match = members.first(where: { $0.name == "match" }) else {
-            throw JSON5Error(line: value.line, reason: "a rule requires “match”, which selects its devices")
+            throw YAMLError(line: value.line, reason: "a rule requires “match”, which selects its devices")
         }
         self.init(pattern: try DevicePattern(match))
         let accepted = ["match", "facingMode", "location", "polarPattern", "name", "rotation", "hidden"]
@@ -94,7 +94,7 @@ extension DeviceRule {
         }
     }
 
-    private func require(_ mediaType: MediaType, for member: JSON5Member) throws(JSON5Error) {
+    private func require(_ mediaType: MediaType, for member: YAMLMember) throws(YAMLError) {
         guard pattern.mediaType == nil || pattern.mediaType == mediaType else {
             throw member.refusal("applies to \(mediaType.rawValue) devices, but the rule is for another media type")
         }
@@ -102,7 +102,7 @@ extension DeviceRule {
 }
 
 extension DevicePattern {
-    fileprivate init(_ match: JSON5Member) throws(JSON5Error) {
+    fileprivate init(_ match: YAMLMember) throws(YAMLError) {
         self.init()
         for member in try match.value.members("“match”") {
             switch member.name {
@@ -116,6 +116,33 @@ extension DevicePattern {
             }
         }
         guard !isEmpty else { throw match.refusal("is empty: to match every device, write name: \"*\"") }
+    }
+}
+
+extension YAMLMember {
+    /// Returns the value as one of the accepted words. Throws `YAMLError`.
+    fileprivate func word<Word: RawRepresentable<String>>(_ accepted: [Word]) throws(YAMLError) -> Word {
+        guard case .scalar(let text, _) = value.content, let word = accepted.first(where: { $0.rawValue == text })
+        else {
+            throw refusal("must be one of \(accepted.map(\.rawValue).joined(separator: ", "))")
+        }
+        return word
+    }
+
+    /// Returns a rotation of 0, 90, 180 or 270 degrees as quarter turns. Throws `YAMLError`.
+    fileprivate func quarterTurns() throws(YAMLError) -> Int {
+        guard case .scalar(let text, isQuoted: false) = value.content,
+            let turns = ["0", "90", "180", "270"].firstIndex(of: text)
+        else { throw refusal("must be a clockwise rotation in degrees: 0, 90, 180 or 270") }
+        return turns
+    }
+
+    /// Returns the value as a USB vendor or product ID in lower case. Throws `YAMLError`.
+    fileprivate func hexadecimal() throws(YAMLError) -> String {
+        guard case .scalar(let text, _) = value.content, text.utf8.count == 4, UInt16(text, radix: 16) != nil,
+            !text.hasPrefix("+")
+        else { throw refusal("must be four hexadecimal digits, as lsusb prints them, such as 046d") }
+        return text.lowercased()
     }
 }
 

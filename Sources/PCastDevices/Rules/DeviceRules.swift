@@ -1,9 +1,10 @@
 import Glibc
+import PCastYAML
 
 /// Properties that hardware does not report and an administrator states. Examples are the direction and mounting of a
 /// USB camera, the polar pattern of a microphone, the name, and whether the device is offered.
 ///
-/// `configs/devices.json5` is an example and describes the format. Rules apply only to hardware. All rules that match a
+/// `configs/devices.yaml` is an example and describes the format. Rules apply only to hardware. All rules that match a
 /// device apply in order, and later ones override earlier ones.
 package struct DeviceRules: Hashable, Sendable {
     private var rules: [DeviceRule] = []
@@ -11,9 +12,9 @@ package struct DeviceRules: Hashable, Sendable {
     /// Creates an empty list of rules.
     package init() {}
 
-    /// Parses JSON5. Throws `DeviceRulesError`.
+    /// Parses YAML. Throws `DeviceRulesError`.
     package init(text: String) throws(DeviceRulesError) {
-        do { rules = try DeviceRule.all(of: JSON5Reader.read(text)) } catch {
+        do { rules = try DeviceRule.all(of: YAMLValue.read(text)) } catch {
             throw DeviceRulesError(line: error.line, reason: error.reason)
         }
     }
@@ -45,8 +46,8 @@ extension DeviceRules {
     /// The largest file, much larger than any written by hand.
     private static let largestFile = 64 * 1_024
 
-    /// The rules of this machine: from the file in `PCAST_DEVICES`, else from `~/.config/pcast/devices.json5` (or under
-    /// `XDG_CONFIG_HOME`), else from `/etc/pcast/devices.json5`; empty without a file. Throws `DeviceRulesError` if a
+    /// The rules of this machine: from the file in `PCAST_DEVICES`, else from `~/.config/pcast/devices.yaml` (or under
+    /// `XDG_CONFIG_HOME`), else from `/etc/pcast/devices.yaml`; empty without a file. Throws `DeviceRulesError` if a
     /// file cannot be read or parsed, or if the file in `PCAST_DEVICES` does not exist.
     package static var standard: DeviceRules {
         get throws(DeviceRulesError) {
@@ -59,18 +60,18 @@ extension DeviceRules {
     }
 
     /// Returns the rules for an environment. `system` is the file for all users. Throws `DeviceRulesError`.
-    static func standard(environment: [String: String], system: String = "/etc/pcast/devices.json5")
+    static func standard(environment: [String: String], system: String = "/etc/pcast/devices.yaml")
         throws(DeviceRulesError) -> DeviceRules
     {
         if let path = environment["PCAST_DEVICES"], !path.isEmpty { return try DeviceRules(file: path) }
         let home = environment["XDG_CONFIG_HOME"] ?? environment["HOME"].map { "\($0)/.config" }
-        for path in [home.map { "\($0)/pcast/devices.json5" }, system].compactMap({ $0 }) {
+        for path in [home.map { "\($0)/pcast/devices.yaml" }, system].compactMap({ $0 }) {
             if let text = try text(of: path) { return try DeviceRules(text: text, file: path) }
         }
         return DeviceRules()
     }
 
-    /// Reads a JSON5 file. Throws `DeviceRulesError`.
+    /// Reads a YAML file. Throws `DeviceRulesError`.
     package init(file path: String) throws(DeviceRulesError) {
         guard let text = try Self.text(of: path) else {
             throw DeviceRulesError(file: path, line: nil, reason: "the file does not exist")

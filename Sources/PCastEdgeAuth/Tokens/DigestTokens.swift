@@ -80,6 +80,12 @@ public enum DigestTokens {
         envelope(of: encoded)?.applicationID
     }
 
+    /// Returns the body of a token that is not verified; nil if the token cannot be decoded. Only a party that knows
+    /// the secret may rely on it.
+    package static func unverifiedBody(of encoded: String) -> JSONObject? {
+        envelope(of: encoded).flatMap { JSONObject(text: $0.token) }
+    }
+
     /// Returns the HMAC key of an application.
     private static func key(_ applicationID: String, _ secret: String) -> SymmetricKey {
         SymmetricKey(data: Array((applicationID + secret).utf8))

@@ -15,15 +15,16 @@ extension WallTime {
         else { return nil }
         // The second 60 is a leap second, which POSIX time does not count.
         guard let second = reader.skip(":") ? reader.number(2) : 0, (1700...2200).contains(year),
-            (1...12).contains(month), day >= 1, day <= Self.days(in: month, of: year), hour <= 23, minute <= 59,
+            (1...12).contains(month), day >= 1, day <= GregorianCalendar.days(in: month, of: year), hour <= 23,
+            minute <= 59,
             second <= 60, let fraction = reader.skip(".") || reader.skip(",") ? reader.fraction() : 0,
             let offset = reader.zone(), reader.isAtEnd
         else { return nil }
-        let days = Self.daysSinceEpoch(year: year, month: month, day: day)
+        let days = GregorianCalendar.day(year, month, day)
         let seconds = ((days * 24 + hour) * 60 + minute - offset) * 60 + second
         // The time zone may move the time out of the accepted years.
-        let first = Self.daysSinceEpoch(year: 1700, month: 1, day: 1) * 86_400
-        let end = Self.daysSinceEpoch(year: 2201, month: 1, day: 1) * 86_400
+        let first = GregorianCalendar.day(1700, 1, 1) * 86_400
+        let end = GregorianCalendar.day(2201, 1, 1) * 86_400
         guard seconds >= first, seconds < end else { return nil }
         self.init(nanosecondsSinceEpoch: seconds * 1_000_000_000 + fraction)
     }
@@ -37,7 +38,7 @@ extension WallTime {
         }
         let days = (seconds >= 0 ? seconds : seconds - 86_399) / 86_400
         let second = seconds - days * 86_400
-        let (year, month, day) = Self.date(daysSinceEpoch: days)
+        let (year, month, day) = GregorianCalendar.date(ofDay: days)
         func padded(_ number: Int64, _ count: Int) -> String {
             let digits = String(number)
             return String(repeating: "0", count: max(0, count - digits.utf8.count)) + digits
@@ -46,36 +47,6 @@ extension WallTime {
         while digits.utf8.count > 3, digits.hasSuffix("000") { digits.removeLast(3) }
         return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))T\(padded(second / 3_600, 2)):"
             + "\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2)).\(digits)Z"
-    }
-
-    /// Returns the number of days in a Gregorian month.
-    private static func days(in month: Int64, of year: Int64) -> Int64 {
-        switch month {
-        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
-    }
-
-    /// Returns the days since 1970-01-01 of a Gregorian date. Years are counted from March, so that leap days come
-    /// last.
-    private static func daysSinceEpoch(year: Int64, month: Int64, day: Int64) -> Int64 {
-        let year = month <= 2 ? year - 1 : year
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return year * 365 + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
-    }
-
-    /// Returns the Gregorian date of a day that is counted from 1970-01-01.
-    private static func date(daysSinceEpoch days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        let days = days + 719_468
-        let era = days / 146_097
-        let dayOfEra = days % 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shifted = (5 * dayOfYear + 2) / 153
-        let month = shifted < 10 ? shifted + 3 : shifted - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        return (year, month, dayOfYear - (153 * shifted + 2) / 5 + 1)
     }
 }
 

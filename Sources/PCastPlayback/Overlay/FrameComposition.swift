@@ -12,7 +12,7 @@ public final class FrameComposition: Sendable {
         /// The last frame before scaling; nil before the first.
         var last: VideoFrame?
         var shownAt: Instant?
-        nonisolated(unsafe) let squeezeBack = SqueezeBackScaler()
+        nonisolated(unsafe) let squeezeBack = FrameScaler()
     }
 
     /// The animation of the scale.

@@ -177,34 +177,43 @@ package struct FreezeMeter: Sendable {
     }
 }
 
-/// A histogram of latencies in steps of 0.1 ms, of constant size. Latencies above two seconds count as two seconds.
+/// A histogram of latencies in steps of equal length. Its size does not depend on the number of latencies.
 package struct LatencyHistogram: Sendable {
-    private static let step = TimeSpan.microseconds(100)
-    private static let stepCount = 20_000
-
-    private var counts = [UInt32](repeating: 0, count: Self.stepCount)
+    private let step: TimeSpan
+    private var counts: [UInt32]
     /// The number of latencies.
     package private(set) var count = 0
 
-    /// Creates an empty histogram.
-    package init() {}
+    /// Creates an empty histogram. Latencies above the last step count as part of it. The default is steps of 0.1 ms up
+    /// to two seconds.
+    package init(step: TimeSpan = .microseconds(100), stepCount: Int = 20_000) {
+        self.step = step
+        counts = [UInt32](repeating: 0, count: stepCount)
+    }
 
     /// Adds a latency.
     package mutating func add(_ latency: TimeSpan) {
-        counts[Self.index(of: latency)] &+= 1
+        counts[index(of: latency)] &+= 1
         count += 1
+    }
+
+    /// Adds the latencies of a histogram with the same steps.
+    package mutating func add(_ others: LatencyHistogram) {
+        precondition(step == others.step && counts.count == others.counts.count, "the histograms have the same steps")
+        for index in counts.indices { counts[index] &+= others.counts[index] }
+        count += others.count
     }
 
     /// Removes a latency that was added.
     mutating func remove(_ latency: TimeSpan) {
-        let index = Self.index(of: latency)
+        let index = index(of: latency)
         precondition(counts[index] > 0, "only an added value may be removed")
         counts[index] -= 1
         count -= 1
     }
 
-    private static func index(of latency: TimeSpan) -> Int {
-        min(max(Int(latency.nanoseconds / step.nanoseconds), 0), stepCount - 1)
+    private func index(of latency: TimeSpan) -> Int {
+        min(max(Int(latency.nanoseconds / step.nanoseconds), 0), counts.count - 1)
     }
 
     /// Removes all latencies.
@@ -214,7 +223,7 @@ package struct LatencyHistogram: Sendable {
         count = 0
     }
 
-    /// Returns the latency that a fraction of all latencies does not exceed, rounded up to 0.1 ms; 0.5 gives the
+    /// Returns the latency that a fraction of all latencies does not exceed, rounded up to a step; 0.5 gives the
     /// median. Returns nil for an empty histogram.
     package func percentile(_ part: Double) -> TimeSpan? {
         guard count > 0 else { return nil }
@@ -222,7 +231,7 @@ package struct LatencyHistogram: Sendable {
         var seen = 0
         for (index, number) in counts.enumerated() {
             seen += Int(number)
-            if seen >= rank { return Self.step * Int64(index + 1) }
+            if seen >= rank { return step * Int64(index + 1) }
         }
         return nil
     }

@@ -33,19 +33,19 @@ struct DeviceRulesFileTests {
     @Test("the variable's file has priority over the user's, and that over the machine's; no file means no rules")
     func order() throws {
         let folder = try Folder()
-        let system = "\(folder.path)/etc/devices.json5"
+        let system = "\(folder.path)/etc/devices.yaml"
         var environment = ["HOME": folder.path]
         #expect(try DeviceRules.standard(environment: environment, system: system) == DeviceRules())
         #expect(try DeviceRules.standard(environment: [:], system: system) == DeviceRules())
-        _ = try folder.write(Self.text(rules: 1), to: "etc/devices.json5")
+        _ = try folder.write(Self.text(rules: 1), to: "etc/devices.yaml")
         #expect(try DeviceRules.standard(environment: environment, system: system).count == 1)
         #expect(try DeviceRules.standard(environment: [:], system: system).count == 1)
-        _ = try folder.write(Self.text(rules: 2), to: ".config/pcast/devices.json5")
+        _ = try folder.write(Self.text(rules: 2), to: ".config/pcast/devices.yaml")
         #expect(try DeviceRules.standard(environment: environment, system: system).count == 2)
-        _ = try folder.write(Self.text(rules: 3), to: "xdg/pcast/devices.json5")
+        _ = try folder.write(Self.text(rules: 3), to: "xdg/pcast/devices.yaml")
         environment["XDG_CONFIG_HOME"] = "\(folder.path)/xdg"
         #expect(try DeviceRules.standard(environment: environment, system: system).count == 3)
-        environment["PCAST_DEVICES"] = try folder.write(Self.text(rules: 4), to: "mine.json5")
+        environment["PCAST_DEVICES"] = try folder.write(Self.text(rules: 4), to: "mine.yaml")
         #expect(try DeviceRules.standard(environment: environment, system: system).count == 4)
         environment["PCAST_DEVICES"] = ""
         #expect(try DeviceRules.standard(environment: environment, system: system).count == 3)
@@ -54,7 +54,7 @@ struct DeviceRulesFileTests {
     @Test("a named file that is missing is an error with its name")
     func missing() throws {
         let folder = try Folder()
-        let path = "\(folder.path)/gone.json5"
+        let path = "\(folder.path)/gone.yaml"
         let error = try #require(throws: DeviceRulesError.self) {
             try DeviceRules.standard(environment: ["PCAST_DEVICES": path])
         }
@@ -65,7 +65,7 @@ struct DeviceRulesFileTests {
     func wrong() throws {
         let folder = try Folder()
         let path = try folder.write(
-            "{ rules: [\n{ match: { name: '*' },\n hidden: 1 } ] }", to: ".config/pcast/devices.json5")
+            "{ rules: [\n{ match: { name: '*' },\n hidden: 1 } ] }", to: ".config/pcast/devices.yaml")
         let error = try #require(throws: DeviceRulesError.self) {
             try DeviceRules.standard(environment: ["HOME": folder.path])
         }
@@ -87,21 +87,18 @@ struct DeviceRulesFileTests {
         #expect(error.reason.contains("UTF-8"))
     }
 
-    @Test("configs/devices.json5 changes nothing as it is, and each of its examples is a rule")
+    @Test("configs/devices.yaml changes nothing as it is, and each of its examples is a rule")
     func example() throws {
         var root = URL(filePath: #filePath)
-        while !FileManager.default.fileExists(atPath: root.appending(path: "configs/devices.json5").path) {
-            try #require(root.path != "/", "configs/devices.json5 is not found")
+        while !FileManager.default.fileExists(atPath: root.appending(path: "configs/devices.yaml").path) {
+            try #require(root.path != "/", "configs/devices.yaml is not found")
             root.deleteLastPathComponent()
         }
-        let text = try String(contentsOf: root.appending(path: "configs/devices.json5"), encoding: .utf8)
+        let text = try String(contentsOf: root.appending(path: "configs/devices.yaml"), encoding: .utf8)
         #expect(try DeviceRules(text: text) == DeviceRules())
-        // The examples are the comments inside the list that are not sentences.
-        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        for index in lines.indices {
-            let line = lines[index].trimmingCharacters(in: .whitespaces)
-            let isSentence = line.last == "." || line.dropFirst(3).first?.isUppercase == true
-            if lines[index].hasPrefix("        // "), !isSentence { lines[index] = String(line.dropFirst(3)) }
+        // The examples are the comments below “rules:” that are not sentences.
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            line.wholeMatch(of: #/  # ((- |  )[a-zA-Z]+:.*)/#).map { "  \($0.1)" } ?? String(line)
         }
         let rules = try DeviceRules(text: lines.joined(separator: "\n"))
         #expect(rules.count == 5)

@@ -21,7 +21,7 @@ struct DeviceRulesTests {
 
     private func apply(_ text: String, to device: SourceDevice) throws -> SourceDevice {
         var device = device
-        try DeviceRules(text: "{ rules: [\(text)] }").apply(to: &device)
+        try DeviceRules(text: "rules: [\(text)]").apply(to: &device)
         return device
     }
 
@@ -119,7 +119,8 @@ struct DeviceRulesTests {
         }
     }
 
-    @Test("no rules change nothing", arguments: ["{}", "{ rules: [] }", "// nothing\n{ rules: [], }"])
+    @Test(
+        "no rules change nothing", arguments: ["{}", "{ rules: [] }", "# nothing\nrules:\n", "", "# nothing", "---\n"])
     func none(_ text: String) throws {
         let rules = try DeviceRules(text: text)
         #expect(rules == DeviceRules())
@@ -130,16 +131,18 @@ struct DeviceRulesTests {
     @Test(
         "an invalid value is an error with its line, its field and the accepted values",
         arguments: [
-            ("facingMode: 'front'", "“facingMode” must be one of \"user\", \"environment\""),
+            ("facingMode: 'front'", "“facingMode” must be one of user, environment"),
             ("facingMode: true", "“facingMode” must be one of"),
             ("facingMode: 'automatic'", "“facingMode” must be one of"),
-            ("location: 'top'", "“location” must be one of \"upper\", \"lower\""),
-            ("polarPattern: 'eight'", "\"omnidirectional\", \"cardioid\", \"subcardioid\""),
+            ("location: 'top'", "“location” must be one of upper, lower"),
+            ("polarPattern: 'eight'", "omnidirectional, cardioid, subcardioid"),
             ("polarPattern: 'cardioid'", "“polarPattern” applies to audio devices"),
-            ("name: ''", "must be a string in quotes"),
-            ("name: 5", "must be a string in quotes"), ("rotation: 45", "0, 90, 180 or 270"),
+            ("name: ''", "must be a text"), ("name: [5]", "must be a text"), ("name: ~", "must be a text"),
+            ("rotation: 45", "0, 90, 180 or 270"),
             ("rotation: -90", "0, 90, 180 or 270"), ("rotation: 0.5", "0, 90, 180 or 270"),
-            ("rotation: '90'", "0, 90, 180 or 270"), ("hidden: 'yes'", "“hidden” must be true or false"),
+            ("rotation: 090", "0, 90, 180 or 270"),
+            ("rotation: '90'", "0, 90, 180 or 270"), ("hidden: yes", "“hidden” must be true or false"),
+            ("hidden: 'true'", "“hidden” must be true or false"),
             ("facing: 'user'", "use one of match, facingMode, location, polarPattern, name, rotation, hidden"),
         ])
     func wrongValues(_ field: String, _ reason: String) throws {
@@ -152,10 +155,10 @@ struct DeviceRulesTests {
     @Test(
         "an invalid pattern is an error",
         arguments: [
-            ("match: {}", "is empty"), ("match: 'x'", "“match” must be an object"),
+            ("match: {}", "is empty"), ("match: 'x'", "“match” must be a mapping"),
             ("match: { vendor: '46d' }", "four hexadecimal digits"), ("match: { vendor: 46 }", "four hexadecimal"),
             ("match: { product: 'xyzw' }", "four hexadecimal"), ("match: { product: '+123' }", "four hexadecimal"),
-            ("match: { media: 'noise' }", "\"video\", \"audio\""), ("match: { name: '' }", "a string in quotes"),
+            ("match: { media: 'noise' }", "video, audio"), ("match: { name: '' }", "must be a text"),
             ("match: { model: 'x' }", "use one of media, vendor, product, serial, name, id"),
             ("match: { media: 'audio' }, rotation: 90", "“rotation” applies to video devices"),
             ("facingMode: 'user'", "a rule requires “match”"),
@@ -171,9 +174,9 @@ struct DeviceRulesTests {
     @Test(
         "an invalid file is an error",
         arguments: [
-            ("[]", "must be an object"), ("{ rules: {} }", "must be a list"), ("{ rule: [] }", "use one of rules"),
-            ("{ rules: [ 5 ] }", "a rule must be an object"), ("", "expected a value"),
-            ("{ rules: [ { } ] }", "“match”"),
+            ("[]", "must be a mapping"), ("{ rules: {} }", "must be a list"), ("{ rule: [] }", "use one of rules"),
+            ("{ rules: [ 5 ] }", "a rule must be a mapping"), ("rules: 5", "must be a list"),
+            ("{ rules: [ }", "did not find"), ("{ rules: [ { } ] }", "“match”"),
         ])
     func wrongFiles(_ text: String, _ reason: String) throws {
         let error = try #require(throws: DeviceRulesError.self) { try DeviceRules(text: text) }

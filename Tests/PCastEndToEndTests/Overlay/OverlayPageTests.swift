@@ -98,7 +98,10 @@ extension EndToEnd {
             try await browser.evaluate(
                 #"WebViewBridge.send('{"event":"player.state","metadata":{"state":"paused"}}')"#, at: "onlooker")
             try await browser.wait(for: "wire.received.some((m) => m.event === 'bridge.error')", at: "onlooker")
-            guard case .easeLiveError(let error) = try await stage.heard(.easeLiveError, after: count) else { return }
+            guard case .easeLiveError(let error) = try await stage.heard(.easeLiveError, after: count) else {
+                Issue.record("the notification is not an error")
+                return
+            }
             #expect(error.level == .warning && error.component == .bridgeConnectivity)
             // An invalid token is rejected.
             let code = try await browser.evaluate(

@@ -210,7 +210,10 @@ extension EndToEnd {
             try await browser.wait(for: "document.querySelector('#message').textContent === 'Half time in two minutes'")
             try await browser.evaluate(
                 #"WebViewBridge.send('{"event":"poll.vote","metadata":{"choice":3}}')"#)
-            guard case .bridgeMessage(let text) = try await stage.heard(.bridgeMessage) else { return }
+            guard case .bridgeMessage(let text) = try await stage.heard(.bridgeMessage) else {
+                Issue.record("the notification is not a message of a page")
+                return
+            }
             #expect(JSON(line: text)?["metadata"]["choice"].number == 3)
         }
 

@@ -6,7 +6,7 @@ import os
 
 import program
 
-program.require("edgeauth", os.path.join(program.environment(), "bin", "python"))
+program.require(os.path.join(program.environment(), "bin", "python"), "edgeauth.token_builder")
 
 from edgeauth.token_builder import TokenBuilder  # noqa: E402
 

@@ -17,7 +17,7 @@ import time
 import chromium
 import program
 
-program.require("websockets", os.path.join(program.environment(), "bin", "python"))
+program.require(os.path.join(program.environment(), "bin", "python"), "websockets.sync.client")
 
 from websockets.exceptions import ConnectionClosed  # noqa: E402
 from websockets.sync.client import connect  # noqa: E402

@@ -5,6 +5,7 @@ checks, or `error` states the error.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import select
@@ -26,15 +27,21 @@ def environment():
     return os.path.join(cache, "pcast", "peers")
 
 
-def require(module, interpreter):
-    """Restarts this program with `interpreter` if the current one does not have `module`."""
+def has(module):
+    """Returns whether a module can be found. Packages that contain it are imported, but not the module."""
     try:
-        __import__(module)
-        return
+        return importlib.util.find_spec(module) is not None
     except ImportError:
-        pass
+        return False
+
+
+def require(interpreter, *modules):
+    """Restarts this program with `interpreter` if the current one does not have all of these modules."""
+    missing = [module for module in modules if not has(module)]
+    if not missing:
+        return
     if os.path.realpath(sys.argv[0]) == os.environ.get("PCAST_PEER_RESTARTED") or not os.path.exists(interpreter):
-        sys.exit(f"{os.path.basename(sys.argv[0])}: {module} is missing; scripts/peers installs it")
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {', '.join(missing)} is missing; scripts/peers installs it")
     os.environ["PCAST_PEER_RESTARTED"] = os.path.realpath(sys.argv[0])
     os.execv(interpreter, [interpreter, *sys.argv])
 

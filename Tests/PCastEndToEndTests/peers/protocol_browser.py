@@ -7,7 +7,8 @@ rtcConfiguration of the platform. At the end, the page closes the publisher's co
 
 import program
 
-program.require("edgeauth", f"{program.environment()}/bin/python")
+program.require(
+    f"{program.environment()}/bin/python", "aiortc", "av", "edgeauth.token_builder", "google.protobuf", "websockets")
 
 import asyncio
 import json

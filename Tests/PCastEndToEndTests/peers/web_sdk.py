@@ -17,7 +17,7 @@ import urllib.request
 import chromium
 import program
 
-program.require("edgeauth", os.path.join(program.environment(), "bin", "python"))
+program.require(os.path.join(program.environment(), "bin", "python"), "edgeauth.token_builder")
 
 from edgeauth.token_builder import TokenBuilder  # noqa: E402
 

@@ -3,7 +3,7 @@
 
 import program
 
-program.require("aiortc", f"{program.environment()}/bin/python")
+program.require(f"{program.environment()}/bin/python", "aiortc", "aioice", "av")
 
 import asyncio
 import time

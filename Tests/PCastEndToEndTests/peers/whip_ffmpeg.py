@@ -3,7 +3,7 @@
 
 import program
 
-program.require("imageio_ffmpeg", f"{program.environment()}/bin/python")
+program.require(f"{program.environment()}/bin/python", "imageio_ffmpeg")
 
 import re
 import subprocess

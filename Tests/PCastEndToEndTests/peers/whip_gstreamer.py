@@ -3,7 +3,7 @@
 
 import program
 
-program.require("gi", "/usr/bin/python3")
+program.require("/usr/bin/python3", "gi")
 
 import gstreamer_peer
 import signalling

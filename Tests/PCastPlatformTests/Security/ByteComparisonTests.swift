@@ -73,7 +73,7 @@ import Testing
         // Without tags, the token itself is the owner, and it applied none.
         let (first, second) = (try principal([]), try principal([]))
         #expect(Principal.appliedTags(of: try #require(first.publisher)) == nil)
-        #expect(first.publisher == second.publisher || first.fingerprint != second.fingerprint)
+        #expect((first.publisher == second.publisher) == (first.fingerprint == second.fingerprint))
         let local = Principal(application: TestPlatform.application.id, token: nil)
         #expect(Principal.appliedTags(of: try #require(local.publisher)) == nil)
     }

@@ -59,7 +59,10 @@ import Testing
             try await ProtocolClient.run(platform) { client in
                 _ = try #require(try await client.authenticate())
                 for options in [[String(repeating: "x", count: 100_000)], (0..<500).map { "option\($0)" }] {
-                    guard case .setupStream(var message) = try Requests.publish() else { return }
+                    guard case .setupStream(var message) = try Requests.publish() else {
+                        Issue.record("the request does not set up a stream")
+                        return
+                    }
                     message.createStream.options = options
                     #expect(try await client.ask(.setupStream(message)) == .badRequest)
                 }

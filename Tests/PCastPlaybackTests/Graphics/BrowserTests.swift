@@ -43,7 +43,9 @@ import Testing
         }
     }
 
-    @Test("as root no browser runs without a sandbox unless it is requested", .enabled(if: geteuid() == 0))
+    @Test(
+        "as root no browser runs without a sandbox unless it is requested",
+        .enabled(if: geteuid() == 0, "left out: a browser of root: these tests run as another user"))
     func root() async throws {
         let impostor = try Impostor()
         defer { try? FileManager.default.removeItem(at: impostor.folder) }

@@ -97,7 +97,10 @@ enum Program {
         FileManager.default.isExecutableFile(atPath: $0)
     }
 
-    static var hasFFmpeg: Bool { ffmpeg != nil }
+    static let hasFFmpeg: Bool = {
+        if ffmpeg == nil { print("left out: playback of files and HTTP Live Streaming: ffmpeg is not installed") }
+        return ffmpeg != nil
+    }()
 
     /// Runs FFmpeg with arguments that are separated by single spaces.
     static func runFFmpeg(_ arguments: String, in folder: String) throws {

@@ -1,3 +1,5 @@
+import PCastCore
+
 /// Assembles H.264 access units in Annex B format from RTP payloads (RFC 6184).
 ///
 /// A unit that violates the format is counted and dropped together with its frame, because a frame without one of its
@@ -130,7 +132,7 @@ package struct H264Depacketizer: Sendable {
     /// Appends a whole NAL unit with a start code.
     private mutating func appendUnit(_ unit: Span<UInt8>, to bytes: inout [UInt8]) {
         let type = unit[0] & H264NALUnit.typeMask
-        guard H264NALUnit.isSingle(type) else {
+        guard H264NALUnit.isSpecified(type) else {
             dropUnit()
             return
         }
@@ -178,7 +180,7 @@ package struct H264Depacketizer: Sendable {
         let type = header & H264NALUnit.typeMask
         let isStart = header & H264NALUnit.fragmentStart != 0
         let isEnd = header & H264NALUnit.fragmentEnd != 0
-        guard payload.count > 2, H264NALUnit.isSingle(type), !(isStart && isEnd) else {
+        guard payload.count > 2, H264NALUnit.isSpecified(type), !(isStart && isEnd) else {
             if case .open = fragmentation { dropOpenFragment(from: &bytes) } else { dropUnit() }
             fragmentation = .dropping
             return
@@ -212,49 +214,17 @@ package struct H264Depacketizer: Sendable {
     }
 }
 
-/// Constants of H.264's NAL units (ITU-T H.264, table 7-1) and of their RTP payloads (RFC 6184, table 1).
-enum H264NALUnit {
-    /// The type of a slice of a frame other than an IDR picture.
-    static let nonIDRSlice: UInt8 = 1
-    /// The type of a slice of an IDR picture.
-    static let idrSlice: UInt8 = 5
-    /// The type of a sequence parameter set.
-    static let sequenceParameterSet: UInt8 = 7
-    /// The type of a picture parameter set.
-    static let pictureParameterSet: UInt8 = 8
-    /// The type of an access unit delimiter.
-    static let accessUnitDelimiter: UInt8 = 9
-    /// The type of filler data.
-    static let fillerData: UInt8 = 12
+/// Constants of RTP payloads (RFC 6184, table 1).
+extension H264NALUnit {
     /// The type of an aggregation packet of the kind STAP-A.
-    static let stapA: UInt8 = 24
+    static var stapA: UInt8 { 24 }
     /// The type of a fragmentation unit of the kind FU-A.
-    static let fuA: UInt8 = 28
-
-    /// The bits of the type in the unit's header.
-    static let typeMask: UInt8 = 0x1F
-    /// The bits of `nal_ref_idc` in the unit's header.
-    static let referenceMask: UInt8 = 0x60
-    /// The bit that marks a unit with errors in the unit's header.
-    static let forbiddenBit: UInt8 = 0x80
+    static var fuA: UInt8 { 28 }
 
     /// The start bit in the FU header (RFC 6184, section 5.8).
-    static let fragmentStart: UInt8 = 0x80
+    static var fragmentStart: UInt8 { 0x80 }
     /// The end bit in the FU header (RFC 6184, section 5.8).
-    static let fragmentEnd: UInt8 = 0x40
-
-    /// Returns whether a type is one of H.264 itself, whose units may be a payload or part of an aggregate.
-    static func isSingle(_ type: UInt8) -> Bool { type >= 1 && type <= 23 }
-
-    /// Returns whether a unit contains a slice or a data partition.
-    static func isImage(_ type: UInt8) -> Bool { type >= 1 && type <= 5 }
-
-    /// Returns whether a unit precedes the slices of a frame: supplemental enhancement information, parameter sets,
-    /// delimiters.
-    static func precedesSlice(_ type: UInt8) -> Bool { (6...9).contains(type) || type == 13 || type == 15 }
-
-    /// Returns whether a unit is a sequence or picture parameter set.
-    static func isParameterSet(_ type: UInt8) -> Bool { type == sequenceParameterSet || type == pictureParameterSet }
+    static var fragmentEnd: UInt8 { 0x40 }
 }
 
 /// Iterates over the NAL units of an RTP payload, or returns its fragment of one (RFC 6184).

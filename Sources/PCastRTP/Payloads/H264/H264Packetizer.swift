@@ -1,3 +1,5 @@
+import PCastCore
+
 /// Divides an H.264 access unit into RTP payloads (RFC 6184).
 ///
 /// In packetization mode 1, consecutive units that fit in one packet are aggregated in a STAP-A, so that the parameter
@@ -75,7 +77,7 @@ package struct H264Packetizer {
         while let candidate = reader.next() {
             let type = bytes[candidate.lowerBound] & H264NALUnit.typeMask
             if type == H264NALUnit.accessUnitDelimiter || type == H264NALUnit.fillerData { continue }
-            if H264NALUnit.isSingle(type), mode != .singleUnit || candidate.count <= maximumPayloadSize {
+            if H264NALUnit.isSpecified(type), mode != .singleUnit || candidate.count <= maximumPayloadSize {
                 unit = candidate
                 return
             }
@@ -140,55 +142,34 @@ package struct H264Packetizer {
     }
 }
 
-/// Iterates over the NAL units of a byte stream without copying (ITU-T H.264, annex B).
-package struct AnnexBReader {
-    private let bytes: UnsafeRawBufferPointer
-
-    /// The offset of the next NAL unit, or the end.
-    private var position: Int
-
-    /// Creates a reader at the first NAL unit.
+extension H264ParameterSets {
+    /// Returns payloads that contain all sets (RFC 6184).
     ///
-    /// - Parameter bytes: The byte stream, which must be valid while the reader is used.
-    package init(_ bytes: UnsafeRawBufferPointer) {
-        self.bytes = bytes
-        position = Self.startCode(in: bytes, from: 0).map { $0 + 3 } ?? bytes.count
-    }
-
-    /// Returns the range of the next NAL unit without trailing zero bytes; nil after the last. Empty units are skipped.
-    package mutating func next() -> Range<Int>? {
-        while position < bytes.count {
-            let start = position
-            let code = Self.startCode(in: bytes, from: start)
-            position = code.map { $0 + 3 } ?? bytes.count
-            var end = code ?? bytes.count
-            while end > start, bytes[end - 1] == 0 { end -= 1 }
-            if end > start { return start..<end }
+    /// - Parameter aggregates: Whether the peer accepts several units in a packet (`packetization-mode=1`).
+    /// - Returns: The payloads.
+    func payloads(aggregates: Bool) -> [[UInt8]] {
+        var payloads: [[UInt8]] = []
+        var group: [[UInt8]] = []
+        var size = 1
+        func finish() {
+            guard group.count > 1 else { return payloads += group }
+            // The NRI of a STAP-A is the maximum of its units (RFC 6184, section 5.7.1).
+            let reference = group.reduce(0) { max($0, $1[0] & H264NALUnit.referenceMask) }
+            payloads.append(
+                group.reduce(into: [reference | H264NALUnit.stapA]) { payload, unit in
+                    payload += [UInt8(unit.count >> 8), UInt8(truncatingIfNeeded: unit.count)] + unit
+                })
         }
-        return nil
-    }
-
-    /// Returns the offset of the first start code, 00 00 01, at or after an offset.
-    ///
-    /// It tests eight bytes at a time: a start code cannot begin in a word without zero bytes, which most words of
-    /// coded video are.
-    private static func startCode(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
-        var index = start
-        let last = bytes.count - 3
-        while index <= last {
-            if index + 8 <= bytes.count {
-                let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-                if (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 == 0 {
-                    index += 8
-                    continue
-                }
+        for unit in inOrder {
+            if !group.isEmpty, !aggregates || size + 2 + unit.count > Self.maximumSize {
+                finish()
+                group.removeAll()
+                size = 1
             }
-            let end = min(index + 8, last + 1)
-            while index < end {
-                if bytes[index] == 0, bytes[index + 1] == 0, bytes[index + 2] == 1 { return index }
-                index += 1
-            }
+            group.append(unit)
+            size += 2 + unit.count
         }
-        return nil
+        finish()
+        return payloads
     }
 }

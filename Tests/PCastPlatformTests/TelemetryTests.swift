@@ -32,10 +32,8 @@ import Testing
 
     @Test("one address posts no more often than the platform permits") func rate() async throws {
         try await TestPlatform.runConfigured(configure: { $0.limits[.requestsPerSecond] = 1 }) { platform in
-            let statuses = try await EndpointLimitTests.untilLimited {
+            let statuses = try await EndpointLimitTests.untilLimited(\.self, 429) {
                 try await platform.send("POST", "/telemetry/metrics", body: "x").status
-            } isLimited: {
-                $0 == 429
             }
             #expect(Set(statuses) == [200, 429])
         }

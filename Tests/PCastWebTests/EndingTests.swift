@@ -37,13 +37,14 @@ import Testing
     func firstRequestTimeout() async throws {
         let gate = CountingGate()
         try await TestServer.run(gate: gate, firstRequestTimeout: .seconds(3)) { server in
-            let asked = try await RawConnection(port: server.port)
+            let asked = RawConnection(port: server.port)
             try await asked.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await eventually { asked.text.hasSuffix("hello") })
-            let opened = try await RawConnection(port: server.port)
+            let opened = RawConnection(port: server.port)
             #expect(try await opened.upgrade().hasPrefix("HTTP/1.1 101 "))
-            let silent = try await RawConnection(port: server.port)
-            let slow = try await RawConnection(port: server.port)
+            let silent = RawConnection(port: server.port)
+            try await silent.send([])
+            let slow = RawConnection(port: server.port)
             try await slow.send("GET /hello HTTP/1.1\r\nHost:")
             #expect(try await eventually { silent.isClosed && slow.isClosed })
             #expect(try await eventually { gate.counts == .init(admitted: 4, stoppedWaiting: 4, closed: 2) })
@@ -57,8 +58,9 @@ import Testing
     func gate() async throws {
         let gate = CountingGate()
         try await TestServer.run(gate: gate, firstRequestTimeout: .seconds(600)) { server in
-            let silent = try await RawConnection(port: server.port)
-            let asked = try await RawConnection(port: server.port)
+            let silent = RawConnection(port: server.port)
+            let asked = RawConnection(port: server.port)
+            for connection in [silent, asked] { try await connection.send([]) }
             #expect(try await eventually { gate.counts.admitted == 2 })
             #expect(gate.counts == .init(admitted: 2))
             try await asked.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -124,7 +124,7 @@ import Testing
 
     @Test("other paths open no WebSocket: 404", arguments: ["/", "/wsx", "/ws/", "/WS", "/hello/ws"])
     func wrongPath(path: String) async throws {
-        try await TestServer.run { server in
+        try await TestServer.run { server async throws in
             let connection = RawConnection(port: server.port)
             #expect(try await connection.upgrade(path: path).hasPrefix("HTTP/1.1 404 "))
             await #expect(throws: WebError.self) {
@@ -165,7 +165,7 @@ import Testing
     }
 
     @Test("the address of a WebSocket may have a query") func query() async throws {
-        try await TestServer.run { server in
+        try await TestServer.run { server async throws in
             let connection = RawConnection(port: server.port)
             #expect(try await connection.upgrade(path: "/ws?a=b").hasPrefix("HTTP/1.1 101 "))
         }

@@ -13,7 +13,7 @@ package struct BandwidthEstimator: Sendable {
     package static let range = Bitrate.kilobits(40)...Bitrate.kilobits(50_000)
 
     /// The size of IPv4 and UDP headers in bytes, which are added to each datagram.
-    @inlinable
+    @inlinable @inline(__always)
     package static var datagramOverhead: Int { 28 }
 
     /// The bit rate up to which the path is probed even if less is wanted, so that a small stream can grow at once.

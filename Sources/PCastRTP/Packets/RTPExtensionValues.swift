@@ -165,11 +165,11 @@ package struct AbsoluteSendTime: Hashable, Sendable {
     package var rawValue: UInt32
 
     /// Creates a send time from the low 24 bits of a value.
-    @inlinable
+    @inlinable @inline(__always)
     package init(rawValue: UInt32) { self.rawValue = rawValue & 0xFF_FFFF }
 
     /// Creates a send time from a monotonic time. Only differences have a meaning, so any clock is suitable.
-    @inlinable
+    @inlinable @inline(__always)
     package init(_ instant: Instant) { self.init(nanoseconds: instant.nanoseconds) }
 
     /// Creates a send time from a wall-clock time.

@@ -84,7 +84,7 @@ package struct OutboundStream: ~Copyable, Sendable {
         package let pictureOffset: VP8PictureOffset
 
         /// Whether the payload is sent unchanged from the log.
-        @inlinable
+        @inlinable @inline(__always)
         package var isAsLogged: Bool { prefixSize == 0 && paddingSize == 0 && pictureOffset.isZero }
     }
 
@@ -128,8 +128,10 @@ package struct OutboundStream: ~Copyable, Sendable {
     var retransmissionSequence: UInt16
 
     /// The peer's unwrapped sequence numbers of packets to be retransmitted.
+    @usableFromInline
     var resends: [Int64] = []
     /// The peer's unwrapped sequence numbers of packets to be retransmitted from the previous log.
+    @usableFromInline
     var formerResends: [Int64] = []
     /// The limiter of retransmissions; nil if nothing is retransmitted.
     var limiter: ResendLimiter?
@@ -211,6 +213,7 @@ package struct OutboundStream: ~Copyable, Sendable {
     }
 
     /// Whether the last packet ended a frame.
+    @inlinable @inline(__always)
     package var isBetweenFrames: Bool { last?.endsFrame ?? true }
 
     /// Begins with the next packet that is appended.
@@ -237,19 +240,24 @@ package struct OutboundStream: ~Copyable, Sendable {
     /// Whether something must be done before the next packet, which is only checked then.
     var needsRestart = false
     /// The newest packet that was sent; nil before the first.
+    @usableFromInline
     var last: Last?
 
     /// The newest packet that was sent.
+    @usableFromInline
     struct Last: Sendable {
         /// The timestamp that was sent.
         var timestamp: UInt32
         /// The time at which the packet arrived.
+        @usableFromInline
         var arrival: Instant
         /// Whether the packet ended a frame.
+        @usableFromInline
         var endsFrame: Bool
     }
 
     /// The arrival time of the newest packet that was sent; nil before the first.
+    @inlinable @inline(__always)
     package var lastArrival: Instant? { last?.arrival }
 
     /// Stops until the next beginning, for example because the peer is too slow.
@@ -259,15 +267,17 @@ package struct OutboundStream: ~Copyable, Sendable {
     }
 
     /// Whether the stream waits for its beginning.
+    @inlinable @inline(__always)
     package var isPaused: Bool { position == nil }
 
     /// Returns whether the log no longer contains the next packet of the stream.
-    @inlinable
+    @inlinable @inline(__always)
     package func isBehindLog(_ log: borrowing PacketLog) -> Bool { position.map { $0 < log.start } ?? false }
 
     // MARK: Sending
 
     /// Returns whether there is a packet to send.
+    @inlinable @inline(__always)
     package func hasPackets(in log: borrowing PacketLog) -> Bool {
         guard let position else { return false }
         return position < log.end || hasResends
@@ -282,14 +292,22 @@ package struct OutboundStream: ~Copyable, Sendable {
         /// The approximate size of the new packets with headers in bytes; nil if there are retransmissions, which are
         /// sent first.
         package var bytes: Int?
+
+        @inlinable @inline(__always)
+        init(count: Int, since: Instant? = nil, bytes: Int? = nil) {
+            self.count = count
+            self.since = since
+            self.bytes = bytes
+        }
     }
 
     /// The approximate size of everything but the payload of a packet in bytes: IPv4, UDP, header, extensions and SRTP
     /// tag.
-    static let overhead = 80
+    @usableFromInline
+    static var overhead: Int { 80 }
 
     /// Returns the packets that are waiting; nil if there are none.
-    @inline(__always)
+    @inlinable @inline(__always)
     package func waiting(in log: borrowing PacketLog) -> Waiting? {
         guard let position, position >= log.start else { return nil }
         let count = Int(log.end - position)
@@ -301,9 +319,11 @@ package struct OutboundStream: ~Copyable, Sendable {
     }
 
     /// Whether retransmissions from the current log are waiting.
+    @inlinable @inline(__always)
     package var hasResends: Bool { !resends.isEmpty }
 
     /// Whether retransmissions are waiting, from the current or the previous log.
+    @inlinable @inline(__always)
     package var waitsToResend: Bool { !resends.isEmpty || !formerResends.isEmpty }
 
     /// Writes the header of the next packet into a buffer; retransmissions are first.
@@ -382,6 +402,7 @@ package struct OutboundStream: ~Copyable, Sendable {
     }
 
     /// Whether retransmissions from the previous log are waiting.
+    @inlinable @inline(__always)
     package var hasFormerResends: Bool { !formerResends.isEmpty }
 
     /// The number of retransmissions from the previous log that are waiting.

@@ -71,7 +71,8 @@ package struct PacketLog: ~Copyable {
     /// The position after the newest packet. Positions begin at 0 and never wrap around.
     package private(set) var end: Int64 = 0
     /// The total size of all payloads that were appended in bytes.
-    private var payloadTotal: Int64 = 0
+    @usableFromInline
+    var payloadTotal: Int64 = 0
 
     /// The position of the newest key frame; nil if it is no longer in the log.
     package var newestKeyFrame: Int64? { keyFrame >= start ? keyFrame : nil }
@@ -142,7 +143,7 @@ package struct PacketLog: ~Copyable {
     var oldest: Int64 = 0
 
     /// The position of the oldest packet.
-    @inlinable
+    @inlinable @inline(__always)
     package var start: Int64 { max(oldest, end - Int64(capacity)) }
 
     /// Returns the memory of the payload at a position.
@@ -233,7 +234,7 @@ package struct PacketLog: ~Copyable {
     ///
     /// - Parameter position: The position.
     /// - Returns: The pointer.
-    @inlinable
+    @inlinable @inline(__always)
     package func address(of position: Int64) -> UnsafePointer<Entry> {
         precondition(position >= start && position < end, "there must be a packet at the position")
         return UnsafePointer(entries + Int(position & mask))
@@ -258,7 +259,7 @@ package struct PacketLog: ~Copyable {
     ///
     /// - Parameter position: The position.
     /// - Returns: The size.
-    @inline(__always)
+    @inlinable @inline(__always)
     package func payloadSize(from position: Int64) -> Int {
         Int(payloadTotal - address(of: position).pointee.payloadBefore)
     }

@@ -275,7 +275,7 @@ package struct VP8PictureOffset: Hashable, Sendable {
     }
 
     /// Whether the numbers stay unchanged.
-    @inlinable
+    @inlinable @inline(__always)
     package var isZero: Bool { pictureID == 0 && tl0PictureIndex == 0 }
 
     /// Returns a descriptor with the changed numbers.

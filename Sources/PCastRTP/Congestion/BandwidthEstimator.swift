@@ -8,13 +8,13 @@ package import PCastCore
 ///
 /// Methods that are called for each frame or report are `mutating` even if they change nothing, because a nonmutating
 /// call would copy more than a kilobyte.
-package struct BandwidthEstimator: Sendable {
+public struct BandwidthEstimator: Sendable {
     /// The range of all estimates.
     package static let range = Bitrate.kilobits(40)...Bitrate.kilobits(50_000)
 
     /// The size of IPv4 and UDP headers in bytes, which are added to each datagram.
     @inlinable @inline(__always)
-    package static var datagramOverhead: Int { 28 }
+    public static var datagramOverhead: Int { 28 }
 
     /// The bit rate up to which the path is probed even if less is wanted, so that a small stream can grow at once.
     private static let alwaysKnown = Bitrate.kilobits(2_500)

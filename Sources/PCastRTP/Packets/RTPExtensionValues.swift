@@ -160,17 +160,17 @@ package struct AudioLevel: Hashable, Sendable {
 }
 
 /// The send time of a packet in seconds modulo 64, with 18 bits of fraction (WebRTC's abs-send-time header extension).
-package struct AbsoluteSendTime: Hashable, Sendable {
+public struct AbsoluteSendTime: Hashable, Sendable {
     /// The value, 24 bits.
-    package var rawValue: UInt32
+    public var rawValue: UInt32
 
     /// Creates a send time from the low 24 bits of a value.
     @inlinable @inline(__always)
-    package init(rawValue: UInt32) { self.rawValue = rawValue & 0xFF_FFFF }
+    public init(rawValue: UInt32) { self.rawValue = rawValue & 0xFF_FFFF }
 
     /// Creates a send time from a monotonic time. Only differences have a meaning, so any clock is suitable.
     @inlinable @inline(__always)
-    package init(_ instant: Instant) { self.init(nanoseconds: instant.nanoseconds) }
+    public init(_ instant: Instant) { self.init(nanoseconds: instant.nanoseconds) }
 
     /// Creates a send time from a wall-clock time.
     package init(_ time: WallTime) { self.init(nanoseconds: time.nanosecondsSinceEpoch) }

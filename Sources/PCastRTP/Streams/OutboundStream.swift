@@ -1,4 +1,4 @@
-package import PCastCore
+public import PCastCore
 
 /// A track that is sent to a peer: its position in the ``PacketLog`` of the track, and the mapping to the sequence
 /// numbers of the peer.
@@ -6,7 +6,7 @@ package import PCastCore
 /// It stores no packets, and needs a few hundred bytes per viewer. Its headers are written directly into the datagram,
 /// and the payloads are encrypted from the log. It cannot be copied, because the compiler would otherwise copy it for
 /// calls from other modules, for each packet.
-package struct OutboundStream: ~Copyable, Sendable {
+public struct OutboundStream: ~Copyable, Sendable {
     /// The negotiated parameters.
     package struct Parameters: Sendable {
         /// The SSRC of the stream.
@@ -67,7 +67,7 @@ package struct OutboundStream: ~Copyable, Sendable {
     }
 
     /// A packet to be encrypted and sent.
-    package struct Packet {
+    public struct Packet {
         /// The size of the header in bytes, which was written into the buffer.
         package let headerSize: Int
         /// The position of the payload in the log.
@@ -75,17 +75,17 @@ package struct OutboundStream: ~Copyable, Sendable {
         /// The number of bytes between header and payload, which were written into the buffer. They are the original
         /// sequence number of a retransmission (RFC 4588, section 4), or the repeated packets of redundant audio (RFC
         /// 2198).
-        package let prefixSize: Int
+        public let prefixSize: Int
         /// Whether the packet is a retransmission.
         package let isRetransmission: Bool
         /// The padding after the payload in bytes, with which the packets of a frame have the same size.
-        package var paddingSize = 0
+        public var paddingSize = 0
         /// The offset of the picture IDs of a VP8 payload.
-        package let pictureOffset: VP8PictureOffset
+        public let pictureOffset: VP8PictureOffset
 
         /// Whether the payload is sent unchanged from the log.
         @inlinable @inline(__always)
-        package var isAsLogged: Bool { prefixSize == 0 && paddingSize == 0 && pictureOffset.isZero }
+        public var isAsLogged: Bool { prefixSize == 0 && paddingSize == 0 && pictureOffset.isZero }
     }
 
     /// A bandwidth probe, which was written into the buffer except for a repeated payload.
@@ -116,7 +116,7 @@ package struct OutboundStream: ~Copyable, Sendable {
     package var redundancy = 0
 
     /// The position of the next packet in the log; nil while the stream waits for a key frame.
-    package internal(set) var position: Int64?
+    public internal(set) var position: Int64?
 
     /// The mapping of the source's numbers to the peer's.
     var mapping = Mapping()
@@ -214,7 +214,7 @@ package struct OutboundStream: ~Copyable, Sendable {
 
     /// Whether the last packet ended a frame.
     @inlinable @inline(__always)
-    package var isBetweenFrames: Bool { last?.endsFrame ?? true }
+    public var isBetweenFrames: Bool { last?.endsFrame ?? true }
 
     /// Begins with the next packet that is appended.
     package mutating func beginAtEnd(of log: borrowing PacketLog) {
@@ -258,7 +258,7 @@ package struct OutboundStream: ~Copyable, Sendable {
 
     /// The arrival time of the newest packet that was sent; nil before the first.
     @inlinable @inline(__always)
-    package var lastArrival: Instant? { last?.arrival }
+    public var lastArrival: Instant? { last?.arrival }
 
     /// Stops until the next beginning, for example because the peer is too slow.
     package mutating func pause() {
@@ -268,30 +268,30 @@ package struct OutboundStream: ~Copyable, Sendable {
 
     /// Whether the stream waits for its beginning.
     @inlinable @inline(__always)
-    package var isPaused: Bool { position == nil }
+    public var isPaused: Bool { position == nil }
 
     /// Returns whether the log no longer contains the next packet of the stream.
     @inlinable @inline(__always)
-    package func isBehindLog(_ log: borrowing PacketLog) -> Bool { position.map { $0 < log.start } ?? false }
+    public func isBehindLog(_ log: borrowing PacketLog) -> Bool { position.map { $0 < log.start } ?? false }
 
     // MARK: Sending
 
     /// Returns whether there is a packet to send.
     @inlinable @inline(__always)
-    package func hasPackets(in log: borrowing PacketLog) -> Bool {
+    public func hasPackets(in log: borrowing PacketLog) -> Bool {
         guard let position else { return false }
         return position < log.end || hasResends
     }
 
     /// The packets that are waiting to be sent.
-    package struct Waiting: Sendable {
+    public struct Waiting: Sendable {
         /// The number of packets, with retransmissions.
-        package var count: Int
+        public var count: Int
         /// The arrival time of the first new packet; nil if there is none.
-        package var since: Instant?
+        public var since: Instant?
         /// The approximate size of the new packets with headers in bytes; nil if there are retransmissions, which are
         /// sent first.
-        package var bytes: Int?
+        public var bytes: Int?
 
         @inlinable @inline(__always)
         init(count: Int, since: Instant? = nil, bytes: Int? = nil) {
@@ -308,7 +308,7 @@ package struct OutboundStream: ~Copyable, Sendable {
 
     /// Returns the packets that are waiting; nil if there are none.
     @inlinable @inline(__always)
-    package func waiting(in log: borrowing PacketLog) -> Waiting? {
+    public func waiting(in log: borrowing PacketLog) -> Waiting? {
         guard let position, position >= log.start else { return nil }
         let count = Int(log.end - position)
         guard count > 0 else { return resends.isEmpty ? nil : Waiting(count: resends.count) }
@@ -320,11 +320,11 @@ package struct OutboundStream: ~Copyable, Sendable {
 
     /// Whether retransmissions from the current log are waiting.
     @inlinable @inline(__always)
-    package var hasResends: Bool { !resends.isEmpty }
+    public var hasResends: Bool { !resends.isEmpty }
 
     /// Whether retransmissions are waiting, from the current or the previous log.
     @inlinable @inline(__always)
-    package var waitsToResend: Bool { !resends.isEmpty || !formerResends.isEmpty }
+    public var waitsToResend: Bool { !resends.isEmpty || !formerResends.isEmpty }
 
     /// Writes the header of the next packet into a buffer; retransmissions are first.
     ///
@@ -403,7 +403,7 @@ package struct OutboundStream: ~Copyable, Sendable {
 
     /// Whether retransmissions from the previous log are waiting.
     @inlinable @inline(__always)
-    package var hasFormerResends: Bool { !formerResends.isEmpty }
+    public var hasFormerResends: Bool { !formerResends.isEmpty }
 
     /// The number of retransmissions from the previous log that are waiting.
     package var formerResendCount: Int { formerResends.count }

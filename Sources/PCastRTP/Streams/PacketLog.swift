@@ -1,4 +1,4 @@
-package import PCastCore
+public import PCastCore
 
 /// The packets of a track in the order of their arrival in a fixed amount of memory. They are forwarded, retransmitted,
 /// and sent to new viewers from here.
@@ -10,25 +10,26 @@ package import PCastCore
 ///
 /// Parameter sets that a key frame lacks have entries without a sequence number. They are only sent to viewers that
 /// begin with this key frame (``parameterSets(ofKeyFrameAt:)``).
-package struct PacketLog: ~Copyable {
+public struct PacketLog: ~Copyable {
     /// A packet without its payload.
-    package struct Entry: Sendable {
+    public struct Entry: Sendable {
         /// The source's sequence number, unwrapped.
-        package var sequence: Int64
+        public var sequence: Int64
         /// The source's timestamp.
-        package var timestamp: UInt32
+        public var timestamp: UInt32
         /// The marker bit.
-        package var marker: Bool
+        public var marker: Bool
         /// Whether a decoder can begin here with a key frame and its parameter sets.
-        package var startsKeyFrame: Bool
+        public var startsKeyFrame: Bool
         /// The time at which the packet arrived or was created.
-        package var arrival: Instant
+        public var arrival: Instant
         /// The size of the payload in bytes.
-        package var length: Int
+        public var length: Int
         /// Whether ``forwarded`` contains an element.
         let isForwarding: Bool
         /// The size of the payloads of all preceding packets in bytes.
-        fileprivate(set) var payloadBefore: Int64 = 0
+        @usableFromInline
+        var payloadBefore: Int64 = 0
         /// The header extension elements that are forwarded unchanged.
         package let forwarded: RTPExtensionValues
 
@@ -56,7 +57,7 @@ package struct PacketLog: ~Copyable {
     package static let maximumPayloadSize = 1472
 
     /// The number of packets in the log, a power of two.
-    package private(set) var capacity: Int
+    public internal(set) var capacity: Int
     /// The bits of the index of a position.
     @usableFromInline
     var mask: Int64
@@ -69,7 +70,7 @@ package struct PacketLog: ~Copyable {
     private var positions: UnsafeMutablePointer<Int64>
 
     /// The position after the newest packet. Positions begin at 0 and never wrap around.
-    package private(set) var end: Int64 = 0
+    public internal(set) var end: Int64 = 0
     /// The total size of all payloads that were appended in bytes.
     @usableFromInline
     var payloadTotal: Int64 = 0
@@ -144,7 +145,7 @@ package struct PacketLog: ~Copyable {
 
     /// The position of the oldest packet.
     @inlinable @inline(__always)
-    package var start: Int64 { max(oldest, end - Int64(capacity)) }
+    public var start: Int64 { max(oldest, end - Int64(capacity)) }
 
     /// Returns the memory of the payload at a position.
     private func slot(_ position: Int64) -> UnsafeMutableRawBufferPointer {
@@ -235,7 +236,7 @@ package struct PacketLog: ~Copyable {
     /// - Parameter position: The position.
     /// - Returns: The pointer.
     @inlinable @inline(__always)
-    package func address(of position: Int64) -> UnsafePointer<Entry> {
+    public func address(of position: Int64) -> UnsafePointer<Entry> {
         precondition(position >= start && position < end, "there must be a packet at the position")
         return UnsafePointer(entries + Int(position & mask))
     }
@@ -260,7 +261,7 @@ package struct PacketLog: ~Copyable {
     /// - Parameter position: The position.
     /// - Returns: The size.
     @inlinable @inline(__always)
-    package func payloadSize(from position: Int64) -> Int {
+    public func payloadSize(from position: Int64) -> Int {
         Int(payloadTotal - address(of: position).pointee.payloadBefore)
     }
 

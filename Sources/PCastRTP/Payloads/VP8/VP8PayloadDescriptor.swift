@@ -255,11 +255,11 @@ package struct VP8PictureID: Hashable, Sendable {
 }
 
 /// The value that is added to the numbers of VP8 frames, so that they continue after a switch to another layer.
-package struct VP8PictureOffset: Hashable, Sendable {
+public struct VP8PictureOffset: Hashable, Sendable {
     /// The value that is added to the picture ID.
-    package var pictureID: UInt16 = 0
+    public var pictureID: UInt16 = 0
     /// The value that is added to the index in the lowest temporal layer.
-    package var tl0PictureIndex: UInt8 = 0
+    public var tl0PictureIndex: UInt8 = 0
 
     /// Creates an offset of zero.
     package init() {}
@@ -276,7 +276,7 @@ package struct VP8PictureOffset: Hashable, Sendable {
 
     /// Whether the numbers stay unchanged.
     @inlinable @inline(__always)
-    package var isZero: Bool { pictureID == 0 && tl0PictureIndex == 0 }
+    public var isZero: Bool { pictureID == 0 && tl0PictureIndex == 0 }
 
     /// Returns a descriptor with the changed numbers.
     package func applied(to descriptor: VP8PayloadDescriptor) -> VP8PayloadDescriptor {

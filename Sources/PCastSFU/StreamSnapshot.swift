@@ -49,6 +49,7 @@ struct StreamReplica {
 
 /// The state of a stream that the publisher's shard sends to replicas, in addition to packets.
 struct ReplicaUpdate {
+    /// Whether the publisher's connection is lost, and the stream waits for it.
     var isAway: Bool
     var pausedTracks: PausedTracks
     /// The limit that is requested from the publisher.

@@ -224,7 +224,8 @@ package final class VideoEncoding: Sendable {
         return bits < 0 ? nil : Bitrate(bitsPerSecond: bits)
     }
 
-    /// Returns the properties of a source's frame, with the bit rate for its size.
+    /// Returns the properties of a source's frame, with the target bit rate. A configured bit rate has priority over the
+    /// default for the frame's dimensions.
     private func source(_ frame: VideoFrame) -> EncodingTarget.Source {
         let bitrate = limits.apply(to: bitrate ?? BitrateLadder.bitrate(for: frame.dimensions))
         full.store(bitrate.bitsPerSecond, ordering: .relaxed)

@@ -31,10 +31,11 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
     public var latencyP50: Double?
     /// The 99th percentile of the latency in milliseconds; nil without the test pattern.
     public var latencyP99: Double?
-    /// The time from the first frame to the live edge in milliseconds, in a summary.
+    /// The time in milliseconds from the first presented frame to the first one at the live edge, in a summary.
     ///
-    /// The live edge is the first frame whose lag is at most one frame interval more than the later median. Nil if the
-    /// stream was viewed for too short a time, or if the live edge was not reached within five seconds.
+    /// The lag of a frame is the time from its timestamp to its presentation. A frame is at the live edge if its lag is
+    /// at most one frame interval more than the median lag of the frames from 1 to 10 seconds after the first one. Nil
+    /// if fewer than 15 frames were presented in that time, or if the live edge was not reached within five seconds.
     public var timeToLiveEdge: Double?
     /// The number of frames presented before the live edge was reached, in a summary; else nil.
     public var startUpFramesRendered: Int?

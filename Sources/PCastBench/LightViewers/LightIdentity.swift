@@ -1,7 +1,7 @@
 import PCastCore
 import PCastWebRTC
 
-/// The credentials and capabilities of a light peer, from which it makes its offer or answer and then its transport.
+/// The credentials and capabilities of a ``LightPeer``. Its offer or answer and its transport are made from them.
 struct LightIdentity: Sendable {
     private let credentials: ICECredentials
     private let certificate: DTLSCertificate

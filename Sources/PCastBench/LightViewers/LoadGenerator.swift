@@ -87,7 +87,9 @@ struct LoadGenerator<Peer: LightPeer>: ~Copyable, DatagramMachine {
     }
 }
 
-/// One of many peers on an event loop; it provides for one peer what `DatagramMachine` requires of the loop's machine.
+/// A light peer: a publisher or viewer of the load generator that sends or checks packets, and neither encodes nor
+/// decodes media. Thousands of them share one event loop. Its functions are those that `DatagramMachine` requires, for
+/// one peer.
 protocol LightPeer: AnyObject {
     func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant)
     func advance(to now: Instant)

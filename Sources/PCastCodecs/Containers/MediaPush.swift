@@ -24,7 +24,8 @@ package final class MediaPush: @unchecked Sendable {  // owned by one thread at 
     private var hasHeader = false
 
     private static let timeBase = AVRational(num: 1, den: 1_000_000)
-    /// The longest time that a silent track delays the other one, in microseconds.
+    /// The maximum duration of the media that libavformat buffers for interleaving while one track delivers no packets,
+    /// in microseconds.
     private static let interleaving: Int64 = 500_000
 
     /// Prepares an output. It connects with the first piece that is sent.
@@ -40,7 +41,7 @@ package final class MediaPush: @unchecked Sendable {  // owned by one thread at 
         AVLog.quiet()
         (self.uri, self.name, formatName) = (uri, name, format)
         guard avformat_alloc_output_context2(&self.format, nil, format, uri) >= 0, let context = self.format else {
-            throw .missing("libavformat's \(format)")
+            throw .missing("libavformat's format \(format)")
         }
         context.pointee.max_interleave_delta = Self.interleaving
         context.pointee.flags |= AVFMT_FLAG_FLUSH_PACKETS

@@ -74,12 +74,16 @@ enum FrameBrightness {
 
 /// Decides when a camera's light must be on, from the brightness of its frames.
 ///
-/// With the light on, the brightness does not tell whether the light is still needed, because the camera adapts its
-/// exposure. The light is turned on when frames have been dark for a while. Then it is turned off for at most a second
-/// as a test. The test comes when frames become brighter still, e.g., because the lights of the room are switched on.
-/// Otherwise it comes after a minute. After each test that finds darkness, this time doubles, up to a quarter of an
-/// hour. The threshold for "bright without light" is above the one for "dark", so that the light does not flicker at
-/// dusk.
+/// The light is turned on when frames have been dark for one second. While it is on, the brightness of the frames does
+/// not show whether it is still needed, because the camera adapts its exposure. Therefore the light is turned off as a
+/// test:
+///
+/// * The test begins one minute after the light was turned on. It begins earlier if the brightness has exceeded its
+///   lowest value by 0.2 for two seconds, e.g., because the lights of the room were switched on.
+/// * The first frame that comes at least one second after the light was turned off decides. If it is bright, the light
+///   stays off. If it is dark, the light is turned on again, and the time until the next test doubles, up to 15 minutes.
+///
+/// The threshold for "bright" in a test is above the one for "dark", so that the light does not flicker at dusk.
 struct LightMeter {
     /// The thresholds of the mean brightness, 0 to 1. A lit room is exposed to 0.3 to 0.5; frames in darkness that the
     /// camera cannot compensate are below 0.15.

@@ -155,7 +155,8 @@ extension CaptureFormat.Sizes {
 
 /// A range of widths or heights with a step.
 private struct SizeRange {
-    /// The limit of a side. It exceeds all sensors, and sums of two values do not overflow.
+    /// The maximum width or height in pixels. It exceeds that of each sensor. The sum of two such values does not
+    /// overflow.
     private static let largest = 1 << 24
 
     let smallest: Int

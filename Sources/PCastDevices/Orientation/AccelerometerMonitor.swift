@@ -17,7 +17,7 @@ package final class AccelerometerMonitor: Sendable {
     private struct State {
         var followers: [Int: @Sendable (Orientation) -> Void] = [:]
         var nextFollower = 0
-        /// The orientation, which is kept while nobody follows it.
+        /// The last known orientation, which is kept while there are no followers; nil before the first reading.
         var orientation: Orientation?
         /// Whether an orientation was reported since the thread was started.
         var hasReported = false
@@ -33,7 +33,7 @@ package final class AccelerometerMonitor: Sendable {
     /// Whether there is an accelerometer now. It reads a few files.
     package var isPresent: Bool { Accelerometer.find(in: folders) != nil }
 
-    /// The last known orientation; nil if there was no accelerometer or nobody has followed it.
+    /// The last known orientation; nil if there was no accelerometer, or if there has never been a follower.
     package var orientation: Orientation? { state.withLock { $0.orientation } }
 
     /// Follows the orientation.

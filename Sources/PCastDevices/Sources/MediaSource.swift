@@ -8,9 +8,10 @@ package protocol MediaSource<Sample>: AnyObject, Sendable {
     /// Starts to deliver samples. It can be called only once.
     ///
     /// - Parameters:
-    ///   - deliver: A callback for each sample, on the source's thread, at its time. It must not block.
-    ///   - ended: A callback for the end of the source, on its thread. It is called at most once, and never after
-    ///     `stop`.
+    ///   - deliver: A function that receives each sample on the source's thread. A device delivers a sample after its
+    ///     capture. A file delivers it when its timestamp is due. The function must not block.
+    ///   - ended: A function that receives the reason when the source ends, on the source's thread. It is called at most
+    ///     once, and never after `stop`.
     /// - Throws: `DeviceError` if the source does not start.
     func start(
         deliver: @escaping @Sendable (Sample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void

@@ -75,7 +75,8 @@ struct URIReading {
         }
     }
 
-    /// Returns whether a sample belongs to the skipped beginning. Encoded frames start with a key frame.
+    /// Returns whether a sample is left out, because it precedes the position `skipped`. Encoded frames are left out
+    /// until the first key frame at or after this position, because later frames refer to it.
     private mutating func isSkipped(_ sample: MediaReader.Sample) -> Bool {
         guard skipped > .zero else { return false }
         let moment: TimeSpan =
@@ -91,7 +92,7 @@ struct URIReading {
         return moment < skipped
     }
 
-    /// The time to read on: not before the track that is behind needs it.
+    /// The time at which reading continues: when the track with the smaller position needs more samples.
     private var moment: Instant {
         let isFull = video?.isNearlyFull ?? false || audio?.isNearlyFull ?? false
         let behind =

@@ -19,7 +19,7 @@ package struct SampleClock: Sendable {
         case jumped
     }
 
-    /// The maximum difference that counts as jitter.
+    /// The maximum difference between an observed and a predicted instant that counts as jitter.
     package static let tolerance = TimeSpan.milliseconds(30)
 
     /// The number of consecutive ignored observations after which the clock restarts.

@@ -7,7 +7,7 @@ package import PCastCore
 /// the networks that the operator listed. A name is resolved once, all its addresses are checked, and only one of these
 /// is connected to.
 package struct AddressPolicy: Sendable {
-    /// The networks that are permitted although they are not public, or belong to this host.
+    /// The networks that are permitted even if their addresses are not public or belong to this host.
     package let listed: [IPNetwork]
     /// Returns the addresses of this host.
     private let own: @Sendable () -> [IPAddress]
@@ -15,7 +15,7 @@ package struct AddressPolicy: Sendable {
     /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - listed: The networks that are permitted although they are not public, or belong to this host.
+    ///   - listed: The networks that are permitted even if their addresses are not public or belong to this host.
     ///   - own: A function that returns the addresses of this host. It is called at each check, because they change.
     package init(listed: [IPNetwork], own: @escaping @Sendable () -> [IPAddress] = AddressPolicy.interfaceAddresses) {
         self.listed = listed

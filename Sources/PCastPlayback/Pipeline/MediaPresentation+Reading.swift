@@ -160,7 +160,8 @@ extension MediaPresentation {
     /// The position of the end of all frames that were read.
     var end: TimeSpan { max(videoQueue.end ?? beginning, audioQueue.end ?? beginning) }
 
-    /// Whether playback does not wait for a medium, because the other medium is far ahead and this one has a gap.
+    /// Whether playback continues without a medium that has a gap. It does if the other medium is far ahead, and always
+    /// for subtitles.
     func isSparse(_ kind: ContentTrack.Kind) -> Bool {
         let (videoEnd, audioEnd) = (videoQueue.end ?? beginning, audioQueue.end ?? beginning)
         return switch kind {

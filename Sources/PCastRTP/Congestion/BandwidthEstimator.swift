@@ -40,8 +40,8 @@ public struct BandwidthEstimator: Sendable {
     private var wasLowered = false
     /// The target in kilobits per second.
     private var target: Double
-    /// The bit rate that the application would send. The path is not probed for more than twice this rate, or 2.5
-    /// Mbit/s.
+    /// The bit rate that the application sends if the estimate does not limit it. The path is not probed for more than
+    /// twice this rate, or 2.5 Mbit/s.
     package var wanted: Bitrate
     private var history = SentPacketHistory()
     private var application = ApplicationLimit()
@@ -98,7 +98,7 @@ public struct BandwidthEstimator: Sendable {
     ///
     /// - Parameters:
     ///   - start: The initial estimate.
-    ///   - wanted: The bit rate that the application would send.
+    ///   - wanted: The bit rate that the application sends if the estimate does not limit it.
     ///   - reportsArrivals: Whether the peer sends transport-wide feedback.
     ///   - canProbe: Whether a stream can send padding.
     package init(start: Bitrate, wanted: Bitrate, reportsArrivals: Bool, canProbe: Bool) {

@@ -240,8 +240,8 @@ package struct LatencyHistogram: Sendable {
 /// Measures how long a viewer takes from its first frame to the live edge.
 ///
 /// A frame is at the live edge when its lag is at most one frame interval more than the median lag of the later frames.
-/// The lag is the time from the frame's timestamp to its presentation. It contains an unknown constant, which the
-/// comparison cancels, so that any stream can be measured.
+/// The lag of a frame is the time from its timestamp to its presentation. It contains an unknown constant, because
+/// timestamps begin anywhere. The comparison cancels this constant, so any stream can be measured.
 struct StartUpMeter {
     /// A frame of the start-up phase.
     private struct Entry {

@@ -19,9 +19,10 @@ package struct RenderStatistics: Sendable {
     /// The number of frames that were presented before the live edge was reached; nil while that is unknown.
     package var startUpFramesRendered: Int?
 
-    /// The time from the first frame to the live edge: the first frame whose lag is at most one frame interval more
-    /// than the later median. It is nil during the first 1.5 seconds, and if the live edge was not reached within five
-    /// seconds.
+    /// The time from the first presented frame to the first one at the live edge (see `StartUpMeter`).
+    ///
+    /// It is nil until 15 frames were presented that came at least a second after the first one. It is also nil if the
+    /// live edge was not reached within five seconds.
     package var timeToLiveEdge: TimeSpan?
 
     /// The largest latency of a frame before the live edge; nil without a test pattern.

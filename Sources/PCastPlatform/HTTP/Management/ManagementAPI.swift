@@ -197,8 +197,8 @@ extension ManagementAPI {
         return method
     }
 
-    /// Returns the URI of a callback. Text and IP addresses are checked now. A host name is checked whenever it is
-    /// resolved for a notification.
+    /// Returns the URI of a callback. It checks the syntax, and whether an IP address is permitted. The addresses of a
+    /// host name are checked whenever the name is resolved to send a notification.
     ///
     /// - Throws: ``ApplicationFailure``.
     private func uri(_ address: CallbackRequest.Address) throws(ApplicationFailure) -> String {

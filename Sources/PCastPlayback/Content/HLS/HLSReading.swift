@@ -347,7 +347,8 @@ final class SubtitleReader {
         return due.map { .subtitle($0.text, $0.range) }
     }
 
-    /// Returns the next segment that begins up to a position; nil if it is not loaded.
+    /// Returns the next segment if it is completely loaded and begins at most one second after a position; nil
+    /// otherwise.
     private func nextSegment(upTo position: TimeSpan) -> LoadedSegment? {
         if segment == nil || isNextWanted {
             guard case .segment(let next)? = loader.next(after: segment) else { return nil }

@@ -109,6 +109,21 @@ public enum TokenRejection: Error, Hashable, Sendable {
     case missingCapability(String)
 }
 
+extension TokenRejection: CustomStringConvertible {
+    /// The restriction in words, without the token.
+    public var description: String {
+        switch self {
+        case .expired(let time): "the token expired at \(time.millisecondsSinceEpoch) ms since 1970"
+        case .wrongType: "the token's type does not permit this kind of request"
+        case .wrongSession: "the token is for another session"
+        case .wrongRemoteAddress: "the token is for another remote address"
+        case .wrongOriginStream: "the token is for another origin stream"
+        case .missingTag(let tag): "the stream does not have the token's required tag “\(tag)”"
+        case .missingCapability(let capability): "the token does not have the capability “\(capability)”"
+        }
+    }
+}
+
 /// A request that a token is to authorize.
 public struct TokenRequest: Hashable, Sendable {
     /// The operation that the token is used for.

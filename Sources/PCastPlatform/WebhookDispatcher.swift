@@ -160,7 +160,7 @@ actor WebhookDispatcher {
         case .failed:
             counts.failedAttempts += 1
             counts.failed += 1
-            logger.warning("notification failed after the last attempt", metadata: metadata)
+            logger.warning("notification failed and is not retried", metadata: metadata)
         }
     }
 }

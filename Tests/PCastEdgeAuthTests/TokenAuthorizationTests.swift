@@ -32,6 +32,18 @@ import Testing
         #expect(Self.refusal(token, request, at: token.expires + .milliseconds(1000)) == .expired(at: token.expires))
     }
 
+    @Test("each rejection is described in words")
+    func descriptions() {
+        let rejections: [TokenRejection] = [
+            .expired(at: Self.now), .wrongType, .wrongSession, .wrongRemoteAddress, .wrongOriginStream,
+            .missingTag("blue"), .missingCapability("streaming"),
+        ]
+        let texts = rejections.map { "\($0)" }
+        #expect(Set(texts).count == rejections.count)
+        #expect(texts.allSatisfy { $0.hasPrefix("the token") || $0.hasPrefix("the stream") })
+        #expect(texts[0].contains("1000000") && texts[5].contains("“blue”") && texts[6].contains("“streaming”"))
+    }
+
     @Test("each token type allows its own purposes only")
     func tokenTypes() {
         let kinds: [EdgeToken.Kind?] = [nil, .authentication, .streaming, .publishing]

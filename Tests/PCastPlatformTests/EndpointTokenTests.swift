@@ -39,18 +39,18 @@ import Testing
             }
         }
 
-        /// The word for the restriction in the log.
+        /// The words for the restriction in the log.
         var restriction: String {
             switch self {
             case .expired: "expired"
             case .forged, .changed: "bad-digest"
             case .cut, .lengthened, .unreadable, .notADigest: "bad-token"
             case .unknownApplication: "unknown application"
-            case .authenticationKind, .publishingKind, .streamingKind: "wrongType"
-            case .otherSession, .endedSession: "wrongSession"
-            case .otherAddress, .unreadableAddress: "wrongRemoteAddress"
-            case .otherStream: "wrongOriginStream"
-            case .otherTag: "missingTag"
+            case .authenticationKind, .publishingKind, .streamingKind: "type does not permit"
+            case .otherSession, .endedSession: "another session"
+            case .otherAddress, .unreadableAddress: "another remote address"
+            case .otherStream: "another origin stream"
+            case .otherTag: "required tag"
             }
         }
     }

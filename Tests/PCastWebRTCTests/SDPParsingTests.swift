@@ -188,6 +188,35 @@ struct SDPParsingTests {
         #expect(throws: error) { try SessionDescription(parsing: text) }
     }
 
+    @Test("each error says what is wrong and what to do, and names no identifier of the code")
+    func errorDescriptions() {
+        let errors: [SDPError] = [
+            .tooLarge, .tooManyLines, .tooManyMediaSections, .notASessionDescription, .malformedLine(2),
+            .payloadTypeOutOfRange(line: 2), .missingICECredentials, .missingFingerprint,
+            .unusableFingerprint(section: 2), .unusableSetup, .answerDoesNotMatchOffer,
+        ]
+        let texts = errors.map { "\($0)" }
+        #expect(Set(texts).count == errors.count)
+        for (error, text) in zip(errors, texts) {
+            // A problem and a correction, within a sentence of the caller.
+            let parts = text.components(separatedBy: "; ")
+            #expect(parts.count == 2 && parts.allSatisfy { $0.contains(" ") }, "\(text)")
+            #expect(!text.hasSuffix(".") && text.prefix(1) == text.prefix(1).lowercased(), "\(text)")
+            // Without a description, the text would be the name of the case.
+            #expect(text.firstRange(of: /[a-z][A-Z][a-z]/) == nil, "\(text)")
+            switch error {
+            case .malformedLine, .payloadTypeOutOfRange: #expect(text.hasPrefix("line 2"))
+            case .unusableFingerprint: #expect(text.hasPrefix("media section 2"))
+            case .tooLarge: #expect(text.contains("\(SDPLimits.textSize)"))
+            case .tooManyLines: #expect(text.contains("\(SDPLimits.lines)"))
+            case .tooManyMediaSections: #expect(text.contains("\(SDPLimits.mediaSections)"))
+            case .notASessionDescription, .missingICECredentials, .missingFingerprint, .unusableSetup,
+                .answerDoesNotMatchOffer:
+                break
+            }
+        }
+    }
+
     @Test("size, lines, sections and sources are limited")
     func bounds() throws {
         let filler = String(repeating: "x", count: SDPLimits.textSize - Self.minimal.utf8.count - 2)

@@ -7,15 +7,15 @@ import PCastIO
 struct FanOutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fanout",
-        abstract: "Compare the SFU's CPU time per forwarded packet with the lower limit of a program in C.",
+        abstract: "Compare the SFU's CPU time per forwarded packet with that of a minimal C program.",
         discussion: """
             The platform is a separate process with its own processor. Its CPU time is that of all its threads as \
-            reported by the kernel. A light publisher sends packets of given sizes. The viewers decrypt them, check \
-            that they are authentic, in order and complete, and send a receiver report each second and transport \
-            feedback each 100 ms. In alternating rounds, a program in C does only the same work for the same \
-            addresses: it encrypts the same sizes, sends the packets of a frame together, and decrypts the same \
-            reports. If Janus is installed, it forwards the same packets to the same kind of viewers in its own \
-            network namespace, which requires root.
+            reported by the kernel. A publisher without an encoder sends packets of given sizes. The viewers decrypt \
+            them, check that they are authentic, in order and complete, and send a receiver report each second and transport \
+            feedback each 100 ms. In alternating rounds, a minimal C program sends to the same addresses. It encrypts \
+            packets of the same sizes, sends the packets of a frame together, and decrypts the same reports. Its CPU \
+            time is a lower limit. If Janus is installed, it forwards the same packets to the same kind of viewers in \
+            its own network namespace, which requires root.
             """)
 
     @Option(help: "Number of viewers.")
@@ -36,7 +36,7 @@ struct FanOutCommand: AsyncParsableCommand {
     @Flag(help: "Do not pin threads to processors.")
     var unpinned = false
 
-    @Flag(help: "Leave out the program in C.")
+    @Flag(help: "Leave out the C program.")
     var alone = false
 
     @Flag(
@@ -44,7 +44,7 @@ struct FanOutCommand: AsyncParsableCommand {
         help: "Compare with Janus. (default: if it is installed, up to 200 viewers)")
     var janus: Bool?
 
-    @Option(help: "Path of the program in C.")
+    @Option(help: "Path of the C source file, which is compiled and measured.")
     var source = "scripts/fanout-limit.c"
 
     @OptionGroup var options: ReportOptions

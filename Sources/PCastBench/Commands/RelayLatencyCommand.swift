@@ -26,7 +26,7 @@ struct RelayLatencyCommand: AsyncParsableCommand {
     func validate() throws {
         guard (1...200).contains(streams), (streams...20_000).contains(viewers), seconds > 0 else {
             throw ValidationError(
-                "--streams must be 1 to 200, --viewers that number to 20000, and --seconds at least 1.")
+                "--streams must be 1 to 200, --viewers at least --streams and at most 20000, and --seconds at least 1.")
         }
     }
 

@@ -6,19 +6,20 @@ import PCastIO
 struct ScalingCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scaling",
-        abstract: "Compare the CPU time per packet of one and several busy processors with the program in C.",
+        abstract: "Compare the gain by several processors of the SFU with that of a minimal C program.",
         discussion: """
             For each shard, a stream whose forwarding uses most of a processor is sent to viewers that read nothing. \
             The kernel drops the packets for them, so all processors are available to the platform. One shard has \
             one processor, several have all, and each has the same number of viewers. In alternating rounds, as many \
-            processes of the program in C do the same, each on one processor. If the time per packet is equal, the \
+            processes of a minimal C program send the same packets, each on one processor. The result has what several \
+            processors gain over one, for the SFU and for the C program. If the time per packet is equal, the \
             throughput is proportional to the number of shards.
             """)
 
     @Option(help: "Number of viewers of each shard.")
     var viewers = 1_000
 
-    @Option(help: "Number of shards, and of processes of the program in C.")
+    @Option(help: "Number of shards, and of processes of the C program.")
     var shards = 2
 
     @Option(help: "Number of alternating rounds.")
@@ -27,7 +28,7 @@ struct ScalingCommand: AsyncParsableCommand {
     @Option(help: "Seconds of each round, at most 3.")
     var seconds = 3
 
-    @Option(help: "Path of the program in C.")
+    @Option(help: "Path of the C source file, which is compiled and measured.")
     var source = "scripts/fanout-limit.c"
 
     @OptionGroup var options: ReportOptions

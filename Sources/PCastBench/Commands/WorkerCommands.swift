@@ -61,7 +61,8 @@ struct CaptureWorkerCommand: AsyncParsableCommand {
 /// `pcast-bench bulk-worker` is one end of a TCP connection with unlimited data.
 struct BulkWorkerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "bulk-worker", abstract: "Download data; started by “networks”.", shouldDisplay: false)
+        commandName: "bulk-worker", abstract: "Send or receive data without a limit; started by “networks”.",
+        shouldDisplay: false)
 
     @Option var listen: String?
     @Option var connect: String?

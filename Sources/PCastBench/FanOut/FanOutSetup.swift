@@ -80,7 +80,7 @@ final class FanOutSetup: Sendable {
         let answer = try await HTTPRequests.send("GET", uri + "/metrics")
         let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
         guard let line = lines.first(where: { $0.hasPrefix(name) }), let count = Double(line.dropFirst(name.count))
-        else { throw BenchFailure("/metrics does not have \(name)") }
+        else { throw BenchFailure("/metrics does not have \(name.dropLast()): use a platform of this version") }
         return Int(count)
     }
 

@@ -80,7 +80,8 @@ enum LightSession {
                     throw BenchFailure("SetupStream answered “\(response.status)”")
                 }
                 answers.yield(answer.sessionDescription.sdp)
-            case .answered(_, .failure(let failure)): throw BenchFailure("the session: \(failure)")
+            case .answered(_, .failure(let failure)):
+                throw BenchFailure("a request of the session failed: \(failure)")
             case .answered, .event, .roundTripTime, .unresponsive: break
             }
         }

@@ -1,8 +1,8 @@
 import Foundation
 import PCastCore
 
-/// The program `scripts/fanout-limit.c`: a minimal C implementation of the same work, with one of two cipher
-/// implementations.
+/// The program `scripts/fanout-limit.c`: a minimal C implementation of an SFU's sending and receiving, with one of two
+/// cipher implementations.
 struct LimitProgram {
     enum Cipher: String, CaseIterable {
         case evp
@@ -59,7 +59,11 @@ struct LimitProgram {
         let output = try ChildCost.run(command[0], Array(command.dropFirst())).output
         let numbers = output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
         // The numbers are packets, bytes, nanoseconds, messages, calls, failures, reports, and forged reports.
-        guard numbers.count == 8 else { throw BenchFailure("\(program.lastPathComponent): \(output)") }
+        guard numbers.count == 8 else {
+            throw BenchFailure(
+                "the C program printed “\(output)” instead of eight numbers: pass this version's scripts/fanout-limit.c "
+                    + "as --source")
+        }
         return Metrics(
             packets: numbers[0], processorTime: .nanoseconds(Int64(numbers[2])), reports: numbers[6],
             fakeReports: numbers[7])

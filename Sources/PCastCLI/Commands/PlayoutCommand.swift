@@ -9,7 +9,7 @@ struct PlayoutCommand: AsyncCommand {
         abstract: "Publish a playlist as a channel, with an optional web page over the video.",
         discussion: """
             The items that “pcast play” can play are published as one stream, in order. An item that cannot be played is \
-            skipped. Streams of a platform are published without their audio.
+            skipped. An item that is a stream of a platform (a pcast URI) is published without its audio.
 
             --overlay is a URI of http, https or file. A headless Chromium renders the page, which is blended over the \
             video where it is not transparent. A page that crashes is opened again.

@@ -23,7 +23,8 @@ struct WorkerOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Maximum number of simultaneous jobs, each in its own process; 0 disables them. (default: 16)",
+            "Maximum number of simultaneous jobs: pulls, SRT listeners and pushes, each in its own process; 0 disables "
+                + "them. (default: 16)",
             valueName: "count"))
     var maxJobs: Int?
 

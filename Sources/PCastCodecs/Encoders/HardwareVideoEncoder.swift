@@ -243,7 +243,7 @@ struct HardwareEncoderModel: Sendable {
         let nodes = (128..<136).map { "/dev/dri/renderD\($0)" }
         let present = nodes.filter { access($0, F_OK) == 0 }
         guard !present.isEmpty else {
-            return .failure(Unavailable(reason: "there is no GPU (/dev/dri/renderD128)"))
+            return .failure(Unavailable(reason: "none of /dev/dri/renderD128 to renderD135 exists"))
         }
         let allowed = present.filter { access($0, R_OK | W_OK) == 0 }
         guard !allowed.isEmpty else {
@@ -255,7 +255,7 @@ struct HardwareEncoderModel: Sendable {
     /// V4L2 memory-to-memory encoders of systems on a chip.
     static let v4l2 = HardwareEncoderModel(name: "h264_v4l2m2m", variants: [[:]], supportsRateChange: false) {
         guard (0..<64).contains(where: { access("/dev/video\($0)", F_OK) == 0 }) else {
-            return .failure(Unavailable(reason: "there is no Video4Linux device (/dev/video0)"))
+            return .failure(Unavailable(reason: "none of /dev/video0 to /dev/video63 exists"))
         }
         return .success([.memory(isNV12: false), .memory(isNV12: true)])
     }

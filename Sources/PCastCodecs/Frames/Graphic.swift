@@ -43,9 +43,8 @@ package final class Graphic: @unchecked Sendable {  // the pixels are written on
         try context.open(codec)
         let packet = AVPacketHolder()
         // libavcodec reads beyond the end, so the bytes are copied to padded memory.
-        guard av_new_packet(packet.pointer, Int32(clamping: bytes.count)) >= 0 else {
-            throw .damaged("an image of \(bytes.count) bytes")
-        }
+        let allocated = av_new_packet(packet.pointer, Int32(clamping: bytes.count))
+        guard allocated >= 0 else { throw .failed("decoding an image", reason: CodecError.reason(allocated)) }
         defer { av_packet_unref(packet.pointer) }
         bytes.withUnsafeBytes {
             UnsafeMutableRawBufferPointer(start: packet.pointer.pointee.data, count: bytes.count).copyMemory(from: $0)

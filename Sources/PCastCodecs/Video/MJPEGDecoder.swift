@@ -40,8 +40,8 @@ package final class MJPEGDecoder {
     ///   - captureTime: The capture time; nil if it is unknown.
     ///   - timestamp: The timestamp of the frame.
     /// - Returns: The frame.
-    /// - Throws: `CodecError.damaged` for an image that is truncated or invalid. The next image is decoded
-    ///   independently.
+    /// - Throws: `CodecError.damaged` for an image that is truncated or invalid, and `CodecError.failed` if there is not
+    ///   enough memory. The next image is decoded independently.
     package func decode(
         _ bytes: UnsafeRawBufferPointer, captureTime: WallTime?, timestamp: MediaTime
     ) throws(CodecError) -> VideoFrame {
@@ -61,7 +61,7 @@ package final class MJPEGDecoder {
     /// marker can occur within entropy-coded data (ITU-T T.81, section B.1.1.5).
     private static func whole(_ bytes: UnsafeRawBufferPointer) throws(CodecError) -> UnsafeRawBufferPointer {
         guard bytes.count >= 4, bytes[0] == 0xFF, bytes[1] == 0xD8 else {
-            throw .damaged("a JPEG frame without its start")
+            throw .damaged("a JPEG frame without a start marker")
         }
         var end = bytes.count - 2
         while end >= 2 {
@@ -70,14 +70,14 @@ package final class MJPEGDecoder {
             }
             end -= 1
         }
-        throw .damaged("a JPEG frame without its end")
+        throw .damaged("a JPEG frame without an end marker")
     }
 
     /// Decodes the bytes to `frame`.
     private func read(_ bytes: UnsafeRawBufferPointer) throws(CodecError) {
         // libavcodec reads beyond the end, so the bytes are copied to padded memory.
         let allocated = av_new_packet(packet.pointer, Int32(clamping: bytes.count))
-        guard allocated >= 0 else { throw .damaged("a JPEG frame of \(bytes.count) bytes") }
+        guard allocated >= 0 else { throw .failed("decoding a JPEG frame", reason: CodecError.reason(allocated)) }
         defer { av_packet_unref(packet.pointer) }
         UnsafeMutableRawBufferPointer(start: packet.pointer.pointee.data, count: bytes.count).copyMemory(from: bytes)
         packet.pointer.pointee.pts = 0

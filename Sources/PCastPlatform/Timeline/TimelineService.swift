@@ -181,6 +181,17 @@ enum TimelineFailure: Error, Sendable {
     case capacity
 }
 
+extension TimelineFailure: CustomStringConvertible {
+    /// The failure with its reason, for the log.
+    var description: String {
+        switch self {
+        case .request(let error): "\(error)"
+        case .log(let path, let reason): "the log “\(path)” cannot be read or written: \(reason)"
+        case .capacity: "the maximum number of games is in use"
+        }
+    }
+}
+
 /// The paths of the logs of games: a folder for each application, with a folder for each league.
 struct TimelineFiles: Sendable {
     let directory: String

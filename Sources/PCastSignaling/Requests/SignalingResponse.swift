@@ -198,7 +198,7 @@ private func reason(in options: [String]) -> String? {
 }
 
 /// The reason for which a request has no usable response.
-package enum SignalingFailure: Error, Hashable, Sendable {
+package enum SignalingFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// No response arrived within ``ClientSignalingMachine/requestTimeout``.
     case timeout
     /// The connection was lost, or there was none.
@@ -209,6 +209,17 @@ package enum SignalingFailure: Error, Hashable, Sendable {
     case refused(reason: String)
     /// The response does not match the request, or is malformed.
     case malformedResponse
+
+    /// The reason in words, without the request.
+    package var description: String {
+        switch self {
+        case .timeout: "no response arrived within \(ClientSignalingMachine.requestTimeout.seconds) seconds"
+        case .disconnected: "the connection was lost"
+        case .tooManyOutstanding: "too many requests are waiting for a response"
+        case .refused(let reason): "the platform rejected the request: \(reason)"
+        case .malformedResponse: "the response is malformed"
+        }
+    }
 
     /// The status for the application.
     package var status: RequestStatus {

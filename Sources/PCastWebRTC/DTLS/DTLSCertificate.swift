@@ -120,6 +120,15 @@ public enum DTLSError: Error, Hashable, Sendable {
     case openSSL(step: String, reason: String)
 }
 
+extension DTLSError: CustomStringConvertible {
+    /// The step that failed, with OpenSSL's message.
+    public var description: String {
+        switch self {
+        case .openSSL(let step, let reason): "\(step) failed in OpenSSL (\(reason)): check the OpenSSL packages"
+        }
+    }
+}
+
 /// A self-signed certificate and its key, both in DER. It is for TLS connections whose content is protected otherwise.
 package struct SelfSignedCertificate: Sendable {
     /// The X.509 certificate in DER.

@@ -125,7 +125,7 @@ extension LoadFailure {
         switch failure {
         case .timeout: self.init(failure: .timeout, reason: "no response arrived before the timeout")
         case .tooLarge: self.init(failure: .unreadable(.tooLarge), reason: "the response is too large")
-        case .invalidURI: self.init(failure: .invalidURI, reason: "the address is neither http nor https")
+        case .invalidURI: self.init(failure: .invalidURI, reason: "the address is invalid or has an unsupported scheme")
         case .redirections: self.init(failure: .unreachable, reason: "the server redirects in a loop")
         case .undecodable(let reason): self.init(failure: .invalidURI, reason: reason)
         case .unreachable(let reason): self.init(failure: .unreachable, reason: reason)

@@ -164,7 +164,9 @@ final class PlaylistFollower: Sendable {
                 let now = MonotonicClock.now()
                 if let time = slowAt, time <= now {
                     slowAt = nil
-                    note(reloadFailure: LoadFailure(failure: .timeout, reason: "nothing came in time", uri: asked))
+                    note(
+                        reloadFailure: LoadFailure(
+                            failure: .timeout, reason: "no playlist arrived in time", uri: asked))
                 }
                 machine.advance(to: now)
             case nil: return

@@ -61,7 +61,8 @@ extension RenditionLoader: SegmentLoad.Owner {
         }
     }
 
-    /// Handles a transfer of which nothing arrives: if little media is left to be played, another address replaces it.
+    /// Handles a transfer that delivers no data: if less than `shortBuffer` of media is left to be played, another
+    /// address replaces it.
     func evaluate(_ segment: LoadedSegment?, silentFor silence: TimeSpan, of generation: Int) {
         guard silence >= Self.maximumSilence, segment?.isLeft != true else { return }
         let (isShort, uri, fetching) = state.withLock { state in
@@ -70,7 +71,8 @@ extension RenditionLoader: SegmentLoad.Owner {
             return (isShort, state.follower?.current.uri, state.fetching)
         }
         guard isShort else { return }
-        let failure = LoadFailure(failure: .timeout, reason: "nothing came in time", uri: uri)
+        let failure = LoadFailure(
+            failure: .timeout, reason: "no data arrived for \(Int(Self.maximumSilence.seconds)) seconds", uri: uri)
         if leaves(segment, after: failure, isSettled: true) { fetching?.cancel() }
     }
 

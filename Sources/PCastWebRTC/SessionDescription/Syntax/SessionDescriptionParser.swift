@@ -175,6 +175,32 @@ public enum SDPError: Error, Hashable, Sendable {
     case answerDoesNotMatchOffer
 }
 
+extension SDPError: CustomStringConvertible {
+    /// The problem and its correction, without a full stop, for use within a sentence.
+    public var description: String {
+        switch self {
+        case .tooLarge: "it is longer than \(SDPLimits.textSize) bytes; send a shorter one"
+        case .tooManyLines: "it has more than \(SDPLimits.lines) lines; send fewer"
+        case .tooManyMediaSections: "it has more than \(SDPLimits.mediaSections) media sections; send fewer"
+        case .notASessionDescription: "its first line is not “v=0”; send SDP of RFC 8866"
+        case .malformedLine(let line):
+            "line \(line), without empty lines, is malformed; write it as in RFC 8866 and the RFC of its attribute"
+        case .payloadTypeOutOfRange(let line):
+            "line \(line), without empty lines, has an RTP payload type above 127; use 0 to 127"
+        case .missingICECredentials: "no media section has ICE credentials; send a=ice-ufrag and a=ice-pwd"
+        case .missingFingerprint: "no media section has a certificate fingerprint; send a=fingerprint"
+        case .unusableFingerprint(let section):
+            "media section \(section), counted from 0, has no usable fingerprint; "
+                + "send a complete one of sha-256, sha-384 or sha-512"
+        case .unusableSetup:
+            "its a=setup or a=ice-lite leaves no role for the other side; "
+                + "offer a=setup:actpass, answer a=setup:active or passive, and do not send a=ice-lite"
+        case .answerDoesNotMatchOffer:
+            "its media sections are not those of the offer; answer the same sections in the same order"
+        }
+    }
+}
+
 /// The limits of the parser. A description that exceeds one of them is rejected unless the limit says otherwise.
 package enum SDPLimits {
     /// The maximum size of the text, in bytes of UTF-8.

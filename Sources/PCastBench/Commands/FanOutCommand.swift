@@ -11,11 +11,11 @@ struct FanOutCommand: AsyncParsableCommand {
         discussion: """
             The platform is a separate process with its own processor. Its CPU time is that of all its threads as \
             reported by the kernel. A publisher without an encoder sends packets of given sizes. The viewers decrypt \
-            them, check that they are authentic, in order and complete, and send a receiver report each second and transport \
-            feedback each 100 ms. In alternating rounds, a minimal C program sends to the same addresses. It encrypts \
-            packets of the same sizes, sends the packets of a frame together, and decrypts the same reports. Its CPU \
-            time is a lower limit. If Janus is installed, it forwards the same packets to the same kind of viewers in \
-            its own network namespace, which requires root.
+            them, check that they are authentic, in order and complete, and send a receiver report each second and \
+            transport feedback each 100 ms. In alternating rounds, a minimal C program sends to the same addresses. It \
+            encrypts packets of the same sizes, sends the packets of a frame together, and decrypts the same reports. \
+            Its CPU time is a lower limit. If Janus is installed, it forwards the same packets to the same kind of \
+            viewers in its own network namespace, which requires root.
             """)
 
     @Option(help: "Number of viewers.")

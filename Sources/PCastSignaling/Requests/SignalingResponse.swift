@@ -213,7 +213,7 @@ package enum SignalingFailure: Error, Hashable, Sendable, CustomStringConvertibl
     /// The reason in words, without the request.
     package var description: String {
         switch self {
-        case .timeout: "no response arrived within \(ClientSignalingMachine.requestTimeout.seconds) seconds"
+        case .timeout: "no response arrived within \(Int(ClientSignalingMachine.requestTimeout.seconds)) seconds"
         case .disconnected: "the connection was lost"
         case .tooManyOutstanding: "too many requests are waiting for a response"
         case .refused(let reason): "the platform rejected the request: \(reason)"

@@ -59,7 +59,7 @@ extension NetworkRow {
     private static func tiny(_ impairedPeer: NetworkTestbed.ImpairedPeer) -> NetworkRow {
         let targets = [
             Target("viewerNotified", .atMost(3)), Target("publisherNotified", .atMost(3)),
-            Target("soundShare", .atLeast(0.9)),
+            Target("audioShare", .atLeast(0.9)),
             Target("videoResumed", .atMost(5)),
         ]
         // A publisher is informed of the viewers' limits only if they affect at least half of the viewers.
@@ -78,7 +78,7 @@ extension NetworkRow {
                 let rise = watched.change { $0.rate = .kilobits(4_000) }
                 let back = await watched.frames(since: rise, within: .seconds(20))
                 return [
-                    ("viewerNotified", viewer), ("publisherNotified", publisher), ("soundShare", audio),
+                    ("viewerNotified", viewer), ("publisherNotified", publisher), ("audioShare", audio),
                     ("videoResumed", back),
                 ]
             }

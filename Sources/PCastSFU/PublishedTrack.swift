@@ -305,7 +305,7 @@ struct TrackActivity {
 /// H.264 parameter sets that wait for the next packet and are sent with its timestamp.
 ///
 /// They belong to the next frame (ITU-T H.264, section 7.4.1.2.3). Some senders give them the timestamp of the frame
-/// before, or one of their own. Receivers take this for a frame without a frame, and Chromium then requests a key
+/// before, or another one. Receivers take this for a frame without a slice, and Chromium then requests a key
 /// frame. The next packet usually follows at once. Without it, the parameter sets are of no use to a viewer.
 struct WaitingParameterSets {
     /// A packet that waits. Its payload is in the log, in an entry that is not sent.

@@ -4,7 +4,7 @@ import PCastWebRTC
 
 /// Streams with viewers on several shards.
 ///
-/// Each shard with viewers, except the publisher's, has a replica. The publisher's shard sends it the decrypted
+/// Each shard with viewers, except the publisher's shard, has a replica. The publisher's shard sends it the decrypted
 /// packets, one copy for each shard, and the replica processes them as the publisher's shard does. It sends
 /// requests for the publisher to the publisher's shard.
 extension SFU {

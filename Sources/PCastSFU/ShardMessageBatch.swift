@@ -14,8 +14,8 @@ public final class ShardMessageBatch: @unchecked Sendable {
         case unknownSource(Range<Int>, from: NetworkPath)
         case path(NetworkPath, PathOwnership)
 
-        // The following messages concern a stream, given by its publisher's number, and go from its
-        // publisher's shard to a replica.
+        // The following messages concern a stream, which the number of its publisher identifies. The publisher's shard
+        // sends them to a replica.
         /// A decrypted packet of the publisher.
         case media(PeerID, Range<Int>)
         case control(PeerID, Range<Int>)

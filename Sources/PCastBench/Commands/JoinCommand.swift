@@ -68,7 +68,7 @@ struct JoinCommand: AsyncParsableCommand {
     /// The proxy has an address of its own with the platform's port, so that the platform's candidates lead to it.
     private func measureRemote(_ report: inout Report) async throws -> Quantiles {
         let far = IPAddress(v4: 0x7F00_0002)
-        // Only the viewer's network is slow, not the publisher's.
+        // Only the network of the viewer is slow, not that of the publisher.
         var conditions = NetworkConditions(
             LinkConditions(delay: .milliseconds(Int64(Self.addedRoundTrip / 2))))
         conditions.exempt = .loopbackV4

@@ -198,7 +198,8 @@ final class PacketTap {
 
     var isFull: Bool { frames.count >= limit }
 
-    /// Records a datagram if its SSRC is `source`, the video's; retransmissions and bandwidth probes use another.
+    /// Records a datagram if its SSRC is `source`, the SSRC of the video. Retransmissions and bandwidth probes have
+    /// another one.
     func take(_ datagram: UnsafeRawBufferPointer, of source: UInt32?) {
         guard !isFull, let header = RTPHeader.parseProtected(Span(_unsafeBytes: datagram)), header.ssrc == source
         else { return }

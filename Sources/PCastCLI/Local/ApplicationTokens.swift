@@ -54,8 +54,8 @@ struct TokenPair: Equatable {
 
     /// Assigns one or two tokens by their type. No tokens are necessary for a platform on this host.
     ///
-    /// If all tokens are for streams, a local platform authenticates without a token, and another one with the stream's
-    /// token.
+    /// If all tokens are for streams, a client of a local platform authenticates without a token. A client of another
+    /// platform authenticates with the token for the stream.
     ///
     /// - Throws: ``CommandFailure`` if there are more than two tokens, or one is invalid.
     init(_ tokens: [String], isLocal: Bool) throws(CommandFailure) {

@@ -12,8 +12,8 @@ struct FrameGeometry: Hashable, Sendable {
     /// Creates a geometry without changes. A frame's own side data may add some.
     init() {}
 
-    /// Reads the display matrix (ISO/IEC 14496-12, section 8.3.2) and the aspect ratio. The container's ratio precedes
-    /// the codec's.
+    /// Reads the display matrix (ISO/IEC 14496-12, section 8.3.2) and the aspect ratio. The ratio of the container
+    /// has priority over that of the codec.
     init(_ stream: UnsafeMutablePointer<AVStream>) {
         if let matrix = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, nil) {
             matrix.withMemoryRebound(to: Int32.self, capacity: 9) { takeMatrix($0) }

@@ -101,7 +101,8 @@ public enum PhenixDeviceCapability: Int, Hashable, Sendable, CaseIterable {
     case autoFocusMode
     /// The layout of audio channels.
     case audioChannelLayout
-    /// The target of the auto-focus. Phenix's public headers do not have it; the number is this library's.
+    /// The target of the auto-focus. Phenix's public headers do not have it, so this library defines its
+    /// number.
     case autoFocusTarget
 
     /// The capability of `PCastDevices`.

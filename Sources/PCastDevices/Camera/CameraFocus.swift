@@ -32,8 +32,8 @@ struct CameraFocus: Sendable {
     private var mode = AutoFocusMode.automatic
     private var target: FocusTarget?
 
-    /// Applies a focus mode and a target. The target is a position in the camera's own frames before rotation, whose
-    /// size is `size`. Returns the reason for each capability that is unsatisfied.
+    /// Applies a focus mode and a target. The target is a position in the frames before rotation, whose size is
+    /// `size`. Returns the reason for each capability that is unsatisfied.
     mutating func apply(
         _ mode: AutoFocusMode, target: FocusTarget?, size: Dimensions, at now: Instant,
         _ settings: inout ControlSettings

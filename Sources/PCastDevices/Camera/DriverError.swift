@@ -38,7 +38,7 @@ struct DriverError: Error, Hashable {
 
 /// The permissions of a device node.
 enum NodePermissions {
-    /// Returns the group whose members may read and write it; nil if there is none other than root's.
+    /// Returns the group whose members may read and write it; nil if only root's group may.
     static func group(of path: String) -> String? {
         var status = stat()
         let readAndWrite = S_IRGRP | S_IWGRP

@@ -127,7 +127,7 @@ final class CaptureMixer: @unchecked Sendable {
     // MARK: Switches
 
     /// Returns the microphone's switches: that of the converter for all inputs ("Capture"), and those of microphone
-    /// inputs. A single switch is assumed to be the microphone's.
+    /// inputs. A single switch is assumed to be that of the microphone.
     private static func microphoneSwitches(among elements: [OpaquePointer]) -> [OpaquePointer] {
         let switches = elements.filter { snd_mixer_selem_has_capture_switch($0) != 0 }
         let candidates = switches.filter { element in

@@ -47,7 +47,8 @@ package struct Accelerometer: Sendable {
         return silent
     }
 
-    /// Returns the location of a sensor. udev's value precedes the firmware's, which it corrects.
+    /// Returns the location of a sensor. The value of udev has priority over that of the firmware, because it
+    /// corrects it.
     private static func location(_ folder: String, _ udev: UdevProperties) -> String? {
         if let location = udev["ACCEL_LOCATION"] ?? SystemAttribute.read("\(folder)/location"), !location.isEmpty {
             return location

@@ -27,7 +27,7 @@ package final class AccelerometerMonitor: Sendable {
     private let folders: Accelerometer.Folders
     private let state = Mutex(State())
 
-    /// Creates a watch. Tests pass other folders than the system's.
+    /// Creates a watch. Tests pass other folders than those of the system.
     package init(folders: Accelerometer.Folders = .system) { self.folders = folders }
 
     /// Whether there is an accelerometer now. It reads a few files.

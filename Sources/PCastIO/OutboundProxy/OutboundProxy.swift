@@ -129,7 +129,7 @@ package final class OutboundProxy: Sendable {
 struct ProxyRequest: Equatable {
     let host: String
     let port: UInt16
-    /// The head to send to the host instead of the request's own; nil for a tunnel.
+    /// The head to send to the host in place of the head that was received; nil for a tunnel.
     let head: [UInt8]?
 
     /// Parses the head of a request up to its empty line; nil if it is not a valid request to a proxy.

@@ -47,7 +47,8 @@ extension StreamDirectory {
         await send(converted, of: id)
     }
 
-    /// Returns the offset from a publisher's capture clock to the platform's, and waits for it for a short time.
+    /// Returns the offset from a publisher's capture clock to the platform's clock. It waits for a short
+    /// time until the offset is known.
     private func captureClockOffset(of peer: PeerID) async -> TimeSpan? {
         let end = MonotonicClock.now() + Self.clockTimeout
         while true {

@@ -19,8 +19,8 @@ public final class StreamExternalPlayback: ExternalPlayback {
     private let invite: @Sendable (Publisher) async throws -> Void
     private let publisher = Mutex<Publisher?>(nil)
 
-    /// Creates external playback through a platform. `capture` is the player's. `pcast` has been started by the caller,
-    /// who keeps its ownership. `token` is an EdgeAuth token for publishing. `invite` makes the device view the stream
+    /// Creates external playback through a platform. `capture` is that of the player. The caller has started `pcast`, and
+    /// keeps its ownership. `token` is an EdgeAuth token for publishing. `invite` makes the device view the stream
     /// and returns when it does; its errors are thrown by ``Player/startExternalPlayback(_:)``.
     public init(
         of capture: PlaybackCapture, through pcast: PCast, token: String, options: PublishOptions = PublishOptions(),

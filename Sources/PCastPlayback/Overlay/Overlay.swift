@@ -131,7 +131,8 @@ public final class Overlay: Sendable {
 
     // MARK: Plugins
 
-    /// Adds a plugin beside the player's. If the overlay is created already, the plugin's `create(_:)` is called.
+    /// Adds a plugin in addition to the player plugin. If the overlay is created already, the plugin's `create(_:)` is
+    /// called.
     public func use(_ plugin: any OverlayPlugin) {
         state.withLock { $0.newPlugins.append(plugin) }
         queue.async { self.admit() }
@@ -151,7 +152,7 @@ public final class Overlay: Sendable {
         }
     }
 
-    /// Removes all plugins except the player's.
+    /// Removes all plugins except the player plugin.
     public func removeAllAdditionalPlugins() {
         state.withLock { state in
             state.plugins.removeAll { plugin in !state.players.contains { $0 === plugin } }

@@ -193,7 +193,7 @@ public final class OverlayBridge: Sendable {
         await connection.close(status: closing.code, reason: closing.reason)
     }
 
-    /// Rejects a page, and waits for its close frame so that it receives the overlay's.
+    /// Rejects a page with a close frame, and waits for the page's close frame, so that the page receives the reason.
     private func refuse(_ connection: WebSocketConnection, _ closing: OverlayClosing) async {
         await Self.close(connection, closing)
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.timeout) { connection.cut() }
@@ -244,7 +244,7 @@ struct OverlayFiles: Sendable {
         // Symbolic links are resolved, so that no file outside the folder is served.
         let root = URL(fileURLWithPath: folder).resolvingSymlinksInPath().path
         let path = URL(fileURLWithPath: "\(root)/\(name)").standardizedFileURL.resolvingSymlinksInPath().path
-        // The comparison is by bytes, like the kernel's. By characters, a combining character would change the one
+        // The comparison is by bytes, as in the kernel. By characters, a combining character would change the one
         // before it.
         guard path.utf8.starts(with: (root.hasSuffix("/") ? root : root + "/").utf8), !name.utf8.contains(0),
             !name.utf8.split(separator: UInt8(ascii: "/")).contains(where: { $0.first == UInt8(ascii: ".") }),

@@ -13,8 +13,8 @@ public protocol OverlayPlugin: AnyObject, Sendable {
     func destroy()
     /// Notifies of a message from any sender. Observers of notifications receive the same messages.
     func receive(_ message: OverlayMessage)
-    /// Notifies that a page connects or reconnects. The page knows only the player's state. The plugin can post its own
-    /// state with ``Overlay/post(_:to:)``.
+    /// Notifies that a page connects or reconnects. The page knows only the state of the player. The plugin can post
+    /// the plugin's state with ``Overlay/post(_:to:)``.
     func begin(_ page: OverlayPage.ID)
 }
 

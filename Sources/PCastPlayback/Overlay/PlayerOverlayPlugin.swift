@@ -37,7 +37,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
     private let state = Mutex(State())
 
     /// Creates an adapter. Each change of the visibility of `builtIn` is reported as `playerStage`. If `builtIn` is
-    /// nil, the controls of the overlay are the player's.
+    /// nil, the visibility of the overlay's controls is reported in its place.
     public init(_ player: Player, controls builtIn: PlayerControls? = nil) {
         self.player = player
         controls = builtIn

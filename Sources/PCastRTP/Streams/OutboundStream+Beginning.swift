@@ -107,8 +107,8 @@ extension OutboundStream {
     /// whose first packet was retransmitted.
     static let reorderSearchLimit: Int64 = 512
 
-    /// Returns the position of the first packet that follows a packet in the sequence but arrived before it, or the
-    /// packet's own.
+    /// Returns the position of the first packet that follows a packet in the sequence but arrived before it. If there
+    /// is none, returns the position of the packet.
     static func firstReordered(_ position: Int64, in log: borrowing PacketLog) -> Int64 {
         let sequence = log[position].sequence
         var first = position

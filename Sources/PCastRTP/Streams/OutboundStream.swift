@@ -118,7 +118,7 @@ public struct OutboundStream: ~Copyable, Sendable {
     /// The position of the next packet in the log; nil while the stream waits for a key frame.
     public internal(set) var position: Int64?
 
-    /// The mapping of the source's numbers to the peer's.
+    /// The mapping of the source's sequence numbers and timestamps to those that the peer receives.
     var mapping = Mapping()
     /// The mapping of the previous log, from which packets may still be requested; nil if there is none.
     var former: Mapping?
@@ -172,7 +172,7 @@ public struct OutboundStream: ~Copyable, Sendable {
 
     // MARK: Beginning
 
-    /// The mapping of the source's numbers to the peer's.
+    /// The mapping of the source's sequence numbers and timestamps to those that the peer receives.
     struct Mapping: Sendable {
         /// The value that is added to the source's sequence numbers.
         var sequenceOffset: Int64 = 0

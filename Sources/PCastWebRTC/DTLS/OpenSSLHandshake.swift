@@ -250,8 +250,8 @@ package final class OpenSSLHandshake: DTLSHandshake {
     private func handleLate(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
         switch DTLSRecord.contentType(datagram) {
         case .handshake, .changeCipherSpec:
-            // The final flight of a full handshake is the server's. A client that receives the server's flight has
-            // received it already.
+            // The server sends the final flight of a full handshake. A client that receives handshake records again has
+            // already received this flight.
             guard role == .server, DTLSRecord.isOfHandshakeEpoch(datagram),
                 lastLateRepetition.map({ now - $0 >= Self.lateInterval }) ?? true
             else { break }

@@ -43,7 +43,7 @@ struct EVPCipherContext: ~Copyable {
 
     deinit { EVP_CIPHER_CTX_free(context) }
 
-    /// Sets the key, which must have the length of the cipher's.
+    /// Sets the key. Its length must be the key length of the cipher.
     func setKey(_ key: [UInt8]) {
         let keyed = EVP_CipherInit_ex(context, nil, nil, key, nil, direction.rawValue)
         precondition(keyed == 1, "the key must have the cipher's length")

@@ -24,7 +24,7 @@ enum PayloadTarget {
                 isRead = true
                 parameterSets = max(parameterSets, 5 * taken)
                 try check(frame.count <= 5 * taken + parameterSets * 2 + 4096, "\(frame.count) bytes of \(taken)")
-                try check(whole.hasSlice || !whole.isKeyFrame, "a key frame without a frame")
+                try check(whole.hasSlice || !whole.isKeyFrame, "a key frame without a slice")
                 try again(codec, frame)
             }
             frame.removeAll()

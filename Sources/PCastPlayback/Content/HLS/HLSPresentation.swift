@@ -8,8 +8,8 @@ struct HLSPresentation: Sendable {
     /// The audio renditions, with their own playlists or within the segments of the variants.
     var audioRenditions: [Rendition] = []
     var subtitles: [Rendition] = []
-    /// The alternative addresses of each audio rendition in descending order of preference. They are its own, those of
-    /// the same rendition in other groups, and those of the other renditions of its group.
+    /// The alternative addresses of each audio rendition in descending order of preference. They are the addresses of
+    /// the rendition, of the same rendition in other groups, and of the other renditions of its group.
     var audioAddresses: [[[String]]] = []
     /// The preferred start position; nil for none.
     var start: StartPoint?

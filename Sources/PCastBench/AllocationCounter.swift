@@ -42,7 +42,7 @@ struct AllocationCounter {
         var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
         arguments.append(nil)
         execv("/proc/self/exe", &arguments)
-        throw BenchFailure("exec: \(String(cString: strerror(errno)))")
+        throw BenchFailure("the process cannot be restarted with the counter: \(String(cString: strerror(errno)))")
     }
 
     /// Removes the library's file. The library remains loaded.

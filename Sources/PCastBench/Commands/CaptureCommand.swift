@@ -40,7 +40,7 @@ struct CaptureCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard count >= 1, seconds >= count, rate >= 1, dimensions != nil else {
-            throw ValidationError("--seconds must be at least --count, and --size WIDTHxHEIGHT.")
+            throw ValidationError("--seconds must be at least --count, and --size must be WIDTHxHEIGHT.")
         }
     }
 

@@ -82,7 +82,7 @@ final class LoadSocket {
     }
 
     private static func failure(_ call: String) -> BenchFailure {
-        BenchFailure("\(call): \(String(cString: strerror(errno)))")
+        BenchFailure("\(call) failed: \(String(cString: strerror(errno)))")
     }
 
     private func prepare(_ index: Int, bytes: UnsafeMutableRawPointer, count: Int, controlSize: Int) {

@@ -99,6 +99,6 @@ final class ProxySocket {
     }
 
     private static func failure(_ call: String) -> BenchFailure {
-        BenchFailure("\(call): \(String(cString: strerror(errno)))")
+        BenchFailure("\(call) failed: \(String(cString: strerror(errno)))")
     }
 }

@@ -35,7 +35,7 @@ enum SystemProgram {
             recording: .messages)
         guard process.hasSucceeded else {
             let command = ([name] + arguments).joined(separator: " ")
-            throw BenchFailure("“\(command)”: \(process.text.trimmingCharacters(in: .whitespacesAndNewlines))")
+            throw BenchFailure("“\(command)” failed: \(process.text.trimmingCharacters(in: .whitespacesAndNewlines))")
         }
     }
 

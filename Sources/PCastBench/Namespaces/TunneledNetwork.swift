@@ -169,7 +169,9 @@ final class TunnelDevice: Sendable {
     /// process is not permitted to.
     init(_ name: String, address: String, in namespace: NetworkNamespace) throws {
         descriptor = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else { throw BenchFailure("/dev/net/tun: \(String(cString: strerror(errno)))") }
+        guard descriptor >= 0 else {
+            throw BenchFailure("/dev/net/tun cannot be opened: \(String(cString: strerror(errno)))")
+        }
         // struct ifreq: 16 bytes of name, then the flags.
         var request = [UInt8](repeating: 0, count: 40)
         request.replaceSubrange(0..<name.utf8.count, with: Array(name.utf8))

@@ -68,7 +68,7 @@ struct SoakCommand: AsyncParsableCommand {
             settled = settled ?? memory
             let frames = Double(measured.publishing.frames) / round.elapsed.seconds
             report.row(
-                "\(number) of \(parts)", round.row + [("pictures", frames), ("memory", memory)],
+                "\(number) of \(parts)", round.row + [("framesPerSecond", frames), ("memory", memory)],
                 pass: round.missing == 0)
         }
         func sum(_ metric: (FanOutRound) -> Int) -> Double { Double(rounds.reduce(0) { $0 + metric($1) }) }

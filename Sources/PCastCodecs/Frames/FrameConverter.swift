@@ -128,7 +128,7 @@ struct SourceColor {
     /// Whether the samples need no conversion.
     var isPlain: Bool { !isFullRange && table == targetTable }
 
-    /// Reads the color description of a picture. What it does not declare is assumed from its size. BT.2020 and SMPTE
+    /// Reads the color description of a frame. What it does not declare is assumed from its size. BT.2020 and SMPTE
     /// 240M are converted to BT.709, and FCC to BT.601.
     init(_ frame: UnsafeMutablePointer<AVFrame>) {
         let size = Dimensions(width: Int(frame.pointee.width), height: Int(frame.pointee.height))

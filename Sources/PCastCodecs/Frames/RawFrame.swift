@@ -105,7 +105,7 @@ struct RawFrame {
     }
 }
 
-/// The offsets of the planes in a raw picture.
+/// The offsets of the planes in a raw frame.
 struct RawFrameLayout {
     /// The size of the converted frame, even numbers.
     let dimensions: Dimensions

@@ -16,7 +16,7 @@ public final class RawFrameConverter {
     /// Creates a converter that takes its memory from a pool; nil for a pool of its own.
     public init(pool: VideoFramePool? = nil) { self.pool = pool ?? VideoFramePool() }
 
-    /// Converts a raw picture. The bytes are not used after it returns.
+    /// Converts a raw frame. The bytes are not used after it returns.
     ///
     /// - Parameters:
     ///   - bytes: The whole frame from its first row on.

@@ -137,7 +137,7 @@ package enum TranscodeReason: Error, Hashable, Sendable, CustomStringConvertible
     case profile(H264ProfileIDC)
     /// Each frame consists of two fields.
     case interlaced
-    /// Frames must be presented rotated or mirrored, which the bitstream alone does not tell WebRTC receivers.
+    /// Frames must be presented rotated or mirrored. WebRTC receivers cannot read this from the bitstream alone.
     case rotated
     /// Pixels are not square. WebRTC receivers ignore the sample aspect ratio.
     case anamorphic

@@ -44,7 +44,7 @@ final class CameraControls: Sendable {
         change { state in _ = state.settings.set(V4L2_CID_EXPOSURE_AUTO_PRIORITY, 0) }
     }
 
-    /// Applies flash and focus settings. `areDecoded` tells whether frames are decoded, so that their brightness can be
+    /// Applies flash and focus settings. `areDecoded` is whether frames are decoded, so that their brightness can be
     /// measured. Returns the reason for each capability that is unsatisfied.
     func apply(_ configuration: VideoConfiguration, areDecoded: Bool) -> [DeviceCapability: String] {
         change { state in

@@ -48,7 +48,7 @@ final class CapturedFrames {
     /// Whether frames are decoded here and not passed through.
     var areDecoded: Bool { areIndependent || decoder != nil }
 
-    /// Returns the samples of a buffer; none for parameter sets or before a key frame. `isBroken` tells whether a
+    /// Returns the samples of a buffer; none for parameter sets or before a key frame. `isBroken` is whether a
     /// previous frame is missing. Throws `CodecError.damaged`.
     func samples(
         of bytes: UnsafeRawBufferPointer, isBroken: Bool, captureTime: WallTime, timestamp: MediaTime

@@ -42,7 +42,7 @@ final class EchoCancellationProcessor {
     /// The rate by which the microphone's clock is faster than that of the audio output, in parts per million.
     var drift: Double { Double(tracker.drift) * 1e6 }
 
-    /// Cleans interleaved samples in place. `instant` is the capture time of the first one. `isResumed` tells whether
+    /// Cleans interleaved samples in place. `instant` is the capture time of the first one. `isResumed` is whether
     /// there was a pause before.
     func clean(_ samples: inout [Int16], capturedAt instant: Instant, isResumed: Bool) {
         let start = Double(instant.nanoseconds) * Double(AudioFrame.sampleRate) / 1e9
@@ -145,7 +145,7 @@ struct DelayChoice {
     private var last: TimeSpan?
     private var contradictions = 0
 
-    /// Adds an estimate. `chosen` is the current delay; nil at the start. `isHelping` tells whether the filter cancels
+    /// Adds an estimate. `chosen` is the current delay; nil at the start. `isHelping` is whether the filter cancels
     /// most of the echo. Returns a new delay; nil to keep the current one.
     mutating func consider(_ estimate: DelayEstimator.Estimate, chosen: TimeSpan?, isHelping: Bool) -> TimeSpan? {
         let isBelievable =

@@ -3,7 +3,7 @@ export const words = {
   en: {
     name: "English", play: "Play", pause: "Pause", back: "Back 10 seconds", ahead: "On 10 seconds", live: "Live",
     mute: "Mute", unmute: "Unmute", volume: "Volume", speed: "Speed", seek: "Position", language: "Language",
-    squeeze: "Make room beside the picture", events: "Events", none: "No events yet.",
+    squeeze: "Make room beside the video", events: "Events", none: "No events yet.",
     playing: "Playing", paused: "Paused", seeking: "Seeking", stopped: "Stopped", buffering: "Loading",
     waiting: "Waiting for the player", lost: "The connection was lost; trying again", over: "This overlay has ended.",
     watching: "Watching only", home: "Home", away: "Away",

@@ -157,6 +157,6 @@ struct PlaybackFailure: Error {
     /// alsa-lib's description.
     var reason: String { String(cString: snd_strerror(code)) }
 
-    /// Whether it reports an underrun or a suspended system. The state of the device tells which.
+    /// Whether it reports an underrun or a suspended system. The state of the device shows which of the two occurred.
     var isInterruption: Bool { code == -EPIPE || code == -ESTRPIPE }
 }

@@ -99,7 +99,7 @@ final class VideoPipeline: Sendable {
         }
     }
 
-    /// Offers a decoded frame to the application, then presents, skips or drops it. `isCoded` tells whether it was
+    /// Offers a decoded frame to the application, then presents, skips or drops it. `isCoded` is whether it was
     /// received encoded.
     private func take(_ decoded: VideoFrame, isCoded: Bool, by converter: RawFrameConverter) {
         let onFrameReady = shared.withLock { state in
@@ -228,7 +228,7 @@ struct CatchUp {
         case skip
     }
 
-    /// Decides about a decoded frame. `hasNewer` tells whether a newer frame is queued for decoding.
+    /// Decides about a decoded frame. `hasNewer` is whether a newer frame is queued for decoding.
     mutating func decoded(timestamp: MediaTime, hasNewer: Bool, at now: Instant) -> Decision {
         guard !isOver else { return .present }
         let before = lag

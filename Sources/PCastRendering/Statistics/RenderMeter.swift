@@ -44,7 +44,7 @@ struct RenderMeter {
         lastFrame = now
     }
 
-    /// Records concealed audio. `isMadeUp` tells whether it is extrapolated, and not from error correction.
+    /// Records concealed audio. `isMadeUp` is whether it is extrapolated, and not from error correction.
     mutating func concealed(_ length: TimeSpan, isMadeUp: Bool) {
         counts.audioFramesConcealed += 1
         if isMadeUp { counts.audioConcealedDuration += length }

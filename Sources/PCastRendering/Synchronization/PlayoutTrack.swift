@@ -224,7 +224,7 @@ struct StallHistory {
 
     init(longest: TimeSpan) { self.longest = longest }
 
-    /// Records a frame. `height` is its delay beyond that of the fastest frame. `isLate` tells whether retransmission
+    /// Records a frame. `height` is its delay beyond that of the fastest frame. `isLate` is whether retransmission
     /// and jitter do not explain it.
     mutating func frame(height: TimeSpan, isLate: Bool, at now: Instant) {
         if isLate {

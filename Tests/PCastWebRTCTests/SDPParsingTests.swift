@@ -199,7 +199,7 @@ struct SDPParsingTests {
         #expect(Set(texts).count == errors.count)
         for (error, text) in zip(errors, texts) {
             // A problem and a correction, within a sentence of the caller.
-            let parts = text.components(separatedBy: "; ")
+            let parts = text.split(separator: "; ")
             #expect(parts.count == 2 && parts.allSatisfy { $0.contains(" ") }, "\(text)")
             #expect(!text.hasSuffix(".") && text.prefix(1) == text.prefix(1).lowercased(), "\(text)")
             // Without a description, the text would be the name of the case.

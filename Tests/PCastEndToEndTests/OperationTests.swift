@@ -43,7 +43,9 @@ extension EndToEnd {
                 let always = [
                     "listen: 127.0.0.1:0", "rtcPort: 0", "application: \(LocalPlatform.application)",
                 ]
-                let all = ["serve:"] + (always + lines).map { "  " + $0 }
+                let keys = Set(lines.map { $0.prefix { $0 != ":" } })
+                let rest = always.filter { line in !keys.contains(line.prefix { $0 != ":" }) }
+                let all = ["serve:"] + (rest + lines).map { "  " + $0 }
                 try all.joined(separator: "\n").write(toFile: file, atomically: true, encoding: .utf8)
             }
 

@@ -93,7 +93,7 @@ function showWaiting(error) {
   badge("waiting", "fair");
   switch (error.code) {
     case "not-playing":
-      return showMessage("waiting", "Nothing is playing here yet", "The picture appears as soon as the stream starts.");
+      return showMessage("waiting", "Nothing is playing here yet", "The video appears as soon as the stream starts.");
     case "unreachable":
       return showMessage("waiting", "The platform cannot be reached", "Trying again by itself.");
     case "connection-lost":

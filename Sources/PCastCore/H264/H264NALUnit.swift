@@ -1,48 +1,48 @@
-/// Constants of NAL units (ITU-T H.264, table 7-1). They are inlined, because each packet of H.264 is compared with them.
+/// Constants of NAL units (ITU-T H.264, table 7-1).
 package enum H264NALUnit {
     /// The type of a slice of a frame other than an IDR picture.
-    @inlinable package static var nonIDRSlice: UInt8 { 1 }
+    package static var nonIDRSlice: UInt8 { 1 }
     /// The type of the first data partition of a slice.
-    @inlinable package static var partitionA: UInt8 { 2 }
+    package static var partitionA: UInt8 { 2 }
     /// The type of the last data partition of a slice.
-    @inlinable package static var partitionC: UInt8 { 4 }
+    package static var partitionC: UInt8 { 4 }
     /// The type of a slice of an IDR picture.
-    @inlinable package static var idrSlice: UInt8 { 5 }
+    package static var idrSlice: UInt8 { 5 }
     /// The type of supplemental enhancement information.
-    @inlinable package static var supplementalInformation: UInt8 { 6 }
+    package static var supplementalInformation: UInt8 { 6 }
     /// The type of a sequence parameter set.
-    @inlinable package static var sequenceParameterSet: UInt8 { 7 }
+    package static var sequenceParameterSet: UInt8 { 7 }
     /// The type of a picture parameter set.
-    @inlinable package static var pictureParameterSet: UInt8 { 8 }
+    package static var pictureParameterSet: UInt8 { 8 }
     /// The type of an access unit delimiter.
-    @inlinable package static var accessUnitDelimiter: UInt8 { 9 }
+    package static var accessUnitDelimiter: UInt8 { 9 }
     /// The type of filler data.
-    @inlinable package static var fillerData: UInt8 { 12 }
+    package static var fillerData: UInt8 { 12 }
     /// The first of the types that H.264 leaves unspecified. RTP payloads use them for packets of their own (RFC 6184,
     /// table 1).
-    @inlinable package static var firstUnspecified: UInt8 { 24 }
+    package static var firstUnspecified: UInt8 { 24 }
 
     /// The bits of the type in the unit's header.
-    @inlinable package static var typeMask: UInt8 { 0x1F }
+    package static var typeMask: UInt8 { 0x1F }
     /// The bits of `nal_ref_idc` in the unit's header.
-    @inlinable package static var referenceMask: UInt8 { 0x60 }
+    package static var referenceMask: UInt8 { 0x60 }
     /// The bit that marks a unit with errors in the unit's header.
-    @inlinable package static var forbiddenBit: UInt8 { 0x80 }
+    package static var forbiddenBit: UInt8 { 0x80 }
 
     /// Returns whether a type is specified by H.264.
-    @inlinable package static func isSpecified(_ type: UInt8) -> Bool { type >= 1 && type < firstUnspecified }
+    package static func isSpecified(_ type: UInt8) -> Bool { type >= 1 && type < firstUnspecified }
 
     /// Returns whether a unit contains a slice or a data partition.
-    @inlinable package static func isImage(_ type: UInt8) -> Bool { type >= nonIDRSlice && type <= idrSlice }
+    package static func isImage(_ type: UInt8) -> Bool { type >= nonIDRSlice && type <= idrSlice }
 
     /// Returns whether a unit precedes the slices of a frame: supplemental enhancement information, parameter sets,
     /// delimiters.
-    @inlinable package static func precedesSlice(_ type: UInt8) -> Bool {
+    package static func precedesSlice(_ type: UInt8) -> Bool {
         (6...9).contains(type) || type == 13 || type == 15
     }
 
     /// Returns whether a unit is a sequence or picture parameter set.
-    @inlinable package static func isParameterSet(_ type: UInt8) -> Bool {
+    package static func isParameterSet(_ type: UInt8) -> Bool {
         type == sequenceParameterSet || type == pictureParameterSet
     }
 }

@@ -87,7 +87,6 @@ let package = Package(
         module("JSON"),
 
         // 1: core. No clock, socket, thread, lock or chance.
-        module("NetworkEmulation", ["PCastCore"]),
         module("RTP", ["PCastCore"]),
         module("WebRTC", ["PCastCore", "PCastRTP", "COpenSSL", "CIPSecMB"]),
         module("Signaling", ["PCastCore", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
@@ -96,10 +95,11 @@ let package = Package(
         module("Timeline", ["PCastCore", "PCastJSON"]),
         module("EdgeAuth", ["PCastCore", "PCastJSON", .product(name: "Crypto", package: "swift-crypto")]),
         module("SFU", ["PCastCore", "PCastRTP", "PCastWebRTC"]),
-        module("InMemoryHarness", ["PCastCore", "PCastNetworkEmulation", "PCastWebRTC", "PCastSFU"]),
 
         // 2: edges. Threads, sockets, files, C libraries.
         module("IO", ["PCastCore", "CLinux"]),
+        // Support of tests and of pcast-bench: no product depends on it.
+        module("TestSupport", ["PCastCore", "PCastWebRTC", "PCastSFU", "PCastIO", "CLinux"]),
         module("YAML", [.product(name: "Yams", package: "Yams")]),
         module(
             "Web",
@@ -169,9 +169,8 @@ let package = Package(
         .executableTarget(
             name: "PCastBench",
             dependencies: [
-                "PCast", "PCastCore", "PCastJSON", "PCastNetworkEmulation", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC",
-                "PCastSFU",
-                "PCastInMemoryHarness", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
+                "PCast", "PCastCore", "PCastJSON", "PCastTestSupport", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC",
+                "PCastSFU", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
                 "PCastRendering", "PCastWindow", "PCastPlayback", "PCastOverlay", "PCastTimeline", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -190,7 +189,7 @@ let package = Package(
         .target(
             name: "PCastFuzzing",
             dependencies: [
-                "PCastCore", "PCastJSON", "PCastNetworkEmulation", "PCastRTP", "PCastWebRTC", "PCastSignaling",
+                "PCastCore", "PCastJSON", "PCastTestSupport", "PCastRTP", "PCastWebRTC", "PCastSignaling",
                 "PCastHLS",
                 "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastSFU",
             ],
@@ -198,23 +197,23 @@ let package = Package(
 
         // The relay in memory, small enough to be run under callgrind: `ForwardingCostTests` do.
         .executableTarget(
-            name: "PCastForwarding", dependencies: ["PCastCore", "PCastWebRTC", "PCastSFU", "PCastInMemoryHarness"],
+            name: "PCastForwarding", dependencies: ["PCastCore", "PCastWebRTC", "PCastSFU", "PCastTestSupport"],
             path: "Tests/PCastForwarding", swiftSettings: settings),
 
         tests("Architecture", []),
         tests("Core", ["PCastCore"]),
-        tests("NetworkEmulation", ["PCastNetworkEmulation", "PCastCore"]),
-        tests("RTP", ["PCastRTP", "PCastNetworkEmulation", "PCastCore"]),
-        tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastNetworkEmulation", "PCastCore", "COpenSSL", "CSRTP"]),
+        tests("TestSupport", ["PCastTestSupport", "PCastCore"]),
+        tests("RTP", ["PCastRTP", "PCastTestSupport", "PCastCore"]),
+        tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastTestSupport", "PCastCore", "COpenSSL", "CSRTP"]),
         tests("Signaling", ["PCastSignaling", "PCastCore"]),
-        tests("HLS", ["PCastHLS", "PCastNetworkEmulation", "PCastCore"]),
-        tests("JSON", ["PCastJSON", "PCastNetworkEmulation"]),
-        tests("Overlay", ["PCastOverlay", "PCastJSON", "PCastNetworkEmulation", "PCastCore"]),
-        tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastNetworkEmulation", "PCastCore"]),
+        tests("HLS", ["PCastHLS", "PCastTestSupport", "PCastCore"]),
+        tests("JSON", ["PCastJSON", "PCastTestSupport"]),
+        tests("Overlay", ["PCastOverlay", "PCastJSON", "PCastTestSupport", "PCastCore"]),
+        tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastTestSupport", "PCastCore"]),
         tests("EdgeAuth", ["PCastEdgeAuth", "PCastJSON", "PCastCore"]),
-        tests("SFU", ["PCastSFU", "PCastIO", "PCastNetworkEmulation", "PCastWebRTC", "PCastRTP", "PCastCore"]),
+        tests("SFU", ["PCastSFU", "PCastIO", "PCastTestSupport", "PCastWebRTC", "PCastRTP", "PCastCore"]),
         tests("YAML", ["PCastYAML"]),
-        tests("IO", ["PCastIO", "PCastNetworkEmulation", "PCastCore"]),
+        tests("IO", ["PCastIO", "PCastTestSupport", "PCastCore"]),
         tests(
             "Web",
             [
@@ -224,10 +223,10 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]),
-        tests("Codecs", ["PCastCodecs", "PCastIO", "PCastNetworkEmulation", "PCastCore"]),
-        tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastNetworkEmulation", "PCastCore"]),
+        tests("Codecs", ["PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore"]),
+        tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore"]),
         tests(
-            "Rendering", ["PCastRendering", "PCastCodecs", "PCastIO", "PCastNetworkEmulation", "PCastCore", "CALSA"]),
+            "Rendering", ["PCastRendering", "PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore", "CALSA"]),
         // A program with a window that the tests of windows command: a display is named by a process's environment.
         .executableTarget(
             name: "PCastWindowing",
@@ -241,7 +240,8 @@ let package = Package(
         tests("Window", ["PCastWindow", "PCastDevices", "PCastIO", "PCastCore", "CXCB"]),
         tests("Database", ["PCastDatabase", "PCastCore", .product(name: "GRDB", package: "GRDB.swift")]),
         tests("Fuzzing", ["PCastFuzzing"]),
-        tests("Bench", ["PCastBench", "PCastCore"]),
+        tests(
+            "Bench", ["PCastBench", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastTimeline", "PCastCore"]),
         .testTarget(
             name: "PCastTests",
             dependencies: [
@@ -276,7 +276,7 @@ let package = Package(
             "Playback",
             [
                 "PCastPlayback", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
-                "PCastRendering", "PCastNetworkEmulation", "PCastCore", "PCastJSON",
+                "PCastRendering", "PCastTestSupport", "PCastCore", "PCastJSON",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // As an application writes that was made for the vendors' libraries: by their names alone, in Swift 5.
@@ -292,7 +292,7 @@ let package = Package(
             "EndToEnd",
             [
                 "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastIO",
-                "PCastCore", "PCastJSON", "PCastDevices", "PCastRendering", "PCastWindow", "PCastNetworkEmulation",
+                "PCastCore", "PCastJSON", "PCastDevices", "PCastRendering", "PCastWindow", "PCastTestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ], exclude: ["peers"]),
     ]

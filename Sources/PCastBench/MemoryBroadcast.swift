@@ -1,7 +1,7 @@
 import Glibc
 import PCastCore
-import PCastInMemoryHarness
 import PCastSFU
+import PCastTestSupport
 import PCastWebRTC
 
 /// A publisher, an SFU and its viewers in memory on a `InMemoryHarness`; the CPU time and the allocations of each part are

@@ -1,4 +1,5 @@
 public import PCastCore
+import PCastRTP
 
 /// The layer that a viewer should receive: the best that its link, its limits and the publisher allow.
 ///
@@ -68,8 +69,6 @@ public struct LayerSelection: Hashable, Sendable {
     private static let risePercent: Int64 = 115
     /// The percentage of a layer's bit rate that is needed to resume video.
     private static let returnPercent: Int64 = 105
-    /// The percentage of a layer's bit rate below which the link clearly carries too little.
-    private static let clearlyShort: Int64 = 85
 
     init() {}
 
@@ -151,7 +150,7 @@ public struct LayerSelection: Hashable, Sendable {
         headroomSince = nil
         let since = shortSince ?? now
         shortSince = since
-        let isClear = budget.bitsPerSecond * 100 < rung.bitrate.bitsPerSecond * Self.clearlyShort
+        let isClear = LinkLimitation.isTooSmall(budget, for: rung.bitrate)
         clearlyShortSince = isClear ? clearlyShortSince ?? now : nil
         if rank > ladder.lowest {
             guard isClear || now - since >= Self.shortTimeout else { return }

@@ -203,11 +203,6 @@ extension PublishedStream {
 
 /// A summary of the links of a stream's viewers, to which viewers are added one by one.
 struct ViewersLinks {
-    /// A link that carries less than this percentage of the full bit rate is limited.
-    private static let tooSmall: Int64 = 85
-    /// The percentage of an estimate that is usable, because retransmissions and variations need the rest.
-    private static let usable: Int64 = 95
-
     /// The bit rate of the stream without any limit; nil while it is unknown.
     let full: Bitrate?
     /// The usable bit rate of each link. A link that was not found to carry less is assumed to carry all.
@@ -234,11 +229,9 @@ struct ViewersLinks {
     mutating func add(_ estimate: BandwidthEstimate, selection: LayerSelection, requestsVideo: Bool, isKnown: Bool) {
         count += 1
         if let full, isKnown {
-            // Retransmissions and variations need a part of the bandwidth.
-            let available = Bitrate(bitsPerSecond: estimate.target.bitsPerSecond * Self.usable / 100)
-            let deliverable = estimate.isLimited ? min(available, full) : full
+            let deliverable = estimate.isLimited ? min(LinkLimitation.usable(of: estimate.target), full) : full
             estimates.append(deliverable)
-            if deliverable.bitsPerSecond * 100 < full.bitsPerSecond * Self.tooSmall { limited += 1 }
+            if LinkLimitation.isTooSmall(deliverable, for: full) { limited += 1 }
         }
         guard requestsVideo, isKnown else { return }
         subscribers += 1

@@ -49,4 +49,44 @@ struct DependencyTests {
         #expect(folders.count > 5)
         for folder in folders { #expect(imports.contains(folder), "nothing imports \(folder)") }
     }
+
+    /// The names of the packages that the text of a Python program imports at its top level.
+    private static func pythonImports(_ text: String) throws -> Set<String> {
+        let lines = text.split(separator: "\n").filter { $0.hasPrefix("import ") || $0.hasPrefix("from ") }
+        return try lines.reduce(into: []) { found, line in
+            let names = line.hasPrefix("from ") ? line.prefix { $0 != "," } : line
+            found.formUnion(try Self.names(#"(?:^import |^from |, )([A-Za-z_0-9]+)"#, in: names))
+        }
+    }
+
+    @Test("a peer program requires each package that it and its modules import, before it imports one")
+    func peers() throws {
+        let folder = Sources.root.appendingPathComponent("Tests/PCastEndToEndTests/peers")
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "py" }
+        let programs = try Dictionary(
+            uniqueKeysWithValues: files.map {
+                ($0.deletingPathExtension().lastPathComponent, try String(contentsOf: $0, encoding: .utf8))
+            })
+        let required = try programs.mapValues { text -> Set<String> in
+            guard let call = text.range(of: #"program\.require\([\s\S]*?\)\n"#, options: .regularExpression) else {
+                return []
+            }
+            return try Self.names(#""([a-z_]+)[a-z_.]*"[,)]"#, in: text[call]).subtracting(["bin", "python"])
+        }
+        let packages = required.values.reduce(into: Set<String>()) { $0.formUnion($1) }
+        #expect(packages.isSuperset(of: ["aiortc", "edgeauth", "gi", "google", "websockets"]))
+        for (program, own) in required where !own.isEmpty {
+            var (modules, imported, rest) = (Set([program]), Set<String>(), [program])
+            while let module = rest.popLast() {
+                let imports = try Self.pythonImports(try #require(programs[module]))
+                imported.formUnion(imports)
+                for other in imports where programs[other] != nil && modules.insert(other).inserted {
+                    rest.append(other)
+                }
+            }
+            let missing = imported.intersection(packages).subtracting(own)
+            #expect(missing.isEmpty, "\(program).py imports \(missing.sorted()), which it does not require")
+        }
+    }
 }

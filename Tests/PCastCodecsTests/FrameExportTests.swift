@@ -1,6 +1,6 @@
 import PCastCodecs
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @Suite struct FrameExportTests {

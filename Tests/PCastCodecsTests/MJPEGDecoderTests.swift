@@ -1,7 +1,7 @@
 import Foundation
 import PCastCodecs
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @Suite(.enabled(if: Program.hasFFmpeg)) struct MJPEGDecoderTests {

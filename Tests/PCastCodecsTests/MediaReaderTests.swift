@@ -1,6 +1,6 @@
 import Foundation
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @testable import PCastCodecs

@@ -3,7 +3,7 @@ import Glibc
 import PCastCodecs
 import PCastCore
 import PCastIO
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @Suite(.enabled(if: Program.hasFFmpeg)) struct PassThroughReaderTests {

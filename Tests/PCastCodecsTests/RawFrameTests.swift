@@ -1,7 +1,7 @@
 import Glibc
 import PCastCodecs
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @Suite struct RawFrameTests {

@@ -39,90 +39,134 @@ extension EndToEnd {
             }
         }
 
-        @Test("a film continues on another device, is controlled locally, and returns when it is stopped")
-        func handOff() async throws {
-            try await TestWorkspace.run { workspace in
-                let film = try await StampedRecording.make("film.mp4", seconds: 6, in: workspace)
-                let platform = try await URIPlatform.start(in: workspace)
-                let (screen, capture) = (StampScreen(), PlaybackCapture())
-                let player = Player(.media(isHeard: false, shownOn: screen, by: capture))
-                screen.watch(player)
-                player.loop = true
-                let received = Awaited<PlayerEvent.Kind>()
-                let events = player.events()
-                let following = Task { for await event in events { received.add(event.kind) } }
-                player.set(video: Video(film.path), play: true)
-                let first = try #require(await screen.sights.first())
-                _ = await screen.sights.first { _ in screen.sights.values.count >= 30 }
+        /// A film that is played on this device in a loop, and was handed off to another one.
+        private struct HandedOffFilm {
+            let workspace: TestWorkspace
+            let platform: LocalPlatform
+            let player: Player
+            let screen: StampScreen
+            let device: Device
+            let handOff: StreamExternalPlayback
+            /// The events of the player.
+            let received: Awaited<PlayerEvent.Kind>
+            /// The first frame that was displayed.
+            let first: StampScreen.Sight
 
-                let device = Device()
-                let uri = platform.local.uri
-                let local = platform.local
-                let handOff = StreamExternalPlayback(
-                    of: capture, through: platform.pcast, token: try await local.publishingToken()
-                ) { publisher in
-                    let token = try await local.viewingToken("\(publisher.streamID)")
-                    try await device.watch(publisher.streamID, by: token, at: uri)
+            /// Returns whether a frame is displayed at a position of the film.
+            func shows(_ position: Double) -> @Sendable (StampScreen.Sight) -> Bool {
+                let counter = Int(first.stamp.counter) + Int((position * HandOffTests.rate).rounded())
+                return { abs(Int($0.stamp.counter) - counter) <= 1 }
+            }
+
+            /// Hands off a film and runs a test.
+            static func run(_ test: (HandedOffFilm) async throws -> Void) async throws {
+                try await TestWorkspace.run { workspace in
+                    let film = try await StampedRecording.make("film.mp4", seconds: 6, in: workspace)
+                    let platform = try await URIPlatform.start(in: workspace)
+                    let (screen, capture, device) = (StampScreen(), PlaybackCapture(), Device())
+                    let player = Player(.media(isHeard: false, shownOn: screen, by: capture))
+                    screen.watch(player)
+                    player.loop = true
+                    let received = Awaited<PlayerEvent.Kind>()
+                    let events = player.events()
+                    let following = Task { for await event in events { received.add(event.kind) } }
+                    player.set(video: Video(film.path), play: true)
+                    let first = try #require(await screen.sights.first())
+                    _ = await screen.sights.first { _ in screen.sights.values.count >= 30 }
+
+                    let local = platform.local
+                    let handOff = StreamExternalPlayback(
+                        of: capture, through: platform.pcast, token: try await local.publishingToken()
+                    ) { publisher in
+                        let token = try await local.viewingToken("\(publisher.streamID)")
+                        try await device.watch(publisher.streamID, by: token, at: local.uri)
+                    }
+                    try await player.startExternalPlayback(handOff)
+                    await player.settled()
+                    try await test(
+                        HandedOffFilm(
+                            workspace: workspace, platform: local, player: player, screen: screen, device: device,
+                            handOff: handOff, received: received, first: first))
+                    await device.close()
+                    player.reset()
+                    await player.settled()
+                    following.cancel()
+                    await platform.pcast.shutdown()
+                    try await local.program.end()
                 }
-                try await player.startExternalPlayback(handOff)
-                await player.settled()
-                #expect(player.isExternalPlaybackActive && received.values.contains(.externalPlaybackChanged(true)))
-                #expect(received.values.contains(.lifecycle(.startCastSession)))
+            }
+        }
+
+        @Test("a film continues on another device, a little later, and is no longer displayed on this one")
+        func handOff() async throws {
+            try await HandedOffFilm.run { film in
+                let (player, screen, sights) = (film.player, film.screen, film.device.screen.sights)
+                #expect(player.isExternalPlaybackActive)
+                #expect(film.received.values.contains(.externalPlaybackChanged(true)))
+                #expect(film.received.values.contains(.lifecycle(.startCastSession)))
                 #expect(screen.isDark && player.session?.playerState == .playing(buffering: false))
 
-                // The film is then seen on the other device, a little later, and no longer here.
-                let (seenHere, seenThere) = (screen.sights.values.count, device.screen.sights.values.count)
-                _ = await device.screen.sights.first { _ in device.screen.sights.values.count >= seenThere + 90 }
+                let (seenHere, seenThere) = (screen.sights.values.count, sights.values.count)
+                _ = await sights.first { _ in sights.values.count >= seenThere + 90 }
                 #expect(screen.sights.values.count == seenHere && screen.isDark)
-                let stamps = device.screen.sights.values.suffix(80).map { Int($0.stamp.counter) }
+                let stamps = sights.values.suffix(80).map { Int($0.stamp.counter) }
                 let steps = zip(stamps.dropFirst(), stamps).map { $0 - $1 }
                 // The film may have restarted meanwhile, and again after a stall. A busy machine leaves out frames, but not
                 // usually.
                 #expect(steps.count { $0 < 1 } <= 2, "\(stamps)")
                 #expect((1...3).contains(steps.sorted()[steps.count / 2]), "\(stamps)")
+            }
+        }
 
-                // The film has audio.
-                let name = workspace.path("there.mp4")
-                let stream = try #require(handOff.streamID)
-                let viewer = try workspace.pcast(
-                    "subscribe", "--uri", uri, "--token", try await local.viewingToken("\(stream)"), "--record", name,
-                    "--for", "4s")
+        @Test("the stream of a film that is handed off has audio and video of the same duration")
+        func streamHasAudio() async throws {
+            try await HandedOffFilm.run { film in
+                let name = film.workspace.path("there.mp4")
+                let stream = try #require(film.handOff.streamID)
+                let viewer = try film.workspace.pcast(
+                    "subscribe", "--uri", film.platform.uri, "--token",
+                    try await film.platform.viewingToken("\(stream)"), "--record", name, "--for", "4s")
                 #expect(try await viewer.exitStatus() == 0)
-                let recording = MediaFile(path: name, workspace: workspace)
+                let recording = MediaFile(path: name, workspace: film.workspace)
                 #expect(try await recording.loudness() > -60)
                 #expect(abs(try await recording.track("video").duration - recording.track("audio").duration) < 0.5)
+            }
+        }
 
-                // After a pause and a seek, the other device shows the frame at that position.
+        @Test("after a pause and a seek on this device, the other one displays the frame at that position")
+        func control() async throws {
+            try await HandedOffFilm.run { film in
+                let sights = film.device.screen.sights
+                film.player.pause()
+                let landed = try await film.player.seek(to: 2.0)
+                let isThere = film.shows(landed)
+                let before = sights.values.count
+                _ = await sights.first { sight in sights.values.count > before && isThere(sight) }
+                #expect(sights.values.last.map(isThere) == true, "\(landed)")
+                #expect(film.screen.isDark)
+            }
+        }
+
+        @Test("when it is stopped, a film returns to this device at its position, and ends on the other one")
+        func stop() async throws {
+            try await HandedOffFilm.run { film in
+                let (player, screen) = (film.player, film.screen)
                 player.pause()
-                let landed = try await player.seek(to: 2.0)
-                let counter = Int(first.stamp.counter) + Int((landed * Self.rate).rounded())
-                let isThere: @Sendable (StampScreen.Sight) -> Bool = { abs(Int($0.stamp.counter) - counter) <= 1 }
-                let before = device.screen.sights.values.count
-                _ = await device.screen.sights.first { sight in
-                    device.screen.sights.values.count > before && isThere(sight)
-                }
-                #expect(device.screen.sights.values.last.map(isThere) == true, "\(landed), \(counter)")
-                #expect(screen.isDark)
-
+                let isThere = film.shows(try await player.seek(to: 2.0))
                 await player.stopExternalPlayback()
                 await player.settled()
-                #expect(!player.isExternalPlaybackActive && received.values.contains(.externalPlaybackChanged(false)))
-                #expect(received.values.contains(.lifecycle(.endCastSession)))
+                #expect(!player.isExternalPlaybackActive)
+                #expect(film.received.values.contains(.externalPlaybackChanged(false)))
+                #expect(film.received.values.contains(.lifecycle(.endCastSession)))
                 #expect(
                     !screen.isDark && screen.sights.values.last.map(isThere) == true,
                     "the video must be on the local screen")
                 #expect(
-                    await device.received.first { $0 == .finished } != nil, "playback on the device must have ended")
+                    await film.device.received.first { $0 == .finished } != nil,
+                    "playback on the device must have ended")
                 let count = screen.sights.values.count
                 player.play()
                 #expect(await screen.sights.first { _ in screen.sights.values.count >= count + 10 } != nil)
-
-                await device.close()
-                player.reset()
-                await player.settled()
-                following.cancel()
-                await platform.pcast.shutdown()
-                try await local.program.end()
             }
         }
 

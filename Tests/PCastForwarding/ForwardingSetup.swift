@@ -1,6 +1,6 @@
 import PCastCore
-import PCastInMemoryHarness
 import PCastSFU
+import PCastTestSupport
 import PCastWebRTC
 
 /// A publisher, an SFU and its viewers on a `InMemoryHarness`. The viewers join and then send nothing more, so all further work

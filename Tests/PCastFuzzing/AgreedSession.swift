@@ -1,7 +1,7 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastRTP
 import PCastSFU
+import PCastTestSupport
 import PCastWebRTC
 
 /// One end of a connection that has its keys. It sends arbitrary data with correct encryption.

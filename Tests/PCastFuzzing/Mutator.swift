@@ -1,4 +1,4 @@
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// Mutates inputs. Equal seeds cause equal mutations.
 public struct Mutator {

@@ -1,6 +1,6 @@
 import PCastCore
 import PCastHLS
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @Suite("Delta updates")

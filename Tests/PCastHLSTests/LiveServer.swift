@@ -1,6 +1,6 @@
 import PCastCore
 import PCastHLS
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// A live program and its playlist at any time, as an origin with a sliding window sends it.
 struct LiveServer {

@@ -1,6 +1,6 @@
 import PCastCore
 import PCastIO
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @Suite("The clock of an audio device according to its driver")

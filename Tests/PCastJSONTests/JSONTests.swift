@@ -1,6 +1,6 @@
 import Foundation
 import PCastJSON
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @Suite struct JSONTextTests {

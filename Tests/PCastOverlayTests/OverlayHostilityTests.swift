@@ -1,6 +1,6 @@
 import PCastCore
 import PCastJSON
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @testable import PCastOverlay

@@ -1,6 +1,6 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastPlayback
+import PCastTestSupport
 import Testing
 
 private func seconds(_ seconds: Double) -> TimeSpan { TimeSpan(seconds: seconds) }

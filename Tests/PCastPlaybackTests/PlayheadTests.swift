@@ -1,7 +1,7 @@
 import PCastCore
 import PCastHLS
-import PCastNetworkEmulation
 import PCastPlayback
+import PCastTestSupport
 import Testing
 
 private func seconds(_ seconds: Double) -> TimeSpan { TimeSpan(seconds: seconds) }

@@ -1,5 +1,5 @@
-import PCastNetworkEmulation
 import PCastPlayback
+import PCastTestSupport
 import Testing
 
 @Suite("The life cycle of a session")

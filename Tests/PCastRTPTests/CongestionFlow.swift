@@ -1,6 +1,6 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastRTP
+import PCastTestSupport
 
 /// A sender of video and audio that follows its estimate, and a receiver that reports arrivals, on virtual time.
 struct CongestionFlow {

@@ -1,5 +1,5 @@
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// A bottleneck on virtual time: a rate, a tail-drop queue, a delay, jitter without reordering, and loss.
 struct CongestionLink {

@@ -1,6 +1,6 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastRTP
+import PCastTestSupport
 
 /// A generator of the same payloads for the same seed.
 struct PayloadRandom: RandomNumberGenerator {

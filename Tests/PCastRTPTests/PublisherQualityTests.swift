@@ -1,6 +1,6 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastRTP
+import PCastTestSupport
 import Testing
 
 /// A publisher and its uplink from the platform's view.

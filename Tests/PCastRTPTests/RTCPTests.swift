@@ -1,6 +1,6 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastRTP
+import PCastTestSupport
 import Testing
 
 /// Each type of packet, byte for byte in both directions.

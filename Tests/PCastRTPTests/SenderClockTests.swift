@@ -1,6 +1,6 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastRTP
+import PCastTestSupport
 import Testing
 
 @Suite("The clock of a sender from its reports")

@@ -1,5 +1,5 @@
-import PCastNetworkEmulation
 import PCastRTP
+import PCastTestSupport
 import Testing
 
 @Suite struct SequenceUnwrapperTests {

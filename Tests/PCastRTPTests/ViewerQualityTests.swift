@@ -1,6 +1,6 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastRTP
+import PCastTestSupport
 import Testing
 
 /// A viewer and its downlink from the platform's view.

@@ -1,5 +1,5 @@
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @testable import PCastRendering
@@ -85,11 +85,11 @@ struct AudioLineTests {
         let samples = (0..<960).map { _ in Int16.random(in: -8_000...8_000, using: &numbers) }
         let noise = AudioFrame(
             samples: samples, channels: 1, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .opus))
-        #expect(OverlapAdd.shorten(noise, by: .milliseconds(20)) == nil)
-        #expect(OverlapAdd.lengthen(noise, by: .milliseconds(20)) == nil)
-        let cut = OverlapAdd.shorten(noise, by: .milliseconds(20), isUrgent: true)?.sampleCount
+        #expect(TimeStretcher.shorten(noise, by: .milliseconds(20)) == nil)
+        #expect(TimeStretcher.lengthen(noise, by: .milliseconds(20)) == nil)
+        let cut = TimeStretcher.shorten(noise, by: .milliseconds(20), isUrgent: true)?.sampleCount
         #expect(cut.map { 480...840 ~= $0 } == true)
-        #expect(OverlapAdd.shorten(frame(0), by: .milliseconds(1)) == nil)
+        #expect(TimeStretcher.shorten(frame(0), by: .milliseconds(1)) == nil)
     }
 
     @Test("both channels are cut at the same positions")
@@ -97,7 +97,7 @@ struct AudioLineTests {
         let tone = frame(0)
         let both = AudioFrame(
             samples: tone.samples.flatMap { [$0, -$0] }, channels: 2, captureTime: nil, timestamp: tone.timestamp)
-        let longer = try #require(OverlapAdd.lengthen(both, by: .milliseconds(10), isUrgent: true))
+        let longer = try #require(TimeStretcher.lengthen(both, by: .milliseconds(10), isUrgent: true))
         #expect(longer.sampleCount > 960)
         for index in 0..<longer.sampleCount { #expect(longer.samples[2 * index] == -longer.samples[2 * index + 1]) }
     }

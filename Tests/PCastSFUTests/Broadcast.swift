@@ -1,5 +1,5 @@
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// Audio and video that a publisher sends, to be compared with what arrives.
 struct Broadcast {

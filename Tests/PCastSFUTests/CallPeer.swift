@@ -1,7 +1,7 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastRTP
 import PCastSFU
+import PCastTestSupport
 import PCastWebRTC
 
 /// A client of the product: a `PeerConnection` and its output.

@@ -1,6 +1,6 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastRTP
+import PCastTestSupport
 import PCastWebRTC
 import Testing
 

@@ -1,6 +1,6 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastSFU
+import PCastTestSupport
 import PCastWebRTC
 import Testing
 

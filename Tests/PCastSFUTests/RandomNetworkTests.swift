@@ -1,7 +1,7 @@
 import Foundation
 import PCastCore
-import PCastNetworkEmulation
 import PCastSFU
+import PCastTestSupport
 import Testing
 
 /// A publisher, the SFU and up to four viewers over random bad networks.

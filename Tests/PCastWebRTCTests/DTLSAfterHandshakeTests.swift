@@ -2,7 +2,7 @@ import COpenSSL
 import CSRTP
 import Glibc
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @testable import PCastWebRTC

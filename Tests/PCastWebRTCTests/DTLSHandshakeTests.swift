@@ -1,6 +1,6 @@
 import COpenSSL
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @testable import PCastWebRTC

@@ -1,4 +1,4 @@
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @testable import PCastWebRTC

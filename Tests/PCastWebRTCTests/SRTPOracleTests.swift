@@ -1,5 +1,5 @@
 import CSRTP
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @testable import PCastWebRTC

@@ -1,4 +1,4 @@
-import PCastNetworkEmulation
+import PCastTestSupport
 
 @testable import PCastWebRTC
 

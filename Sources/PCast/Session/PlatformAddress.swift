@@ -32,13 +32,7 @@ struct PlatformAddress: Hashable, Sendable {
 
     /// Returns the field `uri` of an EdgeAuth token; nil if there is none. Only the platform can verify a token.
     private static func uri(in token: String) -> String? {
-        let prefix = "DIGEST:"
-        guard token.utf8.count <= DigestTokens.maximumEncodedSize, token.hasPrefix(prefix),
-            let envelope = Base64.decode(String(token.dropFirst(prefix.count))),
-            let object = JSONObject(text: String(decoding: envelope, as: UTF8.self)),
-            case .string(let body)? = object["token"],
-            case .string(let uri)? = JSONObject(text: body)?["uri"]
-        else { return nil }
+        guard case .string(let uri)? = DigestTokens.unverifiedBody(of: token)?["uri"] else { return nil }
         return uri
     }
 }

@@ -4,7 +4,7 @@ import Foundation
 import Glibc
 import PCastCore
 import PCastJSON
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// `pcast-bench impair` is a proxy that emulates a bad network.
 struct ImpairCommand: AsyncParsableCommand {

@@ -2,7 +2,7 @@ import ArgumentParser
 import PCast
 import PCastCore
 import PCastIO
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// `pcast-bench join` measures the time from subscribing to the first frame.
 struct JoinCommand: AsyncParsableCommand {

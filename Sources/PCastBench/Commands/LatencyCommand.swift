@@ -1,7 +1,7 @@
 import ArgumentParser
 import PCast
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// `pcast-bench latency` measures the time from the capture of the test pattern to its presentation.
 struct LatencyCommand: AsyncParsableCommand {

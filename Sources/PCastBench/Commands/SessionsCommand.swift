@@ -3,7 +3,7 @@ import Foundation
 import PCastCore
 import PCastIO
 import PCastJSON
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// `pcast-bench sessions` runs many clients that connect, subscribe, lose their connection and leave, and checks that
 /// the platform releases all resources.

@@ -5,6 +5,7 @@ import PCastCore
 import PCastDevices
 import PCastIO
 import PCastJSON
+import PCastTestSupport
 
 /// `pcast-bench render-worker` is a process of `pcast-bench render` whose CPU time is measured.
 struct RenderWorkerCommand: AsyncParsableCommand {

@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import PCastCore
 import PCastIO
+import PCastTestSupport
 import PCastWebRTC
 
 /// A POST of an offer to WHIP or WHEP on a connection of its own (RFC 9112).

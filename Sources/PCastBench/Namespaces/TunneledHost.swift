@@ -1,5 +1,5 @@
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// A host behind an impaired link; the thread that carries the packets owns it.
 struct TunneledHost: Sendable {

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import PCastCore
 import PCastIO
-import PCastNetworkEmulation
+import PCastTestSupport
 import Synchronization
 
 /// Network namespaces for a server and for hosts that are each behind an impaired link. Every packet of their kernels

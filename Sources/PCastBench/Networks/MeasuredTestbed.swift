@@ -1,6 +1,6 @@
 import PCastCore
 import PCastIO
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// A scene with a publisher and a viewer that shows video, and measurements of both since a point in time.
 struct MeasuredTestbed: Sendable {

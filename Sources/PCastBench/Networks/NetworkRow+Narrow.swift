@@ -1,7 +1,7 @@
 import Foundation
 import PCastCore
 import PCastIO
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// Rows of links whose capacity is less than the stream's bitrate.
 extension NetworkRow {

@@ -1,5 +1,5 @@
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// Rows of networks with constant conditions.
 extension NetworkRow {

@@ -1,7 +1,7 @@
 import PCastCore
 import PCastIO
 import PCastJSON
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// A row of `pcast-bench networks`.
 struct NetworkRow: Sendable {

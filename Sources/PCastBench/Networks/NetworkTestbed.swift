@@ -2,7 +2,7 @@ import Foundation
 import PCastCore
 import PCastEdgeAuth
 import PCastIO
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// A platform, a publisher of the test pattern and viewers, each in its own process; the impaired ones are in
 /// namespaces of their own.

@@ -10,14 +10,20 @@ struct ViewerMeasurement {
 
     /// Creates the statistics of an interval. Throws `BenchFailure` if the interval has fewer than two `stats` events.
     init(_ viewer: RecordedProcess, from start: Instant, until end: Instant) throws {
-        let events = viewer.events("stats", since: start, until: end)
+        try self.init(
+            viewer.events("stats", since: start, until: end), firstFrame: viewer.events("firstFrame").first?.instant)
+    }
+
+    /// Creates the statistics of an interval from its `stats` events and the time of the viewer's first frame. Throws
+    /// `BenchFailure` if there are fewer than two events.
+    init(_ events: [RecordedProcess.Event], firstFrame: Instant?) throws {
         guard let first = events.first, let last = events.last, events.count >= 2 else {
             throw BenchFailure("the viewer reported no statistics")
         }
         self.first = first
         self.last = last
         all = Array(events.dropFirst())
-        beginning = viewer.events("firstFrame").first?.instant
+        beginning = firstFrame
     }
 
     var seconds: Double { (last.instant - first.instant).seconds }

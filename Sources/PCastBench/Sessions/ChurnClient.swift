@@ -1,6 +1,6 @@
 import PCast
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 import Synchronization
 
 /// A client that starts, subscribes and stops at random with the callbacks of the SDK, and records their calls.

@@ -1,7 +1,7 @@
 import Glibc
 import PCastCore
 import PCastIO
-import PCastNetworkEmulation
+import PCastTestSupport
 import Synchronization
 
 /// A TCP proxy that closes each connection after a random time.

@@ -3,8 +3,8 @@ import PCastCore
 import PCastEdgeAuth
 import PCastIO
 import PCastJSON
-import PCastNetworkEmulation
 import PCastPlayback
+import PCastTestSupport
 import PCastTimeline
 import PCastWeb
 import Synchronization

@@ -1,7 +1,7 @@
 import PCastCore
 import PCastIO
-import PCastNetworkEmulation
 import PCastPlayback
+import PCastTestSupport
 import PCastTimeline
 import Synchronization
 
@@ -31,28 +31,19 @@ final class TimelineViewer: Sendable {
     }
 
     private final class RecordingDelegate: EventSendableDelegate {
-        struct ReceivedDelivery: Sendable {
-            var delivery: TimelineDelivery
-            var moment: Instant
-        }
+        private let delivered = Mutex<[TimelineOracle.ReceivedDelivery]>([])
 
-        private let delivered = Mutex<[ReceivedDelivery]>([])
-
-        var all: [ReceivedDelivery] { delivered.withLock { $0 } }
+        var all: [TimelineOracle.ReceivedDelivery] { delivered.withLock { $0 } }
 
         func didReceive(
             event: StreamTimelineEvent, suggestedAction: SuggestedAction, metadata: (any StreamTimelineMetadata)?
         ) {
             let moment = MonotonicClock.now()
             guard let data = metadata as? TimelineEventMetadata else { return }
-            delivered.withLock { $0.append(ReceivedDelivery(delivery: data.delivery, moment: moment)) }
+            delivered.withLock { $0.append(.init(delivery: data.delivery, moment: moment)) }
         }
     }
 
-    /// The rounding of dates in a playlist and of frame times.
-    private static let rounding = TimeSpan.milliseconds(2)
-    /// The duration of a frame.
-    private static let frameLength = StampedVideo.position(of: 1)
     /// The distance in seconds from both ends of the seekable range, because parts leave it at the start and are not
     /// yet available at the end.
     private static let margin = 4.0
@@ -136,47 +127,21 @@ final class TimelineViewer: Sendable {
         // The player's reported position must agree with the frame shown.
         guard let moment = playback.player.playhead?.timecode else { return false }
         let into = moment - origin.wallTime(of: StampedVideo.position(of: shownFrame.counter))
-        guard into >= .zero - Self.rounding, into < Self.frameLength + Self.rounding else { return false }
-        return [moment - Self.rounding, moment, moment + Self.rounding].contains { moment in
+        guard into >= .zero - TimelineOracle.rounding, into < TimelineOracle.frameLength + TimelineOracle.rounding
+        else { return false }
+        return [moment - TimelineOracle.rounding, moment, moment + TimelineOracle.rounding].contains { moment in
             Set(TimelineGate.shown(of: log, at: .at(moment)).events.values.compactMap { log[$0]?.event }) == known
         }
     }
 
     private func evaluate(by log: TimelineLog, _ metrics: inout Metrics) {
-        let (delivered, shownFrames) = (recorder.all, playback.recorder.shownFrames)
         let (now, wallTime) = (MonotonicClock.now(), MonotonicClock.wallTime())
-        /// An event that is recorded late cannot be delivered before that.
-        func recorded(_ delivery: TimelineDelivery) -> Instant? {
-            guard delivery.reason == nil, let revision = log[delivery.number] else { return nil }
-            return now + (revision.recordedAt - wallTime)
-        }
-        /// Whether a frame does not directly follow its predecessor, as after a seek.
-        func isAfterSeek(_ index: Int) -> Bool {
-            index == 0 || !(1...5).contains(shownFrames[index].counter - shownFrames[index - 1].counter)
-        }
-        for each in delivered where each.delivery.eventID != nil {
-            metrics.delivered += 1
-            guard var index = shownFrames.lastIndex(where: { $0.moment <= each.moment }) else {
-                metrics.early += 1
-                continue
-            }
-            // After a seek backwards, the viewer is informed that an event has not happened yet.
-            let isBack = each.delivery.reason == .seek
-            func hasCome(_ index: Int) -> Bool {
-                let moment = origin.wallTime(of: StampedVideo.position(of: shownFrames[index].counter))
-                // A seek may land at any time within the duration of a frame.
-                let length = isAfterSeek(index) ? Self.frameLength : .zero
-                return isBack || moment + length + Self.rounding >= each.delivery.gate
-            }
-            guard hasCome(index) else {
-                metrics.early += 1
-                continue
-            }
-            // Since the frame of the event, or since the seek.
-            while index > 0, !isAfterSeek(index), hasCome(index - 1) { index -= 1 }
-            let known = max(shownFrames[index].moment, recorded(each.delivery) ?? shownFrames[index].moment)
-            metrics.late.append(max((each.moment - known).seconds, 0) * 1_000)
-        }
+        let oracle = TimelineOracle(
+            shownFrames: playback.recorder.shownFrames,
+            time: { self.origin.wallTime(of: StampedVideo.position(of: $0)) },
+            recorded: { number in log[number].map { now + ($0.recordedAt - wallTime) } })
+        let verdict = oracle.judge(recorder.all)
+        (metrics.delivered, metrics.early, metrics.late) = (verdict.delivered, verdict.early, verdict.late)
     }
 
     func end() async {

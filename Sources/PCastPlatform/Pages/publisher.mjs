@@ -1,7 +1,7 @@
 // A publisher of a stream: a part of /pcast.mjs.
 // @ts-check
 
-import { PCastError, Session, isFirefox, makeConnection, requestStereo } from "./session.mjs";
+import { PCastError, Session, isFirefox, makeConnection, reportConnectionState, requestStereo } from "./session.mjs";
 import { StatisticsReader } from "./statistics.mjs";
 
 /** @typedef {import("./session.mjs").DataQuality} DataQuality */
@@ -164,23 +164,16 @@ export class Publisher extends EventTarget {
 
   /** @param {RTCPeerConnection} connection */
   #noteConnection(connection) {
-    switch (connection.connectionState) {
-      case "connected":
+    reportConnectionState(connection.connectionState, {
+      quality: () => this.#quality,
+      connected: () => {
         this.#attempts = 0;
         this.#setState("publishing");
-        this.#emit("online", {});
-        if (this.#quality) this.#emit("dataquality", this.#quality);
-        break;
-      case "disconnected":
-        this.#setState("interrupted");
-        this.#emit("offline", {});
-        // The platform may not be able to report it.
-        this.#emit("dataquality", { status: "no-data", reason: "none" });
-        break;
-      case "failed":
-        if (this.#session?.hasAddress) this.#again(new PCastError("connection-lost", "The connection was lost."));
-        break;
-    }
+      },
+      interrupted: () => this.#setState("interrupted"),
+      failed: (error) => { if (this.#session?.hasAddress) this.#again(error); },
+      emit: (type, detail) => this.#emit(type, detail),
+    });
   }
 
   /** @param {DataQuality} quality */

@@ -118,6 +118,44 @@ export function makeConnection(isApart) {
 }
 
 /**
+ * A publisher or viewer, as far as it reports the state of its connection.
+ *
+ * @typedef {object} ConnectionOwner
+ * @property {() => DataQuality | null} quality returns the last data quality
+ * @property {() => void} connected is called when media flows
+ * @property {() => void} interrupted is called when the path is lost
+ * @property {(error: PCastError) => void} failed is called when the connection is lost
+ * @property {(type: string, detail: object) => void} emit sends an event to the page
+ */
+
+/**
+ * Reports a change of a connection's state.
+ *
+ * @param {RTCPeerConnectionState} state
+ * @param {ConnectionOwner} owner
+ */
+export function reportConnectionState(state, owner) {
+  switch (state) {
+    case "connected": {
+      owner.connected();
+      owner.emit("online", {});
+      const quality = owner.quality();
+      if (quality) owner.emit("dataquality", quality);
+      break;
+    }
+    case "disconnected":
+      owner.interrupted();
+      owner.emit("offline", {});
+      // The platform may not be able to report it.
+      owner.emit("dataquality", { status: "no-data", reason: "none" });
+      break;
+    case "failed":
+      owner.failed(new PCastError("connection-lost", "The connection was lost."));
+      break;
+  }
+}
+
+/**
  * A WHIP or WHEP session. It sends the offer, trickles candidates, restarts ICE when the path is lost, reports the end
  * of the session, and deletes its resource.
  */

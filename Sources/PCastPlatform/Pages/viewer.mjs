@@ -3,7 +3,7 @@
 
 import { Overlay } from "./overlay.mjs";
 import { Playhead } from "./playhead.mjs";
-import { PCastError, Session, isFirefox, makeConnection, requestStereo } from "./session.mjs";
+import { PCastError, Session, isFirefox, makeConnection, reportConnectionState, requestStereo } from "./session.mjs";
 import { StatisticsReader } from "./statistics.mjs";
 import { Timeline } from "./timeline.mjs";
 
@@ -328,23 +328,16 @@ export class Viewer extends EventTarget {
 
   /** @param {RTCPeerConnection} connection */
   #noteConnection(connection) {
-    switch (connection.connectionState) {
-      case "connected":
+    reportConnectionState(connection.connectionState, {
+      quality: () => this.#quality,
+      connected: () => {
         [this.#attempts, this.#isReturning] = [0, false];
         this.#setState("live");
-        this.#emit("online", {});
-        if (this.#quality) this.#emit("dataquality", this.#quality);
-        break;
-      case "disconnected":
-        this.#setState("interrupted");
-        this.#emit("offline", {});
-        // The platform may not be able to report it.
-        this.#emit("dataquality", { status: "no-data", reason: "none" });
-        break;
-      case "failed":
-        if (this.#session?.hasAddress) this.#again(new PCastError("connection-lost", "The connection was lost."));
-        break;
-    }
+      },
+      interrupted: () => this.#setState("interrupted"),
+      failed: (error) => { if (this.#session?.hasAddress) this.#again(error); },
+      emit: (type, detail) => this.#emit(type, detail),
+    });
   }
 
   /** @param {DataQuality} quality */

@@ -1,8 +1,8 @@
 import PCastCore
 import PCastDatabase
 
-/// The streams and viewings that have lost their media connection and whose clients may reconnect. It receives the time
-/// as a parameter.
+/// The streams and viewings that have lost their media connection and whose clients may reconnect, those that are being
+/// resumed, and the requests that wait for them. It receives the time as a parameter.
 struct PendingReconnects {
     typealias EndAction = @Sendable (StreamEnd) async -> Void
     typealias InterruptionAction = @Sendable (StreamID) async -> Void
@@ -39,9 +39,16 @@ struct PendingReconnects {
         var viewings: [Viewing] = []
     }
 
+    /// The maximum number of requests that wait for one stream. Further ones are rejected and may retry.
+    private static let waitingRequestLimit = 10_000
+
     private(set) var streams: [StreamID: Stream] = [:]
     private var index = StreamIndex()
     private(set) var viewings: [StreamID: Viewing] = [:]
+    /// The streams that are being resumed.
+    private(set) var resuming: Set<StreamID> = []
+    private var waitingRequests: [StreamID: [Int: CheckedContinuation<Void, Never>]] = [:]
+    private var nextWaitingRequest = 0
 
     var isEmpty: Bool { streams.isEmpty && viewings.isEmpty }
 
@@ -84,6 +91,44 @@ struct PendingReconnects {
             overdue.viewings.append(viewing)
         }
         return overdue
+    }
+
+    // MARK: Resuming
+
+    /// Whether a stream waits for its publisher, or is being resumed.
+    func isReconnecting(_ id: StreamID) -> Bool { streams[id] != nil || resuming.contains(id) }
+
+    /// Records that a stream is being resumed.
+    mutating func beginResuming(_ id: StreamID) { resuming.insert(id) }
+
+    /// Records that a stream is not being resumed any more, and resumes the requests that wait for it.
+    mutating func endResuming(_ id: StreamID) {
+        resuming.remove(id)
+        resumeRequests(for: id)
+    }
+
+    // MARK: Waiting requests
+
+    /// Returns the number of a new request that waits for a stream; nil if too many do.
+    mutating func newRequest(for id: StreamID) -> Int? {
+        guard waitingRequests[id]?.count ?? 0 < Self.waitingRequestLimit else { return nil }
+        nextWaitingRequest += 1
+        return nextWaitingRequest
+    }
+
+    /// Adds a request that waits until its continuation is resumed.
+    mutating func add(_ continuation: CheckedContinuation<Void, Never>, request: Int, for id: StreamID) {
+        waitingRequests[id, default: [:]][request] = continuation
+    }
+
+    /// Resumes a request, because its time has passed.
+    mutating func resumeRequest(_ request: Int, for id: StreamID) {
+        waitingRequests[id]?.removeValue(forKey: request)?.resume()
+    }
+
+    /// Resumes the requests that wait for a stream, because it was resumed or has ended.
+    mutating func resumeRequests(for id: StreamID) {
+        for request in waitingRequests.removeValue(forKey: id) ?? [:] { request.value.resume() }
     }
 }
 

@@ -32,18 +32,19 @@ extension StreamDirectory {
                     .badRequest, "A capture time is more than 60 s from the time of the request: correct the clock.")
             }
         }
-        guard let stream = streams[id] else { throw .ended }
-        try streams[id]?.captions.count(cues.count, at: MonotonicClock.now())
+        guard let stream = registry.streams[id] else { throw .ended }
+        let now = MonotonicClock.now()
+        try registry.update(id) { stream throws(APIError) in try stream.captions.count(cues.count, at: now) }
         // The time of the request measures the client's clock. It is used before the first sender report, and for media
         // that a job publishes, which has another clock than the client.
         let isOwnMedia = stream.address != nil
         let measured = isOwnMedia ? await captureClockOffset(of: stream.peer) : nil
         let offset = measured ?? (arrival - sentAt)
-        guard streams[id] != nil else { throw .ended }
+        guard registry.streams[id] != nil else { throw .ended }
         let converted = cues.map {
             CaptionCue(text: $0.text, captureTime: $0.captureTime + offset, duration: $0.duration)
         }
-        streams[id]?.captions.add(converted, at: MonotonicClock.wallTime())
+        registry.update(id) { $0.captions.add(converted, at: MonotonicClock.wallTime()) }
         await send(converted, of: id)
     }
 
@@ -53,7 +54,7 @@ extension StreamDirectory {
         let end = MonotonicClock.now() + Self.clockTimeout
         while true {
             if let offset = await router.captureClockOffset(of: peer) { return offset }
-            guard MonotonicClock.now() < end, participants[peer] != nil,
+            guard MonotonicClock.now() < end, registry.participants[peer] != nil,
                 (try? await Task.sleep(for: Self.clockInterval)) != nil
             else { return nil }
         }
@@ -62,8 +63,8 @@ extension StreamDirectory {
     /// Sends captions to all viewers of a stream.
     private func send(_ cues: [CaptionCue], of id: StreamID) async {
         var actions: [(StreamID, CaptionAction)] = []
-        for peer in subscribers[id] ?? [] {
-            guard let viewer = participants[peer] else { continue }
+        for peer in registry.subscribers[id] ?? [] {
+            guard let viewer = registry.participants[peer] else { continue }
             for listener in viewer.listeners.values { listener.yield(.captions(cues)) }
             if let action = viewer.onCaptions { actions.append((viewer.streamID, action)) }
         }
@@ -72,19 +73,19 @@ extension StreamDirectory {
 
     /// Sets the function that receives the captions of a viewing; nil for a client that does not request them.
     func setCaptions(of id: StreamID, _ action: CaptionAction?) {
-        guard let peer = peers[id], participants[peer]?.isPublisher == false else { return }
-        participants[peer]?.onCaptions = action
+        guard let peer = registry.peers[id], registry.participants[peer]?.isPublisher == false else { return }
+        registry.update(peer) { $0.onCaptions = action }
     }
 
     /// Sends the present captions of the stream to one viewing, because it has begun or its client has reconnected.
     func sendCurrentCaptions(to id: StreamID) async {
-        guard let peer = peers[id], let viewer = participants[peer], let action = viewer.onCaptions else { return }
+        guard let viewer = registry.participant(of: id), let action = viewer.onCaptions else { return }
         let cues = currentCaptions(of: viewer.origin)
         if !cues.isEmpty { await action(id, cues) }
     }
 
     /// Returns the captions of a stream that are shown now or later, or ended recently.
     func currentCaptions(of origin: StreamID) -> [CaptionCue] {
-        streams[origin]?.captions.current(at: MonotonicClock.wallTime()) ?? []
+        registry.streams[origin]?.captions.current(at: MonotonicClock.wallTime()) ?? []
     }
 }

@@ -25,7 +25,7 @@ extension StreamDirectory {
     ///
     /// - Throws: ``APIError``.
     func restart(_ id: StreamID, offer: SessionDescription) async throws(APIError) -> SessionDescription {
-        guard let peer = peers[id], var answer = participants[peer]?.answer else { throw .ended }
+        guard let peer = registry.peers[id], var answer = registry.participants[peer]?.answer else { throw .ended }
         guard let section = offer.media.first(where: { $0.iceUfrag != nil && $0.icePwd != nil }),
             let remote = ICECredentials(ufrag: section.iceUfrag ?? "", password: section.icePwd ?? "")
         else { throw APIError(.badRequest, "An ICE restart requires ice-ufrag and ice-pwd: send both.") }
@@ -39,12 +39,13 @@ extension StreamDirectory {
             answer.media[index].icePwd = local.icePwd
             answer.media[index].candidates = local.candidates
         }
-        participants[peer]?.answer = answer
-        return answer
+        let restarted = answer
+        registry.update(peer) { $0.answer = restarted }
+        return restarted
     }
 
     /// Returns the platform's offer that is not answered yet; nil if there is none.
-    func outstandingOffer(to id: StreamID) -> SessionDescription? { peers[id].flatMap { participants[$0]?.offer } }
+    func outstandingOffer(to id: StreamID) -> SessionDescription? { registry.participant(of: id)?.offer }
 
     /// Returns the layers that a subscriber can receive, and the sent one; nil if the peer has left or has no video.
     func layers(viewedBy peer: PeerID) async -> ViewedLayers? { await router.layers(viewedBy: peer) }
@@ -65,49 +66,31 @@ extension StreamDirectory {
     }
 
     /// Returns the streams of an application, oldest first, with their numbers of subscribers.
-    func list(_ application: ApplicationID) -> [(stream: LiveStream, viewers: Int)] {
-        streams.values.filter { $0.application == application }
-            .sorted { $0.ordinal < $1.ordinal }
-            .map { stream in (stream, viewers(of: stream.id)) }
-    }
+    func list(_ application: ApplicationID) -> [(stream: LiveStream, viewers: Int)] { registry.list(application) }
 
     /// Returns a published stream of an application; nil if there is none.
     func live(_ id: StreamID, of application: ApplicationID) -> (stream: LiveStream, viewers: Int)? {
-        guard let stream = streams[id], stream.application == application else { return nil }
-        return (stream, viewers(of: id))
+        guard let stream = registry.streams[id], stream.application == application else { return nil }
+        return (stream, registry.viewers(of: id))
     }
-
-    func viewers(of stream: StreamID) -> Int { viewing.count(of: stream) }
 
     /// Returns the data quality of a stream; nil if it has ended.
-    func quality(of stream: LiveStream) -> DataQuality? { participants[stream.peer]?.quality }
+    func quality(of stream: LiveStream) -> DataQuality? { registry.participants[stream.peer]?.quality }
 
     /// The numbers of subscribers of each stream.
-    var viewerCounts: [StreamID: ViewerCounts] { streams.mapValues(\.counts) }
+    var viewerCounts: [StreamID: ViewerCounts] { registry.streams.mapValues(\.counts) }
 
     /// The current numbers of streams and subscribers.
-    var counts: (streams: Int, viewers: Int) { (streams.count, viewing.count) }
+    var counts: (streams: Int, viewers: Int) { registry.counts }
 
     /// The application of each stream.
-    var owners: [StreamID: ApplicationID] { streams.mapValues(\.application) }
+    var owners: [StreamID: ApplicationID] { registry.streams.mapValues(\.application) }
 
     /// The current numbers of streams and subscribers of each application that has a stream.
-    var countsOfApplications: [ApplicationID: (streams: Int, viewers: Int)] {
-        var counts: [ApplicationID: (streams: Int, viewers: Int)] = [:]
-        for stream in streams.values {
-            counts[stream.application, default: (0, 0)].streams += 1
-            counts[stream.application, default: (0, 0)].viewers += viewing.count(of: stream.id)
-        }
-        return counts
-    }
+    var countsOfApplications: [ApplicationID: (streams: Int, viewers: Int)] { registry.countsOfApplications }
 
     /// Returns whether a stream or viewing has not ended.
-    func isPresent(_ peerSession: PeerSession) -> Bool { participants[peerSession.peer] != nil }
-}
-
-extension StreamDirectory.Participant {
-    /// Whether this is a subscriber that counts. Previews on the dashboard do not.
-    var isViewer: Bool { !isPublisher && !isPreview }
+    func isPresent(_ peerSession: PeerSession) -> Bool { registry.participants[peerSession.peer] != nil }
 }
 
 extension SessionDescription {
@@ -139,33 +122,6 @@ extension MediaDescription {
         rtpMaps.removeAll { !kept.contains($0.payloadType) }
         formatParameters = formatParameters.filter { kept.contains($0.key) }
         feedback.removeAll { line in line.payloadType.map { !kept.contains($0) } ?? false }
-    }
-}
-
-/// Quotas of streams and subscribers.
-extension StreamDirectory {
-    /// Counts a new stream or viewing. A job does not count, because the client that started it already did.
-    ///
-    /// - Throws: ``APIError``.
-    func takeJoin(_ principal: Principal, _ clientContext: ClientContext) throws(APIError) {
-        guard principal.job == nil else { return }
-        try limiter.takeJoin(from: clientContext.address, at: MonotonicClock.now())
-    }
-
-    func reserve(_ kind: QuotaReservation.Kind, _ principal: Principal, _ clientContext: ClientContext) throws(APIError)
-        -> QuotaReservation
-    {
-        let address = principal.job.map(\.address) ?? clientContext.address
-        return try limiter.reserve(kind, of: principal.application, from: address)
-    }
-
-    /// Checks that there is a share of the bit rate for another publisher.
-    ///
-    /// - Throws: ``APIError`` with the kind `capacity`.
-    func checkBitrate(for application: ApplicationID, _ reservation: QuotaReservation) throws(APIError) {
-        guard let limit = shares.exceeded(application, reservation.block, in: limiter.limits) else { return }
-        limiter.noteNoBitrate(limit)
-        throw .noBitrate
     }
 }
 
@@ -203,8 +159,7 @@ extension StreamDirectory {
     /// timeout expires.
     func noteClosed(_ peer: PeerID, _ reason: StreamEndedReason) async {
         guard reason == .ended, awaitsReason(peer) else { return await noteEnd(peer, reason) }
-        participants[peer]?.isClosed = true
-        if let id = participants[peer]?.streamID { updateIndexes(of: id) }
+        registry.close(peer)
         let timeout = Duration.nanoseconds(reasonTimeout.nanoseconds)
         Task { [weak self] in
             try? await Task.sleep(for: timeout)
@@ -214,26 +169,17 @@ extension StreamDirectory {
 
     /// Records the end of a stream and of its viewers after a reason arrived for the closed media connections.
     func noteClosed(of id: StreamID) async {
-        var ended = subscribers[id] ?? []
-        if let peer = peers[id] { ended.insert(peer) }
-        let closed = ended.filter { participants[$0]?.isClosed == true }
+        var ended = registry.subscribers[id] ?? []
+        if let peer = registry.peers[id] { ended.insert(peer) }
+        let closed = ended.filter { registry.participants[$0]?.isClosed == true }
         for peer in closed.sorted(by: { $0.value < $1.value }) { await noteEnd(peer, .ended) }
     }
-
-    /// Whether the media connection of a stream's publisher is closed.
-    func isClosed(_ stream: LiveStream) -> Bool { participants[stream.peer]?.isClosed ?? false }
 
     /// Whether the reason of an end is awaited. The SFU ends viewers together with their publisher, whose session may
     /// give the reason of all these ends.
     private func awaitsReason(_ peer: PeerID) -> Bool {
-        guard let participant = participants[peer], participant.ending == nil else { return false }
-        let publisher = streams[participant.origin].flatMap { participants[$0.peer] }
+        guard let participant = registry.participants[peer], participant.ending == nil else { return false }
+        let publisher = registry.streams[participant.origin].flatMap { registry.participants[$0.peer] }
         return participant.hasSession || publisher?.hasSession ?? false
     }
-}
-
-extension Principal {
-    /// Whether a client's session owns the stream. The platform's own jobs give the reason of an end before they close
-    /// the stream.
-    func hasSession(_ clientContext: ClientContext) -> Bool { job == nil && clientContext.sessionID != nil }
 }

@@ -12,8 +12,6 @@ extension StreamDirectory {
     /// The maximum time for which a subscriber's request waits for a publisher to reconnect. It is below the timeout of
     /// requests.
     private static let timeout = Duration.seconds(8)
-    /// The maximum number of requests that wait for one stream. Further ones are rejected and may retry.
-    private static let waitingRequestLimit = 10_000
     /// The maximum time until a publisher without packets is detected: 5 s, and the delay of a busy host.
     private static let disconnectDetectionTimeout = TimeSpan.seconds(8)
     private static let pollInterval = Duration.milliseconds(50)
@@ -30,8 +28,7 @@ extension StreamDirectory {
             { end in if let session { await onEnd(end, session) } }
         }
         for record in interrupted.streams {
-            let live = LiveStream(record, ordinal: nextOrdinal)
-            nextOrdinal += 1
+            let live = LiveStream(record, ordinal: registry.takeOrdinal())
             pendingReconnects.add(
                 .init(
                     live: live, onEnd: action(record.session),
@@ -77,7 +74,7 @@ extension StreamDirectory {
 
     /// Ends the viewings of an ended stream whose subscribers have not reconnected.
     func endPendingViewings(of origin: StreamID, _ reason: StreamEndedReason, _ description: String) async {
-        resumeWaitingRequests(origin)
+        pendingReconnects.resumeRequests(for: origin)
         for viewing in pendingReconnects.takeViewings(of: origin) {
             await close(viewing, at: MonotonicClock.wallTime(), reason: reason, description: description)
         }
@@ -123,69 +120,50 @@ extension StreamDirectory {
     ) async throws(APIError) -> PendingReconnects.Stream? {
         switch resumeRequest {
         case .stream(let id):
-            guard let stream = pendingReconnects.streams[id]?.live ?? streams[id],
-                stream.application == principal.application,
-                !stream.isEndRecorded, !isClosed(stream)
-            else {
-                throw .ended
-            }
-            let isOwn = try admit(to: stream, principal, clientContext)
+            guard let stream = pendingReconnects.streams[id]?.live ?? registry.streams[id],
+                stream.application == principal.application, registry.isResumable(stream)
+            else { throw .ended }
+            let isOwn = try policy.authorizeResuming(stream, principal, clientContext)
             guard let pending = await resumePending(id, isOwn: isOwn) else {
                 throw APIError(.conflict, "The stream's publisher is still connected: end it first.")
             }
             return pending
         case .former:
-            try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
+            try policy.authorizePublishing(principal, clientContext)
             guard let publisher = principal.publisher else { return nil }
             let key = StreamIndex.Key.owner(
                 principal.application, publisher, tags: Set(StreamTags(own: tags, principal).all))
-            let candidates = [pendingReconnects.newest(key), resumableStreams.newest(key).flatMap { streams[$0] }]
+            let candidates = [pendingReconnects.newest(key), registry.newestResumable(key)]
             guard let former = candidates.compactMap({ $0 }).max(by: { $0.ordinal < $1.ordinal }) else { return nil }
             return await resumePending(
                 former.id, isOwn: former.session != nil && former.session == clientContext.sessionID)
         }
     }
 
-    /// Checks that a publisher may resume a stream. Returns true for the session of the stream, whose token need not be
-    /// valid any more. Others need the token of the same owner.
-    ///
-    /// - Throws: ``APIError``.
-    private func admit(to stream: LiveStream, _ principal: Principal, _ clientContext: ClientContext) throws(APIError)
-        -> Bool
-    {
-        if let session = clientContext.sessionID, stream.session == session { return true }
-        guard let publisher = stream.publisher, publisher == principal.publisher else {
-            throw .token("the stream belongs to another publisher")
-        }
-        try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
-        return false
-    }
-
     /// Returns a stream that waits for its publisher, or takes it from its current one. That is possible for its own
     /// session, or if no packet has arrived for five seconds. Returns nil otherwise.
     private func resumePending(_ id: StreamID, isOwn: Bool) async -> PendingReconnects.Stream? {
         let end = MonotonicClock.now() + Self.disconnectDetectionTimeout
-        while pendingReconnects.streams[id] == nil, let stream = streams[id], !resuming.contains(id) {
-            if isOwn || participants[stream.peer]?.isAway != false { return await detach(stream) }
+        while let stream = registry.streams[id], !pendingReconnects.isReconnecting(id) {
+            if isOwn || registry.participants[stream.peer]?.isAway != false { return await detach(stream) }
             guard MonotonicClock.now() < end, (try? await Task.sleep(for: Self.pollInterval)) != nil else { return nil }
         }
         guard let stream = pendingReconnects.take(stream: id) else { return nil }
-        resuming.insert(id)
+        pendingReconnects.beginResuming(id)
         return stream
     }
 
     /// Removes the media connections of a stream and keeps its identifier. Its viewings end, except those whose clients
     /// can reconnect.
     private func detach(_ stream: LiveStream) async -> PendingReconnects.Stream? {
-        guard let publisher = participants[stream.peer] else { return nil }
+        guard let publisher = registry.participants[stream.peer] else { return nil }
         let now = MonotonicClock.wallTime()
         let deadline = MonotonicClock.now() + reconnectGrace
-        resuming.insert(stream.id)
+        pendingReconnects.beginResuming(stream.id)
         var interrupted: [(StreamID, PendingReconnects.InterruptionAction)] = []
         var endedViewings: [(StreamEnd, PendingReconnects.EndAction)] = []
-        for peer in subscribers[stream.id] ?? [] {
-            guard let viewer = participants[peer] else { continue }
-            discard(peer)
+        for peer in registry.subscribers[stream.id] ?? [] {
+            guard let viewer = registry.leave(peer) else { continue }
             if let (session, onInterruption) = viewer.reconnection {
                 pendingReconnects.add(
                     .init(
@@ -217,29 +195,25 @@ extension StreamDirectory {
         onQuality: @escaping QualityAction
     ) async throws(APIError) -> PeerSession {
         var stream = former.live
-        defer {
-            resuming.remove(stream.id)
-            resumeWaitingRequests(stream.id)
-        }
+        defer { pendingReconnects.endResuming(stream.id) }
         let reservation: QuotaReservation
         do {
-            reservation = try reserveAgain(of: former.reservation, .stream, principal, clientContext)
-            try checkBitrate(for: principal.application, reservation)
+            reservation = try policy.reserve(.stream, after: former.reservation, principal, clientContext)
+            try policy.checkBitrate(for: principal.application, reservation)
         } catch {
             pendingReconnects.add(former)
             throw error
         }
-        stream.peer = enter(
+        stream.peer = registry.enter(
             stream.id, reservation, origin: stream.id, isPublisher: true,
-            hasSession: principal.hasSession(clientContext),
-            onEnd: onEnd,
+            hasSession: principal.hasSession(clientContext), at: MonotonicClock.now(), onEnd: onEnd,
             onQuality: onQuality)
         stream.session = clientContext.sessionID
         stream.address = clientContext.address
         stream.hasMedia = false
-        streams[stream.id] = stream
-        updateIndexes(of: stream.id)
-        noteShare(of: stream, reservation)
+        registry.add(stream)
+        policy.enter(stream, reservation)
+        shareBitrate()
         do {
             let answer = try await publish(stream, offer, capabilities)
             note(answer: answer, of: stream.peer)
@@ -257,18 +231,6 @@ extension StreamDirectory {
             pendingReconnects.add(former)
             throw Self.refusal(error)
         }
-    }
-
-    /// Returns the reservation of a resumed stream or viewing. It keeps its reservation if the address is the same;
-    /// otherwise a new one is made.
-    ///
-    /// - Throws: ``APIError``.
-    private func reserveAgain(
-        of former: QuotaReservation?, _ kind: QuotaReservation.Kind, _ principal: Principal,
-        _ clientContext: ClientContext
-    ) throws(APIError) -> QuotaReservation {
-        if let former, former.block == AddressBlock(clientContext.address) { return former }
-        return try reserve(kind, principal, clientContext)
     }
 
     /// Publishes a resumed stream. It retries while the SFU is still removing the previous publisher.
@@ -296,7 +258,7 @@ extension StreamDirectory {
         _ peer: PeerID, in session: SessionID?, _ onInterruption: PendingReconnects.InterruptionAction?
     ) {
         guard let session, let onInterruption else { return }
-        participants[peer]?.reconnection = (session, onInterruption)
+        registry.update(peer) { $0.reconnection = (session, onInterruption) }
     }
 
     /// Resumes a viewing of the same session as soon as the publisher has reconnected. The token need not be valid any
@@ -308,7 +270,7 @@ extension StreamDirectory {
         _ capabilities: StreamCapabilities, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction, onInterruption: PendingReconnects.InterruptionAction?
     ) async throws(APIError) -> PeerSession {
-        try takeJoin(principal, clientContext)
+        try policy.takeJoin(principal, clientContext)
         await detachViewing(id, of: clientContext.sessionID)
         guard let known = pendingReconnects.viewings[id], known.session == clientContext.sessionID,
             known.application == principal.application
@@ -317,15 +279,14 @@ extension StreamDirectory {
         guard let viewing = pendingReconnects.take(viewing: id) else { throw .ended }
         let reservation: QuotaReservation
         do {
-            reservation = try reserveAgain(of: viewing.reservation, .viewer, principal, clientContext)
+            reservation = try policy.reserve(.viewer, after: viewing.reservation, principal, clientContext)
         } catch {
             pendingReconnects.add(viewing)
             throw error
         }
-        let peer = enter(
+        let peer = registry.enter(
             id, reservation, origin: viewing.origin, isPublisher: false,
-            hasSession: principal.hasSession(clientContext),
-            onEnd: onEnd,
+            hasSession: principal.hasSession(clientContext), at: MonotonicClock.now(), onEnd: onEnd,
             onQuality: onQuality)
         setReconnection(peer, in: clientContext.sessionID, onInterruption)
         do {
@@ -345,10 +306,11 @@ extension StreamDirectory {
 
     /// Disconnects a subscriber that sends its request again, because it may not have received the last response.
     private func detachViewing(_ id: StreamID, of session: SessionID?) async {
-        guard let peer = peers[id], let viewer = participants[peer], !viewer.isPublisher, !viewer.isClosed,
-            let owner = viewer.reconnection?.session, owner == session, let stream = streams[viewer.origin]
+        guard let peer = registry.peers[id], let viewer = registry.participants[peer], !viewer.isPublisher,
+            !viewer.isClosed, let owner = viewer.reconnection?.session, owner == session,
+            let stream = registry.streams[viewer.origin]
         else { return }
-        discard(peer)
+        registry.leave(peer)
         pendingReconnects.add(
             .init(
                 id: id, origin: viewer.origin, application: stream.application, session: owner, onEnd: viewer.onEnd,
@@ -364,42 +326,32 @@ extension StreamDirectory {
     func waitForRequestedStream(of origin: StreamID?, for principal: Principal, _ clientContext: ClientContext)
         async throws(APIError)
     {
-        guard !pendingReconnects.streams.isEmpty || !resuming.isEmpty else { return }
-        let named = origin ?? principal.token?.originStreamID.map { StreamID($0) }
+        guard !pendingReconnects.streams.isEmpty || !pendingReconnects.resuming.isEmpty else { return }
         let tag = principal.token?.requiredTag
         let stream: LiveStream?
-        if let named {
-            stream = pendingReconnects.streams[named]?.live ?? (resuming.contains(named) ? streams[named] : nil)
+        if let named = principal.origin(requested: origin) {
+            stream =
+                pendingReconnects.streams[named]?.live
+                ?? (pendingReconnects.resuming.contains(named) ? registry.streams[named] : nil)
         } else {
             let key = StreamIndex.Key.subscribable(principal.application, tag: tag)
-            stream = subscribableStreams.newest(key) == nil ? pendingReconnects.newest(key) : nil
+            stream = registry.newestSubscribable(key) == nil ? pendingReconnects.newest(key) : nil
         }
         guard let stream, stream.application == principal.application else { return }
-        try authorize(principal, clientContext, origin: stream.id.description, tags: stream.authorizingTags)
+        try policy.authorize(principal, clientContext, origin: stream.id.description, tags: stream.authorizingTags)
         try await waitForReconnection(of: stream.id)
     }
 
     private func waitForReconnection(of id: StreamID) async throws(APIError) {
         let notYet = APIError(.notReady, "The stream waits for its publisher to reconnect: retry in a moment.")
-        guard isReconnecting(id) else { return }
-        guard waitingRequests[id]?.count ?? 0 < Self.waitingRequestLimit else { throw notYet }
-        nextWaitingRequest += 1
-        let number = nextWaitingRequest
+        guard pendingReconnects.isReconnecting(id) else { return }
+        guard let request = pendingReconnects.newRequest(for: id) else { throw notYet }
         let limit = Task {
             try await Task.sleep(for: Self.timeout)
-            waitingRequests[id]?.removeValue(forKey: number)?.resume()
+            pendingReconnects.resumeRequest(request, for: id)
         }
-        await withCheckedContinuation { waitingRequests[id, default: [:]][number] = $0 }
+        await withCheckedContinuation { pendingReconnects.add($0, request: request, for: id) }
         limit.cancel()
-        guard !isReconnecting(id) else { throw notYet }
-    }
-
-    private func isReconnecting(_ id: StreamID) -> Bool {
-        pendingReconnects.streams[id] != nil || resuming.contains(id)
-    }
-
-    /// Resumes the requests that wait for a stream, because it was resumed or has ended.
-    private func resumeWaitingRequests(_ id: StreamID) {
-        for arrival in waitingRequests.removeValue(forKey: id) ?? [:] { arrival.value.resume() }
+        guard !pendingReconnects.isReconnecting(id) else { throw notYet }
     }
 }

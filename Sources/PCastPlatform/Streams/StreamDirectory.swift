@@ -7,79 +7,29 @@ import PCastSFU
 import PCastWebRTC
 
 /// All streams with their publishers and subscribers.
+///
+/// It connects the parts that have the state and make the decisions with the SFU, the database and the clients:
+/// ``StreamRegistry`` (who publishes and receives what), ``JoinPolicy`` (who may) and ``PendingReconnects`` (who may
+/// resume).
 actor StreamDirectory {
     /// Receives each change of a participant's data quality.
     typealias QualityAction = @Sendable (StreamID, DataQuality) async -> Void
 
-    struct Participant {
-        let streamID: StreamID
-        let origin: StreamID
-        let isPublisher: Bool
-        /// Whether this is a preview on the dashboard, which does not count as a viewing.
-        let isPreview: Bool
-        let onEnd: @Sendable (StreamEnd) async -> Void
-        /// The reservation in the quotas.
-        let reservation: QuotaReservation
-        /// The session that may resume the viewing, and the function that notifies it; nil if nobody may.
-        var reconnection: (session: SessionID, onInterruption: PendingReconnects.InterruptionAction)?
-        /// Whether a client's session may give the reason of its end; see `noteClosed`.
-        let hasSession: Bool
-        /// Its media connection is closed, and the reason may still come.
-        var isClosed = false
-        /// Whether no packets arrive at the moment.
-        var isAway = false
-        /// The base of the answer to an ICE restart: the platform's answer, or its offer in the form of an answer.
-        var answer: SessionDescription?
-        /// The platform's offer that is not answered yet; nil if there is none.
-        var offer: SessionDescription?
-        let onQuality: QualityAction
-        var quality = DataQuality.good
-        var listeners: [Int: AsyncStream<StreamUpdate>.Continuation] = [:]
-        /// Receives the captions of a viewing; nil if its client does not request them.
-        var onCaptions: CaptionAction?
-        let entered: Instant
-        /// The reason given by the client or job that ended it intentionally.
-        var ending: (reason: StreamEndedReason, description: String)?
-    }
-
     let router: MediaRouter
-    let authenticator: TokenAuthenticator
     let writeQueue: DatabaseWriteQueue
-    let limiter: RequestLimiter
     let statistics: PlatformStatistics
     let logger: Logger
-    /// `updateIndexes(of:)` is called after each change that the indexes depend on.
-    var streams: [StreamID: LiveStream] = [:]
-    /// The streams that a subscriber may receive.
-    var subscribableStreams = StreamIndex()
-    /// The streams that their publishers may resume.
-    var resumableStreams = StreamIndex()
-    var participants: [PeerID: Participant] = [:]
-    var peers: [StreamID: PeerID] = [:]
-    /// The subscribers of each stream, including previews. A stream without subscribers has no entry.
-    private(set) var subscribers: [StreamID: Set<PeerID>] = [:]
-    /// The numbers of subscribers, which are updated incrementally because there may be thousands.
-    var viewing = SubscriberCounter()
-    /// The shares of the bit rate.
-    var shares = BitrateShares()
-    private var nextPeer: UInt64 = 1
-    var nextOrdinal = 0
-    private var nextListener = 0
-    /// The streams and viewings that may be resumed, the time for it, and the requests that wait for it.
+    var registry = StreamRegistry()
+    var policy: JoinPolicy
     var pendingReconnects = PendingReconnects()
     let reconnectGrace: TimeSpan
     /// See `PlatformConfiguration.reasonTimeout`.
     let reasonTimeout: TimeSpan
-    var waitingRequests: [StreamID: [Int: CheckedContinuation<Void, Never>]] = [:]
-    var nextWaitingRequest = 0
-    /// The streams that are being resumed.
-    var resuming: Set<StreamID> = []
     /// Ends a stream of which only the job exists so far.
     private var endWaiting: (@Sendable (StreamID, ApplicationID?, StreamEndedReason, String) async -> Bool)?
 
-    /// The maximum number of queued changes for a listener, and of listeners per participant.
+    /// The maximum number of queued changes for a listener.
     private static let qualityBacklog = 64
-    private static let listenerLimit = 8
 
     init(
         router: MediaRouter, authenticator: TokenAuthenticator, writeQueue: DatabaseWriteQueue,
@@ -90,9 +40,8 @@ actor StreamDirectory {
         self.reconnectGrace = reconnectGrace
         self.reasonTimeout = reasonTimeout
         self.router = router
-        self.authenticator = authenticator
         self.writeQueue = writeQueue
-        self.limiter = limiter
+        policy = JoinPolicy(authenticator: authenticator, limiter: limiter)
         self.statistics = statistics
         self.logger = logger
     }
@@ -130,35 +79,32 @@ actor StreamDirectory {
         if let resumeRequest {
             let offer = try Self.offer(ofResuming: offer)
             let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .publish)
-            try takeJoin(principal, clientContext)
+            try policy.takeJoin(principal, clientContext)
             if let former = try await resume(resumeRequest, principal, clientContext, tags: tags) {
                 return try await resumePublishing(
                     of: former, principal, clientContext, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
             }
         }
-        try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
+        try policy.authorizePublishing(principal, clientContext)
         let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .publish)
-        if resumeRequest == nil { try takeJoin(principal, clientContext) }
-        let reservation = try reserve(.stream, principal, clientContext)
-        try checkBitrate(for: principal.application, reservation)
+        if resumeRequest == nil { try policy.takeJoin(principal, clientContext) }
+        let reservation = try policy.reserve(.stream, principal, clientContext)
+        try policy.checkBitrate(for: principal.application, reservation)
         let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
-        guard peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
-        let peer = enter(
+        guard registry.peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
+        let peer = registry.enter(
             id, reservation, origin: id, isPublisher: true, hasSession: principal.hasSession(clientContext),
-            onEnd: onEnd,
-            onQuality: onQuality)
+            at: MonotonicClock.now(), onEnd: onEnd, onQuality: onQuality)
         var stream = LiveStream(
             id: id, peer: peer, application: principal.application,
             session: principal.job?.session ?? clientContext.sessionID,
             tags: StreamTags(own: principal.job?.tags ?? tags, principal), capabilities: principal.capabilities,
             startTime: MonotonicClock.wallTime(), address: principal.job == nil ? clientContext.address : nil,
-            ordinal: nextOrdinal,
+            ordinal: registry.takeOrdinal(),
             publisher: principal.publisher)
         stream.isAwaitingAnswer = offer == nil
-        streams[id] = stream
-        updateIndexes(of: id)
-        shares.enter(id, principal.application, reservation.block)
-        nextOrdinal += 1
+        registry.add(stream)
+        policy.enter(stream, reservation)
         writeQueue.note(.streamStarting(stream.record))
         do {
             var description = try await router.publish(peer, stream: id, offer: offer, terms: capabilities.terms)
@@ -213,15 +159,16 @@ actor StreamDirectory {
                 onQuality: onQuality, onInterruption: onInterruption)
         }
         try await waitForRequestedStream(of: origin, for: principal, clientContext)
-        let stream = try find(origin, for: principal, clientContext: clientContext)
+        let stream = try policy.find(origin, in: registry, for: principal, clientContext: clientContext)
         let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .view)
-        if !isPreview { try takeJoin(principal, clientContext) }
-        let reservation = try reserve(isPreview ? .preview : .viewer, principal, clientContext)
+        if !isPreview { try policy.takeJoin(principal, clientContext) }
+        let reservation = try policy.reserve(isPreview ? .preview : .viewer, principal, clientContext)
         let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
-        guard peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
-        let peer = enter(
+        guard registry.peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
+        let peer = registry.enter(
             id, reservation, origin: stream.id, isPublisher: false, isPreview: isPreview,
-            hasSession: principal.hasSession(clientContext), onEnd: onEnd, onQuality: onQuality)
+            hasSession: principal.hasSession(clientContext), at: MonotonicClock.now(), onEnd: onEnd,
+            onQuality: onQuality)
         setReconnection(peer, in: clientContext.sessionID, onInterruption)
         do {
             var terms = capabilities.terms
@@ -247,46 +194,18 @@ actor StreamDirectory {
         return metadata.merging(["session": "\(session)"]) { $1 }
     }
 
-    /// Returns the stream that a subscriber may receive: the requested one, the one that the token requires, the newest
-    /// one with the required tag, or the newest one.
-    ///
-    /// - Throws: ``APIError``.
-    func find(_ origin: StreamID?, for principal: Principal, clientContext: ClientContext) throws(APIError)
-        -> LiveStream
-    {
-        let named = origin ?? principal.token?.originStreamID.map { StreamID($0) }
-        guard let named else {
-            let tag = principal.token?.requiredTag
-            let id = subscribableStreams.newest(.subscribable(principal.application, tag: tag))
-            guard let newest = id.flatMap({ streams[$0] }) else {
-                try authorize(principal, clientContext, origin: "", tags: tag.map { [$0] } ?? [])
-                throw .noStream
-            }
-            try authorize(principal, clientContext, origin: newest.id.description, tags: newest.authorizingTags)
-            return newest
-        }
-        let stream = streams[named].flatMap { stream in
-            stream.application == principal.application && !stream.isAwaitingAnswer && !isClosed(stream)
-                ? stream : nil
-        }
-        try authorize(
-            principal, clientContext, origin: named.description,
-            tags: stream?.authorizingTags ?? (principal.token?.requiredTag.map { [$0] } ?? []))
-        guard let stream else { throw .noStream }
-        return stream
-    }
-
     private func note(_ description: SessionDescription, isOffer: Bool, of peer: PeerID) {
-        if isOffer { participants[peer]?.offer = description } else { note(answer: description, of: peer) }
+        guard isOffer else { return note(answer: description, of: peer) }
+        registry.update(peer) { $0.offer = description }
     }
 
     func note(answer: SessionDescription, of peer: PeerID) {
-        guard let participant = participants[peer] else { return }
-        participants[peer]?.answer = answer
-        guard participant.isPublisher else { return }
-        streams[participant.streamID]?.codecs = answer.media
+        registry.update(peer) { $0.answer = answer }
+        guard let participant = registry.participants[peer], participant.isPublisher else { return }
+        let codecs = answer.media
             .filter { !$0.isRejected && $0.direction != .inactive }.compactMap { $0.payloadFormats.first?.codec }
             .sorted { $0.mediaType == .video && $1.mediaType == .audio }
+        registry.update(participant.streamID) { $0.codecs = codecs }
     }
 
     private func noteStart(of id: StreamID) async {
@@ -306,19 +225,20 @@ actor StreamDirectory {
     ///
     /// - Throws: ``APIError``.
     func accept(_ answer: SessionDescription, of id: StreamID) async throws(APIError) -> NegotiatedSession {
-        guard let peer = peers[id], let offer = participants[peer]?.offer else { throw Self.refusal(.noOffer) }
+        guard let peer = registry.peers[id], let offer = registry.participants[peer]?.offer else {
+            throw Self.refusal(.noOffer)
+        }
         let session: NegotiatedSession
         do {
             session = try await router.accept(answer, from: peer)
         } catch {
             throw Self.refusal(error)
         }
-        participants[peer]?.offer = nil
+        registry.update(peer) { $0.offer = nil }
         note(answer: offer.asAnswer(of: session), of: peer)
-        if streams[id] != nil {
+        if registry.streams[id] != nil {
             await noteStart(of: id)
-            streams[id]?.isAwaitingAnswer = false
-            updateIndexes(of: id)
+            registry.update(id) { $0.isAwaitingAnswer = false }
         }
         logger.info("the platform's offer was answered", metadata: ["stream": "\(id)"])
         return session
@@ -326,10 +246,10 @@ actor StreamDirectory {
 
     private func noteView(_ id: StreamID, of stream: StreamID, _ principal: Principal, _ clientContext: ClientContext) {
         statistics.viewBegan(principal.application)
-        if var counts = streams[stream]?.counts {
-            counts.views += 1
-            counts.mostViewers = max(counts.mostViewers, viewers(of: stream))
-            streams[stream]?.counts = counts
+        let viewers = registry.viewers(of: stream)
+        registry.update(stream) {
+            $0.counts.views += 1
+            $0.counts.mostViewers = max($0.counts.mostViewers, viewers)
         }
         writeQueue.note(
             .viewingBegan(
@@ -338,56 +258,18 @@ actor StreamDirectory {
                     tags: principal.tags, began: MonotonicClock.wallTime())))
     }
 
-    func authorize(
-        _ principal: Principal, _ clientContext: ClientContext, origin: String, tags: [String]
-    ) throws(APIError) {
-        try authenticator.authorize(
-            principal, for: .subscribe(originStreamID: origin, tags: tags), clientContext: clientContext)
-    }
-
-    func enter(
-        _ id: StreamID, _ reservation: QuotaReservation, origin: StreamID, isPublisher: Bool, isPreview: Bool = false,
-        hasSession: Bool = false, onEnd: @escaping @Sendable (StreamEnd) async -> Void,
-        onQuality: @escaping QualityAction
-    ) -> PeerID {
-        let peer = PeerID(nextPeer)
-        nextPeer += 1
-        participants[peer] = Participant(
-            streamID: id, origin: origin, isPublisher: isPublisher, isPreview: isPreview, onEnd: onEnd,
-            reservation: reservation,
-            hasSession: hasSession, onQuality: onQuality, entered: MonotonicClock.now())
-        peers[id] = peer
-        if !isPublisher { subscribers[origin, default: []].insert(peer) }
-        if !isPublisher, !isPreview { viewing.enter(origin) }
-        return peer
-    }
-
+    /// Removes a participant that was not admitted or has ended.
     func discard(_ peer: PeerID) {
-        guard let participant = participants.removeValue(forKey: peer) else { return }
-        peers[participant.streamID] = nil
-        if !participant.isPublisher {
-            subscribers[participant.origin]?.remove(peer)
-            if subscribers[participant.origin]?.isEmpty == true { subscribers[participant.origin] = nil }
-        }
-        if participant.isViewer { viewing.leave(participant.origin) }
-        for listener in participant.listeners.values { listener.finish() }
-        guard participant.isPublisher else { return }
-        removeFromIndexes(participant.streamID)
-        streams[participant.streamID] = nil
-        shares.leave(participant.streamID)
-        shareBitrate()
-    }
-
-    func noteShare(of stream: LiveStream, _ reservation: QuotaReservation) {
-        shares.enter(stream.id, stream.application, reservation.block)
+        guard let participant = registry.leave(peer), participant.isPublisher else { return }
+        policy.leave(participant.streamID)
         shareBitrate()
     }
 
     /// Sends each publisher its share of the bit rate. The shares change when a publisher joins or leaves, and when
     /// limits change.
     func shareBitrate() {
-        for (id, share) in shares.changes(by: limiter.limits) {
-            if let peer = streams[id]?.peer { router.limit(peer, to: share) }
+        for (id, share) in policy.takeShares() {
+            if let peer = registry.streams[id]?.peer { router.limit(peer, to: share) }
         }
     }
 
@@ -402,22 +284,19 @@ actor StreamDirectory {
     func end(
         _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
     ) async -> Bool {
-        guard let peer = peers[id], participants[peer] != nil else {
+        guard let peer = registry.peers[id], let participant = registry.participants[peer] else {
             if await endPending(id, of: application, reason: reason, description: description) { return true }
             return await endWaiting?(id, application, reason, description) ?? false
         }
-        if let application, streams[id]?.application != application { return false }
-        let end = participants[peer]?.ending ?? (reason, description)
-        participants[peer]?.ending = end
-        if let stream = streams[id], !stream.isEndRecorded {
-            streams[id]?.isEndRecorded = true
-            updateIndexes(of: id)
+        if let application, registry.streams[id]?.application != application { return false }
+        let end = participant.ending ?? (reason, description)
+        registry.update(peer) { $0.ending = end }
+        if let stream = registry.streams[id], !stream.isEndRecorded {
+            registry.update(id) { $0.isEndRecorded = true }
             await writeQueue.commit(
                 Self.change(stream, StreamEnd(streamID: id, reason: end.reason, description: end.description)))
         }
-        for viewer in subscribers[id] ?? [] where participants[viewer]?.ending == nil {
-            participants[viewer]?.ending = end
-        }
+        for viewer in registry.subscribers[id] ?? [] { registry.update(viewer) { $0.ending = $0.ending ?? end } }
         await noteClosed(of: id)
         await router.end(peer, reason: end.reason)
         return true
@@ -425,7 +304,7 @@ actor StreamDirectory {
 
     /// Ends all streams. The SFU reports each end.
     func endAll(reason: StreamEndedReason) async {
-        for stream in Array(streams.keys) + pendingReconnects.streams.keys {
+        for stream in Array(registry.streams.keys) + pendingReconnects.streams.keys {
             await end(stream, reason: reason, description: reason.rawValue)
         }
     }
@@ -442,10 +321,10 @@ actor StreamDirectory {
                 noteConnected(peer)
                 logger.debug("secure transport connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
             case .away(let peer):
-                participants[peer]?.isAway = true
+                registry.update(peer) { $0.isAway = true }
                 logger.info("no packets for 5 s", metadata: ["peer": "\(peer.value)"])
             case .back(let peer):
-                participants[peer]?.isAway = false
+                registry.update(peer) { $0.isAway = false }
                 logger.info("packets arrive again", metadata: ["peer": "\(peer.value)"])
             case .dataQuality(let peer, let quality): await noteQuality(peer, quality)
             case .closeConnection: preconditionFailure("the router must close connections itself")
@@ -454,19 +333,19 @@ actor StreamDirectory {
     }
 
     private func noteConnected(_ peer: PeerID) {
-        guard let participant = participants[peer] else { return }
+        guard let participant = registry.participants[peer] else { return }
         statistics.joined(isPublisher: participant.isPublisher, after: MonotonicClock.now() - participant.entered)
     }
 
     private func noteMedia(_ peer: PeerID) {
-        guard let participant = participants[peer] else { return }
-        streams[participant.streamID]?.hasMedia = true
+        guard let participant = registry.participants[peer] else { return }
+        registry.update(participant.streamID) { $0.hasMedia = true }
         logger.info("first media packet", metadata: ["stream": "\(participant.streamID)"])
     }
 
     private func noteQuality(_ peer: PeerID, _ quality: DataQuality) async {
-        guard let participant = participants[peer] else { return }
-        participants[peer]?.quality = quality
+        guard let participant = registry.participants[peer] else { return }
+        registry.update(peer) { $0.quality = quality }
         logger.info(
             "data quality",
             metadata: [
@@ -482,13 +361,10 @@ actor StreamDirectory {
     func updates(of peer: PeerID) -> AsyncStream<StreamUpdate> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: StreamUpdate.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
-        guard let participant = participants[peer], participant.listeners.count < Self.listenerLimit else {
+        guard let participant = registry.participants[peer], let number = registry.add(continuation, to: peer) else {
             continuation.finish()
             return stream
         }
-        nextListener += 1
-        let number = nextListener
-        participants[peer]?.listeners[number] = continuation
         continuation.onTermination = { [weak self] _ in
             Task { [weak self] in await self?.removeListener(number, of: peer) }
         }
@@ -500,11 +376,13 @@ actor StreamDirectory {
         return stream
     }
 
-    private func removeListener(_ number: Int, of peer: PeerID) { participants[peer]?.listeners[number] = nil }
+    private func removeListener(_ number: Int, of peer: PeerID) {
+        registry.update(peer) { $0.listeners[number] = nil }
+    }
 
     func noteEnd(_ peer: PeerID, _ reason: StreamEndedReason) async {
-        guard let participant = participants[peer] else { return }
-        let stream = streams[participant.streamID]
+        guard let participant = registry.participants[peer] else { return }
+        let stream = registry.streams[participant.streamID]
         let end = StreamEnd(
             streamID: participant.streamID, reason: participant.ending?.reason ?? reason,
             description: participant.ending?.description ?? "")

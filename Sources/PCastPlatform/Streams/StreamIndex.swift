@@ -83,25 +83,3 @@ extension LiveStream {
         return keys
     }
 }
-
-extension StreamDirectory {
-    /// Updates the indexes after the state of a stream has changed. A subscriber can receive a stream that is
-    /// negotiated and whose media connection is not closed.
-    func updateIndexes(of id: StreamID) {
-        guard let stream = streams[id] else { return }
-        let isClosed = isClosed(stream)
-        if isClosed || stream.isAwaitingAnswer {
-            subscribableStreams.remove(stream)
-        } else {
-            subscribableStreams.insert(stream)
-        }
-        if isClosed || stream.isEndRecorded { resumableStreams.remove(stream) } else { resumableStreams.insert(stream) }
-    }
-
-    /// Removes a stream from the indexes before it is removed from the directory.
-    func removeFromIndexes(_ id: StreamID) {
-        guard let stream = streams[id] else { return }
-        subscribableStreams.remove(stream)
-        resumableStreams.remove(stream)
-    }
-}

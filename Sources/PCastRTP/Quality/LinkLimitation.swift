@@ -34,7 +34,8 @@ package struct LinkLimitation: Sendable {
     private static let release = TimeSpan.seconds(3 as Int64)
     /// The percentage of the needed bit rate below which the available bandwidth is too small.
     private static let tooSmall: Int64 = 85
-    /// The percentage of the needed bit rate from which on the available bandwidth suffices.
+    /// The percentage of the needed bit rate from which on the available bandwidth suffices. Retransmissions and the
+    /// variation of the bit rate need the rest of an estimate.
     private static let enough: Int64 = 95
     /// The loss at which a limit begins.
     private static let muchLoss = 0.15
@@ -55,6 +56,21 @@ package struct LinkLimitation: Sendable {
 
     /// Creates a state without a limit.
     package init() {}
+
+    /// Returns whether a bandwidth is too small for a bit rate.
+    package static func isTooSmall(_ bandwidth: Bitrate, for needed: Bitrate) -> Bool {
+        bandwidth.bitsPerSecond * 100 < needed.bitsPerSecond * tooSmall
+    }
+
+    /// Returns whether a bandwidth suffices for a bit rate.
+    private static func suffices(_ bandwidth: Bitrate, for needed: Bitrate) -> Bool {
+        bandwidth.bitsPerSecond * 100 >= needed.bitsPerSecond * enough
+    }
+
+    /// Returns the part of an estimate that media may use.
+    package static func usable(of estimate: Bitrate) -> Bitrate {
+        Bitrate(bitsPerSecond: estimate.bitsPerSecond * enough / 100)
+    }
 
     /// Whether there is a limit.
     package var holds: Bool { isTooSmall.holds || isLossy.holds }
@@ -79,8 +95,8 @@ package struct LinkLimitation: Sendable {
         guard let estimate = evidence.estimate, let wanted = evidence.wanted, wanted.bitsPerSecond > 0 else {
             return nil
         }
-        let percent = estimate.bitsPerSecond * 100 / wanted.bitsPerSecond
-        return percent < Self.tooSmall ? true : percent >= Self.enough ? false : isTooSmall.holds
+        if Self.isTooSmall(estimate, for: wanted) { return true }
+        return Self.suffices(estimate, for: wanted) ? false : isTooSmall.holds
     }
 
     /// Returns whether the loss is too large; the present state between the thresholds, and nil if unknown.

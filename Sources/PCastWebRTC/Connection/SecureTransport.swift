@@ -153,20 +153,41 @@ package struct SecureTransport: ~Copyable {
     private mutating func receiveRTP(
         _ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Received {
+        guard let length = unprotect(packet, isRTCP: false, from: path, at: now) else { return .nothing }
+        if path != self.path { probe(path, at: now) }
+        return .rtp(length: length)
+    }
+
+    private mutating func receiveRTCP(
+        _ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) -> Received {
+        guard let length = unprotect(packet, isRTCP: true, from: path, at: now) else { return .nothing }
+        controlling?.value.noteAuthenticated(at: now)
+        lite?.noteAuthenticated(path: path, at: now)
+        markAlive()
+        if path != self.path { probe(path, at: now) }
+        return .rtcp(length: length)
+    }
+
+    /// Decrypts a packet in place. Returns its length; nil if it is rejected, or is buffered because there are no keys
+    /// yet.
+    @inline(__always)
+    private mutating func unprotect(
+        _ packet: UnsafeMutableRawBufferPointer, isRTCP: Bool, from path: NetworkPath, at now: Instant
+    ) -> Int? {
         guard let receiver else {
             bufferEarly(packet, from: path)
-            return .nothing
+            return nil
         }
-        guard case .ok(let length) = receiver.unprotectRTP(packet) else {
+        guard case .ok(let length) = isRTCP ? receiver.unprotectRTCP(packet) : receiver.unprotectRTP(packet) else {
             rejected += 1
             rejectedPackets += 1
-            return .nothing
+            return nil
         }
         if !isSettled { releaseHandshake() }
         controlling?.value.noteReceived(at: now)
-        if path != self.path { probe(path, at: now) }
         lastReceivedAt = now
-        return .rtp(length: length)
+        return length
     }
 
     /// Lets the handshake release its resources: the peer's first SRTP packet shows that it has the keys, so the last
@@ -174,28 +195,6 @@ package struct SecureTransport: ~Copyable {
     private mutating func releaseHandshake() {
         isSettled = true
         handshake.releaseResources()
-    }
-
-    private mutating func receiveRTCP(
-        _ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
-    ) -> Received {
-        guard let receiver else {
-            bufferEarly(packet, from: path)
-            return .nothing
-        }
-        guard case .ok(let length) = receiver.unprotectRTCP(packet) else {
-            rejected += 1
-            rejectedPackets += 1
-            return .nothing
-        }
-        if !isSettled { releaseHandshake() }
-        controlling?.value.noteReceived(at: now)
-        controlling?.value.noteAuthenticated(at: now)
-        lite?.noteAuthenticated(path: path, at: now)
-        lastReceivedAt = now
-        markAlive()
-        if path != self.path { probe(path, at: now) }
-        return .rtcp(length: length)
     }
 
     /// Sends an ICE check to an unselected path on which an authentic packet arrived that is not a replay. The peer may

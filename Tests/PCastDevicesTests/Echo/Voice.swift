@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import PCastCodecs
 import PCastIO
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// Audio that resembles speech, from a seed. It has voiced audio with a changing pitch and changing formants,
 /// fricatives and stops. Words and sentences have pauses between them.

@@ -12,29 +12,8 @@ set -eu
 name=$1
 shift
 
-privileged=
-if [ "$(id -u)" != 0 ]; then
-    { command -v sudo >/dev/null && sudo -n true 2>/dev/null; } ||
-        { echo "machine_network.sh: making network namespaces needs root or sudo" >&2; exit 1; }
-    privileged="sudo -n"
-fi
-PATH=$PATH:/usr/sbin:/sbin
-
-sleeping=
-remove() {
-    trap - EXIT INT TERM HUP
-    [ -z "$sleeping" ] || kill "$sleeping" 2>/dev/null || true
-    for space in "$name" "$name-outside"; do
-        for signal in TERM TERM KILL; do
-            inside=$($privileged ip netns pids "$space" 2>/dev/null || true)
-            [ -n "$inside" ] || break
-            # shellcheck disable=SC2086
-            $privileged kill "-$signal" $inside 2>/dev/null || true
-            sleep 0.5
-        done
-        $privileged ip netns delete "$space" 2>/dev/null || true
-    done
-}
+spaces="$name $name-outside"
+. "$(dirname "$0")/network_namespaces.sh"
 
 machine() { $privileged ip -n "$name" "$@"; }
 outside() { $privileged ip -n "$name-outside" "$@"; }
@@ -59,12 +38,7 @@ add() {
     echo ready
 }
 
-trap remove EXIT
-trap 'remove; exit 129' HUP
-trap 'remove; exit 130' INT
-trap 'remove; exit 143' TERM
-$privileged ip netns add "$name"
-$privileged ip netns add "$name-outside"
+create
 machine link set lo up
 outside link set lo up
 machine link add network type veth peer name network netns "$name-outside"
@@ -81,9 +55,4 @@ while read -r words; do
     # shellcheck disable=SC2086
     add $words
 done
-# Waits for a signal.
-while :; do
-    sleep 3600 >/dev/null 2>&1 &
-    sleeping=$!
-    wait "$sleeping"
-done
+wait_for_signal

@@ -20,7 +20,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 # The command runs as the calling user, with the same home and search path.
 if [ -n "$privileged" ]; then
-    set -- $privileged -u "#$(id -u)" env "HOME=$HOME" "PATH=$PATH" "XDG_CACHE_HOME=${XDG_CACHE_HOME:-}" "$@"
+    set -- $privileged -u "#$(id -u)" env "HOME=$HOME" "PATH=$PATH" "XDG_CACHE_HOME=${XDG_CACHE_HOME:-}" "TMPDIR=${TMPDIR:-/tmp}" "$@"
 fi
 
 if [ -e "/run/netns/$name" ]; then

@@ -9,7 +9,8 @@ answers the platform's offer. In the second round, the roles are exchanged.
 import program
 
 program.require(
-    f"{program.environment()}/bin/python", "aiortc", "av", "edgeauth.token_builder", "google.protobuf", "websockets")
+    f"{program.environment()}/bin/python", "aiortc", "aioice", "av", "edgeauth.token_builder", "google.protobuf",
+    "websockets")
 
 import asyncio
 import time

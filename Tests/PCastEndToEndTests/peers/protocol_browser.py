@@ -8,7 +8,8 @@ rtcConfiguration of the platform. At the end, the page closes the publisher's co
 import program
 
 program.require(
-    f"{program.environment()}/bin/python", "aiortc", "av", "edgeauth.token_builder", "google.protobuf", "websockets")
+    f"{program.environment()}/bin/python", "aiortc", "aioice", "av", "edgeauth.token_builder", "google.protobuf",
+    "websockets")
 
 import asyncio
 import json

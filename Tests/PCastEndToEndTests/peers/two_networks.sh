@@ -9,39 +9,13 @@ set -eu
 [ $# -eq 1 ] || { echo "usage: two_networks.sh NAME" >&2; exit 2; }
 name=$1
 
-privileged=
-if [ "$(id -u)" != 0 ]; then
-    { command -v sudo >/dev/null && sudo -n true 2>/dev/null; } ||
-        { echo "two_networks.sh: making network namespaces needs root or sudo" >&2; exit 1; }
-    privileged="sudo -n"
-fi
-PATH=$PATH:/usr/sbin:/sbin
-
-sleeping=
-remove() {
-    trap - EXIT INT TERM HUP
-    [ -z "$sleeping" ] || kill "$sleeping" 2>/dev/null || true
-    for space in "$name-client" "$name-server"; do
-        for signal in TERM TERM KILL; do
-            inside=$($privileged ip netns pids "$space" 2>/dev/null || true)
-            [ -n "$inside" ] || break
-            # shellcheck disable=SC2086
-            $privileged kill "-$signal" $inside 2>/dev/null || true
-            sleep 0.5
-        done
-        $privileged ip netns delete "$space" 2>/dev/null || true
-    done
-}
+spaces="$name-client $name-server"
+. "$(dirname "$0")/network_namespaces.sh"
 
 server() { $privileged ip netns exec "$name-server" "$@"; }
 client() { $privileged ip netns exec "$name-client" "$@"; }
 
-trap remove EXIT
-trap 'remove; exit 129' HUP
-trap 'remove; exit 130' INT
-trap 'remove; exit 143' TERM
-$privileged ip netns add "$name-server"
-$privileged ip netns add "$name-client"
+create
 for side in server client; do
     for interface in all default; do
         $side sysctl -q -w "net.ipv6.conf.$interface.disable_ipv6=1" 2>/dev/null || true
@@ -62,9 +36,4 @@ for link in first second; do
     number=$((number + 1))
 done
 echo ready
-# Waits for a signal.
-while :; do
-    sleep 3600 >/dev/null 2>&1 &
-    sleeping=$!
-    wait "$sleeping"
-done
+wait_for_signal

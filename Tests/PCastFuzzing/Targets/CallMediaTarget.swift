@@ -1,7 +1,7 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastRTP
 import PCastSFU
+import PCastTestSupport
 import PCastWebRTC
 
 /// The packets that a platform sends to a connected client. The first byte selects publishing or viewing, and the video

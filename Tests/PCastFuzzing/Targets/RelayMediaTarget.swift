@@ -1,7 +1,7 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastRTP
 import PCastSFU
+import PCastTestSupport
 import PCastWebRTC
 
 /// The packets that a connected publisher or viewer sends to the SFU. The first byte selects the role and the video

@@ -37,10 +37,7 @@ import Testing
     @Test("5,000 streams of 20,000 viewers are listed and counted like 5,000 that nobody watches")
     func streams() async throws {
         let application = ApplicationID("first")
-        let router = try MediaRouter(
-            listen: [TransportAddress(ip: .loopbackV4, port: 0)],
-            addresses: AdvertisedAddresses(named: [.loopbackV4], discovered: [], listen: .loopbackV4),
-            certificate: .generate(at: MonotonicClock.wallTime()), maximumPeers: 10, shards: 1)
+        let router = try mediaRouter()
         defer { router.stop() }
         let unwatched = try await directory(router)
         try await unwatched.fill(application, streams: 5_000, viewers: 0)
@@ -64,10 +61,7 @@ import Testing
     @Test("each stream knows its subscribers, so that nothing has to search for them among those of other streams")
     func subscribers() async throws {
         let application = ApplicationID("first")
-        let router = try MediaRouter(
-            listen: [TransportAddress(ip: .loopbackV4, port: 0)],
-            addresses: AdvertisedAddresses(named: [.loopbackV4], discovered: [], listen: .loopbackV4),
-            certificate: .generate(at: MonotonicClock.wallTime()), maximumPeers: 10, shards: 1)
+        let router = try mediaRouter()
         defer { router.stop() }
         let directory = try await directory(router)
         try await directory.fill(application, streams: 5, viewers: 20)
@@ -86,10 +80,7 @@ import Testing
     @Test("a viewer that names no stream is assigned the newest of 10,000 streams as fast as the newest of ten")
     func unnamedStreams() async throws {
         let application = ApplicationID("first")
-        let router = try MediaRouter(
-            listen: [TransportAddress(ip: .loopbackV4, port: 0)],
-            addresses: AdvertisedAddresses(named: [.loopbackV4], discovered: [], listen: .loopbackV4),
-            certificate: .generate(at: MonotonicClock.wallTime()), maximumPeers: 10, shards: 1)
+        let router = try mediaRouter()
         defer { router.stop() }
         let few = try await directory(router)
         try await few.fill(application, streams: 10, viewers: 0)
@@ -110,18 +101,14 @@ import Testing
         await few.change("stream-9") { $0.isAwaitingAnswer = false }
         #expect(try await few.newest(in: application) == StreamID("stream-9"))
         for number in 0..<10_000 { await many.leave("stream-\(number)") }
-        #expect(await many.subscribableStreams.keyCount == 0)
-        #expect(await many.resumableStreams.keyCount == 0)
+        #expect(await many.keyCounts == [0, 0])
     }
 
     @Test(
         "look-ups of hosts that block count towards the limit of jobs, and further requests are answered meanwhile",
         .timeLimit(.minutes(1)))
     func blockedLookUps() async throws {
-        let router = try MediaRouter(
-            listen: [TransportAddress(ip: .loopbackV4, port: 0)],
-            addresses: AdvertisedAddresses(named: [.loopbackV4], discovered: [], listen: .loopbackV4),
-            certificate: .generate(at: MonotonicClock.wallTime()), maximumPeers: 10, shards: 1)
+        let router = try mediaRouter()
         defer { router.stop() }
         let gate = DispatchSemaphore(value: 0)
         let (lookUps, started) = AsyncStream.makeStream(of: Void.self)
@@ -164,6 +151,13 @@ import Testing
         #expect(await refusal() == .badRequest)
     }
 
+    private func mediaRouter() throws -> MediaRouter {
+        try MediaRouter(
+            listen: [TransportAddress(ip: .loopbackV4, port: 0)],
+            addresses: AdvertisedAddresses(named: [.loopbackV4], discovered: [], listen: .loopbackV4),
+            certificate: .generate(at: MonotonicClock.wallTime()), maximumPeers: 10, shards: 1)
+    }
+
     private func directory(_ router: MediaRouter) async throws -> StreamDirectory {
         let statistics = PlatformStatistics()
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -176,22 +170,23 @@ import Testing
 
 extension StreamDirectory {
     fileprivate func fill(_ application: ApplicationID, streams count: Int, viewers: Int) throws {
+        let limiter = RequestLimiter()
         for number in 0..<count {
             let id = StreamID("stream-\(number)")
-            let peer = enter(
+            let peer = registry.enter(
                 id, try limiter.reserve(.preview, of: application, from: nil), origin: id, isPublisher: true,
-                onEnd: { _ in }, onQuality: { _, _ in })
-            streams[id] = LiveStream(
-                id: id, peer: peer, application: application, session: nil,
-                tags: StreamTags(recorded: [], publisher: nil), capabilities: [],
-                startTime: MonotonicClock.wallTime(), address: nil, ordinal: number, publisher: nil)
-            updateIndexes(of: id)
+                at: MonotonicClock.now(), onEnd: { _ in }, onQuality: { _, _ in })
+            registry.add(
+                LiveStream(
+                    id: id, peer: peer, application: application, session: nil,
+                    tags: StreamTags(recorded: [], publisher: nil), capabilities: [],
+                    startTime: MonotonicClock.wallTime(), address: nil, ordinal: number, publisher: nil))
         }
         for number in 0..<viewers {
-            _ = enter(
+            _ = registry.enter(
                 StreamID("view-\(number)"), try limiter.reserve(.preview, of: application, from: nil),
-                origin: StreamID("stream-\(number % count)"), isPublisher: false, onEnd: { _ in },
-                onQuality: { _, _ in })
+                origin: StreamID("stream-\(number % count)"), isPublisher: false, at: MonotonicClock.now(),
+                onEnd: { _ in }, onQuality: { _, _ in })
         }
     }
 
@@ -207,8 +202,8 @@ extension StreamDirectory {
 
     /// Returns the stream that a viewer receives who names none.
     fileprivate func newest(in application: ApplicationID) throws -> StreamID {
-        try find(
-            nil, for: Principal(application: application, token: nil),
+        try policy.find(
+            nil, in: registry, for: Principal(application: application, token: nil),
             clientContext: ClientContext(RequestOrigin(address: .loopbackV4), host: "127.0.0.1", origin: nil)
         ).id
     }
@@ -223,14 +218,11 @@ extension StreamDirectory {
     }
 
     fileprivate func change(_ id: String, _ change: @Sendable (inout LiveStream) -> Void) {
-        let id = StreamID(id)
-        guard streams[id] != nil else { return }
-        change(&streams[id]!)
-        updateIndexes(of: id)
+        registry.update(StreamID(id), change)
     }
 
     fileprivate func leave(_ id: String) {
-        if let peer = peers[StreamID(id)] { discard(peer) }
+        if let peer = registry.peers[StreamID(id)] { discard(peer) }
     }
 
     /// Returns the processor time of this thread.
@@ -242,16 +234,26 @@ extension StreamDirectory {
 
     /// Ends a stream whose end is in the database already. No task writes the queue of this test.
     fileprivate func endRecorded(_ id: StreamID) async -> Bool {
-        streams[id]?.isEndRecorded = true
+        registry.update(id) { $0.isEndRecorded = true }
         return await end(id, reason: .maintenance, description: "")
     }
 
     /// The stream of each participant whose end has a reason.
-    fileprivate var originsOfEnding: [StreamID] { participants.values.filter { $0.ending != nil }.map(\.origin) }
+    fileprivate var originsOfEnding: [StreamID] {
+        registry.participants.values.filter { $0.ending != nil }.map(\.origin)
+    }
+
+    /// The subscribers of each stream that has any.
+    fileprivate var subscribers: [StreamID: Set<PeerID>] { registry.subscribers }
+
+    /// The numbers of keys by which streams are found.
+    fileprivate var keyCounts: [Int] {
+        [registry.subscribableStreams.keyCount, registry.resumableStreams.keyCount]
+    }
 
     fileprivate func leave(_ application: ApplicationID, viewers: Int) {
         for number in 0..<viewers {
-            if let peer = peers[StreamID("view-\(number)")] { discard(peer) }
+            if let peer = registry.peers[StreamID("view-\(number)")] { discard(peer) }
         }
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import PCastCore
 import PCastHLS
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @testable import PCastPlayback

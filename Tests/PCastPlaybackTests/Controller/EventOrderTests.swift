@@ -1,6 +1,6 @@
 import PCastCore
-import PCastNetworkEmulation
 import PCastRendering
+import PCastTestSupport
 import Testing
 
 @testable import PCastPlayback

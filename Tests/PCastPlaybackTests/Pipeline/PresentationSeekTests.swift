@@ -1,5 +1,5 @@
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 import Testing
 
 @testable import PCastPlayback

@@ -6,6 +6,11 @@ import Testing
 
 @testable import PCastPlayback
 
+/// Playback that is judged by the frames that are displayed in real time. These tests run one at a time, because frames
+/// would be late on a machine whose processors are busy with other tests.
+@Suite("Playback in real time", .serialized)
+enum RealTimePlayback {}
+
 /// A player that plays real media to its end: its displayed frames, its notifications, and waits for either. The
 /// decoded frames are the reference, not the player's own reports.
 final class PlaybackScenario: Sendable {
@@ -177,111 +182,118 @@ final class ScenarioScreen: RenderSurface {
     var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
 }
 
-/// Cue points during playback and seeks, which a consumer receives.
-@Suite("Cue points in playback and seeks", .enabled(if: Program.hasFFmpeg))
-struct CuePointScenario {
-    @Test("each move reports the cue points that it passes, once and in one event", .timeLimit(.minutes(5)))
-    func windows() async throws {
-        let folder = try TemporaryFolder()
-        let film = StampedVideo(seconds: 8)
-        _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
-        let origin = try TestOrigin(serving: folder)
-        defer { origin.stop() }
-        let scenario = PlaybackScenario()
-        let player = scenario.player
-        let points = [CuePoint.beforeContent()] + [2.0, 2.0, 5.0].map { CuePoint(at: TimeSpan(seconds: $0)) }
-        player.set(video: Video(origin.uri("/s.m3u8"), cuePoints: points + [.afterContent()]), play: true)
-        try await scenario.wait { scenario.stamp >= 25 }
-        try await scenario.pause()
-        // The move starts at the last reported position.
-        let left = try #require(scenario.positions.last)
-        _ = try await player.seek(to: 6.0)
-        await player.settled()
-        #expect(scenario.stamp == 150)
-        _ = try await player.seek(to: 1.0)
-        await player.settled()
-        #expect(scenario.stamp == 25)
-        // A seek to the position of a cue point passes it, and one away from it does not.
-        _ = try await player.seek(to: 2.0)
-        _ = try await player.seek(to: 1.0)
-        let passages = [
-            "cue points 0.0 from -inf to 0.0", "cue points 2.0 2.0 5.0 from \(left) to 6.0",
-            "cue points 2.0 2.0 5.0 from 6.0 to 1.0", "cue points 2.0 2.0 from 1.0 to 2.0",
-        ]
-        await player.settled()
-        #expect(scenario.received.filter { $0.hasPrefix("cue") } == passages)
-        let reported = scenario.positions.count
-        player.speed = 4
-        player.play()
-        try await scenario.wait(for: "+ end")
-        await player.settled()
-        let later = scenario.positions.dropFirst(reported)
-        let rest = scenario.received.filter { $0.hasPrefix("cue") }.dropFirst(passages.count)
-        #expect(rest.count == 3)
-        for (line, expected) in zip(rest, ["cue points 2.0 2.0 from", "cue points 5.0 from", "cue points inf from"]) {
-            #expect(line.hasPrefix(expected))
+extension RealTimePlayback {
+    /// Cue points during playback and seeks, which a consumer receives.
+    @Suite("Cue points in playback and seeks", .enabled(if: Program.hasFFmpeg))
+    struct CuePointScenario {
+        @Test("each move reports the cue points that it passes, once and in one event", .timeLimit(.minutes(5)))
+        func windows() async throws {
+            let folder = try TemporaryFolder()
+            let film = StampedVideo(seconds: 8)
+            _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
+            let origin = try TestOrigin(serving: folder)
+            defer { origin.stop() }
+            let scenario = PlaybackScenario()
+            let player = scenario.player
+            let points = [CuePoint.beforeContent()] + [2.0, 2.0, 5.0].map { CuePoint(at: TimeSpan(seconds: $0)) }
+            player.set(video: Video(origin.uri("/s.m3u8"), cuePoints: points + [.afterContent()]), play: true)
+            try await scenario.wait { scenario.stamp >= 25 }
+            try await scenario.pause()
+            // The move starts at the last reported position.
+            let left = try #require(scenario.positions.last)
+            _ = try await player.seek(to: 6.0)
+            await player.settled()
+            #expect(scenario.stamp == 150)
+            _ = try await player.seek(to: 1.0)
+            await player.settled()
+            #expect(scenario.stamp == 25)
+            // A seek to the position of a cue point passes it, and one away from it does not.
+            _ = try await player.seek(to: 2.0)
+            _ = try await player.seek(to: 1.0)
+            let passages = [
+                "cue points 0.0 from -inf to 0.0", "cue points 2.0 2.0 5.0 from \(left) to 6.0",
+                "cue points 2.0 2.0 5.0 from 6.0 to 1.0", "cue points 2.0 2.0 from 1.0 to 2.0",
+            ]
+            await player.settled()
+            #expect(scenario.received.filter { $0.hasPrefix("cue") } == passages)
+            let reported = scenario.positions.count
+            player.speed = 4
+            player.play()
+            try await scenario.wait(for: "+ end")
+            await player.settled()
+            let later = scenario.positions.dropFirst(reported)
+            let rest = scenario.received.filter { $0.hasPrefix("cue") }.dropFirst(passages.count)
+            #expect(rest.count == 3)
+            for (line, expected) in zip(
+                rest, ["cue points 2.0 2.0 from", "cue points 5.0 from", "cue points inf from"])
+            {
+                #expect(line.hasPrefix(expected))
+            }
+            #expect(rest.last?.hasSuffix("to inf") == true)
+            // During playback, a cue point is reported with the first frame at or after it.
+            let passed = rest.dropLast().compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
+            for (place, received) in zip([2.0, 5.0], passed) {
+                #expect(received >= place && later.first { $0 >= place } == received)
+            }
+            await scenario.finish()
         }
-        #expect(rest.last?.hasSuffix("to inf") == true)
-        // During playback, a cue point is reported with the first frame at or after it.
-        let passed = rest.dropLast().compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
-        for (place, received) in zip([2.0, 5.0], passed) {
-            #expect(received >= place && later.first { $0 >= place } == received)
-        }
-        await scenario.finish()
     }
 }
 
-/// A consumer that is added during playback.
-@Suite("Late consumers", .enabled(if: Program.hasFFmpeg))
-struct LateJoinersScenario {
-    @Test("a late consumer receives the current state once, and then only new events", .timeLimit(.minutes(5)))
-    func late() async throws {
-        let folder = try TemporaryFolder()
-        let film = StampedVideo(seconds: 4)
-        _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
-        let origin = try TestOrigin(serving: folder)
-        defer { origin.stop() }
-        let scenario = PlaybackScenario()
-        let player = scenario.player
-        let address = origin.uri("/s.m3u8")
-        player.set(
-            video: Video(address, cuePoints: [CuePoint(at: .zero), CuePoint(at: .seconds(3 as Int64))]), play: true)
-        try await scenario.wait { scenario.stamp >= 30 }
-        let (consumer, observer) = (Transcript(hasProgress: true), Transcript(hasProgress: true))
-        let (stamp, shown) = (scenario.stamp, scenario.stamps.count)
-        scenario.controller.addSessionConsumer(consumer)
-        player.addObserver(observer)
-        scenario.controller.addSessionConsumer(consumer)
-        player.addObserver(observer)
-        try await scenario.wait(for: "+ end")
-        await player.settled()
-        let duration = player.duration
-        #expect(
-            consumer.all.prefix(5) == [
-                "session of \(address)", "media type 2", "session's duration \(duration)", "ranges 0.0...\(duration)",
-                "elsewhere false",
-            ])
-        let rest = consumer.all.dropFirst(5)
-        let positions = rest.compactMap { line in
-            line.hasPrefix("progress ") ? Double(line.dropFirst("progress ".count)) : nil
+extension RealTimePlayback {
+    /// A consumer that is added during playback.
+    @Suite("Late consumers", .enabled(if: Program.hasFFmpeg))
+    struct LateJoinersScenario {
+        @Test("a late consumer receives the current state once, and then only new events", .timeLimit(.minutes(5)))
+        func late() async throws {
+            let folder = try TemporaryFolder()
+            let film = StampedVideo(seconds: 4)
+            _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
+            let origin = try TestOrigin(serving: folder)
+            defer { origin.stop() }
+            let scenario = PlaybackScenario()
+            let player = scenario.player
+            let address = origin.uri("/s.m3u8")
+            player.set(
+                video: Video(address, cuePoints: [CuePoint(at: .zero), CuePoint(at: .seconds(3 as Int64))]), play: true)
+            try await scenario.wait { scenario.stamp >= 30 }
+            let (consumer, observer) = (Transcript(hasProgress: true), Transcript(hasProgress: true))
+            let (stamp, shown) = (scenario.stamp, scenario.stamps.count)
+            scenario.controller.addSessionConsumer(consumer)
+            player.addObserver(observer)
+            scenario.controller.addSessionConsumer(consumer)
+            player.addObserver(observer)
+            try await scenario.wait(for: "+ end")
+            await player.settled()
+            let duration = player.duration
+            #expect(
+                consumer.all.prefix(5) == [
+                    "session of \(address)", "media type 2", "session's duration \(duration)",
+                    "ranges 0.0...\(duration)",
+                    "elsewhere false",
+                ])
+            let rest = consumer.all.dropFirst(5)
+            let positions = rest.compactMap { line in
+                line.hasPrefix("progress ") ? Double(line.dropFirst("progress ".count)) : nil
+            }
+            // Progress begins with the next frame.
+            #expect(positions.first.map { $0 * 25 >= Double(stamp) } == true && positions.last == .infinity)
+            let happened = scenario.withoutStalls(rest.filter { !$0.hasPrefix("progress") })
+            #expect(happened.map { String($0.prefix(14)) } == ["cue points 3.0", "+ end"])
+            let seen = observer.all
+            let states = ["playing, buffering", "playing", "paused", "finished"]
+            #expect(seen.allSatisfy { $0.hasPrefix("position") || states.contains($0) })
+            #expect(seen.suffix(2) == ["paused", "finished"])
+            // A busy machine reports a frame together with the next ones.
+            #expect(seen.count { $0.hasPrefix("position") } * 4 >= scenario.stamps.count - shown)
+            // An observer is not notified twice, and not after its removal.
+            player.removeObserver(observer)
+            scenario.controller.removeSessionConsumer(consumer)
+            let (received, observed) = (consumer.all.count, observer.all.count)
+            _ = try await player.seek(to: 1.0)
+            await player.settled()
+            #expect(consumer.all.count == received && observer.all.count == observed)
+            await scenario.finish()
         }
-        // Progress begins with the next frame.
-        #expect(positions.first.map { $0 * 25 >= Double(stamp) } == true && positions.last == .infinity)
-        let happened = scenario.withoutStalls(rest.filter { !$0.hasPrefix("progress") })
-        #expect(happened.map { String($0.prefix(14)) } == ["cue points 3.0", "+ end"])
-        let seen = observer.all
-        let states = ["playing, buffering", "playing", "paused", "finished"]
-        #expect(seen.allSatisfy { $0.hasPrefix("position") || states.contains($0) })
-        #expect(seen.suffix(2) == ["paused", "finished"])
-        // A busy machine reports a frame together with the next ones.
-        #expect(seen.count { $0.hasPrefix("position") } * 4 >= scenario.stamps.count - shown)
-        // An observer is not notified twice, and not after its removal.
-        player.removeObserver(observer)
-        scenario.controller.removeSessionConsumer(consumer)
-        let (received, observed) = (consumer.all.count, observer.all.count)
-        _ = try await player.seek(to: 1.0)
-        await player.settled()
-        #expect(consumer.all.count == received && observer.all.count == observed)
-        await scenario.finish()
     }
 }

@@ -1,15 +1,20 @@
-import PCastCore
+package import PCastCore
 import PCastIO
-import PCastNetworkEmulation
 import Synchronization
 
 /// A bad network between local addresses and servers, for UDP and TCP on the same ports. All ports share one path. It
 /// runs on a thread.
-final class ImpairedLink: Sendable {
+package final class ImpairedLink: Sendable {
     /// A local address for clients, and the server behind it.
-    struct Port: Sendable {
+    package struct Port: Sendable {
         let address: TransportAddress
         let server: TransportAddress
+
+        /// Creates a port.
+        package init(address: TransportAddress, server: TransportAddress) {
+            self.address = address
+            self.server = server
+        }
     }
 
     /// The commands to the thread, and its statistics.
@@ -23,10 +28,10 @@ final class ImpairedLink: Sendable {
     private let state = State()
     private let thread: WorkerThread
 
-    /// Starts the proxy. Throws `BenchFailure` if an address is unavailable.
-    init(_ ports: [Port], _ conditions: NetworkConditions) throws {
+    /// Starts the proxy. Throws ``ImpairmentError`` if an address is unavailable.
+    package init(_ ports: [Port], _ conditions: NetworkConditions) throws {
         guard ports.allSatisfy({ $0.address.ip.v4 != nil && $0.server.ip.v4 != nil }) else {
-            throw BenchFailure("the proxy supports IPv4 only")
+            throw ImpairmentError("the proxy supports IPv4 only: give IPv4 addresses")
         }
         let proxy = Transferred(try ImpairedPorts(ports, conditions))
         thread = try WorkerThread(name: "impair") { [state] in
@@ -46,15 +51,17 @@ final class ImpairedLink: Sendable {
         }
     }
 
-    var statistics: (up: LinkStatistics, down: LinkStatistics) { state.statistics.withLock { $0 } }
+    /// The statistics of both directions.
+    package var statistics: (up: LinkStatistics, down: LinkStatistics) { state.statistics.withLock { $0 } }
 
     /// Gives all clients other addresses towards the server.
-    func rebind() { state.rebindings.add(1, ordering: .relaxed) }
+    package func rebind() { state.rebindings.add(1, ordering: .relaxed) }
 
     /// Applies the next requested change. Returns the number of previous ones.
-    func step() -> Int { state.steps.add(1, ordering: .relaxed).oldValue }
+    package func step() -> Int { state.steps.add(1, ordering: .relaxed).oldValue }
 
-    func stop() {
+    /// Stops the proxy and waits for its thread.
+    package func stop() {
         state.isStopped.store(true, ordering: .relaxed)
         thread.join()
     }
@@ -65,4 +72,11 @@ final class ImpairedLink: Sendable {
 
         init(_ value: Value) { self.value = value }
     }
+}
+
+/// The reason for which the proxy cannot be started.
+package struct ImpairmentError: Error, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) { self.description = description }
 }

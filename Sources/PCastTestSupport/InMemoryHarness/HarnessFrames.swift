@@ -1,5 +1,4 @@
 package import PCastCore
-internal import PCastNetworkEmulation
 
 /// Encoded frames with the sizes of a 720p30 publisher: 2.5 Mbit/s of video and 48 kbit/s of audio. The frames are
 /// valid for RTP payload formats, but not for decoders.

@@ -2,7 +2,6 @@ import CLinux
 import Glibc
 import PCastCore
 import PCastIO
-import PCastNetworkEmulation
 
 /// The proxy's ports and the path of their traffic, on the proxy's thread.
 struct ImpairedPorts {
@@ -175,7 +174,7 @@ struct DatagramPort {
     private let exempt: IPAddress?
     private var clients: [Client] = []
 
-    /// Opens the port. `number` is its number among the proxy's ports. Throws `BenchFailure`.
+    /// Opens the port. `number` is its number among the proxy's ports. Throws ``ImpairmentError``.
     init(_ number: Int, from address: TransportAddress, to server: TransportAddress, exempt: IPAddress?) throws {
         self.number = number
         listeningSocket = try ProxySocket(.datagrams)

@@ -1,5 +1,4 @@
 package import PCastCore
-internal import PCastNetworkEmulation
 package import PCastSFU
 package import PCastWebRTC
 

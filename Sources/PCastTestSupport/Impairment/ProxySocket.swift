@@ -1,14 +1,17 @@
-import CLinux
+package import CLinux
 import Glibc
-import PCastCore
+package import PCastCore
 
 /// A nonblocking IPv4 socket of the proxy; the descriptor is closed with the object.
-final class ProxySocket {
-    enum Kind { case datagrams, stream }
+package final class ProxySocket {
+    /// The protocol: UDP or TCP.
+    package enum Kind { case datagrams, stream }
 
-    let number: Int32
+    /// The descriptor.
+    package let number: Int32
 
-    init(_ kind: Kind) throws {
+    /// Opens a socket. Throws ``ImpairmentError`` if there is none.
+    package init(_ kind: Kind) throws {
         let type = kind == .datagrams ? CLINUX_SOCK_DGRAM : CLINUX_SOCK_STREAM
         number = socket(AF_INET, Int32(type | CLINUX_SOCK_NONBLOCK | CLINUX_SOCK_CLOEXEC), 0)
         guard number >= 0 else { throw Self.failure("socket") }
@@ -33,30 +36,33 @@ final class ProxySocket {
     /// Also runs for an object whose initializer threw.
     deinit { if number >= 0 { close(number) } }
 
-    func bind(_ address: TransportAddress) throws {
+    /// Binds the socket to an address. Throws ``ImpairmentError`` if it is unavailable.
+    package func bind(_ address: TransportAddress) throws {
         guard Self.with(address, { Glibc.bind(number, $0, $1) }) == 0 else { throw Self.failure("bind \(address)") }
     }
 
-    func listen() throws {
+    /// Accepts connections from now on. Throws ``ImpairmentError`` if the call fails.
+    package func listen() throws {
         guard Glibc.listen(number, 128) == 0 else { throw Self.failure("listen") }
     }
 
     /// Connects the socket. The connection of a stream socket may still be in progress (`EINPROGRESS`) on return.
-    /// Throws `BenchFailure` if the call fails.
-    func connect(_ address: TransportAddress) throws {
+    /// Throws ``ImpairmentError`` if the call fails.
+    package func connect(_ address: TransportAddress) throws {
         guard Self.with(address, { Glibc.connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
             throw Self.failure("connect \(address)")
         }
     }
 
     /// The pending error of the socket (`SO_ERROR`) as an `errno` value; 0 if there is none.
-    var error: Int32 {
+    package var error: Int32 {
         var error: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
         return getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno
     }
 
-    func accept() -> ProxySocket? {
+    /// Returns the next connection; nil if there is none.
+    package func accept() -> ProxySocket? {
         let accepted = Glibc.accept(number, nil, nil)
         guard accepted >= 0 else { return nil }
         _ = fcntl(accepted, F_SETFL, O_NONBLOCK)
@@ -66,7 +72,7 @@ final class ProxySocket {
 
     /// Waits until a descriptor is ready or the time has passed. Because `poll(2)` counts in milliseconds, a wait of
     /// less than one millisecond sleeps for at most 100 microseconds.
-    static func wait(_ descriptors: inout [pollfd], for span: TimeSpan) {
+    package static func wait(_ descriptors: inout [pollfd], for span: TimeSpan) {
         let microseconds = max(0, span.nanoseconds / 1_000)
         let reporting = poll(&descriptors, nfds_t(descriptors.count), Int32(microseconds / 1_000))
         if reporting == 0, microseconds > 0, microseconds < 1_000 { usleep(UInt32(min(microseconds, 100))) }
@@ -98,7 +104,7 @@ final class ProxySocket {
         return (count, TransportAddress(ip: ip, port: UInt16(bigEndian: name.sin_port)))
     }
 
-    private static func failure(_ call: String) -> BenchFailure {
-        BenchFailure("\(call) failed: \(String(cString: strerror(errno)))")
+    private static func failure(_ call: String) -> ImpairmentError {
+        ImpairmentError("\(call) failed: \(String(cString: strerror(errno)))")
     }
 }

@@ -1,6 +1,6 @@
 import ArgumentParser
 import PCastCore
-import PCastNetworkEmulation
+import PCastTestSupport
 
 /// The conditions of a link on a command line: `delay=30ms,loss=2%,rate=4M`. Others stay unchanged.
 struct LinkConditionsArgument: ExpressibleByArgument, Sendable {

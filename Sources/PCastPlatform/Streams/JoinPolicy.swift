@@ -1,0 +1,130 @@
+import PCastCore
+import PCastEdgeAuth
+import PCastIO
+
+/// Decides whether a client may publish, subscribe or resume. A client needs a token that permits it, and the rate of
+/// joins, the quotas and the bit rate must have room for it.
+struct JoinPolicy {
+    private let authenticator: TokenAuthenticator
+    private let limiter: RequestLimiter
+    /// The shares of the bit rate.
+    private var shares = BitrateShares()
+
+    init(authenticator: TokenAuthenticator, limiter: RequestLimiter) {
+        self.authenticator = authenticator
+        self.limiter = limiter
+    }
+
+    // MARK: Tokens
+
+    /// Checks that a client's token permits publishing.
+    ///
+    /// - Throws: ``APIError``.
+    func authorizePublishing(_ principal: Principal, _ clientContext: ClientContext) throws(APIError) {
+        try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
+    }
+
+    /// Checks that a client's token permits subscribing to a stream with tags.
+    ///
+    /// - Throws: ``APIError``.
+    func authorize(
+        _ principal: Principal, _ clientContext: ClientContext, origin: String, tags: [String]
+    ) throws(APIError) {
+        try authenticator.authorize(
+            principal, for: .subscribe(originStreamID: origin, tags: tags), clientContext: clientContext)
+    }
+
+    /// Returns the stream that a subscriber may receive: the requested one, the one that the token requires, the newest
+    /// one with the required tag, or the newest one.
+    ///
+    /// - Throws: ``APIError``.
+    func find(
+        _ origin: StreamID?, in registry: StreamRegistry, for principal: Principal, clientContext: ClientContext
+    ) throws(APIError) -> LiveStream {
+        guard let named = principal.origin(requested: origin) else {
+            let tag = principal.token?.requiredTag
+            guard let newest = registry.newestSubscribable(.subscribable(principal.application, tag: tag)) else {
+                try authorize(principal, clientContext, origin: "", tags: tag.map { [$0] } ?? [])
+                throw .noStream
+            }
+            try authorize(principal, clientContext, origin: newest.id.description, tags: newest.authorizingTags)
+            return newest
+        }
+        let stream = registry.streams[named].flatMap { stream in
+            stream.application == principal.application && registry.isAvailable(stream) ? stream : nil
+        }
+        try authorize(
+            principal, clientContext, origin: named.description,
+            tags: stream?.authorizingTags ?? (principal.token?.requiredTag.map { [$0] } ?? []))
+        guard let stream else { throw .noStream }
+        return stream
+    }
+
+    /// Checks that a publisher may resume a stream. Returns true for the session of the stream, whose token need not be
+    /// valid any more. Others need the token of the same owner.
+    ///
+    /// - Throws: ``APIError``.
+    func authorizeResuming(
+        _ stream: LiveStream, _ principal: Principal, _ clientContext: ClientContext
+    ) throws(APIError) -> Bool {
+        if let session = clientContext.sessionID, stream.session == session { return true }
+        guard let publisher = stream.publisher, publisher == principal.publisher else {
+            throw .token("the stream belongs to another publisher")
+        }
+        try authorizePublishing(principal, clientContext)
+        return false
+    }
+
+    // MARK: Quotas
+
+    /// Counts a new stream or viewing. A job does not count, because the client that started it already did.
+    ///
+    /// - Throws: ``APIError``.
+    func takeJoin(_ principal: Principal, _ clientContext: ClientContext) throws(APIError) {
+        guard principal.job == nil else { return }
+        try limiter.takeJoin(from: clientContext.address, at: MonotonicClock.now())
+    }
+
+    /// Returns the reservation of a new stream or viewing, or `former` if a resumed one has the same address.
+    ///
+    /// - Throws: ``APIError``.
+    func reserve(
+        _ kind: QuotaReservation.Kind, after former: QuotaReservation? = nil, _ principal: Principal,
+        _ clientContext: ClientContext
+    ) throws(APIError) -> QuotaReservation {
+        if let former, former.block == AddressBlock(clientContext.address) { return former }
+        let address = principal.job.map(\.address) ?? clientContext.address
+        return try limiter.reserve(kind, of: principal.application, from: address)
+    }
+
+    // MARK: Bit rate
+
+    /// Checks that there is a share of the bit rate for another publisher.
+    ///
+    /// - Throws: ``APIError`` with the kind `capacity`.
+    func checkBitrate(for application: ApplicationID, _ reservation: QuotaReservation) throws(APIError) {
+        guard let limit = shares.exceeded(application, reservation.block, in: limiter.limits) else { return }
+        limiter.noteNoBitrate(limit)
+        throw .noBitrate
+    }
+
+    /// Adds a publisher among which the bit rate is divided.
+    mutating func enter(_ stream: LiveStream, _ reservation: QuotaReservation) {
+        shares.enter(stream.id, stream.application, reservation.block)
+    }
+
+    /// Removes a publisher.
+    mutating func leave(_ stream: StreamID) { shares.leave(stream) }
+
+    /// Returns the shares of the bit rate that have changed since the last call; nil for a stream without a limit.
+    mutating func takeShares() -> [StreamID: Bitrate?] { shares.changes(by: limiter.limits) }
+}
+
+extension Principal {
+    /// Returns the stream that a client names, or that its token requires; nil if there is neither.
+    func origin(requested: StreamID?) -> StreamID? { requested ?? token?.originStreamID.map { StreamID($0) } }
+
+    /// Whether a client's session owns the stream. The platform's own jobs give the reason of an end before they close
+    /// the stream.
+    func hasSession(_ clientContext: ClientContext) -> Bool { job == nil && clientContext.sessionID != nil }
+}

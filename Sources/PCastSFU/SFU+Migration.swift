@@ -32,35 +32,24 @@ struct MigrationBudget {
 extension SFU {
     /// Processes a packet of a peer that may have migrated. Returns true if a peer authenticated it.
     mutating func handleMigration(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+        _ datagram: ReceivedDatagram, at now: Instant
     ) -> Bool {
-        guard path.transport == .udp, let source = Self.source(of: datagram) else { return false }
+        guard datagram.path.transport == .udp, let source = datagram.source else { return false }
         let candidates = sources.candidates(source)
         guard candidates.count > 1 || (candidates.count == 1 && shardLinks.exist) else {
             guard let candidate = candidates.first, migrationBudget.take(at: now) else { return false }
-            return handle(datagram, from: path, to: candidate, at: now)
+            return handle(datagram, to: candidate, at: now)
         }
         guard migrationBudget.take(candidates.count, at: now) else { return false }
         // A failed decryption may modify the datagram, so each candidate receives the original bytes.
-        let original = Array(datagram)
+        let original = Array(datagram.bytes)
         for candidate in candidates {
-            datagram.copyBytes(from: original)
-            if handle(datagram, from: path, to: candidate, at: now) { return true }
+            datagram.bytes.copyBytes(from: original)
+            if handle(datagram, to: candidate, at: now) { return true }
         }
         // The other shards receive the original bytes next.
-        datagram.copyBytes(from: original)
+        datagram.bytes.copyBytes(from: original)
         return false
-    }
-
-    static func source(of datagram: UnsafeMutableRawBufferPointer) -> UInt32? {
-        let offset: Int
-        switch DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))) {
-        case .rtp: offset = 8
-        case .rtcp: offset = 4
-        case .stun, .dtls, .unknown: return nil
-        }
-        guard datagram.count >= offset + 4 else { return nil }
-        return UInt32(bigEndian: datagram.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
 
     /// Records the SSRCs that a peer has started to send with.

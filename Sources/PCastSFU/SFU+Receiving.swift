@@ -2,6 +2,38 @@ public import PCastCore
 import PCastRTP
 import PCastWebRTC
 
+/// A received datagram. It is classified once, when it arrives.
+struct ReceivedDatagram {
+    /// The driver's buffer, in which media is decrypted.
+    let bytes: UnsafeMutableRawBufferPointer
+    let kind: DatagramKind
+    let path: NetworkPath
+
+    init(_ bytes: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
+        let kind = DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(bytes)))
+        self.init(bytes, kind, from: path)
+    }
+
+    /// Creates a datagram that another shard has classified.
+    init(_ bytes: UnsafeMutableRawBufferPointer, _ kind: DatagramKind, from path: NetworkPath) {
+        self.bytes = bytes
+        self.kind = kind
+        self.path = path
+    }
+
+    /// The SSRC of the sender of an encrypted packet; nil for other datagrams.
+    var source: UInt32? {
+        let offset: Int
+        switch kind {
+        case .rtp: offset = 8
+        case .rtcp: offset = 4
+        case .stun, .dtls, .unknown: return nil
+        }
+        guard bytes.count >= offset + 4 else { return nil }
+        return UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+}
+
 extension SFU {
     /// Processes a datagram that waited before it was read, for example in another shard. Round trips are measured
     /// without that time.
@@ -18,42 +50,80 @@ extension SFU {
     public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) {
-        if let peerIndex = findPeer(of: datagram, from: path) {
-            receive(datagram, from: path, of: peerIndex, at: now)
-        } else if !transfer(datagram, from: path, at: now), !handleMigration(datagram, from: path, at: now) {
-            askPeerShards(datagram, from: path, at: now)
+        let datagram = ReceivedDatagram(datagram, from: path)
+        guard datagram.kind != .stun else { return handleSTUN(datagram, at: now) }
+        if let peerIndex = findPeer(of: path) {
+            receive(datagram, of: peerIndex, at: now)
+        } else if !transfer(datagram, namedShard: nil, at: now), !handleMigration(datagram, at: now) {
+            askPeerShards(datagram, at: now)
             unknownSourceDatagrams += 1
         }
     }
 
-    mutating func receive(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, of peerIndex: PeerIndex, at now: Instant
+    /// Processes a STUN datagram, which is parsed once. A malformed one has an effect on the counters of the peer only.
+    private mutating func handleSTUN(_ datagram: ReceivedDatagram, at now: Instant) {
+        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes))
+        let message = STUNMessage.parse(bytes)
+        if let peerIndex = findPeer(of: message, datagram) {
+            receive(message, datagram, of: peerIndex, at: now)
+        } else if !transfer(datagram, namedShard: peerShard(of: message, in: bytes), at: now) {
+            unknownSourceDatagrams += 1
+        }
+    }
+
+    /// Processes a datagram that another shard forwarded. Only a peer of this shard is looked for.
+    mutating func handleForwarded(_ datagram: ReceivedDatagram, at now: Instant) {
+        guard datagram.kind == .stun else {
+            guard let peerIndex = findPeer(of: datagram.path) else { return unknownSourceDatagrams += 1 }
+            return receive(datagram, of: peerIndex, at: now)
+        }
+        let message = STUNMessage.parse(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes)))
+        guard let peerIndex = findPeer(of: message, datagram) else { return unknownSourceDatagrams += 1 }
+        receive(message, datagram, of: peerIndex, at: now)
+    }
+
+    private mutating func receive(_ datagram: ReceivedDatagram, of peerIndex: PeerIndex, at now: Instant) {
+        if datagram.kind == .dtls, defersHandshake(datagram, of: peerIndex, at: now) { return }
+        handle(datagram, to: peerIndex, at: now)
+    }
+
+    /// Passes a STUN message to a peer. It is nil if it is malformed.
+    private mutating func receive(
+        _ message: STUNMessage?, _ datagram: ReceivedDatagram, of peerIndex: PeerIndex, at now: Instant
     ) {
-        if defersHandshake(datagram, from: path, of: peerIndex, at: now) { return }
-        handle(datagram, from: path, to: peerIndex, at: now)
+        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes))
+        switch peerIndex {
+        case .publisher(let index):
+            guard streams.contains(index) else { return }
+            streams[index].transport?.handle(message, in: bytes, from: datagram.path, at: now)
+        case .viewer(let index):
+            guard viewers.contains(index) else { return }
+            viewers[index].transport.handle(message, in: bytes, from: datagram.path, at: now)
+        }
+        remember(datagram.path, peerIndex)
+        follow(peerIndex, at: now)
     }
 
     /// Passes a datagram to a peer. Returns true if it was authentic media or control.
     @discardableResult
-    mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, to peerIndex: PeerIndex, at now: Instant
-    ) -> Bool {
+    mutating func handle(_ datagram: ReceivedDatagram, to peerIndex: PeerIndex, at now: Instant) -> Bool {
         switch peerIndex {
-        case .publisher(let index): streams.contains(index) && receive(datagram, from: path, publisher: index, at: now)
-        case .viewer(let index): viewers.contains(index) && receive(datagram, from: path, viewer: index, at: now)
+        case .publisher(let index): streams.contains(index) && receive(datagram, publisher: index, at: now)
+        case .viewer(let index): viewers.contains(index) && receive(datagram, viewer: index, at: now)
         }
     }
 
-    /// Returns the peer of a datagram, by its path. A connectivity check is assigned by its ufrag, because another peer
-    /// may now use the path. A path is recorded after a check has found and authenticated its peer.
-    mutating func findPeer(of datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) -> PeerIndex? {
-        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
-        guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes),
-            message.messageClass == .request
-        else { return paths.findPeer(of: path) ?? probedPaths[path] }
+    /// Returns the peer that uses a path, or is being checked on it. A path is recorded after a check has found and
+    /// authenticated its peer.
+    private mutating func findPeer(of path: NetworkPath) -> PeerIndex? { paths.findPeer(of: path) ?? probedPaths[path] }
+
+    /// Returns the peer of a STUN message. A request is assigned by its ufrag, because another peer may now use the
+    /// path.
+    private mutating func findPeer(of message: STUNMessage?, _ datagram: ReceivedDatagram) -> PeerIndex? {
+        guard let message, message.messageClass == .request else { return findPeer(of: datagram.path) }
+        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes))
         guard let range = message.recipientRange(in: bytes) else { return nil }
-        let fragment = String(decoding: datagram[range], as: UTF8.self)
-        return ufrags[fragment]
+        return ufrags[String(decoding: datagram.bytes[range], as: UTF8.self)]
     }
 
     /// Processes a packet that had to wait for the keys.
@@ -61,26 +131,28 @@ extension SFU {
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
         defer { copy.deallocate() }
         copy.copyBytes(from: bytes)
-        handle(copy, from: path, to: peerIndex, at: now)
+        handle(ReceivedDatagram(copy, from: path), to: peerIndex, at: now)
     }
 
     // MARK: Publishers
 
     private mutating func receive(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, publisher index: Int, at now: Instant
+        _ datagram: ReceivedDatagram, publisher index: Int, at now: Instant
     ) -> Bool {
-        let received = streams[index].transport?.handle(datagram, from: path, at: now) ?? .nothing
+        let path = datagram.path
+        let received =
+            streams[index].transport?.handle(datagram.bytes, as: datagram.kind, from: path, at: now) ?? .nothing
         rememberSources(.publisher(index))
         switch received {
         case .rtp(let length):
-            let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
+            let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
             shareWithReplicas(packet, of: index) { .media($0, $1) }
             receiveMedia(packet, stream: index, at: now)
             if path != streams[index].path { rememberProbe(.publisher(index)) }
             schedule(publisher: index)
             return true
         case .rtcp(let length):
-            let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
+            let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
             shareWithReplicas(packet, of: index) { .control($0, $1) }
             receiveControl(packet, publisher: index, at: now)
             if path != streams[index].path { rememberProbe(.publisher(index)) }
@@ -171,14 +243,15 @@ extension SFU {
     // MARK: Viewers
 
     private mutating func receive(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, viewer index: Int, at now: Instant
+        _ datagram: ReceivedDatagram, viewer index: Int, at now: Instant
     ) -> Bool {
-        let received = viewers[index].transport.handle(datagram, from: path, at: now)
+        let path = datagram.path
+        let received = viewers[index].transport.handle(datagram.bytes, as: datagram.kind, from: path, at: now)
         rememberSources(.viewer(index))
         switch received {
         case .rtp: return true
         case .rtcp(let length):
-            receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), viewer: index, at: now)
+            receiveControl(UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length]), viewer: index, at: now)
             if path != viewers[index].transport.path { rememberProbe(.viewer(index)) }
             follow(viewer: index, at: now)
             return true

@@ -277,16 +277,12 @@ extension SFU {
                 expect(batch.shardMessages[index...].prefix(Self.prefetchDistance))
             }
             switch shardMessage {
-            case .datagram(let range, let path, let arrival):
-                let datagram = batch.bytes(range)
-                guard let peerIndex = findPeer(of: datagram, from: path) else {
-                    unknownSourceDatagrams += 1
-                    continue
-                }
+            case .datagram(let range, let kind, let path, let arrival):
                 waited = max(now - arrival, .zero)
-                receive(datagram, from: path, of: peerIndex, at: now)
+                handleForwarded(ReceivedDatagram(batch.bytes(range), kind, from: path), at: now)
                 waited = .zero
-            case .unknownSource(let range, let path): _ = handleMigration(batch.bytes(range), from: path, at: now)
+            case .unknownSource(let range, let kind, let path):
+                _ = handleMigration(ReceivedDatagram(batch.bytes(range), kind, from: path), at: now)
             case .path(let path, let claim): note(claim, of: peerShard, to: path)
             case .media, .control, .update, .ended: takeFromPublisherShard(shardMessage, of: batch, at: now)
             case .keyFrameWanted, .subscribers, .links: takeFromReplica(shardMessage, of: batch, at: peerShard, at: now)
@@ -298,7 +294,7 @@ extension SFU {
     private mutating func expect(_ shardMessages: ArraySlice<ShardMessageBatch.ShardMessage>) {
         withUnsafeTemporaryAllocation(of: NetworkPath.self, capacity: Self.prefetchDistance) { paths in
             var count = 0
-            for case .datagram(_, let path, _) in shardMessages {
+            for case .datagram(_, _, let path, _) in shardMessages {
                 paths.initializeElement(at: count, to: path)
                 count += 1
             }
@@ -321,9 +317,14 @@ extension SFU {
     /// Returns the shard whose peer a connectivity check names by its ufrag. Returns nil for this shard, and for all
     /// other datagrams.
     public func peerShard(of datagram: UnsafeMutableRawBufferPointer) -> Int? {
-        guard shardLinks.exist else { return nil }
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
-        guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes), message.messageClass == .request,
+        guard shardLinks.exist, DatagramKind(bytes) == .stun else { return nil }
+        return peerShard(of: STUNMessage.parse(bytes), in: bytes)
+    }
+
+    /// Returns the other shard whose peer a parsed STUN request names; nil for any other message.
+    func peerShard(of message: STUNMessage?, in bytes: Span<UInt8>) -> Int? {
+        guard shardLinks.exist, let message, message.messageClass == .request,
             let name = message.recipientRange(in: bytes), let first = name.first,
             let number = ICECredentials.mark(of: bytes[first]), number != shardLinks.shard.number,
             number < shardLinks.shard.count
@@ -336,32 +337,30 @@ extension SFU {
     /// Forwards a datagram to the shard of its peer. Returns true if another shard has the peer.
     ///
     /// Such datagrams have queues of their own, because they are not authenticated yet. Anybody can send connectivity
-    /// checks, so those from unknown paths do not share the queue of known peers.
-    mutating func transfer(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
-    ) -> Bool {
-        let shardOfPath = shardLinks.paths[path]
-        guard let owner = peerShard(of: datagram) ?? shardOfPath else { return false }
-        let bytes = UnsafeRawBufferPointer(datagram)
+    /// checks, so those from unknown paths do not share the queue of known peers. `namedShard` is the shard that a
+    /// check names by its ufrag.
+    mutating func transfer(_ datagram: ReceivedDatagram, namedShard: Int?, at now: Instant) -> Bool {
+        let shardOfPath = shardLinks.paths[datagram.path]
+        guard let owner = namedShard ?? shardOfPath else { return false }
+        let bytes = UnsafeRawBufferPointer(datagram.bytes)
         let arrival = now - waited
         if owner == shardOfPath {
-            shardLinks.forward(bytes, to: owner) { .datagram($0, from: path, at: arrival) }
+            shardLinks.forward(bytes, to: owner) { .datagram($0, datagram.kind, from: datagram.path, at: arrival) }
         } else {
-            shardLinks.forwardCheck(bytes, to: owner) { .datagram($0, from: path, at: arrival) }
+            shardLinks.forwardCheck(bytes, to: owner) { .datagram($0, datagram.kind, from: datagram.path, at: arrival) }
         }
         return true
     }
 
     /// Asks the other shards whether a datagram belongs to a peer of theirs that has migrated. The rate is limited,
     /// because anybody can send such datagrams.
-    mutating func askPeerShards(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
-    ) {
-        guard shardLinks.exist, path.transport == .udp, Self.source(of: datagram) != nil,
-            shardLinks.mayAsk(at: now)
+    mutating func askPeerShards(_ datagram: ReceivedDatagram, at now: Instant) {
+        guard shardLinks.exist, datagram.path.transport == .udp, datagram.source != nil, shardLinks.mayAsk(at: now)
         else { return }
         for peerShard in shardLinks.others {
-            shardLinks.ask(UnsafeRawBufferPointer(datagram), peerShard) { .unknownSource($0, from: path) }
+            shardLinks.ask(UnsafeRawBufferPointer(datagram.bytes), peerShard) {
+                .unknownSource($0, datagram.kind, from: datagram.path)
+            }
         }
     }
 

@@ -159,20 +159,18 @@ extension SFU {
 
 /// Handshakes of peers that have no keys yet, processed a few at a time.
 extension SFU {
-    /// Queues a datagram that belongs to a handshake while others are waiting. Returns true if it was queued or
+    /// Queues a DTLS datagram that belongs to a handshake while others are waiting. Returns true if it was queued or
     /// dropped.
-    mutating func defersHandshake(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, of peerIndex: PeerIndex, at now: Instant
-    ) -> Bool {
-        guard DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))) == .dtls,
-            isHandshaking(peerIndex, by: path)
-        else { return false }
-        guard HandshakeQueue.isMadeOfRecords(UnsafeRawBufferPointer(datagram)) else {
+    mutating func defersHandshake(_ datagram: ReceivedDatagram, of peerIndex: PeerIndex, at now: Instant) -> Bool {
+        guard isHandshaking(peerIndex, by: datagram.path) else { return false }
+        guard HandshakeQueue.isMadeOfRecords(UnsafeRawBufferPointer(datagram.bytes)) else {
             handshakes.noteMalformed()
             return true
         }
         guard !handshakes.mayPass(at: now) else { return false }
-        handshakes.append(HandshakeQueue.Entry(bytes: Array(datagram), path: path, peerIndex: peerIndex), of: peerIndex)
+        handshakes.append(
+            HandshakeQueue.Entry(bytes: Array(datagram.bytes), path: datagram.path, peerIndex: peerIndex),
+            of: peerIndex)
         return true
     }
 
@@ -194,7 +192,7 @@ extension SFU {
         while let entry = handshakes.next(at: now) {
             var bytes = entry.bytes
             bytes.withUnsafeMutableBytes { datagram in
-                _ = handle(datagram, from: entry.path, to: entry.peerIndex, at: now)
+                _ = handle(ReceivedDatagram(datagram, .dtls, from: entry.path), to: entry.peerIndex, at: now)
             }
         }
     }

@@ -206,6 +206,14 @@ public struct SFU: ~Copyable, DatagramMachine {
 
     // MARK: Following the transports
 
+    /// Applies changes of a peer's transport, and schedules what follows from a datagram or a deadline.
+    mutating func follow(_ peerIndex: PeerIndex, at now: Instant) {
+        switch peerIndex {
+        case .publisher(let index): follow(publisher: index, at: now)
+        case .viewer(let index): follow(viewer: index, at: now)
+        }
+    }
+
     mutating func follow(publisher index: Int, at now: Instant) {
         let peer = streams[index].peer
         while let event = streams[index].transport?.pollEvent() {

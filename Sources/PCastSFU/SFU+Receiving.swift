@@ -8,17 +8,23 @@ struct ReceivedDatagram {
     let bytes: UnsafeMutableRawBufferPointer
     let kind: DatagramKind
     let path: NetworkPath
+    /// The time that the datagram waited before it was processed, for example in another shard. Round trips are
+    /// measured without it.
+    let waited: TimeSpan
 
-    init(_ bytes: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
+    init(_ bytes: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan = .zero) {
         let kind = DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(bytes)))
-        self.init(bytes, kind, from: path)
+        self.init(bytes, kind, from: path, waited: waited)
     }
 
-    /// Creates a datagram that another shard has classified.
-    init(_ bytes: UnsafeMutableRawBufferPointer, _ kind: DatagramKind, from path: NetworkPath) {
+    /// Creates a datagram that was classified before.
+    init(
+        _ bytes: UnsafeMutableRawBufferPointer, _ kind: DatagramKind, from path: NetworkPath, waited: TimeSpan = .zero
+    ) {
         self.bytes = bytes
         self.kind = kind
         self.path = path
+        self.waited = waited
     }
 
     /// The SSRC of the sender of an encrypted packet; nil for other datagrams.
@@ -35,22 +41,17 @@ struct ReceivedDatagram {
 }
 
 extension SFU {
-    /// Processes a datagram that waited before it was read, for example in another shard. Round trips are measured
-    /// without that time.
+    /// Processes a datagram that did not wait.
+    public mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) { handle(datagram, from: path, waited: .zero, at: now) }
+
+    /// Processes a datagram: by its peer if the path or the ufrag is known, otherwise by another shard or as a
+    /// migration. Round trips are measured without the time that it waited before it was read.
     public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
     ) {
-        self.waited = waited
-        handle(datagram, from: path, at: now)
-        self.waited = .zero
-    }
-
-    /// Processes a datagram: by its peer if the path or the ufrag is known, otherwise by another shard or as a
-    /// migration.
-    public mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
-    ) {
-        let datagram = ReceivedDatagram(datagram, from: path)
+        let datagram = ReceivedDatagram(datagram, from: path, waited: waited)
         guard datagram.kind != .stun else { return handleSTUN(datagram, at: now) }
         if let peerIndex = findPeer(of: path) {
             receive(datagram, of: peerIndex, at: now)
@@ -251,7 +252,8 @@ extension SFU {
         switch received {
         case .rtp: return true
         case .rtcp(let length):
-            receiveControl(UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length]), viewer: index, at: now)
+            let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
+            receiveControl(packet, viewer: index, waited: datagram.waited, at: now)
             if path != viewers[index].transport.path { rememberProbe(.viewer(index)) }
             follow(viewer: index, at: now)
             return true
@@ -278,7 +280,9 @@ extension SFU {
         requestKeyFrame(stream: stream, layer: layer)
     }
 
-    private mutating func receiveControl(_ datagram: UnsafeRawBufferPointer, viewer index: Int, at now: Instant) {
+    private mutating func receiveControl(
+        _ datagram: UnsafeRawBufferPointer, viewer index: Int, waited: TimeSpan, at now: Instant
+    ) {
         let bytes = Span<UInt8>(_unsafeBytes: datagram)
         let wallTime = configuration.clock.wallTime(at: now - waited)
         let stream = viewers[index].stream

@@ -278,9 +278,8 @@ extension SFU {
             }
             switch shardMessage {
             case .datagram(let range, let kind, let path, let arrival):
-                waited = max(now - arrival, .zero)
-                handleForwarded(ReceivedDatagram(batch.bytes(range), kind, from: path), at: now)
-                waited = .zero
+                let waited = max(now - arrival, .zero)
+                handleForwarded(ReceivedDatagram(batch.bytes(range), kind, from: path, waited: waited), at: now)
             case .unknownSource(let range, let kind, let path):
                 _ = handleMigration(ReceivedDatagram(batch.bytes(range), kind, from: path), at: now)
             case .path(let path, let claim): note(claim, of: peerShard, to: path)
@@ -343,7 +342,7 @@ extension SFU {
         let shardOfPath = shardLinks.paths[datagram.path]
         guard let owner = namedShard ?? shardOfPath else { return false }
         let bytes = UnsafeRawBufferPointer(datagram.bytes)
-        let arrival = now - waited
+        let arrival = now - datagram.waited
         if owner == shardOfPath {
             shardLinks.forward(bytes, to: owner) { .datagram($0, datagram.kind, from: datagram.path, at: arrival) }
         } else {

@@ -50,9 +50,6 @@ public struct SFU: ~Copyable, DatagramMachine {
     /// The viewers whose reports are processed next; see `expect`.
     var expectedViewers: [Int] = []
 
-    /// The time that the current datagram waited before it was processed.
-    var waited = TimeSpan.zero
-
     /// The number of datagrams from unknown sources.
     public internal(set) var unknownSourceDatagrams = 0
 

@@ -45,14 +45,14 @@ extension SFU {
         let transport = try transport(session, credentials: credentials, began: began)
         let index = streams.insert(
             PublishedStream(
-                id: stream, peer: peer, transport: transport, routes: PeerKeys(fragment: credentials.ufrag),
-                session: session, terms: terms, began: began, reporterSSRC: newSSRC(), cname: cname))
+                id: stream, peer: peer, transport: transport, session: session, terms: terms, began: began,
+                reporterSSRC: newSSRC(), cname: cname))
         streamIndices[stream] = index
         streams[index].receiver.setDemanded(.audio, false, at: now)
         for layer in streams[index].layers.indices {
             streams[index].receiver.setDemanded(.video, layer: layer, false, at: now)
         }
-        enter(peer, .publisher(index), fragment: credentials.ufrag)
+        peers.insert(peer, .publisher(index), ufrag: credentials.ufrag)
         schedule(publisher: index)
     }
 
@@ -114,11 +114,10 @@ extension SFU {
             desiredBitrate: streams[streamIndex].desiredBitrate, evensSizes: true, using: &generator)
         let index = viewers.insert(
             Viewer(
-                peer: peer, stream: streamIndex, transport: transport,
-                routes: PeerKeys(fragment: credentials.ufrag), sender: sender, terms: terms, began: began))
+                peer: peer, stream: streamIndex, transport: transport, sender: sender, terms: terms, began: began))
         streams[streamIndex].viewers.append(index)
         if terms.isCounted { streams[streamIndex].countedViewers += 1 }
-        enter(peer, .viewer(index), fragment: credentials.ufrag)
+        peers.insert(peer, .viewer(index), ufrag: credentials.ufrag)
         schedule(viewer: index)
         beginSubscription(viewer: index, at: now)
     }
@@ -135,13 +134,13 @@ extension SFU {
     public mutating func restart(
         _ peer: PeerID, remote: ICECredentials, at now: Instant
     ) throws(SFUError) -> TrickleFragment {
-        guard let peerIndex = peerIndices[peer] else { throw .unknownPeer }
+        guard let peerIndex = peers[peer] else { throw .unknownPeer }
         let credentials = newCredentials()
         switch peerIndex {
         case .publisher(let index): streams[index].transport?.restart(local: credentials, remote: remote, at: now)
         case .viewer(let index): viewers[index].transport.restart(local: credentials, remote: remote, at: now)
         }
-        remember(fragment: credentials.ufrag, peerIndex)
+        peers.add(ufrag: credentials.ufrag, of: peerIndex)
         return TrickleFragment(
             iceUfrag: credentials.ufrag, icePwd: credentials.password,
             isICELite: true, iceOptions: transportDescription(credentials).iceOptions,
@@ -150,7 +149,7 @@ extension SFU {
 
     /// Returns the counters of a peer; nil if the peer has left.
     public func statistics(of peer: PeerID) -> PeerStatistics? {
-        switch peerIndices[peer] {
+        switch peers[peer] {
         case .publisher(let index):
             let tracks = streams[index].receiver.layers + [streams[index].receiver.audio].compactMap { $0 }
             return PeerStatistics(
@@ -233,7 +232,7 @@ extension SFU {
         while true {
             let credentials = ICECredentials.random(
                 ufragLength: 12, mark: configuration.shard.mark, using: &generator)
-            if ufrags[credentials.ufrag] == nil { return credentials }
+            if peers.ufrags[credentials.ufrag] == nil { return credentials }
         }
     }
 
@@ -278,12 +277,6 @@ extension SFU {
             certificate: configuration.certificate, role: session.isDTLSClient ? .client : .server,
             expectedFingerprints: remote.fingerprints.compactMap { DTLSFingerprint($0) })
         return SecureTransport(lite: agent, handshake: handshake, seed: generator.next())
-    }
-
-    private mutating func enter(_ peer: PeerID, _ peerIndex: PeerIndex, fragment: String) {
-        precondition(peerIndices[peer] == nil, "a peer ID must be unique")
-        peerIndices[peer] = peerIndex
-        ufrags[fragment] = peerIndex
     }
 }
 

@@ -74,7 +74,7 @@ extension SFU {
         _ sections: [OfferSection], _ capabilities: MediaCapabilities, to peer: PeerID,
         as role: OutstandingOffer.Role, _ terms: PeerOptions, at now: Instant
     ) -> SessionDescription {
-        precondition(peerIndices[peer] == nil && offers[peer] == nil, "a peer ID must be unique")
+        precondition(peers[peer] == nil && offers[peer] == nil, "a peer ID must be unique")
         let credentials = newCredentials()
         let offer = Offer(
             sections: sections, originSessionID: generator.next() >> 1,
@@ -97,7 +97,7 @@ extension SFU {
     public mutating func accept(
         _ answer: SessionDescription, from peer: PeerID, at now: Instant
     ) throws(SFUError) -> NegotiatedSession {
-        guard let outstanding = offers[peer] else { throw peerIndices[peer] == nil ? .unknownPeer : .noOffer }
+        guard let outstanding = offers[peer] else { throw peers[peer] == nil ? .unknownPeer : .noOffer }
         switch outstanding.role {
         case .publisher: try Self.require(answer, that: \.sends)
         case .viewer: try Self.require(answer, that: \.receives)
@@ -205,7 +205,7 @@ extension SFU {
         var expected = [Int]()
         swap(&expected, &expectedViewers)
         expected.removeAll(keepingCapacity: true)
-        self.paths.expect(from: paths) { peerIndex in
+        peers.expect(from: paths) { peerIndex in
             guard case .viewer(let index) = peerIndex, viewers.contains(index) else { return }
             Prefetch.fetch(viewers.address(index), MemoryLayout<Viewer>.size)
             expected.append(index)

@@ -53,7 +53,7 @@ extension SFU {
     ) {
         let datagram = ReceivedDatagram(datagram, from: path, waited: waited)
         guard datagram.kind != .stun else { return handleSTUN(datagram, at: now) }
-        if let peerIndex = findPeer(of: path) {
+        if let peerIndex = peers.findPeer(of: path) {
             receive(datagram, of: peerIndex, at: now)
         } else if !transfer(datagram, namedShard: nil, at: now), !handleMigration(datagram, at: now) {
             askPeerShards(datagram, at: now)
@@ -65,7 +65,7 @@ extension SFU {
     private mutating func handleSTUN(_ datagram: ReceivedDatagram, at now: Instant) {
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes))
         let message = STUNMessage.parse(bytes)
-        if let peerIndex = findPeer(of: message, datagram) {
+        if let peerIndex = peers.findPeer(of: message, datagram) {
             receive(message, datagram, of: peerIndex, at: now)
         } else if !transfer(datagram, namedShard: peerShard(of: message, in: bytes), at: now) {
             unknownSourceDatagrams += 1
@@ -75,11 +75,11 @@ extension SFU {
     /// Processes a datagram that another shard forwarded. Only a peer of this shard is looked for.
     mutating func handleForwarded(_ datagram: ReceivedDatagram, at now: Instant) {
         guard datagram.kind == .stun else {
-            guard let peerIndex = findPeer(of: datagram.path) else { return unknownSourceDatagrams += 1 }
+            guard let peerIndex = peers.findPeer(of: datagram.path) else { return unknownSourceDatagrams += 1 }
             return receive(datagram, of: peerIndex, at: now)
         }
         let message = STUNMessage.parse(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes)))
-        guard let peerIndex = findPeer(of: message, datagram) else { return unknownSourceDatagrams += 1 }
+        guard let peerIndex = peers.findPeer(of: message, datagram) else { return unknownSourceDatagrams += 1 }
         receive(message, datagram, of: peerIndex, at: now)
     }
 
@@ -112,19 +112,6 @@ extension SFU {
         case .publisher(let index): streams.contains(index) && receive(datagram, publisher: index, at: now)
         case .viewer(let index): viewers.contains(index) && receive(datagram, viewer: index, at: now)
         }
-    }
-
-    /// Returns the peer that uses a path, or is being checked on it. A path is recorded after a check has found and
-    /// authenticated its peer.
-    private mutating func findPeer(of path: NetworkPath) -> PeerIndex? { paths.findPeer(of: path) ?? probedPaths[path] }
-
-    /// Returns the peer of a STUN message. A request is assigned by its ufrag, because another peer may now use the
-    /// path.
-    private mutating func findPeer(of message: STUNMessage?, _ datagram: ReceivedDatagram) -> PeerIndex? {
-        guard let message, message.messageClass == .request else { return findPeer(of: datagram.path) }
-        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes))
-        guard let range = message.recipientRange(in: bytes) else { return nil }
-        return ufrags[String(decoding: datagram.bytes[range], as: UTF8.self)]
     }
 
     /// Processes a packet that had to wait for the keys.

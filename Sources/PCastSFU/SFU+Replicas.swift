@@ -140,7 +140,7 @@ extension SFU {
     ) {
         switch shardMessage {
         case .keyFrameWanted(let peer, let layer, let isTentative):
-            guard case .publisher(let index) = peerIndices[peer], !streams[index].isEnding,
+            guard case .publisher(let index) = peers[peer], !streams[index].isEnding,
                 streams[index].layers.indices.contains(layer)
             else { return }
             requestKeyFrame(stream: index, layer: layer, isTentative: isTentative)
@@ -157,7 +157,7 @@ extension SFU {
     }
 
     private func replica(of peer: PeerID, at shard: Int) -> (stream: Int, replica: Int)? {
-        guard case .publisher(let index) = peerIndices[peer], !streams[index].isEnding,
+        guard case .publisher(let index) = peers[peer], !streams[index].isEnding,
             let replica = streams[index].replicas.firstIndex(where: { $0.shard == shard })
         else { return nil }
         return (index, replica)
@@ -367,11 +367,10 @@ extension SFU {
         switch claim {
         case .validated:
             // Another peer uses the path now.
-            paths[path] = nil
-            probedPaths[path] = nil
+            peers.cede(path)
             shardLinks.note(path, of: peerShard)
         case .asked:
-            if paths[path] == nil, shardLinks.paths[path] == nil { shardLinks.note(path, of: peerShard) }
+            if peers.paths[path] == nil, shardLinks.paths[path] == nil { shardLinks.note(path, of: peerShard) }
         case .left: shardLinks.discard(path, of: peerShard)
         }
     }

@@ -115,7 +115,7 @@ extension SFU {
     /// Returns the layers of a viewer's stream and the one that it receives; nil if the viewer has left or has no
     /// video.
     public func layers(viewedBy peer: PeerID) -> ViewedLayers? {
-        guard case .viewer(let index) = peerIndices[peer], viewers[index].sender.video != nil else { return nil }
+        guard case .viewer(let index) = peers[peer], viewers[index].sender.video != nil else { return nil }
         let stream = streams.address(viewers[index].stream)
         guard stream.pointee.layers.exist else { return nil }
         let viewer = viewers.address(index)
@@ -138,7 +138,7 @@ extension SFU {
     ///   - now: The current time.
     /// - Throws: `SFUError.unknownPeer` or `SFUError.unknownLayer`.
     public mutating func pin(_ peer: PeerID, layer: String?, at now: Instant) throws(SFUError) {
-        guard case .viewer(let index) = peerIndices[peer] else { throw .unknownPeer }
+        guard case .viewer(let index) = peers[peer] else { throw .unknownPeer }
         let stream = streams.address(viewers[index].stream)
         var pin: Int?
         if let layer {
@@ -152,113 +152,7 @@ extension SFU {
     /// Limits the bit rate of a publisher, regardless of what its viewers could receive. A publisher that ignores the
     /// limit is ended with `capacity`. The bit rate is that on the wire; nil removes the limit.
     public mutating func limit(_ peer: PeerID, to bitrate: Bitrate?) {
-        guard case .publisher(let index) = peerIndices[peer] else { return }
+        guard case .publisher(let index) = peers[peer] else { return }
         streams[index].quality.ceiling.change(to: bitrate)
-    }
-}
-
-/// Handshakes of peers that have no keys yet, processed a few at a time.
-extension SFU {
-    /// Queues a DTLS datagram that belongs to a handshake while others are waiting. Returns true if it was queued or
-    /// dropped.
-    mutating func defersHandshake(_ datagram: ReceivedDatagram, of peerIndex: PeerIndex, at now: Instant) -> Bool {
-        guard isHandshaking(peerIndex, by: datagram.path) else { return false }
-        guard HandshakeQueue.isMadeOfRecords(UnsafeRawBufferPointer(datagram.bytes)) else {
-            handshakes.noteMalformed()
-            return true
-        }
-        guard !handshakes.mayPass(at: now) else { return false }
-        handshakes.append(
-            HandshakeQueue.Entry(bytes: Array(datagram.bytes), path: datagram.path, peerIndex: peerIndex),
-            of: peerIndex)
-        return true
-    }
-
-    /// Whether a peer's handshake is in progress on a path. The path must have passed a check, so unknown sources
-    /// cannot fill the queue.
-    private func isHandshaking(_ peerIndex: PeerIndex, by path: NetworkPath) -> Bool {
-        switch peerIndex {
-        case .publisher(let index):
-            streams.contains(index) && !streams[index].isConnected
-                && streams[index].isValidated(path)
-        case .viewer(let index):
-            viewers.contains(index) && !viewers[index].transport.isConnected
-                && viewers[index].transport.isValidated(path)
-        }
-    }
-
-    /// Processes the queued datagrams whose time has come.
-    mutating func processHandshakes(at now: Instant) {
-        while let entry = handshakes.next(at: now) {
-            var bytes = entry.bytes
-            bytes.withUnsafeMutableBytes { datagram in
-                _ = handle(ReceivedDatagram(datagram, .dtls, from: entry.path), to: entry.peerIndex, at: now)
-            }
-        }
-    }
-}
-
-/// The assignment of datagrams to peers.
-extension SFU {
-    /// Records a path after its peer has passed a check on it.
-    mutating func remember(_ path: NetworkPath, _ peerIndex: PeerIndex) {
-        guard paths[path] != peerIndex else { return }
-        let stale: [NetworkPath]
-        switch peerIndex {
-        case .publisher(let index):
-            guard streams[index].isValidated(path) else { return }
-            stale = streams[index].rememberPath(path)
-        case .viewer(let index):
-            guard viewers[index].transport.isValidated(path) else { return }
-            stale = viewers[index].rememberPath(path)
-        }
-        paths[path] = peerIndex
-        notifyPeerShards(path, .validated)
-        for path in stale { discard(path, of: peerIndex) }
-    }
-
-    mutating func remember(fragment: String, _ peerIndex: PeerIndex) {
-        ufrags[fragment] = peerIndex
-        let stale =
-            switch peerIndex {
-            case .publisher(let index): streams[index].routes.add(fragment: fragment)
-            case .viewer(let index): viewers[index].routes.add(fragment: fragment)
-            }
-        if let stale { ufrags[stale] = nil }
-    }
-
-    /// Removes all keys of a peer.
-    mutating func discard(_ routes: PeerKeys, of peerIndex: PeerIndex) {
-        for fragment in routes.ufrags { ufrags[fragment] = nil }
-        for source in routes.sources { sources.remove(source, peerIndex) }
-        discard(probe: routes.probedPath, of: peerIndex)
-        for path in routes.paths { discard(path, of: peerIndex) }
-    }
-
-    /// Removes a path unless another peer has taken it over. A connection that no peer uses any more is closed, because
-    /// its peer may have disappeared without closing it.
-    private mutating func discard(_ path: NetworkPath, of peerIndex: PeerIndex) {
-        guard paths[path] == peerIndex else { return }
-        paths[path] = nil
-        notifyPeerShards(path, .left)
-        if path.transport != .udp { events.append(.closeConnection(path)) }
-    }
-
-    /// Whether a peer has authenticated itself on a path.
-    public func isPeer(_ path: NetworkPath) -> Bool { paths[path] != nil }
-
-    /// Handles the end of a connection, for example over TCP.
-    public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
-        guard let peerIndex = paths.removeValue(forKey: path) else { return }
-        switch peerIndex {
-        case .publisher(let index):
-            streams[index].routes.remove(path: path)
-            streams[index].transport?.pathClosed(path, at: now)
-            follow(publisher: index, at: now)
-        case .viewer(let index):
-            viewers[index].routes.remove(path: path)
-            viewers[index].transport.pathClosed(path, at: now)
-            follow(viewer: index, at: now)
-        }
     }
 }

@@ -16,17 +16,8 @@ public struct SFU: ~Copyable, DatagramMachine {
     var streamIndices: [StreamID: Int] = [:]
     /// The streams of other shards, by the numbers of their publishers.
     var replicas: [PeerID: Int] = [:]
-    var peerIndices: [PeerID: PeerIndex] = [:]
-    /// The peers by the ufrag that they name in checks. Each peer has at most `PeerKeys.maximumUfrags`.
-    var ufrags: [String: PeerIndex] = [:]
-    /// The peers by the paths on which they passed checks. Each peer has at most `ICELiteAgent.maximumPaths`.
-    var paths = PathIndex()
-    /// The peers by the path to which they may have migrated and on which they are being checked, at most one each.
-    var probedPaths: [NetworkPath: PeerIndex] = [:]
-    /// The peers by their SSRCs, to find the sender of media from an unknown path.
-    var sources = SourceIndex()
-    /// The decryptions that are permitted to find the sender of media from an unknown path.
-    var migrationBudget = MigrationBudget()
+    /// The peers of this shard, by everything that identifies the sender of a datagram.
+    var peers = PeerTable()
 
     /// The links to the other shards.
     var shardLinks: ShardLinks
@@ -302,7 +293,7 @@ public struct SFU: ~Copyable, DatagramMachine {
 
     /// Ends a peer. If it is a publisher, its stream ends for all viewers. An unanswered offer is withdrawn.
     public mutating func end(_ peer: PeerID, reason: StreamEndedReason, at now: Instant) {
-        switch peerIndices[peer] {
+        switch peers[peer] {
         case .publisher(let index): end(publisher: index, reason: reason, at: now)
         case .viewer(let index): end(viewer: index, reason: reason, at: now)
         case nil: cancel(peer, reason)
@@ -345,13 +336,17 @@ public struct SFU: ~Copyable, DatagramMachine {
             if streamIndices[streams[index].id] == index { streamIndices[streams[index].id] = nil }
             busyStreams.removeAll { $0 == index }
             let stream = streams.remove(index)
-            if stream.publisherShard == nil { peerIndices[stream.peer] = nil } else { replicas[stream.peer] = nil }
-            discard(stream.routes, of: peerIndex)
+            if stream.publisherShard == nil {
+                peers.remove(stream.peer, peerIndex)
+                reportPathChanges()
+            } else {
+                replicas[stream.peer] = nil
+            }
         case .viewer(let index):
             busyViewers.removeAll { $0 == index }
             let viewer = viewers.remove(index)
-            peerIndices[viewer.peer] = nil
-            discard(viewer.routes, of: peerIndex)
+            peers.remove(viewer.peer, peerIndex)
+            reportPathChanges()
             streams[viewer.stream].quality.departed += Self.counts(viewer.sender)
             streams[viewer.stream].removeViewer(index)
             if viewer.isCounted { streams[viewer.stream].countedViewers -= 1 }
@@ -366,7 +361,7 @@ extension SFU {
     /// Returns the duration to add to a publisher's capture times, to get those that its viewers receive; nil before
     /// the publisher's first sender report, and for another peer.
     public func captureClockOffset(of peer: PeerID) -> TimeSpan? {
-        guard case .publisher(let index) = peerIndices[peer] else { return nil }
+        guard case .publisher(let index) = peers[peer] else { return nil }
         return streams[index].clock.offset
     }
 }
@@ -378,7 +373,7 @@ extension SFU {
     ///
     /// - Returns: The mapping; nil if the viewer is gone, receives no video, or has not received any packet of it yet.
     public func videoClock(viewedBy peer: PeerID, at now: Instant) -> CaptureClock? {
-        guard case .viewer(let index) = peerIndices[peer], let video = viewers[index].sender.video else { return nil }
+        guard case .viewer(let index) = peers[peer], let video = viewers[index].sender.video else { return nil }
         let wallTime = configuration.clock.wallTime(at: now)
         guard let report = video.pointee.report.report(at: wallTime) else { return nil }
         let delay = (streams[viewers[index].stream].receiver.roundTrip ?? .zero) / 2

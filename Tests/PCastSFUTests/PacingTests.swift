@@ -241,7 +241,7 @@ struct PacingTests {
         #expect(estimate.lossRate == 0)
         #expect(estimate.queueDelay.map { $0 < .milliseconds(10) } == true)
         #expect(estimate.acknowledged != nil)
-        let peerIndex = network.sfu.peerIndices[viewer.id]
+        let peerIndex = network.sfu.peers[viewer.id]
         guard case .viewer(let index)? = peerIndex else {
             Issue.record("the viewer does not exist")
             return

@@ -28,9 +28,7 @@ public struct SFU: ~Copyable, DatagramMachine {
     var offersDeadline: Instant?
 
     var handshakes = HandshakeQueue()
-    var deadlines = DeadlineHeap()
-    /// The deadlines that may be served `Viewer.timerSlack` earlier if the thread is awake for another reason.
-    var deferrableDeadlines = DeadlineHeap()
+    var timers = PeerTimers(slack: Viewer.timerSlack)
     var events = EventQueue()
     /// The streams that have packets to send.
     var busyStreams: [Int] = []
@@ -74,16 +72,11 @@ public struct SFU: ~Copyable, DatagramMachine {
     // MARK: Time
 
     /// The time at which `advance(to:)` must be called; nil if there is none.
-    public var deadline: Instant? {
-        Instant.earlier(Instant.earlier(deadlines.first, deferrableDeadlines.first), ownDeadline)
-    }
+    public var deadline: Instant? { Instant.earlier(timers.deadline, ownDeadline) }
 
     /// The earliest time at which `advance(to:)` has work to do; nil if there is none. It is before `deadline` if a
     /// deadline is deferrable.
-    public var earliestDeadline: Instant? {
-        Instant.earlier(
-            Instant.earlier(deadlines.first, deferrableDeadlines.first.map { $0 - Viewer.timerSlack }), ownDeadline)
-    }
+    public var earliestDeadline: Instant? { Instant.earlier(timers.earliestDeadline, ownDeadline) }
 
     private var ownDeadline: Instant? { Instant.earlier(handshakes.deadline, offersDeadline) }
 
@@ -91,72 +84,68 @@ public struct SFU: ~Copyable, DatagramMachine {
     public mutating func advance(to now: Instant) {
         processHandshakes(at: now)
         removeExpiredOffers(until: now)
-        while let (instant, peerIndex) = deadlines.pop(until: now)
-            ?? deferrableDeadlines.pop(until: now + Viewer.timerSlack)
-        {
+        while let (instant, peerIndex) = timers.pop(until: now) {
+            guard isScheduled(instant, peerIndex) else { continue }
             switch peerIndex {
-            case .publisher(let index):
-                guard streams.contains(index), streams[index].scheduled == instant else { continue }
-                streams[index].scheduled = nil
-                if isOverdue(publisher: index, at: now) {
-                    end(publisher: index, reason: .failed, at: now)
-                    continue
-                }
-                if let until = streams[index].gathersUntil, until <= now { notePackets(stream: index) }
-                streams[index].transport?.advance(to: now)
-                checkLinks(stream: index, at: now)
-                checkQuality(stream: index, at: now)
-                follow(publisher: index, at: now)
-            case .viewer(let index):
-                guard viewers.contains(index), viewers[index].scheduled == instant else { continue }
-                viewers[index].scheduled = nil
-                if viewers[index].deadlines.hasPassed(at: now) {
-                    end(viewer: index, reason: .failed, at: now)
-                    continue
-                }
-                let isDue = viewers[index].hasDeadline(at: now)
-                if isDue {
-                    viewers[index].transport.advance(to: now)
-                    viewers[index].sender.advance(to: now)
-                }
-                noteScheduledSend(viewer: index, at: now)
-                if isDue { follow(viewer: index, at: now) } else { schedule(viewer: index) }
+            case .publisher(let index): advance(publisher: index, to: now)
+            case .viewer(let index): advance(viewer: index, to: now)
             }
         }
-        if deadlines.count > 64 + 8 * peerCount { deadlines = withoutOld(deadlines) }
-        if deferrableDeadlines.count > 64 + 8 * peerCount { deferrableDeadlines = withoutOld(deferrableDeadlines) }
+        pruneTimers()
     }
 
-    private func withoutOld(_ heap: consuming DeadlineHeap) -> DeadlineHeap {
-        heap.filter { instant, peerIndex in
-            switch peerIndex {
-            case .publisher(let index): streams.contains(index) && streams[index].scheduled == instant
-            case .viewer(let index): viewers.contains(index) && viewers[index].scheduled == instant
-            }
+    private mutating func advance(publisher index: Int, to now: Instant) {
+        streams[index].scheduled = nil
+        if isOverdue(publisher: index, at: now) { return end(publisher: index, reason: .failed, at: now) }
+        if let until = streams[index].gathersUntil, until <= now { notePackets(stream: index) }
+        streams[index].transport?.advance(to: now)
+        checkLinks(stream: index, at: now)
+        checkQuality(stream: index, at: now)
+        follow(publisher: index, at: now)
+    }
+
+    private mutating func advance(viewer index: Int, to now: Instant) {
+        viewers[index].scheduled = nil
+        if viewers[index].deadlines.hasPassed(at: now) { return end(viewer: index, reason: .failed, at: now) }
+        let isDue = viewers[index].hasDeadline(at: now)
+        if isDue {
+            viewers[index].transport.advance(to: now)
+            viewers[index].sender.advance(to: now)
         }
-        return heap
+        noteScheduledSend(viewer: index, at: now)
+        if isDue { follow(viewer: index, at: now) } else { schedule(viewer: index) }
     }
 
-    /// Inserts a peer's next deadline into the heap if it is earlier than the scheduled one. A peer that has something
-    /// to send is scheduled after it was sent, because until then its deadline is the one that just passed.
+    /// Whether a deadline is the scheduled one of its peer.
+    private func isScheduled(_ instant: Instant, _ peerIndex: PeerIndex) -> Bool {
+        switch peerIndex {
+        case .publisher(let index): streams.contains(index) && streams[index].scheduled == instant
+        case .viewer(let index): viewers.contains(index) && viewers[index].scheduled == instant
+        }
+    }
+
+    private mutating func pruneTimers() {
+        guard timers.needsPruning(peerCount: peerCount) else { return }
+        var pruned = PeerTimers(slack: timers.slack)
+        swap(&pruned, &timers)
+        pruned.prune(peerCount: peerCount) { isScheduled($0, $1) }
+        swap(&pruned, &timers)
+    }
+
+    /// Schedules a peer's next deadline if it is earlier than the scheduled one. A peer that has something to send is
+    /// scheduled after it was sent, because until then its deadline is the one that just passed.
     mutating func schedule(publisher index: Int) {
         guard !streams[index].hasControl, let deadline = streams[index].deadline else { return }
-        if let scheduled = streams[index].scheduled, scheduled <= deadline { return }
-        streams[index].scheduled = deadline
-        deadlines.insert(deadline, .publisher(index))
+        timers.schedule(
+            .publisher(index), at: deadline, isDeferrable: false, instead: &streams[index].scheduled)
     }
 
     mutating func schedule(viewer index: Int) {
         guard !viewers[index].hasControl, !viewers[index].hasScheduledSend else { return }
-        let (timerSlack, paced) = (viewers[index].deferrableDeadline, viewers[index].pacingDeadline)
-        guard let deadline = Instant.earlier(timerSlack, paced) else { return }
-        if let scheduled = viewers[index].scheduled, scheduled <= deadline { return }
-        viewers[index].scheduled = deadline
-        if deadline == paced {
-            deadlines.insert(deadline, .viewer(index))
-        } else {
-            deferrableDeadlines.insert(deadline, .viewer(index))
-        }
+        let (unpaced, paced) = (viewers[index].deferrableDeadline, viewers[index].pacingDeadline)
+        guard let deadline = Instant.earlier(unpaced, paced) else { return }
+        timers.schedule(
+            .viewer(index), at: deadline, isDeferrable: deadline != paced, instead: &viewers[index].scheduled)
     }
 
     mutating func noteControl(_ peerIndex: PeerIndex) {

@@ -43,17 +43,17 @@ extension SFU {
         guard streamIndices[stream] == nil else { throw .streamExists(stream) }
         guard session.media.contains(where: { $0.direction.receives }) else { throw .noCommonCodec }
         let transport = try transport(session, credentials: credentials, began: began)
-        let index = streams.insert(
+        let index = forwarder.streams.insert(
             PublishedStream(
                 id: stream, peer: peer, transport: transport, session: session, terms: terms, began: began,
                 reporterSSRC: newSSRC(), cname: cname))
         streamIndices[stream] = index
-        streams[index].receiver.setDemanded(.audio, false, at: now)
-        for layer in streams[index].layers.indices {
-            streams[index].receiver.setDemanded(.video, layer: layer, false, at: now)
+        forwarder.streams[index].receiver.setDemanded(.audio, false, at: now)
+        for layer in forwarder.streams[index].layers.indices {
+            forwarder.streams[index].receiver.setDemanded(.video, layer: layer, false, at: now)
         }
         peers.insert(peer, .publisher(index), ufrag: credentials.ufrag)
-        schedule(publisher: index)
+        forwarder.schedule(publisher: index)
     }
 
     /// Admits a viewer to a stream.
@@ -70,13 +70,13 @@ extension SFU {
         _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerOptions = PeerOptions(), at now: Instant
     ) throws(SFUError) -> SessionDescription {
         guard hasSpace else { throw .full }
-        guard let streamIndex = streamIndices[stream], !streams[streamIndex].isEnding else {
+        guard let streamIndex = streamIndices[stream], !forwarder.streams[streamIndex].isEnding else {
             throw .unknownStream(stream)
         }
         try Self.require(offer, that: \.receives)
         let credentials = newCredentials()
-        let videoFormat = streams[streamIndex].layers[0].sourceFormat
-        let audioFormat = streams[streamIndex].audio.sourceFormat
+        let videoFormat = forwarder.streams[streamIndex].layers[0].sourceFormat
+        let audioFormat = forwarder.streams[streamIndex].audio.sourceFormat
         if terms.media.contains(.video), let videoFormat, !terms.admits(videoFormat.codec) { throw .noCommonCodec }
         let video = newSource(stream, "video", hasRTX: true)
         let audio = newSource(stream, "audio", hasRTX: true)
@@ -102,24 +102,24 @@ extension SFU {
         _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
         _ terms: PeerOptions, _ began: Instant, at now: Instant
     ) throws(SFUError) {
-        guard let streamIndex = streamIndices[stream], !streams[streamIndex].isEnding else {
+        guard let streamIndex = streamIndices[stream], !forwarder.streams[streamIndex].isEnding else {
             throw .unknownStream(stream)
         }
         guard session.media.contains(where: { $0.direction.sends }) else { throw .noCommonCodec }
         let transport = try transport(session, credentials: credentials, began: began)
         let sender = MediaSender(
             session.media, cname: cname,
-            playoutDelay: playoutDelay(stream: streamIndex, least: terms.playout ?? .zero, isLowJitter: true),
-            startBitrate: max(MediaSender.assumedBitrate, streams[streamIndex].desiredBitrate),
-            desiredBitrate: streams[streamIndex].desiredBitrate, evensSizes: true, using: &generator)
-        let index = viewers.insert(
+            playoutDelay: forwarder.playoutDelay(stream: streamIndex, least: terms.playout ?? .zero, isLowJitter: true),
+            startBitrate: max(MediaSender.assumedBitrate, forwarder.streams[streamIndex].desiredBitrate),
+            desiredBitrate: forwarder.streams[streamIndex].desiredBitrate, evensSizes: true, using: &generator)
+        let index = forwarder.viewers.insert(
             Viewer(
                 peer: peer, stream: streamIndex, transport: transport, sender: sender, terms: terms, began: began))
-        streams[streamIndex].viewers.append(index)
-        if terms.isCounted { streams[streamIndex].countedViewers += 1 }
+        forwarder.streams[streamIndex].viewers.append(index)
+        if terms.isCounted { forwarder.streams[streamIndex].countedViewers += 1 }
         peers.insert(peer, .viewer(index), ufrag: credentials.ufrag)
-        schedule(viewer: index)
-        beginSubscription(viewer: index, at: now)
+        forwarder.schedule(viewer: index)
+        forwarder.beginSubscription(viewer: index, at: now)
     }
 
     /// Restarts a peer's ICE with its new credentials (RFC 9725, section 4.3.2). Both pairs of credentials remain valid
@@ -137,8 +137,9 @@ extension SFU {
         guard let peerIndex = peers[peer] else { throw .unknownPeer }
         let credentials = newCredentials()
         switch peerIndex {
-        case .publisher(let index): streams[index].transport?.restart(local: credentials, remote: remote, at: now)
-        case .viewer(let index): viewers[index].transport.restart(local: credentials, remote: remote, at: now)
+        case .publisher(let index):
+            forwarder.streams[index].transport?.restart(local: credentials, remote: remote, at: now)
+        case .viewer(let index): forwarder.viewers[index].transport.restart(local: credentials, remote: remote, at: now)
         }
         peers.add(ufrag: credentials.ufrag, of: peerIndex)
         return TrickleFragment(
@@ -151,24 +152,28 @@ extension SFU {
     public func statistics(of peer: PeerID) -> PeerStatistics? {
         switch peers[peer] {
         case .publisher(let index):
-            let tracks = streams[index].receiver.layers + [streams[index].receiver.audio].compactMap { $0 }
+            let tracks =
+                forwarder.streams[index].receiver.layers + [forwarder.streams[index].receiver.audio].compactMap { $0 }
             return PeerStatistics(
                 packets: tracks.reduce(0) { $0 + $1.packetsReceived },
                 bytes: tracks.reduce(0) { $0 + $1.bytesReceived },
                 packetsLost: tracks.reduce(0) { $0 + Int(max($1.statistics?.lost ?? 0, 0)) },
                 nackCount: tracks.reduce(0) { $0 + Int($1.missing.requested) },
                 pliCount: tracks.reduce(0) { $0 + $1.keyFrame.sentCount },
-                roundTrip: streams[index].receiver.roundTrip, isAway: streams[index].isAway,
-                viewers: streams[index].replicas.reduce(streams[index].countedViewers) { $0 + $1.links.counted })
+                roundTrip: forwarder.streams[index].receiver.roundTrip, isAway: forwarder.streams[index].isAway,
+                viewers: forwarder.streams[index].replicas.reduce(forwarder.streams[index].countedViewers) {
+                    $0 + $1.links.counted
+                })
         case .viewer(let index):
-            let tracks = viewers[index].sender.tracks
+            let tracks = forwarder.viewers[index].sender.tracks
             return PeerStatistics(
                 packets: tracks.reduce(0) { $0 + Int($1.pointee.stream.packetsSent) },
                 bytes: tracks.reduce(0) { $0 + Int($1.pointee.stream.octetsSent) },
                 packetsLost: tracks.reduce(0) { $0 + Int($1.pointee.receiverReport?.cumulativeLost ?? 0) },
                 nackCount: tracks.reduce(0) { $0 + $1.pointee.nackCount },
                 pliCount: tracks.reduce(0) { $0 + $1.pointee.pliCount },
-                roundTrip: viewers[index].sender.roundTripTime.smoothed, isAway: viewers[index].isAway, viewers: 0)
+                roundTrip: forwarder.viewers[index].sender.roundTripTime.smoothed,
+                isAway: forwarder.viewers[index].isAway, viewers: 0)
         case nil: return nil
         }
     }

@@ -51,11 +51,13 @@ extension SFU {
         _ peer: PeerID, of stream: StreamID, terms: PeerOptions = PeerOptions(), at now: Instant
     ) throws(SFUError) -> SessionDescription {
         guard hasSpace else { throw .full }
-        guard let streamIndex = streamIndices[stream], !streams[streamIndex].isEnding else {
+        guard let streamIndex = streamIndices[stream], !forwarder.streams[streamIndex].isEnding else {
             throw .unknownStream(stream)
         }
         var sections: [OfferSection] = []
-        for format in [streams[streamIndex].audio.sourceFormat, streams[streamIndex].layers[0].sourceFormat].compactMap(
+        for format in [
+            forwarder.streams[streamIndex].audio.sourceFormat, forwarder.streams[streamIndex].layers[0].sourceFormat,
+        ].compactMap(
             { $0 })
         {
             let type = format.codec.mediaType
@@ -141,85 +143,6 @@ extension SFU {
 
     /// Withdraws an offer, if there is one.
     mutating func cancel(_ peer: PeerID, _ reason: StreamEndedReason) {
-        if offers.removeValue(forKey: peer) != nil { events.append(.ended(peer, reason)) }
-    }
-}
-
-/// The time for which viewers are asked to hold frames.
-extension SFU {
-    /// Returns the values of WebRTC's playout-delay header extension.
-    ///
-    /// Minimum and maximum are equal if all viewers show the same frame; a browser then uses a buffer of that length.
-    /// Both are zero on a low-jitter path.
-    func playoutDelay(stream index: Int, least: TimeSpan, isLowJitter: Bool) -> PlayoutDelay {
-        if let isJoint = streams[index].playout { return PlayoutDelay(minimum: isJoint, maximum: isJoint) }
-        if isLowJitter, least == .zero { return PlayoutDelay(minimum: .zero, maximum: .zero) }
-        return PlayoutDelay(minimum: least, maximum: max(least, .seconds(10)))
-    }
-
-    /// Asks a viewer to hold frames for as long as retransmissions take on its hop and on the publisher's hop.
-    mutating func followLosses(viewer viewerIndex: Int, at now: Instant) {
-        let viewer = viewers.address(viewerIndex)
-        guard viewer.pointee.isWatching else { return }
-        let stream = streams.address(viewer.pointee.stream)
-        let estimate = viewer.pointee.sender.estimate
-        if viewer.pointee.quality.isSettled(at: now) {
-            // A full link loses packets because it is full, which retransmissions do not help.
-            if !estimate.isCongested { viewer.pointee.quality.repair.observe(estimate.lossRate, at: now) }
-            viewer.pointee.quality.lowJitter.observe(
-                loss: estimate.lossRate, queue: estimate.queueDelay ?? .zero, jitter: .zero, at: now)
-        }
-        guard stream.pointee.playout == nil, viewer.pointee.sender.video != nil else { return }
-        let own = viewer.pointee.quality.repair.delay(roundTrip: viewer.pointee.sender.roundTrip)
-        let publishers = stream.pointee.quality.repair.delay(
-            roundTrip: stream.pointee.receiver.roundTrip ?? .milliseconds(50))
-        let least = max(viewer.pointee.playout ?? .zero, own + publishers)
-        viewer.pointee.sender.video?.pointee.stream.playoutDelay = playoutDelay(
-            stream: viewer.pointee.stream, least: least,
-            isLowJitter: viewer.pointee.quality.lowJitter.isLowJitter(at: now)
-                && stream.pointee.quality.lowJitter.isLowJitter(at: now))
-    }
-}
-
-/// Prefetching of viewers' state. The state of a thousand viewers exceeds the processor's nearer caches, so it is
-/// loaded while other viewers are served.
-extension SFU {
-    /// The number of viewers whose state stays in the caches.
-    private static let prefetchedViewers = 16
-
-    /// Prefetches the state of the next viewers, one step further for each of them.
-    @inline(__always)
-    mutating func prefetch(viewersOf stream: UnsafeMutablePointer<PublishedStream>, count: Int) {
-        guard count > Self.prefetchedViewers else { return }
-        var turn = stream.pointee.firstViewer + stream.pointee.nextViewer
-        for step in Prefetch.allCases.reversed() {
-            turn += 1
-            viewers.address(stream.pointee.viewers[turn < count ? turn : turn % count]).pointee.prefetch(step)
-        }
-    }
-
-    /// Prefetches the state of the viewers whose reports arrived in a batch. Their state is scattered and has not been
-    /// used since the last frame, so the loads of several viewers overlap.
-    public mutating func expect(from paths: Span<NetworkPath>) {
-        guard viewers.count > Self.prefetchedViewers else { return }
-        var expected = [Int]()
-        swap(&expected, &expectedViewers)
-        expected.removeAll(keepingCapacity: true)
-        peers.expect(from: paths) { peerIndex in
-            guard case .viewer(let index) = peerIndex, viewers.contains(index) else { return }
-            Prefetch.fetch(viewers.address(index), MemoryLayout<Viewer>.size)
-            expected.append(index)
-        }
-        swap(&expected, &expectedViewers)
-        prefetchExpected(.objects)
-        prefetchExpected(.tables)
-        prefetchExpected(.keys)
-    }
-
-    private mutating func prefetchExpected(_ step: Prefetch) {
-        for viewerIndex in expectedViewers {
-            viewers.address(viewerIndex).pointee.transport.prefetchReceiving(step)
-            viewers.address(viewerIndex).pointee.sender.prefetchReporting(step)
-        }
+        if offers.removeValue(forKey: peer) != nil { forwarder.events.append(.ended(peer, reason)) }
     }
 }

@@ -14,7 +14,7 @@ extension SFU {
     ) -> Bool {
         guard datagram.path.transport == .udp, let source = datagram.source else { return false }
         let candidates = peers.sources.candidates(source)
-        guard candidates.count > 1 || (candidates.count == 1 && shardLinks.exist) else {
+        guard candidates.count > 1 || (candidates.count == 1 && forwarder.shardLinks.exist) else {
             guard let candidate = candidates.first, peers.migrationBudget.take(at: now) else { return false }
             return handle(datagram, to: candidate, at: now)
         }
@@ -34,19 +34,23 @@ extension SFU {
     mutating func rememberSources(_ peerIndex: PeerIndex) {
         switch peerIndex {
         case .publisher(let index):
-            while let source = streams[index].transport?.takeNewSource() { peers.add(source: source, of: peerIndex) }
+            while let source = forwarder.streams[index].transport?.takeNewSource() {
+                peers.add(source: source, of: peerIndex)
+            }
         case .viewer(let index):
-            while let source = viewers[index].transport.takeNewSource() { peers.add(source: source, of: peerIndex) }
+            while let source = forwarder.viewers[index].transport.takeNewSource() {
+                peers.add(source: source, of: peerIndex)
+            }
         }
     }
 
     /// Records the path of a check, because its answer will come from there.
     mutating func rememberProbe(_ peerIndex: PeerIndex) {
-        noteControl(peerIndex)
+        forwarder.noteControl(peerIndex)
         let path =
             switch peerIndex {
-            case .publisher(let index): streams[index].probedPath
-            case .viewer(let index): viewers[index].transport.probedPath
+            case .publisher(let index): forwarder.streams[index].probedPath
+            case .viewer(let index): forwarder.viewers[index].transport.probedPath
             }
         guard let path else { return }
         peers.add(probe: path, of: peerIndex)
@@ -61,10 +65,10 @@ extension SFU {
         guard peers.paths[path] != peerIndex, isValidated(path, by: peerIndex) else { return }
         switch peerIndex {
         case .publisher(let index):
-            let stream = streams.address(index)
+            let stream = forwarder.streams.address(index)
             peers.add(path: path, of: peerIndex) { stream.pointee.isValidated($0) }
         case .viewer(let index):
-            let viewer = viewers.address(index)
+            let viewer = forwarder.viewers.address(index)
             peers.add(path: path, of: peerIndex) { viewer.pointee.transport.isValidated($0) }
         }
         reportPathChanges()
@@ -72,8 +76,9 @@ extension SFU {
 
     private func isValidated(_ path: NetworkPath, by peerIndex: PeerIndex) -> Bool {
         switch peerIndex {
-        case .publisher(let index): streams.contains(index) && streams[index].isValidated(path)
-        case .viewer(let index): viewers.contains(index) && viewers[index].transport.isValidated(path)
+        case .publisher(let index): forwarder.streams.contains(index) && forwarder.streams[index].isValidated(path)
+        case .viewer(let index):
+            forwarder.viewers.contains(index) && forwarder.viewers[index].transport.isValidated(path)
         }
     }
 
@@ -82,7 +87,7 @@ extension SFU {
         while let change = peers.pollChange() {
             switch change {
             case .claim(let claim, let path): notifyPeerShards(path, claim)
-            case .unusedConnection(let path): events.append(.closeConnection(path))
+            case .unusedConnection(let path): forwarder.events.append(.closeConnection(path))
             }
         }
     }
@@ -94,8 +99,8 @@ extension SFU {
     public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
         guard let peerIndex = peers.removeClosed(path) else { return }
         switch peerIndex {
-        case .publisher(let index): streams[index].transport?.pathClosed(path, at: now)
-        case .viewer(let index): viewers[index].transport.pathClosed(path, at: now)
+        case .publisher(let index): forwarder.streams[index].transport?.pathClosed(path, at: now)
+        case .viewer(let index): forwarder.viewers[index].transport.pathClosed(path, at: now)
         }
         follow(peerIndex, at: now)
     }
@@ -123,8 +128,8 @@ extension SFU {
     private func isHandshaking(_ peerIndex: PeerIndex, by path: NetworkPath) -> Bool {
         guard isValidated(path, by: peerIndex) else { return false }
         switch peerIndex {
-        case .publisher(let index): return !streams[index].isConnected
-        case .viewer(let index): return !viewers[index].transport.isConnected
+        case .publisher(let index): return !forwarder.streams[index].isConnected
+        case .viewer(let index): return !forwarder.viewers[index].transport.isConnected
         }
     }
 

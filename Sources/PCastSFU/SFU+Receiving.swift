@@ -92,14 +92,13 @@ extension SFU {
     private mutating func receive(
         _ message: STUNMessage?, _ datagram: ReceivedDatagram, of peerIndex: PeerIndex, at now: Instant
     ) {
+        guard forwarder.contains(peerIndex) else { return }
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes))
         switch peerIndex {
         case .publisher(let index):
-            guard streams.contains(index) else { return }
-            streams[index].transport?.handle(message, in: bytes, from: datagram.path, at: now)
+            forwarder.streams[index].transport?.handle(message, in: bytes, from: datagram.path, at: now)
         case .viewer(let index):
-            guard viewers.contains(index) else { return }
-            viewers[index].transport.handle(message, in: bytes, from: datagram.path, at: now)
+            forwarder.viewers[index].transport.handle(message, in: bytes, from: datagram.path, at: now)
         }
         remember(datagram.path, peerIndex)
         follow(peerIndex, at: now)
@@ -108,10 +107,33 @@ extension SFU {
     /// Passes a datagram to a peer. Returns true if it was authentic media or control.
     @discardableResult
     mutating func handle(_ datagram: ReceivedDatagram, to peerIndex: PeerIndex, at now: Instant) -> Bool {
-        switch peerIndex {
-        case .publisher(let index): streams.contains(index) && receive(datagram, publisher: index, at: now)
-        case .viewer(let index): viewers.contains(index) && receive(datagram, viewer: index, at: now)
+        guard forwarder.contains(peerIndex) else { return false }
+        let received = forwarder.decrypt(datagram, from: peerIndex, at: now)
+        rememberSources(peerIndex)
+        switch received {
+        case .rtp(let length):
+            guard case .publisher(let index) = peerIndex else { return true }
+            forwarder.receiveMedia(
+                UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length]), publisher: index, at: now)
+            if datagram.path != forwarder.streams[index].path { rememberProbe(peerIndex) }
+            forwarder.schedule(publisher: index)
+        case .rtcp(let length):
+            let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
+            switch peerIndex {
+            case .publisher(let index):
+                forwarder.receiveControl(packet, publisher: index, at: now)
+                if datagram.path != forwarder.streams[index].path { rememberProbe(peerIndex) }
+            case .viewer(let index):
+                forwarder.receiveControl(packet, viewer: index, waited: datagram.waited, at: now)
+                if datagram.path != forwarder.viewers[index].transport.path { rememberProbe(peerIndex) }
+            }
+            follow(peerIndex, at: now)
+        case .nothing:
+            remember(datagram.path, peerIndex)
+            follow(peerIndex, at: now)
+            return false
         }
+        return true
     }
 
     /// Processes a packet that had to wait for the keys.
@@ -122,181 +144,11 @@ extension SFU {
         handle(ReceivedDatagram(copy, from: path), to: peerIndex, at: now)
     }
 
-    // MARK: Publishers
-
-    private mutating func receive(
-        _ datagram: ReceivedDatagram, publisher index: Int, at now: Instant
-    ) -> Bool {
-        let path = datagram.path
-        let received =
-            streams[index].transport?.handle(datagram.bytes, as: datagram.kind, from: path, at: now) ?? .nothing
-        rememberSources(.publisher(index))
-        switch received {
-        case .rtp(let length):
-            let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
-            shareWithReplicas(packet, of: index) { .media($0, $1) }
-            receiveMedia(packet, stream: index, at: now)
-            if path != streams[index].path { rememberProbe(.publisher(index)) }
-            schedule(publisher: index)
-            return true
-        case .rtcp(let length):
-            let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
-            shareWithReplicas(packet, of: index) { .control($0, $1) }
-            receiveControl(packet, publisher: index, at: now)
-            if path != streams[index].path { rememberProbe(.publisher(index)) }
-            follow(publisher: index, at: now)
-            return true
-        case .nothing:
-            remember(path, .publisher(index))
-            follow(publisher: index, at: now)
-            return false
-        }
-    }
-
-    mutating func receiveMedia(_ datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant) {
-        guard let packet = streams[index].receiver.receive(datagram, at: now) else { return }
-        if !packet.payload.isEmpty { streams[index].deadlines.noteData(at: now) }
-        if !streams[index].hasMedia {
-            streams[index].hasMedia = true
-            events.append(.mediaStarted(streams[index].peer))
-        }
-        if packet.isRestart { restartViewers(of: index, packet.type, layer: packet.layer, at: now) }
-        if streams[index].reviewLayers(configuration.clock, at: now) {
-            for viewer in streams[index].viewers { selectLayer(viewer: viewer, at: now) }
-        }
-        // Recovered packets precede the packet that repeats them.
-        while let recovered = streams[index].receiver.takeRecovered() {
-            append(recovered, of: datagram, stream: index, at: now)
-        }
-        append(packet, of: datagram, stream: index, at: now)
-    }
-
-    private mutating func append(
-        _ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant
-    ) {
-        let payload = UnsafeRawBufferPointer(rebasing: datagram[packet.payload])
-        guard packet.type == .video else {
-            guard streams[index].audio.append(packet, payload: payload, at: now) != .refused else { return }
-            return notePackets(stream: index)
-        }
-        let layer = packet.layer
-        switch streams.address(index).pointee.layers.address(layer).pointee.append(packet, payload: payload, at: now) {
-        case .refused, .waiting: return
-        case .appended: break
-        case .keyFrame(let sequence):
-            streams[index].receiver.keyFrameArrived(layer: layer, sequence: sequence, at: now)
-        }
-        if !packet.marker { return gather(stream: index, at: now) }
-        notePackets(stream: index)
-    }
-
-    /// Waits for the other packets of a frame, so that they are sent together. No viewer shows a part of a frame, and
-    /// each message to the kernel has a fixed cost. The wait is limited to `gatheringTime`.
-    private mutating func gather(stream index: Int, at now: Instant) {
-        guard !streams[index].hasPackets, streams[index].gathersUntil == nil else { return }
-        streams[index].gathersUntil = now + Self.gatheringTime
-        schedule(publisher: index)
-    }
-
-    static let gatheringTime = TimeSpan.milliseconds(1)
-
-    /// Handles a restart of the source. Viewers of its video resume at its next key frame.
-    private mutating func restartViewers(of index: Int, _ type: MediaType, layer: Int, at now: Instant) {
-        if type == .video { streams[index].layers[layer].restart() } else { streams[index].audio.restart() }
-        for viewer in streams[index].viewers {
-            if type == .video {
-                guard viewers[viewer].layers.current == layer else { continue }
-                viewers[viewer].videoLost(at: now)
-                take(layers: viewers[viewer].layers.neededLayers, viewer: viewer, at: now)
-            } else if streams[index].audio.exists {
-                viewers[viewer].sender.audio?.pointee.stream.beginAtEnd(of: streams[index].audio.log)
-            }
-        }
-        if type == .video { requestKeyFrame(stream: index, layer: layer) }
-    }
-
-    mutating func receiveControl(
-        _ datagram: UnsafeRawBufferPointer, publisher index: Int, at now: Instant
-    ) {
-        let bytes = Span<UInt8>(_unsafeBytes: datagram)
-        let wallTime = configuration.clock.wallTime(at: now)
-        var reader = RTCPReader()
-        while let control = reader.next(in: bytes) {
-            if let track = streams[index].receiver.receive(control, in: bytes, wallTime: wallTime, at: now) {
-                streams[index].follow(track.type, layer: track.layer, clock: configuration.clock, at: now)
-            }
-        }
-    }
-
-    // MARK: Viewers
-
-    private mutating func receive(
-        _ datagram: ReceivedDatagram, viewer index: Int, at now: Instant
-    ) -> Bool {
-        let path = datagram.path
-        let received = viewers[index].transport.handle(datagram.bytes, as: datagram.kind, from: path, at: now)
-        rememberSources(.viewer(index))
-        switch received {
-        case .rtp: return true
-        case .rtcp(let length):
-            let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
-            receiveControl(packet, viewer: index, waited: datagram.waited, at: now)
-            if path != viewers[index].transport.path { rememberProbe(.viewer(index)) }
-            follow(viewer: index, at: now)
-            return true
-        case .nothing:
-            remember(path, .viewer(index))
-            follow(viewer: index, at: now)
-            return false
-        }
-    }
-
-    /// Forwards a viewer's request for a key frame of the layer that it sees. A key frame that is already requested
-    /// serves the viewer too. A viewer that is alone may always request one; others have a budget.
-    private mutating func requestKeyFrame(viewer index: Int, at now: Instant) {
-        guard viewers[index].drain == nil else { return }
-        // A key frame would only add to the queue of a full link.
-        if viewers[index].sender.isCongested { return dropQueuedVideo(viewer: index, at: now) }
-        let stream = viewers[index].stream
-        guard let layer = viewers[index].layers.shown, streams[stream].receiver.layers.indices.contains(layer) else {
-            return
-        }
-        let isWaitedFor = streams[stream].receiver.layers[layer].keyFrame.isWanted
-        let isAlone = streams.address(stream).pointee.isHereAlone && streams[stream].layers[layer].subscribers <= 1
-        guard isWaitedFor || isAlone || viewers[index].keyFrames.take(at: now) else { return }
-        requestKeyFrame(stream: stream, layer: layer)
-    }
-
-    private mutating func receiveControl(
-        _ datagram: UnsafeRawBufferPointer, viewer index: Int, waited: TimeSpan, at now: Instant
-    ) {
-        let bytes = Span<UInt8>(_unsafeBytes: datagram)
-        let wallTime = configuration.clock.wallTime(at: now - waited)
-        let stream = viewers[index].stream
-        viewers[index].quality.reports += 1
-        viewers[index].quality.silence.observe(at: now)
-        var reader = RTCPReader()
-        var budget = NegativeAcknowledgement.maximumCountPerDatagram
-        while let control = reader.next(in: bytes) {
-            let requests = viewers[index].sender.receive(
-                control, in: bytes, budget: &budget, wallTime: wallTime, waited: waited, at: now)
-            if requests.keyFrame { requestKeyFrame(viewer: index, at: now) }
-        }
-        let viewer = viewers.address(index)
-        viewer.pointee.sender.desiredBitrate = streams[stream].desiredBitrate
-        noteScheduledSend(viewer: index, at: now)
-        selectLayer(viewer: index, at: now)
-        let layer = viewer.pointee.layers.last ?? 0
-        if streams[stream].layers.exist {
-            viewer.pointee.sender.resolveRequests(.video, in: streams[stream].layers[layer].log, at: now)
-        }
-        if streams[stream].audio.exists {
-            viewer.pointee.sender.resolveRequests(.audio, in: streams[stream].audio.log, at: now)
-        }
-        if viewer.pointee.sender.video?.pointee.stream.waitsToResend == true
-            || viewer.pointee.sender.audio?.pointee.stream.waitsToResend == true
-        {
-            sendScheduled(viewer: index)
-        }
+    /// Prefetches the state of the viewers whose reports arrived in a batch.
+    public mutating func expect(from paths: Span<NetworkPath>) {
+        guard forwarder.prefetchesReports else { return }
+        forwarder.beginPrefetch()
+        peers.expect(from: paths) { forwarder.prefetch(expected: $0) }
+        forwarder.finishPrefetch()
     }
 }

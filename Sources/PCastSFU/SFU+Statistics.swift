@@ -10,17 +10,21 @@ extension SFU {
     /// cost does not depend on the number of viewers.
     public func figures(ofViewers: Bool) -> [StreamMetrics] {
         var all: [StreamMetrics] = []
-        for index in 0..<streams.endIndex where streams.contains(index) {
-            all.append(figures(stream: index, ofViewers: ofViewers))
+        for index in 0..<forwarder.streams.endIndex where forwarder.streams.contains(index) {
+            all.append(forwarder.figures(stream: index, ofViewers: ofViewers))
         }
         return all
     }
 
-    private func figures(stream index: Int, ofViewers: Bool) -> StreamMetrics {
+}
+
+extension Forwarder {
+    /// Returns the statistics of a stream.
+    func figures(stream index: Int, ofViewers: Bool) -> StreamMetrics {
         let stream = streams.address(index)
         var figures = StreamMetrics(stream: stream.pointee.id)
         figures.isOfReplica = stream.pointee.publisherShard != nil
-        figures.received = Self.counts(stream.pointee.receiver)
+        figures.received = StreamMetrics.counts(stream.pointee.receiver)
         figures.sent = stream.pointee.quality.departed
         figures.bitrate = stream.pointee.quality.bitrate
         figures.roundTrip = stream.pointee.receiver.roundTrip
@@ -31,7 +35,7 @@ extension SFU {
         guard ofViewers else { return figures }
         for viewerIndex in stream.pointee.viewers {
             let viewer = viewers.address(viewerIndex)
-            figures.sent += Self.counts(viewer.pointee.sender)
+            figures.sent += StreamMetrics.counts(viewer.pointee.sender)
             guard viewer.pointee.isCounted else { continue }
             figures.viewerQualities[viewer.pointee.quality.machine.quality, default: 0] += 1
             if let layer = viewer.pointee.layers.current { figures.viewersOfLayers[layer, default: 0] += 1 }
@@ -41,8 +45,10 @@ extension SFU {
         }
         return figures
     }
+}
 
-    private static func counts(_ receiver: MediaReceiver) -> StreamMetrics.Counts {
+extension StreamMetrics {
+    static func counts(_ receiver: MediaReceiver) -> StreamMetrics.Counts {
         var counts = StreamMetrics.Counts()
         if let audio = receiver.audio { add(audio, to: &counts) }
         for layer in receiver.layers.indices { add(receiver.layers[layer], to: &counts) }

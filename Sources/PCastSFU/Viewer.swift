@@ -27,7 +27,7 @@ struct Viewer: ~Copyable {
     let peer: PeerID
     var isAway = false
     var hasControl = false
-    /// Whether the viewer is scheduled on its own; see `SFU.sendScheduled`.
+    /// Whether the viewer is scheduled on its own; see `Forwarder.sendScheduled`.
     var hasScheduledSend = false
     /// Whether the viewer counts in statistics; see ``PeerOptions/isCounted``.
     let isCounted: Bool

@@ -31,7 +31,9 @@ struct ContractTests {
         }
         #expect(network.spins == 0)
         let limit = PeerTimers.limit(peerCount: network.sfu.peerCount)
-        #expect(network.sfu.timers.punctual.count <= limit && network.sfu.timers.deferrable.count <= limit)
+        #expect(
+            network.sfu.forwarder.timers.punctual.count <= limit
+                && network.sfu.forwarder.timers.deferrable.count <= limit)
     }
 
     @Test("a batch of three datagrams is filled repeatedly, and nothing is lost or sent twice")

@@ -112,7 +112,7 @@ struct FloodTests {
         var broadcast = Broadcast(.vp8)
         broadcast.send(20, from: publisher, by: network)
         let before = viewer.video.count
-        let known = try #require(network.sfu.shardLinks.paths.keys.first)
+        let known = try #require(network.sfu.forwarder.shardLinks.paths.keys.first)
         let source = forwarding == .knownPath ? known.remote : TransportAddress("198.51.100.7:4000")!
         for _ in 0..<3 {
             // They arrive before any message is delivered to the other shard.
@@ -125,7 +125,7 @@ struct FloodTests {
         }
         network.run(for: .milliseconds(200))
         #expect(viewer.video.count - before == 15)
-        #expect(network.sfu.shardLinks.lost == 0)
+        #expect(network.sfu.forwarder.shardLinks.lost == 0)
         #expect((network.sfu.shardMessagesLost > 0) == (forwarding == .knownPath))
         #expect((network.sfu.shardChecksLost > 0) == (forwarding == .connectivityCheck))
     }

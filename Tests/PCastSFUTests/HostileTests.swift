@@ -63,7 +63,7 @@ struct HostileTests {
         #expect(viewer.video.count == 40)
         #expect(network.sfu.unknownSourceDatagrams == unknownSourceDatagrams + 20_000 && answers == 0)
         #expect(network.sfu.peers.paths.table.entries.count == paths && network.sfu.peers.ufrags.count == ufrags)
-        #expect(network.sfu.busyPeers.isEmpty && network.sfu.timers.punctual.count < 300)
+        #expect(network.sfu.forwarder.busyPeers.isEmpty && network.sfu.forwarder.timers.punctual.count < 300)
     }
 
     @Test("checks with a known ufrag and a wrong password bind no path and are not answered with more bytes")

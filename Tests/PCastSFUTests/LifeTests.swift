@@ -11,7 +11,7 @@ struct LifeTests {
         #expect(network.sfu.peerCount == 0)
         #expect(network.sfu.peers.indices.isEmpty && network.sfu.streamIndices.isEmpty)
         #expect(network.sfu.peers.ufrags.isEmpty && network.sfu.peers.paths.table.entries.isEmpty)
-        #expect(network.sfu.busyPeers.isEmpty && network.sfu.busyStreams.isEmpty)
+        #expect(network.sfu.forwarder.busyPeers.isEmpty && network.sfu.forwarder.busyStreams.isEmpty)
     }
 
     private func broadcasting(_ network: VirtualNetwork) throws -> (CallPeer, CallPeer) {

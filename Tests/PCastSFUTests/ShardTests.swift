@@ -66,15 +66,15 @@ struct ShardTests {
         let publisher = try network.publish(.vp8)
         let viewers = try (0..<6).map { _ in try network.view() }
         #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
-        #expect(network.peerShard?.shardLinks.paths.count == 7)
+        #expect(network.peerShard?.forwarder.shardLinks.paths.count == 7)
         for viewer in viewers { network.sfu.end(viewer.id, reason: .ended, at: network.now) }
         network.settleRelay()
         #expect(network.run { network.sfu.peerCount == 1 })
-        #expect(network.peerShard?.shardLinks.paths.count == 1)
+        #expect(network.peerShard?.forwarder.shardLinks.paths.count == 1)
         network.sfu.end(publisher.id, reason: .ended, at: network.now)
         network.settleRelay()
         #expect(network.run { network.sfu.peerCount == 0 })
-        #expect(network.peerShard?.shardLinks.paths.isEmpty == true)
+        #expect(network.peerShard?.forwarder.shardLinks.paths.isEmpty == true)
     }
 
     @Test("a path belongs to the peer that passed the last check on it, and a check in progress changes nothing")
@@ -91,11 +91,11 @@ struct ShardTests {
             network.sfu.take(batch, from: 1, at: network.now)
         }
         claim(.asked)
-        #expect(network.sfu.peers.paths[path] == peerIndex && network.sfu.shardLinks.paths[path] == nil)
+        #expect(network.sfu.peers.paths[path] == peerIndex && network.sfu.forwarder.shardLinks.paths[path] == nil)
         claim(.validated)
-        #expect(network.sfu.peers.paths[path] == nil && network.sfu.shardLinks.paths[path] == 1)
+        #expect(network.sfu.peers.paths[path] == nil && network.sfu.forwarder.shardLinks.paths[path] == 1)
         claim(.left)
-        #expect(network.sfu.shardLinks.paths[path] == nil)
+        #expect(network.sfu.forwarder.shardLinks.paths[path] == nil)
         // The next check assigns the path to the publisher again.
         #expect(network.run { network.sfu.peers.paths[path] == peerIndex })
     }

@@ -14,7 +14,6 @@ struct PublishedStream: ~Copyable {
     var replicas: [StreamReplica] = []
     /// For a replica, the time of the last message from the publisher's shard.
     var lastUpdate: Instant?
-    var routes: PeerKeys
     /// The media as negotiated with the publisher.
     let media: [NegotiatedMedia]
     var receiver: MediaReceiver
@@ -49,25 +48,24 @@ struct PublishedStream: ~Copyable {
     var scheduled: Instant?
 
     init(
-        id: StreamID, peer: PeerID, transport: consuming SecureTransport, routes: PeerKeys,
-        session: NegotiatedSession, terms: PeerOptions, began: Instant, reporterSSRC: UInt32, cname: String
+        id: StreamID, peer: PeerID, transport: consuming SecureTransport, session: NegotiatedSession,
+        terms: PeerOptions, began: Instant, reporterSSRC: UInt32, cname: String
     ) {
         self.init(
-            id: id, peer: peer, transport: transport, publisherShard: nil, routes: routes, media: session.media,
+            id: id, peer: peer, transport: transport, publisherShard: nil, media: session.media,
             playout: terms.playout, deadlines: PeerDeadlines(terms, began: began),
             receiver: MediaReceiver(
                 session.media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: true))
     }
 
     private init(
-        id: StreamID, peer: PeerID, transport: consuming SecureTransport?, publisherShard: Int?, routes: PeerKeys,
+        id: StreamID, peer: PeerID, transport: consuming SecureTransport?, publisherShard: Int?,
         media: [NegotiatedMedia], playout: TimeSpan?, deadlines: PeerDeadlines, receiver: MediaReceiver
     ) {
         self.id = id
         self.peer = peer
         self.transport = transport
         self.publisherShard = publisherShard
-        self.routes = routes
         self.media = media
         self.playout = playout
         self.deadlines = deadlines
@@ -86,7 +84,6 @@ struct PublishedStream: ~Copyable {
     init(_ snapshot: StreamSnapshot, publisherShard: Int, at now: Instant) {
         self.init(
             id: snapshot.id, peer: snapshot.publisher, transport: nil, publisherShard: publisherShard,
-            routes: PeerKeys(),
             media: snapshot.media, playout: snapshot.playout, deadlines: PeerDeadlines(PeerOptions(), began: now),
             receiver: snapshot.receiver)
         receiver.follow(snapshot.receiver.pausedTracks)
@@ -110,15 +107,6 @@ struct PublishedStream: ~Copyable {
         return StreamSnapshot(
             id: id, publisher: peer, media: media, playout: playout, receiver: receiver, clock: clock, ladder: ladder,
             quality: quality, layers: layers, audio: audio.snapshot)
-    }
-
-    /// Adds a path and returns the paths that are no longer valid.
-    mutating func rememberPath(_ path: NetworkPath) -> [NetworkPath] {
-        routes.add(path: path)
-        var routes = routes
-        let stale = routes.takeStalePaths { isValidated($0) }
-        self.routes = routes
-        return stale
     }
 
     /// The maximum bit rate that is sent to a viewer, with a margin for variations.

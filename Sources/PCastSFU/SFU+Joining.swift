@@ -43,17 +43,17 @@ extension SFU {
         guard streamIndices[stream] == nil else { throw .streamExists(stream) }
         guard session.media.contains(where: { $0.direction.receives }) else { throw .noCommonCodec }
         let transport = try transport(session, credentials: credentials, began: began)
-        let index = streams.insert(
+        let index = forwarder.streams.insert(
             PublishedStream(
-                id: stream, peer: peer, transport: transport, routes: PeerKeys(fragment: credentials.ufrag),
-                session: session, terms: terms, began: began, reporterSSRC: newSSRC(), cname: cname))
+                id: stream, peer: peer, transport: transport, session: session, terms: terms, began: began,
+                reporterSSRC: newSSRC(), cname: cname))
         streamIndices[stream] = index
-        streams[index].receiver.setDemanded(.audio, false, at: now)
-        for layer in streams[index].layers.indices {
-            streams[index].receiver.setDemanded(.video, layer: layer, false, at: now)
+        forwarder.streams[index].receiver.setDemanded(.audio, false, at: now)
+        for layer in forwarder.streams[index].layers.indices {
+            forwarder.streams[index].receiver.setDemanded(.video, layer: layer, false, at: now)
         }
-        enter(peer, .publisher(index), fragment: credentials.ufrag)
-        schedule(publisher: index)
+        peers.insert(peer, .publisher(index), ufrag: credentials.ufrag)
+        forwarder.schedule(publisher: index)
     }
 
     /// Admits a viewer to a stream.
@@ -70,13 +70,13 @@ extension SFU {
         _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerOptions = PeerOptions(), at now: Instant
     ) throws(SFUError) -> SessionDescription {
         guard hasSpace else { throw .full }
-        guard let streamIndex = streamIndices[stream], !streams[streamIndex].isEnding else {
+        guard let streamIndex = streamIndices[stream], !forwarder.streams[streamIndex].isEnding else {
             throw .unknownStream(stream)
         }
         try Self.require(offer, that: \.receives)
         let credentials = newCredentials()
-        let videoFormat = streams[streamIndex].layers[0].sourceFormat
-        let audioFormat = streams[streamIndex].audio.sourceFormat
+        let videoFormat = forwarder.streams[streamIndex].layers[0].sourceFormat
+        let audioFormat = forwarder.streams[streamIndex].audio.sourceFormat
         if terms.media.contains(.video), let videoFormat, !terms.admits(videoFormat.codec) { throw .noCommonCodec }
         let video = newSource(stream, "video", hasRTX: true)
         let audio = newSource(stream, "audio", hasRTX: true)
@@ -102,25 +102,24 @@ extension SFU {
         _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
         _ terms: PeerOptions, _ began: Instant, at now: Instant
     ) throws(SFUError) {
-        guard let streamIndex = streamIndices[stream], !streams[streamIndex].isEnding else {
+        guard let streamIndex = streamIndices[stream], !forwarder.streams[streamIndex].isEnding else {
             throw .unknownStream(stream)
         }
         guard session.media.contains(where: { $0.direction.sends }) else { throw .noCommonCodec }
         let transport = try transport(session, credentials: credentials, began: began)
         let sender = MediaSender(
             session.media, cname: cname,
-            playoutDelay: playoutDelay(stream: streamIndex, least: terms.playout ?? .zero, isLowJitter: true),
-            startBitrate: max(MediaSender.assumedBitrate, streams[streamIndex].desiredBitrate),
-            desiredBitrate: streams[streamIndex].desiredBitrate, evensSizes: true, using: &generator)
-        let index = viewers.insert(
+            playoutDelay: forwarder.playoutDelay(stream: streamIndex, least: terms.playout ?? .zero, isLowJitter: true),
+            startBitrate: max(MediaSender.assumedBitrate, forwarder.streams[streamIndex].desiredBitrate),
+            desiredBitrate: forwarder.streams[streamIndex].desiredBitrate, evensSizes: true, using: &generator)
+        let index = forwarder.viewers.insert(
             Viewer(
-                peer: peer, stream: streamIndex, transport: transport,
-                routes: PeerKeys(fragment: credentials.ufrag), sender: sender, terms: terms, began: began))
-        streams[streamIndex].viewers.append(index)
-        if terms.isCounted { streams[streamIndex].countedViewers += 1 }
-        enter(peer, .viewer(index), fragment: credentials.ufrag)
-        schedule(viewer: index)
-        beginSubscription(viewer: index, at: now)
+                peer: peer, stream: streamIndex, transport: transport, sender: sender, terms: terms, began: began))
+        forwarder.streams[streamIndex].viewers.append(index)
+        if terms.isCounted { forwarder.streams[streamIndex].countedViewers += 1 }
+        peers.insert(peer, .viewer(index), ufrag: credentials.ufrag)
+        forwarder.schedule(viewer: index)
+        forwarder.beginSubscription(viewer: index, at: now)
     }
 
     /// Restarts a peer's ICE with its new credentials (RFC 9725, section 4.3.2). Both pairs of credentials remain valid
@@ -135,13 +134,14 @@ extension SFU {
     public mutating func restart(
         _ peer: PeerID, remote: ICECredentials, at now: Instant
     ) throws(SFUError) -> TrickleFragment {
-        guard let peerIndex = peerIndices[peer] else { throw .unknownPeer }
+        guard let peerIndex = peers[peer] else { throw .unknownPeer }
         let credentials = newCredentials()
         switch peerIndex {
-        case .publisher(let index): streams[index].transport?.restart(local: credentials, remote: remote, at: now)
-        case .viewer(let index): viewers[index].transport.restart(local: credentials, remote: remote, at: now)
+        case .publisher(let index):
+            forwarder.streams[index].transport?.restart(local: credentials, remote: remote, at: now)
+        case .viewer(let index): forwarder.viewers[index].transport.restart(local: credentials, remote: remote, at: now)
         }
-        remember(fragment: credentials.ufrag, peerIndex)
+        peers.add(ufrag: credentials.ufrag, of: peerIndex)
         return TrickleFragment(
             iceUfrag: credentials.ufrag, icePwd: credentials.password,
             isICELite: true, iceOptions: transportDescription(credentials).iceOptions,
@@ -150,26 +150,30 @@ extension SFU {
 
     /// Returns the counters of a peer; nil if the peer has left.
     public func statistics(of peer: PeerID) -> PeerStatistics? {
-        switch peerIndices[peer] {
+        switch peers[peer] {
         case .publisher(let index):
-            let tracks = streams[index].receiver.layers + [streams[index].receiver.audio].compactMap { $0 }
+            let tracks =
+                forwarder.streams[index].receiver.layers + [forwarder.streams[index].receiver.audio].compactMap { $0 }
             return PeerStatistics(
                 packets: tracks.reduce(0) { $0 + $1.packetsReceived },
                 bytes: tracks.reduce(0) { $0 + $1.bytesReceived },
                 packetsLost: tracks.reduce(0) { $0 + Int(max($1.statistics?.lost ?? 0, 0)) },
                 nackCount: tracks.reduce(0) { $0 + Int($1.missing.requested) },
                 pliCount: tracks.reduce(0) { $0 + $1.keyFrame.sentCount },
-                roundTrip: streams[index].receiver.roundTrip, isAway: streams[index].isAway,
-                viewers: streams[index].replicas.reduce(streams[index].countedViewers) { $0 + $1.links.counted })
+                roundTrip: forwarder.streams[index].receiver.roundTrip, isAway: forwarder.streams[index].isAway,
+                viewers: forwarder.streams[index].replicas.reduce(forwarder.streams[index].countedViewers) {
+                    $0 + $1.links.counted
+                })
         case .viewer(let index):
-            let tracks = viewers[index].sender.tracks
+            let tracks = forwarder.viewers[index].sender.tracks
             return PeerStatistics(
                 packets: tracks.reduce(0) { $0 + Int($1.pointee.stream.packetsSent) },
                 bytes: tracks.reduce(0) { $0 + Int($1.pointee.stream.octetsSent) },
                 packetsLost: tracks.reduce(0) { $0 + Int($1.pointee.receiverReport?.cumulativeLost ?? 0) },
                 nackCount: tracks.reduce(0) { $0 + $1.pointee.nackCount },
                 pliCount: tracks.reduce(0) { $0 + $1.pointee.pliCount },
-                roundTrip: viewers[index].sender.roundTripTime.smoothed, isAway: viewers[index].isAway, viewers: 0)
+                roundTrip: forwarder.viewers[index].sender.roundTripTime.smoothed,
+                isAway: forwarder.viewers[index].isAway, viewers: 0)
         case nil: return nil
         }
     }
@@ -233,7 +237,7 @@ extension SFU {
         while true {
             let credentials = ICECredentials.random(
                 ufragLength: 12, mark: configuration.shard.mark, using: &generator)
-            if ufrags[credentials.ufrag] == nil { return credentials }
+            if peers.ufrags[credentials.ufrag] == nil { return credentials }
         }
     }
 
@@ -279,12 +283,6 @@ extension SFU {
             expectedFingerprints: remote.fingerprints.compactMap { DTLSFingerprint($0) })
         return SecureTransport(lite: agent, handshake: handshake, seed: generator.next())
     }
-
-    private mutating func enter(_ peer: PeerID, _ peerIndex: PeerIndex, fragment: String) {
-        precondition(peerIndices[peer] == nil, "a peer ID must be unique")
-        peerIndices[peer] = peerIndex
-        ufrags[fragment] = peerIndex
-    }
 }
 
 extension SFUError {
@@ -304,5 +302,150 @@ extension SectionProblem {
     /// Whether the section is neither audio nor video.
     fileprivate var isOfOtherKind: Bool {
         if case .kind = reason { true } else { false }
+    }
+}
+
+/// Admission by an offer of the SFU, which the peer answers. Roles and packets are the same afterwards.
+extension SFU {
+    /// Creates an offer to receive a stream. The answer admits the peer (`accept`). Without an answer within the setup
+    /// time of the options, or else of the configuration, the peer ends with `failed`.
+    ///
+    /// - Parameters:
+    ///   - peer: The publisher's number, which is used once.
+    ///   - stream: The stream's identifier.
+    ///   - terms: The options of the publisher.
+    ///   - now: The current time.
+    /// - Returns: The offer.
+    /// - Throws: `SFUError` if the SFU is full, the stream exists, or the options allow no media.
+    public mutating func offerToPublisher(
+        _ peer: PeerID, of stream: StreamID, terms: PeerOptions = PeerOptions(), at now: Instant
+    ) throws(SFUError) -> SessionDescription {
+        guard hasSpace else { throw .full }
+        guard streamIndices[stream] == nil else { throw .streamExists(stream) }
+        var capabilities = Self.publishing
+        let video = Self.preferred(capabilities.codecs.filter { $0.mediaType == .video }, by: terms)
+        let audio = capabilities.codecs.filter { $0.mediaType == .audio }
+        capabilities.codecs = video + audio
+        var sections: [OfferSection] = []
+        if terms.media.contains(.audio) {
+            var section = OfferSection(type: .audio, direction: .receiveOnly)
+            section.prefersRedundancy = true
+            sections.append(section)
+        }
+        if terms.media.contains(.video), !video.isEmpty {
+            sections.append(OfferSection(type: .video, direction: .receiveOnly))
+        }
+        // Phenix's Web SDK limits its bandwidth by a `b=` line after "a=mid:video" of the offer.
+        for index in sections.indices { sections[index].mid = sections[index].type.rawValue }
+        guard !sections.isEmpty else { throw .noCommonCodec }
+        return offer(sections, capabilities, to: peer, as: .publisher(of: stream), terms, at: now)
+    }
+
+    /// Creates an offer of a stream's tracks in their formats; see `offerToPublisher`.
+    ///
+    /// - Parameters:
+    ///   - peer: The viewer's number, which is used once.
+    ///   - stream: The stream's identifier.
+    ///   - terms: The options of the viewer.
+    ///   - now: The current time.
+    /// - Returns: The offer.
+    /// - Throws: `SFUError` if the SFU is full, the stream is unknown, or no track has an accepted codec.
+    public mutating func offerToViewer(
+        _ peer: PeerID, of stream: StreamID, terms: PeerOptions = PeerOptions(), at now: Instant
+    ) throws(SFUError) -> SessionDescription {
+        guard hasSpace else { throw .full }
+        guard let streamIndex = streamIndices[stream], !forwarder.streams[streamIndex].isEnding else {
+            throw .unknownStream(stream)
+        }
+        var sections: [OfferSection] = []
+        for format in [
+            forwarder.streams[streamIndex].audio.sourceFormat, forwarder.streams[streamIndex].layers[0].sourceFormat,
+        ].compactMap(
+            { $0 })
+        {
+            let type = format.codec.mediaType
+            guard terms.media.contains(type) else { continue }
+            guard terms.admits(format.codec) else { throw .noCommonCodec }
+            let source = newSource(stream, type.rawValue, hasRTX: type == .video)
+            var section = OfferSection(type: type, direction: .sendOnly, format: format, source: source)
+            section.offersRetransmission = type == .video
+            sections.append(section)
+        }
+        guard !sections.isEmpty else { throw .noCommonCodec }
+        return offer(sections, Self.viewing, to: peer, as: .viewer(of: stream), terms, at: now)
+    }
+
+    private mutating func offer(
+        _ sections: [OfferSection], _ capabilities: MediaCapabilities, to peer: PeerID,
+        as role: OutstandingOffer.Role, _ terms: PeerOptions, at now: Instant
+    ) -> SessionDescription {
+        precondition(peers[peer] == nil && offers[peer] == nil, "a peer ID must be unique")
+        let credentials = newCredentials()
+        let offer = Offer(
+            sections: sections, originSessionID: generator.next() >> 1,
+            transport: transportDescription(credentials), capabilities: capabilities)
+        let deadline = now + (terms.setupLimit ?? configuration.setupTimeout)
+        offers[peer] = OutstandingOffer(
+            role: role, offer: offer, credentials: credentials, terms: terms, began: now, deadline: deadline)
+        offersDeadline = Instant.earlier(offersDeadline, deadline)
+        return offer.description
+    }
+
+    /// Admits a peer that answers an offer. An unusable answer leaves the offer valid.
+    ///
+    /// - Parameters:
+    ///   - answer: The peer's answer.
+    ///   - peer: The peer to which the offer was sent.
+    ///   - now: The current time.
+    /// - Returns: The negotiated session.
+    /// - Throws: `SFUError` if there is no such offer, or if the answer is unusable.
+    public mutating func accept(
+        _ answer: SessionDescription, from peer: PeerID, at now: Instant
+    ) throws(SFUError) -> NegotiatedSession {
+        guard let outstanding = offers[peer] else { throw peers[peer] == nil ? .unknownPeer : .noOffer }
+        switch outstanding.role {
+        case .publisher: try Self.require(answer, that: \.sends)
+        case .viewer: try Self.require(answer, that: \.receives)
+        }
+        var session: NegotiatedSession
+        do {
+            session = try outstanding.offer.accept(answer)
+        } catch {
+            throw SFUError(error, in: answer)
+        }
+        guard session.problems.isEmpty else { throw .unacceptable(session.problems) }
+        for index in session.media.indices {
+            // The log of a track has one format, so the first one is the format that is sent.
+            session.media[index].acceptablePayloads = [session.media[index].format]
+        }
+        switch outstanding.role {
+        case .publisher(let stream):
+            try enterPublisher(
+                peer, stream, session, outstanding.credentials, outstanding.terms, outstanding.began, at: now)
+        case .viewer(let stream):
+            try enterViewer(
+                peer, stream, session, outstanding.credentials, outstanding.terms, outstanding.began, at: now)
+        }
+        offers[peer] = nil
+        return session
+    }
+
+    // MARK: Ending
+
+    /// Removes the offers that were not answered in time.
+    mutating func removeExpiredOffers(until now: Instant) {
+        guard let deadline = offersDeadline, deadline <= now else { return }
+        for (peer, offer) in offers where offer.deadline <= now { cancel(peer, .failed) }
+        offersDeadline = offers.values.reduce(nil) { Instant.earlier($0, $1.deadline) }
+    }
+
+    /// Withdraws the offers of a stream that has ended.
+    mutating func cancelOffers(of stream: StreamID, reason: StreamEndedReason) {
+        for (peer, offer) in offers where offer.role == .viewer(of: stream) { cancel(peer, reason) }
+    }
+
+    /// Withdraws an offer, if there is one.
+    mutating func cancel(_ peer: PeerID, _ reason: StreamEndedReason) {
+        if offers.removeValue(forKey: peer) != nil { forwarder.events.append(.ended(peer, reason)) }
     }
 }

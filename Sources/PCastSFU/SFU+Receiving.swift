@@ -2,58 +2,138 @@ public import PCastCore
 import PCastRTP
 import PCastWebRTC
 
+/// A received datagram. It is classified once, when it arrives.
+struct ReceivedDatagram {
+    /// The driver's buffer, in which media is decrypted.
+    let bytes: UnsafeMutableRawBufferPointer
+    let kind: DatagramKind
+    let path: NetworkPath
+    /// The time that the datagram waited before it was processed, for example in another shard. Round trips are
+    /// measured without it.
+    let waited: TimeSpan
+
+    init(_ bytes: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan = .zero) {
+        let kind = DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(bytes)))
+        self.init(bytes, kind, from: path, waited: waited)
+    }
+
+    /// Creates a datagram that was classified before.
+    init(
+        _ bytes: UnsafeMutableRawBufferPointer, _ kind: DatagramKind, from path: NetworkPath, waited: TimeSpan = .zero
+    ) {
+        self.bytes = bytes
+        self.kind = kind
+        self.path = path
+        self.waited = waited
+    }
+
+    /// The SSRC of the sender of an encrypted packet; nil for other datagrams.
+    var source: UInt32? {
+        let offset: Int
+        switch kind {
+        case .rtp: offset = 8
+        case .rtcp: offset = 4
+        case .stun, .dtls, .unknown: return nil
+        }
+        guard bytes.count >= offset + 4 else { return nil }
+        return UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+}
+
 extension SFU {
-    /// Processes a datagram that waited before it was read, for example in another shard. Round trips are measured
-    /// without that time.
+    /// Processes a datagram that did not wait.
+    public mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+    ) { handle(datagram, from: path, waited: .zero, at: now) }
+
+    /// Processes a datagram: by its peer if the path or the ufrag is known, otherwise by another shard or as a
+    /// migration. Round trips are measured without the time that it waited before it was read.
     public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
     ) {
-        self.waited = waited
-        handle(datagram, from: path, at: now)
-        self.waited = .zero
-    }
-
-    /// Processes a datagram: by its peer if the path or the ufrag is known, otherwise by another shard or as a
-    /// migration.
-    public mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
-    ) {
-        if let peerIndex = findPeer(of: datagram, from: path) {
-            receive(datagram, from: path, of: peerIndex, at: now)
-        } else if !transfer(datagram, from: path, at: now), !handleMigration(datagram, from: path, at: now) {
-            askPeerShards(datagram, from: path, at: now)
+        let datagram = ReceivedDatagram(datagram, from: path, waited: waited)
+        guard datagram.kind != .stun else { return handleSTUN(datagram, at: now) }
+        if let peerIndex = peers.findPeer(of: path) {
+            receive(datagram, of: peerIndex, at: now)
+        } else if !transfer(datagram, namedShard: nil, at: now), !handleMigration(datagram, at: now) {
+            askPeerShards(datagram, at: now)
             unknownSourceDatagrams += 1
         }
     }
 
-    mutating func receive(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, of peerIndex: PeerIndex, at now: Instant
+    /// Processes a STUN datagram, which is parsed once. A malformed one has an effect on the counters of the peer only.
+    private mutating func handleSTUN(_ datagram: ReceivedDatagram, at now: Instant) {
+        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes))
+        let message = STUNMessage.parse(bytes)
+        if let peerIndex = peers.findPeer(of: message, datagram) {
+            receive(message, datagram, of: peerIndex, at: now)
+        } else if !transfer(datagram, namedShard: peerShard(of: message, in: bytes), at: now) {
+            unknownSourceDatagrams += 1
+        }
+    }
+
+    /// Processes a datagram that another shard forwarded. Only a peer of this shard is looked for.
+    mutating func handleForwarded(_ datagram: ReceivedDatagram, at now: Instant) {
+        guard datagram.kind == .stun else {
+            guard let peerIndex = peers.findPeer(of: datagram.path) else { return unknownSourceDatagrams += 1 }
+            return receive(datagram, of: peerIndex, at: now)
+        }
+        let message = STUNMessage.parse(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes)))
+        guard let peerIndex = peers.findPeer(of: message, datagram) else { return unknownSourceDatagrams += 1 }
+        receive(message, datagram, of: peerIndex, at: now)
+    }
+
+    private mutating func receive(_ datagram: ReceivedDatagram, of peerIndex: PeerIndex, at now: Instant) {
+        if datagram.kind == .dtls, defersHandshake(datagram, of: peerIndex, at: now) { return }
+        handle(datagram, to: peerIndex, at: now)
+    }
+
+    /// Passes a STUN message to a peer. It is nil if it is malformed.
+    private mutating func receive(
+        _ message: STUNMessage?, _ datagram: ReceivedDatagram, of peerIndex: PeerIndex, at now: Instant
     ) {
-        if defersHandshake(datagram, from: path, of: peerIndex, at: now) { return }
-        handle(datagram, from: path, to: peerIndex, at: now)
+        guard forwarder.contains(peerIndex) else { return }
+        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes))
+        switch peerIndex {
+        case .publisher(let index):
+            forwarder.streams[index].transport?.handle(message, in: bytes, from: datagram.path, at: now)
+        case .viewer(let index):
+            forwarder.viewers[index].transport.handle(message, in: bytes, from: datagram.path, at: now)
+        }
+        remember(datagram.path, peerIndex)
+        follow(peerIndex, at: now)
     }
 
     /// Passes a datagram to a peer. Returns true if it was authentic media or control.
     @discardableResult
-    mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, to peerIndex: PeerIndex, at now: Instant
-    ) -> Bool {
-        switch peerIndex {
-        case .publisher(let index): streams.contains(index) && receive(datagram, from: path, publisher: index, at: now)
-        case .viewer(let index): viewers.contains(index) && receive(datagram, from: path, viewer: index, at: now)
+    mutating func handle(_ datagram: ReceivedDatagram, to peerIndex: PeerIndex, at now: Instant) -> Bool {
+        guard forwarder.contains(peerIndex) else { return false }
+        let received = forwarder.decrypt(datagram, from: peerIndex, at: now)
+        rememberSources(peerIndex)
+        switch received {
+        case .rtp(let length):
+            guard case .publisher(let index) = peerIndex else { return true }
+            forwarder.receiveMedia(
+                UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length]), publisher: index, at: now)
+            if datagram.path != forwarder.streams[index].path { rememberProbe(peerIndex) }
+            forwarder.schedule(publisher: index)
+        case .rtcp(let length):
+            let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
+            switch peerIndex {
+            case .publisher(let index):
+                forwarder.receiveControl(packet, publisher: index, at: now)
+                if datagram.path != forwarder.streams[index].path { rememberProbe(peerIndex) }
+            case .viewer(let index):
+                forwarder.receiveControl(packet, viewer: index, waited: datagram.waited, at: now)
+                if datagram.path != forwarder.viewers[index].transport.path { rememberProbe(peerIndex) }
+            }
+            follow(peerIndex, at: now)
+        case .nothing:
+            remember(datagram.path, peerIndex)
+            follow(peerIndex, at: now)
+            return false
         }
-    }
-
-    /// Returns the peer of a datagram, by its path. A connectivity check is assigned by its ufrag, because another peer
-    /// may now use the path. A path is recorded after a check has found and authenticated its peer.
-    mutating func findPeer(of datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath) -> PeerIndex? {
-        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
-        guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes),
-            message.messageClass == .request
-        else { return paths.findPeer(of: path) ?? probedPaths[path] }
-        guard let range = message.recipientRange(in: bytes) else { return nil }
-        let fragment = String(decoding: datagram[range], as: UTF8.self)
-        return ufrags[fragment]
+        return true
     }
 
     /// Processes a packet that had to wait for the keys.
@@ -61,178 +141,156 @@ extension SFU {
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
         defer { copy.deallocate() }
         copy.copyBytes(from: bytes)
-        handle(copy, from: path, to: peerIndex, at: now)
+        handle(ReceivedDatagram(copy, from: path), to: peerIndex, at: now)
     }
 
-    // MARK: Publishers
+    /// Prefetches the state of the viewers whose reports arrived in a batch.
+    public mutating func expect(from paths: Span<NetworkPath>) {
+        guard forwarder.prefetchesReports else { return }
+        forwarder.beginPrefetch()
+        peers.expect(from: paths) { forwarder.prefetch(expected: $0) }
+        forwarder.finishPrefetch()
+    }
+}
 
-    private mutating func receive(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, publisher index: Int, at now: Instant
+/// The migration of peers whose address changes, because a NAT lost its binding or the network changed.
+///
+/// A media packet from an unknown path identifies its sender only by its SSRC. The peer whose keys authenticate the
+/// packet is its sender. That peer receives one binding request on the new path, which is used once the peer answers.
+/// Packets that are not authentic or were received before cause no migration.
+extension SFU {
+    /// Processes a packet of a peer that may have migrated. Returns true if a peer authenticated it.
+    mutating func handleMigration(
+        _ datagram: ReceivedDatagram, at now: Instant
     ) -> Bool {
-        let received = streams[index].transport?.handle(datagram, from: path, at: now) ?? .nothing
-        rememberSources(.publisher(index))
-        switch received {
-        case .rtp(let length):
-            let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
-            shareWithReplicas(packet, of: index) { .media($0, $1) }
-            receiveMedia(packet, stream: index, at: now)
-            if path != streams[index].path { rememberProbe(.publisher(index)) }
-            schedule(publisher: index)
-            return true
-        case .rtcp(let length):
-            let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
-            shareWithReplicas(packet, of: index) { .control($0, $1) }
-            receiveControl(packet, publisher: index, at: now)
-            if path != streams[index].path { rememberProbe(.publisher(index)) }
-            follow(publisher: index, at: now)
-            return true
-        case .nothing:
-            remember(path, .publisher(index))
-            follow(publisher: index, at: now)
-            return false
+        guard datagram.path.transport == .udp, let source = datagram.source else { return false }
+        let candidates = peers.sources.candidates(source)
+        guard candidates.count > 1 || (candidates.count == 1 && forwarder.shardLinks.exist) else {
+            guard let candidate = candidates.first, peers.migrationBudget.take(at: now) else { return false }
+            return handle(datagram, to: candidate, at: now)
         }
+        guard peers.migrationBudget.take(candidates.count, at: now) else { return false }
+        // A failed decryption may modify the datagram, so each candidate receives the original bytes.
+        let original = Array(datagram.bytes)
+        for candidate in candidates {
+            datagram.bytes.copyBytes(from: original)
+            if handle(datagram, to: candidate, at: now) { return true }
+        }
+        // The other shards receive the original bytes next.
+        datagram.bytes.copyBytes(from: original)
+        return false
     }
 
-    mutating func receiveMedia(_ datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant) {
-        guard let packet = streams[index].receiver.receive(datagram, at: now) else { return }
-        if !packet.payload.isEmpty { streams[index].deadlines.noteData(at: now) }
-        if !streams[index].hasMedia {
-            streams[index].hasMedia = true
-            events.append(.mediaStarted(streams[index].peer))
-        }
-        if packet.isRestart { restartViewers(of: index, packet.type, layer: packet.layer, at: now) }
-        if streams[index].reviewLayers(configuration.clock, at: now) {
-            for viewer in streams[index].viewers { selectLayer(viewer: viewer, at: now) }
-        }
-        // Recovered packets precede the packet that repeats them.
-        while let recovered = streams[index].receiver.takeRecovered() {
-            append(recovered, of: datagram, stream: index, at: now)
-        }
-        append(packet, of: datagram, stream: index, at: now)
-    }
-
-    private mutating func append(
-        _ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant
-    ) {
-        let payload = UnsafeRawBufferPointer(rebasing: datagram[packet.payload])
-        guard packet.type == .video else {
-            guard streams[index].audio.append(packet, payload: payload, at: now) != .refused else { return }
-            return notePackets(stream: index)
-        }
-        let layer = packet.layer
-        switch streams.address(index).pointee.layers.address(layer).pointee.append(packet, payload: payload, at: now) {
-        case .refused, .waiting: return
-        case .appended: break
-        case .keyFrame(let sequence):
-            streams[index].receiver.keyFrameArrived(layer: layer, sequence: sequence, at: now)
-        }
-        if !packet.marker { return gather(stream: index, at: now) }
-        notePackets(stream: index)
-    }
-
-    /// Waits for the other packets of a frame, so that they are sent together. No viewer shows a part of a frame, and
-    /// each message to the kernel has a fixed cost. The wait is limited to `gatheringTime`.
-    private mutating func gather(stream index: Int, at now: Instant) {
-        guard !streams[index].hasPackets, streams[index].gathersUntil == nil else { return }
-        streams[index].gathersUntil = now + Self.gatheringTime
-        schedule(publisher: index)
-    }
-
-    static let gatheringTime = TimeSpan.milliseconds(1)
-
-    /// Handles a restart of the source. Viewers of its video resume at its next key frame.
-    private mutating func restartViewers(of index: Int, _ type: MediaType, layer: Int, at now: Instant) {
-        if type == .video { streams[index].layers[layer].restart() } else { streams[index].audio.restart() }
-        for viewer in streams[index].viewers {
-            if type == .video {
-                guard viewers[viewer].layers.current == layer else { continue }
-                viewers[viewer].videoLost(at: now)
-                take(layers: viewers[viewer].layers.neededLayers, viewer: viewer, at: now)
-            } else if streams[index].audio.exists {
-                viewers[viewer].sender.audio?.pointee.stream.beginAtEnd(of: streams[index].audio.log)
+    /// Records the SSRCs that a peer has started to send with.
+    mutating func rememberSources(_ peerIndex: PeerIndex) {
+        switch peerIndex {
+        case .publisher(let index):
+            while let source = forwarder.streams[index].transport?.takeNewSource() {
+                peers.add(source: source, of: peerIndex)
             }
-        }
-        if type == .video { requestKeyFrame(stream: index, layer: layer) }
-    }
-
-    mutating func receiveControl(
-        _ datagram: UnsafeRawBufferPointer, publisher index: Int, at now: Instant
-    ) {
-        let bytes = Span<UInt8>(_unsafeBytes: datagram)
-        let wallTime = configuration.clock.wallTime(at: now)
-        var reader = RTCPReader()
-        while let control = reader.next(in: bytes) {
-            if let track = streams[index].receiver.receive(control, in: bytes, wallTime: wallTime, at: now) {
-                streams[index].follow(track.type, layer: track.layer, clock: configuration.clock, at: now)
+        case .viewer(let index):
+            while let source = forwarder.viewers[index].transport.takeNewSource() {
+                peers.add(source: source, of: peerIndex)
             }
         }
     }
 
-    // MARK: Viewers
+    /// Records the path of a check, because its answer will come from there.
+    mutating func rememberProbe(_ peerIndex: PeerIndex) {
+        forwarder.noteControl(peerIndex)
+        let path =
+            switch peerIndex {
+            case .publisher(let index): forwarder.streams[index].probedPath
+            case .viewer(let index): forwarder.viewers[index].transport.probedPath
+            }
+        guard let path else { return }
+        peers.add(probe: path, of: peerIndex)
+        reportPathChanges()
+    }
+}
 
-    private mutating func receive(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, viewer index: Int, at now: Instant
-    ) -> Bool {
-        let received = viewers[index].transport.handle(datagram, from: path, at: now)
-        rememberSources(.viewer(index))
-        switch received {
-        case .rtp: return true
-        case .rtcp(let length):
-            receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), viewer: index, at: now)
-            if path != viewers[index].transport.path { rememberProbe(.viewer(index)) }
-            follow(viewer: index, at: now)
+/// The paths of peers.
+extension SFU {
+    /// Records a path after its peer has passed a check on it.
+    mutating func remember(_ path: NetworkPath, _ peerIndex: PeerIndex) {
+        guard peers.paths[path] != peerIndex, isValidated(path, by: peerIndex) else { return }
+        switch peerIndex {
+        case .publisher(let index):
+            let stream = forwarder.streams.address(index)
+            peers.add(path: path, of: peerIndex) { stream.pointee.isValidated($0) }
+        case .viewer(let index):
+            let viewer = forwarder.viewers.address(index)
+            peers.add(path: path, of: peerIndex) { viewer.pointee.transport.isValidated($0) }
+        }
+        reportPathChanges()
+    }
+
+    private func isValidated(_ path: NetworkPath, by peerIndex: PeerIndex) -> Bool {
+        switch peerIndex {
+        case .publisher(let index): forwarder.streams.contains(index) && forwarder.streams[index].isValidated(path)
+        case .viewer(let index):
+            forwarder.viewers.contains(index) && forwarder.viewers[index].transport.isValidated(path)
+        }
+    }
+
+    /// Reports changed paths to the other shards, and connections that no peer uses any more to the driver.
+    mutating func reportPathChanges() {
+        while let change = peers.pollChange() {
+            switch change {
+            case .claim(let claim, let path): notifyPeerShards(path, claim)
+            case .unusedConnection(let path): forwarder.events.append(.closeConnection(path))
+            }
+        }
+    }
+
+    /// Whether a peer has authenticated itself on a path.
+    public func isPeer(_ path: NetworkPath) -> Bool { peers.paths[path] != nil }
+
+    /// Handles the end of a connection, for example over TCP.
+    public mutating func pathClosed(_ path: NetworkPath, at now: Instant) {
+        guard let peerIndex = peers.removeClosed(path) else { return }
+        switch peerIndex {
+        case .publisher(let index): forwarder.streams[index].transport?.pathClosed(path, at: now)
+        case .viewer(let index): forwarder.viewers[index].transport.pathClosed(path, at: now)
+        }
+        follow(peerIndex, at: now)
+    }
+}
+
+/// Handshakes of peers that have no keys yet, processed a few at a time.
+extension SFU {
+    /// Queues a DTLS datagram that belongs to a handshake while others are waiting. Returns true if it was queued or
+    /// dropped.
+    mutating func defersHandshake(_ datagram: ReceivedDatagram, of peerIndex: PeerIndex, at now: Instant) -> Bool {
+        guard isHandshaking(peerIndex, by: datagram.path) else { return false }
+        guard HandshakeQueue.isMadeOfRecords(UnsafeRawBufferPointer(datagram.bytes)) else {
+            handshakes.noteMalformed()
             return true
-        case .nothing:
-            remember(path, .viewer(index))
-            follow(viewer: index, at: now)
-            return false
+        }
+        guard !handshakes.mayPass(at: now) else { return false }
+        handshakes.append(
+            HandshakeQueue.Entry(bytes: Array(datagram.bytes), path: datagram.path, peerIndex: peerIndex),
+            of: peerIndex)
+        return true
+    }
+
+    /// Whether a peer's handshake is in progress on a path. The path must have passed a check, so unknown sources
+    /// cannot fill the queue.
+    private func isHandshaking(_ peerIndex: PeerIndex, by path: NetworkPath) -> Bool {
+        guard isValidated(path, by: peerIndex) else { return false }
+        switch peerIndex {
+        case .publisher(let index): return !forwarder.streams[index].isConnected
+        case .viewer(let index): return !forwarder.viewers[index].transport.isConnected
         }
     }
 
-    /// Forwards a viewer's request for a key frame of the layer that it sees. A key frame that is already requested
-    /// serves the viewer too. A viewer that is alone may always request one; others have a budget.
-    private mutating func requestKeyFrame(viewer index: Int, at now: Instant) {
-        guard viewers[index].drain == nil else { return }
-        // A key frame would only add to the queue of a full link.
-        if viewers[index].sender.isCongested { return dropQueuedVideo(viewer: index, at: now) }
-        let stream = viewers[index].stream
-        guard let layer = viewers[index].layers.shown, streams[stream].receiver.layers.indices.contains(layer) else {
-            return
-        }
-        let isWaitedFor = streams[stream].receiver.layers[layer].keyFrame.isWanted
-        let isAlone = streams.address(stream).pointee.isHereAlone && streams[stream].layers[layer].subscribers <= 1
-        guard isWaitedFor || isAlone || viewers[index].keyFrames.take(at: now) else { return }
-        requestKeyFrame(stream: stream, layer: layer)
-    }
-
-    private mutating func receiveControl(_ datagram: UnsafeRawBufferPointer, viewer index: Int, at now: Instant) {
-        let bytes = Span<UInt8>(_unsafeBytes: datagram)
-        let wallTime = configuration.clock.wallTime(at: now - waited)
-        let stream = viewers[index].stream
-        viewers[index].quality.reports += 1
-        viewers[index].quality.silence.observe(at: now)
-        var reader = RTCPReader()
-        var budget = NegativeAcknowledgement.maximumCountPerDatagram
-        while let control = reader.next(in: bytes) {
-            let requests = viewers[index].sender.receive(
-                control, in: bytes, budget: &budget, wallTime: wallTime, waited: waited, at: now)
-            if requests.keyFrame { requestKeyFrame(viewer: index, at: now) }
-        }
-        let viewer = viewers.address(index)
-        viewer.pointee.sender.desiredBitrate = streams[stream].desiredBitrate
-        noteScheduledSend(viewer: index, at: now)
-        selectLayer(viewer: index, at: now)
-        let layer = viewer.pointee.layers.last ?? 0
-        if streams[stream].layers.exist {
-            viewer.pointee.sender.resolveRequests(.video, in: streams[stream].layers[layer].log, at: now)
-        }
-        if streams[stream].audio.exists {
-            viewer.pointee.sender.resolveRequests(.audio, in: streams[stream].audio.log, at: now)
-        }
-        if viewer.pointee.sender.video?.pointee.stream.waitsToResend == true
-            || viewer.pointee.sender.audio?.pointee.stream.waitsToResend == true
-        {
-            sendScheduled(viewer: index)
+    /// Processes the queued datagrams whose time has come.
+    mutating func processHandshakes(at now: Instant) {
+        while let entry = handshakes.next(at: now) {
+            var bytes = entry.bytes
+            bytes.withUnsafeMutableBytes { datagram in
+                _ = handle(ReceivedDatagram(datagram, .dtls, from: entry.path), to: entry.peerIndex, at: now)
+            }
         }
     }
 }

@@ -8,10 +8,6 @@ import PCastWebRTC
 /// packets, one copy for each shard, and the replica processes them as the publisher's shard does. It sends
 /// requests for the publisher to the publisher's shard.
 extension SFU {
-    /// The time without a message from the publisher's shard after which a replica ends. The message about the end may
-    /// be lost.
-    static let replicaTimeout = TimeSpan.seconds(5 as Int64)
-
     // MARK: Making one
 
     /// Starts to send a stream's packets to another shard, unless it receives them already.
@@ -25,33 +21,36 @@ extension SFU {
     public mutating func replicate(
         _ stream: StreamID, to shard: Int, at now: Instant
     ) throws(SFUError) -> StreamSnapshot {
-        guard let index = streamIndices[stream], streams[index].publisherShard == nil, !streams[index].isEnding else {
+        guard let index = streamIndices[stream], forwarder.streams[index].publisherShard == nil,
+            !forwarder.streams[index].isEnding
+        else {
             throw .unknownStream(stream)
         }
-        if !streams[index].replicas.contains(where: { $0.shard == shard }) {
-            streams[index].replicas.append(StreamReplica(shard: shard))
+        if !forwarder.streams[index].replicas.contains(where: { $0.shard == shard }) {
+            forwarder.streams[index].replicas.append(StreamReplica(shard: shard))
             // The replica receives updates even while the publisher is not connected.
             let look = now + StreamQuality.linksInterval
-            streams[index].quality.nextLinksCheck = Instant.earlier(streams[index].quality.nextLinksCheck, look)
-            schedule(publisher: index)
+            forwarder.streams[index].quality.nextLinksCheck = Instant.earlier(
+                forwarder.streams[index].quality.nextLinksCheck, look)
+            forwarder.schedule(publisher: index)
         }
-        return streams.address(index).pointee.snapshot
+        return forwarder.streams.address(index).pointee.snapshot
     }
 
     /// Creates the replica of a stream, unless it exists.
     public mutating func enterReplica(_ snapshot: StreamSnapshot, of publisherShard: Int, at now: Instant) {
         guard replicas[snapshot.publisher] == nil else { return }
-        let index = streams.insert(PublishedStream(snapshot, publisherShard: publisherShard, at: now))
+        let index = forwarder.streams.insert(PublishedStream(snapshot, publisherShard: publisherShard, at: now))
         replicas[snapshot.publisher] = index
         streamIndices[snapshot.id] = index
-        schedule(publisher: index)
+        forwarder.schedule(publisher: index)
     }
 
     /// Whether a stream exists on this shard with that publisher and has not ended. The creator of a replica asks the
     /// publisher's shard again, because a stream that ended meanwhile could not notify the replica.
     public func continuesHere(_ snapshot: StreamSnapshot) -> Bool {
         guard let index = streamIndices[snapshot.id] else { return false }
-        return streams[index].peer == snapshot.publisher && !streams[index].isEnding
+        return forwarder.streams[index].peer == snapshot.publisher && !forwarder.streams[index].isEnding
     }
 
     /// Ends a replica whose stream has ended.
@@ -62,54 +61,26 @@ extension SFU {
 
     // MARK: From the publisher's shard to replicas
 
-    /// Sends bytes of a publisher to all replicas. `shardMessage` creates the message from the publisher and the range
-    /// of the bytes.
-    mutating func shareWithReplicas(
-        _ datagram: UnsafeRawBufferPointer, of index: Int,
-        as shardMessage: (PeerID, Range<Int>) -> ShardMessageBatch.ShardMessage
-    ) {
-        let stream = streams.address(index)
-        for replica in stream.pointee.replicas {
-            shardLinks.give(datagram, to: replica.shard) { shardMessage(stream.pointee.peer, $0) }
-        }
-    }
-
-    func update(of index: Int, at now: Instant) -> ReplicaUpdate {
-        let stream = streams.address(index)
-        return ReplicaUpdate(
-            isAway: stream.pointee.isAway, pausedTracks: stream.pointee.receiver.pausedTracks,
-            limit: stream.pointee.quality.sharedLimit, isVideoDropped: stream.pointee.quality.isVideoDropped,
-            unansweredLayers: stream.pointee.receiver.unansweredLayers(at: now))
-    }
-
-    mutating func updateReplicas(of index: Int, at now: Instant) {
-        guard !streams[index].replicas.isEmpty else { return }
-        let update = update(of: index, at: now)
-        for replica in streams[index].replicas {
-            shardLinks.give(.update(streams[index].peer, update), to: replica.shard)
-        }
-    }
-
     mutating func takeFromPublisherShard(
         _ shardMessage: ShardMessageBatch.ShardMessage, of batch: ShardMessageBatch, at now: Instant
     ) {
         switch shardMessage {
         case .media(let peer, let range):
-            guard let index = replicas[peer], !streams[index].isEnding else { return }
-            receiveMedia(UnsafeRawBufferPointer(batch.bytes(range)), stream: index, at: now)
-            schedule(publisher: index)
+            guard let index = replicas[peer], !forwarder.streams[index].isEnding else { return }
+            forwarder.receiveMedia(UnsafeRawBufferPointer(batch.bytes(range)), stream: index, at: now)
+            forwarder.schedule(publisher: index)
         case .control(let peer, let range):
-            guard let index = replicas[peer], !streams[index].isEnding else { return }
-            receiveControl(UnsafeRawBufferPointer(batch.bytes(range)), publisher: index, at: now)
+            guard let index = replicas[peer], !forwarder.streams[index].isEnding else { return }
+            forwarder.receiveControl(UnsafeRawBufferPointer(batch.bytes(range)), stream: index, at: now)
         case .update(let peer, let update):
-            guard let index = replicas[peer], !streams[index].isEnding else { return }
-            streams[index].lastUpdate = now
-            streams[index].isAway = update.isAway
-            streams[index].receiver.follow(update.pausedTracks)
-            streams[index].receiver.follow(unansweredLayers: update.unansweredLayers)
-            streams[index].quality.sharedLimit = update.limit
-            streams[index].quality.noteLimit(at: now)
-            streams[index].quality.isVideoDropped = update.isVideoDropped
+            guard let index = replicas[peer], !forwarder.streams[index].isEnding else { return }
+            forwarder.streams[index].lastUpdate = now
+            forwarder.streams[index].isAway = update.isAway
+            forwarder.streams[index].receiver.follow(update.pausedTracks)
+            forwarder.streams[index].receiver.follow(unansweredLayers: update.unansweredLayers)
+            forwarder.streams[index].quality.sharedLimit = update.limit
+            forwarder.streams[index].quality.noteLimit(at: now)
+            forwarder.streams[index].quality.isVideoDropped = update.isVideoDropped
         case .ended(let peer, let reason):
             if let index = replicas[peer] { end(publisher: index, reason: reason, at: now) }
         default: preconditionFailure("the publisher's shard must not send this message")
@@ -118,73 +89,34 @@ extension SFU {
 
     // MARK: From replicas to the publisher's shard
 
-    /// Sends a summary of the viewers' links. It repeats the subscriptions, because a message about a change may be
-    /// lost.
-    mutating func reportLinks(_ links: ViewersLinks, stream index: Int, to publisherShard: Int) {
-        let stream = streams.address(index)
-        shardLinks.give(.subscribers(stream.pointee.peer, stream.pointee.subscribers), to: publisherShard)
-        var summary = StreamReplica.Links()
-        summary.count = links.count
-        summary.limited = links.limited
-        summary.subscribers = links.subscribers
-        summary.blind = links.blind
-        summary.counted = stream.pointee.countedViewers
-        let estimates = links.estimates.prefix(ShardMessageBatch.byteCapacity / MemoryLayout<Bitrate>.stride)
-        estimates.withUnsafeBytes { bytes in
-            shardLinks.give(bytes, to: publisherShard) { .links(stream.pointee.peer, summary, $0) }
-        }
-    }
-
     mutating func takeFromReplica(
         _ shardMessage: ShardMessageBatch.ShardMessage, of batch: ShardMessageBatch, at shard: Int, at now: Instant
     ) {
         switch shardMessage {
         case .keyFrameWanted(let peer, let layer, let isTentative):
-            guard case .publisher(let index) = peerIndices[peer], !streams[index].isEnding,
-                streams[index].layers.indices.contains(layer)
+            guard case .publisher(let index) = peers[peer], !forwarder.streams[index].isEnding,
+                forwarder.streams[index].layers.indices.contains(layer)
             else { return }
-            requestKeyFrame(stream: index, layer: layer, isTentative: isTentative)
-        case .subscribers(let peer, let subscribers): note(subscribers, of: peer, at: shard, at: now)
+            forwarder.requestKeyFrame(stream: index, layer: layer, isTentative: isTentative)
+        case .subscribers(let peer, let subscribers):
+            guard let (index, replica) = replica(of: peer, at: shard) else { return }
+            forwarder.note(subscribers, ofReplica: replica, stream: index, at: now)
         case .links(let peer, let links, let range):
             guard let (index, replica) = replica(of: peer, at: shard) else { return }
-            streams[index].replicas[replica].links = links
-            streams[index].replicas[replica].estimates.removeAll(keepingCapacity: true)
+            forwarder.streams[index].replicas[replica].links = links
+            forwarder.streams[index].replicas[replica].estimates.removeAll(keepingCapacity: true)
             batch.bytes(range).withMemoryRebound(to: Bitrate.self) { estimates in
-                streams[index].replicas[replica].estimates.append(contentsOf: estimates)
+                forwarder.streams[index].replicas[replica].estimates.append(contentsOf: estimates)
             }
         default: preconditionFailure("a replica must not send this message")
         }
     }
 
     private func replica(of peer: PeerID, at shard: Int) -> (stream: Int, replica: Int)? {
-        guard case .publisher(let index) = peerIndices[peer], !streams[index].isEnding,
-            let replica = streams[index].replicas.firstIndex(where: { $0.shard == shard })
+        guard case .publisher(let index) = peers[peer], !forwarder.streams[index].isEnding,
+            let replica = forwarder.streams[index].replicas.firstIndex(where: { $0.shard == shard })
         else { return nil }
         return (index, replica)
-    }
-
-    /// Updates a replica's subscriptions. A replica counts as one subscriber of each track that has subscribers there.
-    private mutating func note(
-        _ subscribers: StreamReplica.SubscribedTracks, of peer: PeerID, at shard: Int, at now: Instant
-    ) {
-        guard let (index, replica) = replica(of: peer, at: shard) else { return }
-        let before = streams[index].replicas[replica].subscribers
-        guard subscribers != before else { return }
-        streams[index].replicas[replica].subscribers = subscribers
-        if subscribers.audio != before.audio {
-            addSubscribers(subscribers.audio ? 1 : -1, of: .audio, stream: index, at: now)
-        }
-        for layer in streams[index].layers.indices {
-            let bit: UInt8 = 1 << UInt8(layer)
-            guard subscribers.layers & bit != before.layers & bit else { continue }
-            let begins = subscribers.layers & bit != 0
-            addSubscribers(begins ? 1 : -1, of: .video, layer: layer, stream: index, at: now)
-            if begins, streams[index].receiver.isPaused(.video, layer: layer) {
-                // No viewer receives a key frame from before the pause.
-                streams[index].layers[layer].discardKeyFrame()
-                requestKeyFrame(stream: index, layer: layer)
-            }
-        }
     }
 }
 
@@ -201,47 +133,6 @@ extension PublishedStream {
     var isHereAlone: Bool { publisherShard == nil && replicas.isEmpty }
 }
 
-/// A summary of the links of a stream's viewers, to which viewers are added one by one.
-struct ViewersLinks {
-    /// The bit rate of the stream without any limit; nil while it is unknown.
-    let full: Bitrate?
-    /// The usable bit rate of each link. A link that was not found to carry less is assumed to carry all.
-    var estimates: [Bitrate] = []
-    private(set) var count = 0
-    private(set) var limited = 0
-    /// The number of viewers that subscribe to video.
-    private(set) var subscribers = 0
-    /// The number of these viewers whose links cannot carry any video.
-    private(set) var blind = 0
-
-    init(full: Bitrate?) { self.full = full }
-
-    /// Adds all viewers of a replica.
-    mutating func add(_ replica: StreamReplica) {
-        count += replica.links.count
-        limited += replica.links.limited
-        subscribers += replica.links.subscribers
-        blind += replica.links.blind
-        estimates.append(contentsOf: replica.estimates)
-    }
-
-    /// Adds a viewer. `isKnown` is whether the viewer's reports are recent.
-    mutating func add(_ estimate: BandwidthEstimate, selection: LayerSelection, requestsVideo: Bool, isKnown: Bool) {
-        count += 1
-        if let full, isKnown {
-            let deliverable = estimate.isLimited ? min(LinkLimitation.usable(of: estimate.target), full) : full
-            estimates.append(deliverable)
-            if LinkLimitation.isTooSmall(deliverable, for: full) { limited += 1 }
-        }
-        guard requestsVideo, isKnown else { return }
-        subscribers += 1
-        switch selection.choice {
-        case .layer: break
-        case .audioOnly, .nothing: if selection.cause == .link { blind += 1 }
-        }
-    }
-}
-
 /// The links between the shards of an SFU.
 extension SFU {
     // MARK: Driving
@@ -254,11 +145,11 @@ extension SFU {
 
     /// Returns the next batch for another shard; nil if there is none. The driver delivers batches complete and in
     /// order, and asks after each iteration.
-    public mutating func pollMessages() -> (shard: Int, batch: ShardMessageBatch)? { shardLinks.poll() }
+    public mutating func pollMessages() -> (shard: Int, batch: ShardMessageBatch)? { forwarder.shardLinks.poll() }
 
     /// Whether batches are held for a shard that has not returned earlier ones. The driver polls again when a batch is
     /// returned.
-    public var hasPendingMessages: Bool { shardLinks.isHolding }
+    public var hasPendingMessages: Bool { forwarder.shardLinks.isHolding }
 
     /// The number of messages that are prefetched together.
     private static var prefetchDistance: Int { 8 }
@@ -270,16 +161,11 @@ extension SFU {
                 expect(batch.shardMessages[index...].prefix(Self.prefetchDistance))
             }
             switch shardMessage {
-            case .datagram(let range, let path, let arrival):
-                let datagram = batch.bytes(range)
-                guard let peerIndex = findPeer(of: datagram, from: path) else {
-                    unknownSourceDatagrams += 1
-                    continue
-                }
-                waited = max(now - arrival, .zero)
-                receive(datagram, from: path, of: peerIndex, at: now)
-                waited = .zero
-            case .unknownSource(let range, let path): _ = handleMigration(batch.bytes(range), from: path, at: now)
+            case .datagram(let range, let kind, let path, let arrival):
+                let waited = max(now - arrival, .zero)
+                handleForwarded(ReceivedDatagram(batch.bytes(range), kind, from: path, waited: waited), at: now)
+            case .unknownSource(let range, let kind, let path):
+                _ = handleMigration(ReceivedDatagram(batch.bytes(range), kind, from: path), at: now)
             case .path(let path, let claim): note(claim, of: peerShard, to: path)
             case .media, .control, .update, .ended: takeFromPublisherShard(shardMessage, of: batch, at: now)
             case .keyFrameWanted, .subscribers, .links: takeFromReplica(shardMessage, of: batch, at: peerShard, at: now)
@@ -291,7 +177,7 @@ extension SFU {
     private mutating func expect(_ shardMessages: ArraySlice<ShardMessageBatch.ShardMessage>) {
         withUnsafeTemporaryAllocation(of: NetworkPath.self, capacity: Self.prefetchDistance) { paths in
             var count = 0
-            for case .datagram(_, let path, _) in shardMessages {
+            for case .datagram(_, _, let path, _) in shardMessages {
                 paths.initializeElement(at: count, to: path)
                 count += 1
             }
@@ -301,25 +187,30 @@ extension SFU {
     }
 
     /// Returns a batch that this SFU created, so that it is reused.
-    public mutating func takeBack(_ batch: ShardMessageBatch) { shardLinks.takeBack(batch) }
+    public mutating func takeBack(_ batch: ShardMessageBatch) { forwarder.shardLinks.takeBack(batch) }
 
     /// The number of messages that were dropped because another shard did not keep up. It does not include
     /// ``shardChecksLost``.
-    public var shardMessagesLost: Int { shardLinks.lost + shardLinks.datagramsLost }
+    public var shardMessagesLost: Int { forwarder.shardLinks.lost + forwarder.shardLinks.datagramsLost }
 
     /// The number of connectivity checks from unknown paths that were dropped, because more arrived at the wrong shard
     /// than are forwarded.
-    public var shardChecksLost: Int { shardLinks.checksLost }
+    public var shardChecksLost: Int { forwarder.shardLinks.checksLost }
 
     /// Returns the shard whose peer a connectivity check names by its ufrag. Returns nil for this shard, and for all
     /// other datagrams.
     public func peerShard(of datagram: UnsafeMutableRawBufferPointer) -> Int? {
-        guard shardLinks.exist else { return nil }
         let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
-        guard DatagramKind(bytes) == .stun, let message = STUNMessage.parse(bytes), message.messageClass == .request,
+        guard forwarder.shardLinks.exist, DatagramKind(bytes) == .stun else { return nil }
+        return peerShard(of: STUNMessage.parse(bytes), in: bytes)
+    }
+
+    /// Returns the other shard whose peer a parsed STUN request names; nil for any other message.
+    func peerShard(of message: STUNMessage?, in bytes: Span<UInt8>) -> Int? {
+        guard forwarder.shardLinks.exist, let message, message.messageClass == .request,
             let name = message.recipientRange(in: bytes), let first = name.first,
-            let number = ICECredentials.mark(of: bytes[first]), number != shardLinks.shard.number,
-            number < shardLinks.shard.count
+            let number = ICECredentials.mark(of: bytes[first]), number != forwarder.shardLinks.shard.number,
+            number < forwarder.shardLinks.shard.count
         else { return nil }
         return number
     }
@@ -329,32 +220,35 @@ extension SFU {
     /// Forwards a datagram to the shard of its peer. Returns true if another shard has the peer.
     ///
     /// Such datagrams have queues of their own, because they are not authenticated yet. Anybody can send connectivity
-    /// checks, so those from unknown paths do not share the queue of known peers.
-    mutating func transfer(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
-    ) -> Bool {
-        let shardOfPath = shardLinks.paths[path]
-        guard let owner = peerShard(of: datagram) ?? shardOfPath else { return false }
-        let bytes = UnsafeRawBufferPointer(datagram)
-        let arrival = now - waited
+    /// checks, so those from unknown paths do not share the queue of known peers. `namedShard` is the shard that a
+    /// check names by its ufrag.
+    mutating func transfer(_ datagram: ReceivedDatagram, namedShard: Int?, at now: Instant) -> Bool {
+        let shardOfPath = forwarder.shardLinks.paths[datagram.path]
+        guard let owner = namedShard ?? shardOfPath else { return false }
+        let bytes = UnsafeRawBufferPointer(datagram.bytes)
+        let arrival = now - datagram.waited
         if owner == shardOfPath {
-            shardLinks.forward(bytes, to: owner) { .datagram($0, from: path, at: arrival) }
+            forwarder.shardLinks.forward(bytes, to: owner) {
+                .datagram($0, datagram.kind, from: datagram.path, at: arrival)
+            }
         } else {
-            shardLinks.forwardCheck(bytes, to: owner) { .datagram($0, from: path, at: arrival) }
+            forwarder.shardLinks.forwardCheck(bytes, to: owner) {
+                .datagram($0, datagram.kind, from: datagram.path, at: arrival)
+            }
         }
         return true
     }
 
     /// Asks the other shards whether a datagram belongs to a peer of theirs that has migrated. The rate is limited,
     /// because anybody can send such datagrams.
-    mutating func askPeerShards(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
-    ) {
-        guard shardLinks.exist, path.transport == .udp, Self.source(of: datagram) != nil,
-            shardLinks.mayAsk(at: now)
+    mutating func askPeerShards(_ datagram: ReceivedDatagram, at now: Instant) {
+        guard forwarder.shardLinks.exist, datagram.path.transport == .udp, datagram.source != nil,
+            forwarder.shardLinks.mayAsk(at: now)
         else { return }
-        for peerShard in shardLinks.others {
-            shardLinks.ask(UnsafeRawBufferPointer(datagram), peerShard) { .unknownSource($0, from: path) }
+        for peerShard in forwarder.shardLinks.others {
+            forwarder.shardLinks.ask(UnsafeRawBufferPointer(datagram.bytes), peerShard) {
+                .unknownSource($0, datagram.kind, from: datagram.path)
+            }
         }
     }
 
@@ -362,19 +256,22 @@ extension SFU {
         switch claim {
         case .validated:
             // Another peer uses the path now.
-            paths[path] = nil
-            probedPaths[path] = nil
-            shardLinks.note(path, of: peerShard)
+            peers.cede(path)
+            forwarder.shardLinks.note(path, of: peerShard)
         case .asked:
-            if paths[path] == nil, shardLinks.paths[path] == nil { shardLinks.note(path, of: peerShard) }
-        case .left: shardLinks.discard(path, of: peerShard)
+            if peers.paths[path] == nil, forwarder.shardLinks.paths[path] == nil {
+                forwarder.shardLinks.note(path, of: peerShard)
+            }
+        case .left: forwarder.shardLinks.discard(path, of: peerShard)
         }
     }
 
     /// Notifies the other shards of the state of a path of this shard.
     mutating func notifyPeerShards(_ path: NetworkPath, _ claim: ShardMessageBatch.PathOwnership) {
-        guard shardLinks.exist, path.transport == .udp else { return }
-        if claim == .validated, let former = shardLinks.paths[path] { shardLinks.discard(path, of: former) }
-        for peerShard in shardLinks.others { shardLinks.give(.path(path, claim), to: peerShard) }
+        guard forwarder.shardLinks.exist, path.transport == .udp else { return }
+        if claim == .validated, let former = forwarder.shardLinks.paths[path] {
+            forwarder.shardLinks.discard(path, of: former)
+        }
+        for peerShard in forwarder.shardLinks.others { forwarder.shardLinks.give(.path(path, claim), to: peerShard) }
     }
 }

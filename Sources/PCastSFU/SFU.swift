@@ -5,59 +5,33 @@ public import PCastWebRTC
 /// A selective forwarding unit (RFC 7667, section 3.7) as one value without I/O. It receives publishers' packets and
 /// emits packets for viewers.
 ///
-/// Its caller decides who is admitted. A packet is decrypted where it was received, copied once into the log of its
-/// track, and encrypted from there into each viewer's datagram.
+/// Its caller decides who is admitted. The SFU itself admits peers, finds the peer of each datagram (`PeerTable`), and
+/// follows the peers' transports. A `Forwarder` has the streams and sends their packets to viewers.
 public struct SFU: ~Copyable, DatagramMachine {
     private(set) var configuration: SFUConfiguration
     var generator: any RandomNumberGenerator & Sendable
 
-    var streams = Slab<PublishedStream>()
-    var viewers = Slab<Viewer>()
+    /// The peers of this shard, by everything that identifies the sender of a datagram.
+    var peers = PeerTable()
+    /// The handshakes that wait to be processed.
+    var handshakes = HandshakeQueue()
+    /// The streams and their viewers.
+    var forwarder: Forwarder
+    /// The streams of this shard and the replicas of those of other shards.
     var streamIndices: [StreamID: Int] = [:]
     /// The streams of other shards, by the numbers of their publishers.
     var replicas: [PeerID: Int] = [:]
-    var peerIndices: [PeerID: PeerIndex] = [:]
-    /// The peers by the ufrag that they name in checks. Each peer has at most `PeerKeys.maximumUfrags`.
-    var ufrags: [String: PeerIndex] = [:]
-    /// The peers by the paths on which they passed checks. Each peer has at most `ICELiteAgent.maximumPaths`.
-    var paths = PathIndex()
-    /// The peers by the path to which they may have migrated and on which they are being checked, at most one each.
-    var probedPaths: [NetworkPath: PeerIndex] = [:]
-    /// The peers by their SSRCs, to find the sender of media from an unknown path.
-    var sources = SourceIndex()
-    /// The decryptions that are permitted to find the sender of media from an unknown path.
-    var migrationBudget = MigrationBudget()
-
-    /// The links to the other shards.
-    var shardLinks: ShardLinks
 
     /// The unanswered offers of this SFU.
     var offers: [PeerID: OutstandingOffer] = [:]
     /// The first deadline of an offer, or an earlier time; nil if there is none.
     var offersDeadline: Instant?
 
-    var handshakes = HandshakeQueue()
-    var deadlines = DeadlineHeap()
-    /// The deadlines that may be served `Viewer.timerSlack` earlier if the thread is awake for another reason.
-    var deferrableDeadlines = DeadlineHeap()
-    var events = EventQueue()
-    /// The streams that have packets to send.
-    var busyStreams: [Int] = []
-    /// The peers that have control packets to send.
-    var busyPeers: [PeerIndex] = []
-    /// The viewers that are scheduled on their own, because their pacer allows it or they lack packets.
-    var busyViewers: [Int] = []
-    /// The viewers whose reports are processed next; see `expect`.
-    var expectedViewers: [Int] = []
-
-    /// The time that the current datagram waited before it was processed.
-    var waited = TimeSpan.zero
-
     /// The number of datagrams from unknown sources.
     public internal(set) var unknownSourceDatagrams = 0
 
     /// The number of packets sent to viewers, including retransmissions.
-    public internal(set) var packetsForwarded = 0
+    public var packetsForwarded: Int { forwarder.packetsForwarded }
 
     let cname: String
 
@@ -66,7 +40,7 @@ public struct SFU: ~Copyable, DatagramMachine {
         self.configuration = configuration
         self.generator = generator
         cname = "pcast"
-        shardLinks = ShardLinks(of: configuration.shard, maximumPeers: configuration.maximumPeers)
+        forwarder = Forwarder(configuration)
         // The library is searched now rather than when the first viewer joins.
         _ = SRTPCipherLibrary.preferred
     }
@@ -75,27 +49,22 @@ public struct SFU: ~Copyable, DatagramMachine {
     public mutating func advertise(_ addresses: [TransportAddress]) { configuration.advertised = addresses }
 
     /// The number of publishers and viewers.
-    public var peerCount: Int { streams.count - replicas.count + viewers.count }
+    public var peerCount: Int { forwarder.streams.count - replicas.count + forwarder.viewers.count }
 
     /// Whether another peer can be admitted. Unanswered offers count as peers.
     var hasSpace: Bool { peerCount + offers.count < configuration.maximumPeers }
 
     /// Removes and returns the next event; nil if there is none.
-    public mutating func pollEvent() -> SFUEvent? { events.popFirst() }
+    public mutating func pollEvent() -> SFUEvent? { forwarder.events.popFirst() }
 
     // MARK: Time
 
     /// The time at which `advance(to:)` must be called; nil if there is none.
-    public var deadline: Instant? {
-        Instant.earlier(Instant.earlier(deadlines.first, deferrableDeadlines.first), ownDeadline)
-    }
+    public var deadline: Instant? { Instant.earlier(forwarder.timers.deadline, ownDeadline) }
 
     /// The earliest time at which `advance(to:)` has work to do; nil if there is none. It is before `deadline` if a
     /// deadline is deferrable.
-    public var earliestDeadline: Instant? {
-        Instant.earlier(
-            Instant.earlier(deadlines.first, deferrableDeadlines.first.map { $0 - Viewer.timerSlack }), ownDeadline)
-    }
+    public var earliestDeadline: Instant? { Instant.earlier(forwarder.timers.earliestDeadline, ownDeadline) }
 
     private var ownDeadline: Instant? { Instant.earlier(handshakes.deadline, offersDeadline) }
 
@@ -103,281 +72,200 @@ public struct SFU: ~Copyable, DatagramMachine {
     public mutating func advance(to now: Instant) {
         processHandshakes(at: now)
         removeExpiredOffers(until: now)
-        while let (instant, peerIndex) = deadlines.pop(until: now)
-            ?? deferrableDeadlines.pop(until: now + Viewer.timerSlack)
-        {
+        while let (instant, peerIndex) = forwarder.timers.pop(until: now) {
+            guard forwarder.isScheduled(instant, peerIndex) else { continue }
             switch peerIndex {
-            case .publisher(let index):
-                guard streams.contains(index), streams[index].scheduled == instant else { continue }
-                streams[index].scheduled = nil
-                if isOverdue(publisher: index, at: now) {
-                    end(publisher: index, reason: .failed, at: now)
-                    continue
-                }
-                if let until = streams[index].gathersUntil, until <= now { notePackets(stream: index) }
-                streams[index].transport?.advance(to: now)
-                checkLinks(stream: index, at: now)
-                checkQuality(stream: index, at: now)
-                follow(publisher: index, at: now)
-            case .viewer(let index):
-                guard viewers.contains(index), viewers[index].scheduled == instant else { continue }
-                viewers[index].scheduled = nil
-                if viewers[index].deadlines.hasPassed(at: now) {
-                    end(viewer: index, reason: .failed, at: now)
-                    continue
-                }
-                let isDue = viewers[index].hasDeadline(at: now)
-                if isDue {
-                    viewers[index].transport.advance(to: now)
-                    viewers[index].sender.advance(to: now)
-                }
-                noteScheduledSend(viewer: index, at: now)
-                if isDue { follow(viewer: index, at: now) } else { schedule(viewer: index) }
+            case .publisher(let index): advance(publisher: index, to: now)
+            case .viewer(let index): advance(viewer: index, to: now)
             }
         }
-        if deadlines.count > 64 + 8 * peerCount { deadlines = withoutOld(deadlines) }
-        if deferrableDeadlines.count > 64 + 8 * peerCount { deferrableDeadlines = withoutOld(deferrableDeadlines) }
+        forwarder.pruneTimers()
     }
 
-    private func withoutOld(_ heap: consuming DeadlineHeap) -> DeadlineHeap {
-        heap.filter { instant, peerIndex in
-            switch peerIndex {
-            case .publisher(let index): streams.contains(index) && streams[index].scheduled == instant
-            case .viewer(let index): viewers.contains(index) && viewers[index].scheduled == instant
-            }
+    private mutating func advance(publisher index: Int, to now: Instant) {
+        forwarder.streams[index].scheduled = nil
+        if forwarder.isOverdue(publisher: index, at: now) { return end(publisher: index, reason: .failed, at: now) }
+        if !forwarder.advance(publisher: index, to: now) { end(publisher: index, reason: .capacity, at: now) }
+        follow(.publisher(index), at: now)
+    }
+
+    private mutating func advance(viewer index: Int, to now: Instant) {
+        forwarder.viewers[index].scheduled = nil
+        if forwarder.viewers[index].deadlines.hasPassed(at: now) {
+            return forwarder.end(viewer: index, reason: .failed, at: now)
         }
-        return heap
-    }
-
-    /// Inserts a peer's next deadline into the heap if it is earlier than the scheduled one. A peer that has something
-    /// to send is scheduled after it was sent, because until then its deadline is the one that just passed.
-    mutating func schedule(publisher index: Int) {
-        guard !streams[index].hasControl, let deadline = streams[index].deadline else { return }
-        if let scheduled = streams[index].scheduled, scheduled <= deadline { return }
-        streams[index].scheduled = deadline
-        deadlines.insert(deadline, .publisher(index))
-    }
-
-    mutating func schedule(viewer index: Int) {
-        guard !viewers[index].hasControl, !viewers[index].hasScheduledSend else { return }
-        let (timerSlack, paced) = (viewers[index].deferrableDeadline, viewers[index].pacingDeadline)
-        guard let deadline = Instant.earlier(timerSlack, paced) else { return }
-        if let scheduled = viewers[index].scheduled, scheduled <= deadline { return }
-        viewers[index].scheduled = deadline
-        if deadline == paced {
-            deadlines.insert(deadline, .viewer(index))
+        if forwarder.advance(viewer: index, to: now) {
+            follow(.viewer(index), at: now)
         } else {
-            deferrableDeadlines.insert(deadline, .viewer(index))
+            forwarder.schedule(viewer: index)
         }
     }
 
-    mutating func noteControl(_ peerIndex: PeerIndex) {
-        switch peerIndex {
-        case .publisher(let index):
-            guard !streams[index].hasControl else { return }
-            streams[index].hasControl = true
-        case .viewer(let index):
-            guard !viewers[index].hasControl else { return }
-            viewers[index].hasControl = true
+    // MARK: Sending
+
+    /// Writes datagrams into the batch. Returns true if the batch is full and there may be more.
+    public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        // Sending media may make reports and requests due, which are sent at once.
+        while forwarder.isBusy {
+            switch forwarder.pollControl(into: &batch, at: now) {
+            case .full: return true
+            case .ended(let peerIndex): remove(peerIndex)
+            case .done:
+                if forwarder.forward(into: &batch, at: now) || forwarder.resume(into: &batch, at: now) { return true }
+            }
         }
-        busyPeers.append(peerIndex)
-    }
-
-    /// Schedules a viewer that the pacer held back, if it may send now.
-    mutating func noteScheduledSend(viewer index: Int, at now: Instant) {
-        guard let held = viewers[index].sender.pacingDeadline, held <= now else { return }
-        sendScheduled(viewer: index)
-    }
-
-    /// Schedules one viewer alone. The others are not served with it: among thousands of viewers one always lacks a
-    /// packet, and to serve them all takes as long as a frame.
-    mutating func sendScheduled(viewer index: Int) {
-        guard !viewers[index].hasScheduledSend else { return }
-        viewers[index].hasScheduledSend = true
-        busyViewers.append(index)
-    }
-
-    mutating func notePackets(stream index: Int) {
-        streams[index].gathersUntil = nil
-        guard !streams[index].hasPackets else { return }
-        streams[index].hasPackets = true
-        busyStreams.append(index)
+        return false
     }
 
     // MARK: Following the transports
 
-    mutating func follow(publisher index: Int, at now: Instant) {
-        let peer = streams[index].peer
-        while let event = streams[index].transport?.pollEvent() {
+    /// Applies changes of a peer's transport, and schedules what follows from a datagram or a deadline.
+    mutating func follow(_ peerIndex: PeerIndex, at now: Instant) {
+        while let event = forwarder.pollTransportEvent(of: peerIndex) {
             switch event {
             case .connected(let profile):
-                events.append(.connected(peer, profile))
-                streams[index].deadlines.connected(at: now)
-                streams[index].quality.nextQualityCheck = now + StreamQuality.interval
-                streams[index].quality.nextLinksCheck = now + StreamQuality.linksInterval
-                while let early = streams[index].transport?.takeEarlyPacket() {
-                    replay(early.bytes, from: early.path, to: .publisher(index), at: now)
-                }
+                forwarder.events.append(.connected(forwarder.id(of: peerIndex), profile))
+                connected(peerIndex, at: now)
             case .away:
-                streams[index].isAway = true
-                events.append(.away(peer))
+                forwarder.setAway(true, peerIndex)
+                forwarder.events.append(.away(forwarder.id(of: peerIndex)))
             case .back:
-                streams[index].isAway = false
-                events.append(.back(peer))
-                renewRequests(stream: index, at: now)
-            case .closed:
-                end(publisher: index, reason: .ended, at: now)
-                return
-            case .failed:
-                end(publisher: index, reason: .failed, at: now)
-                return
-            case .closeConnection(let path): events.append(.closeConnection(path))
-            case .pathChanged, .openConnection: break
-            }
-        }
-        noteControl(.publisher(index))
-        schedule(publisher: index)
-    }
-
-    mutating func follow(viewer index: Int, at now: Instant) {
-        let peer = viewers[index].peer
-        while let event = viewers[index].transport.pollEvent() {
-            switch event {
-            case .connected(let profile):
-                events.append(.connected(peer, profile))
-                viewers[index].deadlines.connected(at: now)
-                startWatching(index, at: now)
-            case .away:
-                viewers[index].isAway = true
-                events.append(.away(peer))
-            case .back:
-                viewers[index].isAway = false
-                events.append(.back(peer))
-            case .closed:
-                end(viewer: index, reason: .ended, at: now)
-                return
-            case .failed:
-                end(viewer: index, reason: .failed, at: now)
-                return
-            case .closeConnection(let path): events.append(.closeConnection(path))
-            case .pathChanged: viewers[index].sender.pathChanged(at: now)
+                forwarder.setAway(false, peerIndex)
+                forwarder.events.append(.back(forwarder.id(of: peerIndex)))
+                if case .publisher(let index) = peerIndex { forwarder.renewRequests(stream: index, at: now) }
+            case .closed: return end(peerIndex, reason: .ended, at: now)
+            case .failed: return end(peerIndex, reason: .failed, at: now)
+            case .closeConnection(let path): forwarder.events.append(.closeConnection(path))
+            case .pathChanged:
+                if case .viewer(let index) = peerIndex { forwarder.viewers[index].sender.pathChanged(at: now) }
             case .openConnection: break
             }
         }
-        if viewers[index].hasControlPackets(at: now) { noteControl(.viewer(index)) }
-        schedule(viewer: index)
+        forwarder.followed(peerIndex, at: now)
     }
 
-    /// Starts to send to a viewer that has its keys, with video at once if possible.
-    private mutating func startWatching(_ index: Int, at now: Instant) {
-        let stream = viewers[index].stream
-        viewers[index].isWatching = true
-        if streams[stream].audio.exists, viewers[index].sender.audio != nil {
-            viewers[index].sender.audio!.pointee.stream.beginAtEnd(of: streams[stream].audio.log)
+    private mutating func connected(_ peerIndex: PeerIndex, at now: Instant) {
+        switch peerIndex {
+        case .publisher(let index):
+            forwarder.startMeasuring(stream: index, at: now)
+            while let early = forwarder.streams[index].transport?.takeEarlyPacket() {
+                replay(early.bytes, from: early.path, to: peerIndex, at: now)
+            }
+        case .viewer(let index): forwarder.startWatching(index, at: now)
         }
-        selectLayer(viewer: index, at: now)
-        followLayers(viewer: index, at: now)
-        sendScheduled(viewer: index)
-    }
-
-    /// Requests a key frame from the publisher, or in a replica from the publisher's shard. A nil layer requests none.
-    /// A tentative request is one that no viewer waits for.
-    mutating func requestKeyFrame(stream index: Int, layer: Int?, isTentative: Bool = false) {
-        guard let layer else { return }
-        if let publisherShard = streams[index].publisherShard {
-            shardLinks.give(
-                .keyFrameWanted(streams[index].peer, layer: layer, isTentative: isTentative), to: publisherShard)
-        }
-        streams[index].receiver.requestKeyFrame(layer: layer, isTentative: isTentative)
-        noteControl(.publisher(index))
-        schedule(publisher: index)
     }
 
     // MARK: Ending
 
     /// Ends a peer. If it is a publisher, its stream ends for all viewers. An unanswered offer is withdrawn.
     public mutating func end(_ peer: PeerID, reason: StreamEndedReason, at now: Instant) {
-        switch peerIndices[peer] {
-        case .publisher(let index): end(publisher: index, reason: reason, at: now)
-        case .viewer(let index): end(viewer: index, reason: reason, at: now)
+        switch peers[peer] {
+        case .some(let peerIndex): end(peerIndex, reason: reason, at: now)
         case nil: cancel(peer, reason)
         }
     }
 
+    private mutating func end(_ peerIndex: PeerIndex, reason: StreamEndedReason, at now: Instant) {
+        switch peerIndex {
+        case .publisher(let index): end(publisher: index, reason: reason, at: now)
+        case .viewer(let index): forwarder.end(viewer: index, reason: reason, at: now)
+        }
+    }
+
+    /// Ends a stream with its viewers and unanswered offers.
     mutating func end(publisher index: Int, reason: StreamEndedReason, at now: Instant) {
-        guard !streams[index].isEnding else { return }
-        streams[index].isEnding = true
-        streams[index].transport?.close(at: now)
-        noteControl(.publisher(index))
-        for viewer in streams[index].viewers { end(viewer: viewer, reason: reason, at: now) }
-        cancelOffers(of: streams[index].id, reason: reason)
-        for replica in streams[index].replicas {
-            shardLinks.give(.ended(streams[index].peer, reason), to: replica.shard)
-        }
-        if let publisherShard = streams[index].publisherShard {
-            // The stream may continue elsewhere, but this shard has no subscribers any more.
-            shardLinks.give(.subscribers(streams[index].peer, StreamReplica.SubscribedTracks()), to: publisherShard)
-            shardLinks.give(.links(streams[index].peer, StreamReplica.Links(), 0..<0), to: publisherShard)
-        } else {
-            events.append(.ended(streams[index].peer, reason))
-        }
+        guard forwarder.beginEnd(publisher: index, reason: reason, at: now) else { return }
+        cancelOffers(of: forwarder.streams[index].id, reason: reason)
+        forwarder.reportEnd(publisher: index, reason: reason)
     }
 
-    mutating func end(viewer index: Int, reason: StreamEndedReason, at now: Instant) {
-        guard !viewers[index].isEnding else { return }
-        viewers[index].isEnding = true
-        endSubscription(viewer: index, at: now)
-        viewers[index].transport.close(at: now)
-        noteControl(.viewer(index))
-        events.append(.ended(viewers[index].peer, reason))
-    }
-
-    /// Removes a peer after its last packets were sent.
+    /// Removes a peer after its last packets were sent. A stream remains until its viewers are removed.
     mutating func remove(_ peerIndex: PeerIndex) {
         switch peerIndex {
         case .publisher(let index):
-            guard streams[index].viewers.isEmpty else { return }
-            if streamIndices[streams[index].id] == index { streamIndices[streams[index].id] = nil }
-            busyStreams.removeAll { $0 == index }
-            let stream = streams.remove(index)
-            if stream.publisherShard == nil { peerIndices[stream.peer] = nil } else { replicas[stream.peer] = nil }
-            discard(stream.routes, of: peerIndex)
-        case .viewer(let index):
-            busyViewers.removeAll { $0 == index }
-            let viewer = viewers.remove(index)
-            peerIndices[viewer.peer] = nil
-            discard(viewer.routes, of: peerIndex)
-            streams[viewer.stream].quality.departed += Self.counts(viewer.sender)
-            streams[viewer.stream].removeViewer(index)
-            if viewer.isCounted { streams[viewer.stream].countedViewers -= 1 }
-            if streams[viewer.stream].isEnding, streams[viewer.stream].viewers.isEmpty {
-                noteControl(.publisher(viewer.stream))
+            guard forwarder.streams[index].viewers.isEmpty else { return }
+            let stream = forwarder.remove(publisher: index)
+            if streamIndices[stream.id] == index { streamIndices[stream.id] = nil }
+            if stream.publisherShard == nil {
+                peers.remove(stream.peer, peerIndex)
+            } else {
+                replicas[stream.peer] = nil
             }
+        case .viewer(let index): peers.remove(forwarder.remove(viewer: index), peerIndex)
         }
+        reportPathChanges()
     }
 }
 
+/// The clocks of media.
 extension SFU {
     /// Returns the duration to add to a publisher's capture times, to get those that its viewers receive; nil before
     /// the publisher's first sender report, and for another peer.
     public func captureClockOffset(of peer: PeerID) -> TimeSpan? {
-        guard case .publisher(let index) = peerIndices[peer] else { return nil }
-        return streams[index].clock.offset
+        guard case .publisher(let index) = peers[peer] else { return nil }
+        return forwarder.streams[index].clock.offset
     }
-}
 
-extension SFU {
     /// Returns the mapping from the RTP timestamps of the video that a viewer receives to the times of capture, by the
     /// clock of this host. It is that of the viewer's sender reports (RFC 3550, section 6.4.1), less the time that the
     /// publisher's reports take to this host.
     ///
     /// - Returns: The mapping; nil if the viewer is gone, receives no video, or has not received any packet of it yet.
     public func videoClock(viewedBy peer: PeerID, at now: Instant) -> CaptureClock? {
-        guard case .viewer(let index) = peerIndices[peer], let video = viewers[index].sender.video else { return nil }
+        guard case .viewer(let index) = peers[peer], let video = forwarder.viewers[index].sender.video else {
+            return nil
+        }
         let wallTime = configuration.clock.wallTime(at: now)
         guard let report = video.pointee.report.report(at: wallTime) else { return nil }
-        let delay = (streams[viewers[index].stream].receiver.roundTrip ?? .zero) / 2
+        let delay = (forwarder.streams[forwarder.viewers[index].stream].receiver.roundTrip ?? .zero) / 2
         return CaptureClock(
             timestamp: report.rtpTimestamp, wallTime: wallTime - delay, rate: video.pointee.report.clockRate)
+    }
+}
+
+/// Queries and limits of layers.
+extension SFU {
+    /// Returns the layers of a viewer's stream and the one that it receives; nil if the viewer has left or has no
+    /// video.
+    public func layers(viewedBy peer: PeerID) -> ViewedLayers? {
+        guard case .viewer(let index) = peers[peer], forwarder.viewers[index].sender.video != nil else { return nil }
+        let stream = forwarder.streams.address(forwarder.viewers[index].stream)
+        guard stream.pointee.layers.exist else { return nil }
+        let viewer = forwarder.viewers.address(index)
+        return ViewedLayers(
+            layers: stream.pointee.ladder.rungs.reversed().map { rung in
+                ViewedLayers.Layer(
+                    name: stream.pointee.name(of: rung.layer), bitrate: stream.pointee.layers[rung.layer].bitrate,
+                    dimensions: rung.dimensions, isAvailable: rung.isAvailable)
+            },
+            current: viewer.pointee.layers.current.map { stream.pointee.name(of: $0) },
+            pinned: viewer.pointee.selection.pin.map { stream.pointee.name(of: $0) },
+            choice: viewer.pointee.selection.choice, cause: viewer.pointee.selection.cause)
+    }
+
+    /// Limits a viewer to a layer. It receives a lower layer if its link does not carry this one.
+    ///
+    /// - Parameters:
+    ///   - peer: The viewer.
+    ///   - layer: The name of the layer; nil removes the limit.
+    ///   - now: The current time.
+    /// - Throws: `SFUError.unknownPeer` or `SFUError.unknownLayer`.
+    public mutating func pin(_ peer: PeerID, layer: String?, at now: Instant) throws(SFUError) {
+        guard case .viewer(let index) = peers[peer] else { throw .unknownPeer }
+        let stream = forwarder.streams.address(forwarder.viewers[index].stream)
+        var pin: Int?
+        if let layer {
+            pin = stream.pointee.layers.indices.first { stream.pointee.name(of: $0) == layer }
+            guard pin != nil else { throw .unknownLayer(layer) }
+        }
+        forwarder.viewers[index].selection.pin = pin
+        forwarder.selectLayer(viewer: index, at: now)
+    }
+
+    /// Limits the bit rate of a publisher, regardless of what its viewers could receive. A publisher that ignores the
+    /// limit is ended with `capacity`. The bit rate is that on the wire; nil removes the limit.
+    public mutating func limit(_ peer: PeerID, to bitrate: Bitrate?) {
+        guard case .publisher(let index) = peers[peer] else { return }
+        forwarder.streams[index].quality.ceiling.change(to: bitrate)
     }
 }

@@ -1,4 +1,5 @@
 import PCastCore
+import PCastRTP
 
 /// Messages from one shard to another. One thread fills a batch, another reads it and returns it to the first for
 /// reuse.
@@ -9,9 +10,9 @@ public final class ShardMessageBatch: @unchecked Sendable {
     /// A message. Its bytes are stored in the batch.
     enum ShardMessage {
         /// A datagram from a peer of the other shard, with its arrival time.
-        case datagram(Range<Int>, from: NetworkPath, at: Instant)
+        case datagram(Range<Int>, DatagramKind, from: NetworkPath, at: Instant)
         /// A datagram from an unknown source, which may be a peer of the other shard that has migrated.
-        case unknownSource(Range<Int>, from: NetworkPath)
+        case unknownSource(Range<Int>, DatagramKind, from: NetworkPath)
         case path(NetworkPath, PathOwnership)
 
         // The following messages concern a stream, which the number of its publisher identifies. The publisher's shard

@@ -1,4 +1,6 @@
 public import PCastCore
+import PCastRTP
+import PCastWebRTC
 
 /// The counters of one stream: of the path from its publisher, and of the paths to all its viewers.
 public struct StreamMetrics: Hashable, Sendable {
@@ -82,4 +84,99 @@ public struct StreamMetrics: Hashable, Sendable {
         estimates.bitsPerSecond += other.estimates.bitsPerSecond
         estimatedViewers += other.estimatedViewers
     }
+}
+
+extension SFU {
+    /// The statistics of each stream, including those of its viewers.
+    public var figures: [StreamMetrics] { figures(ofViewers: true) }
+
+    /// Returns the statistics of each stream. If `ofViewers` is false, the viewers' statistics are omitted, and the
+    /// cost does not depend on the number of viewers.
+    public func figures(ofViewers: Bool) -> [StreamMetrics] {
+        var all: [StreamMetrics] = []
+        for index in 0..<forwarder.streams.endIndex where forwarder.streams.contains(index) {
+            all.append(forwarder.figures(stream: index, ofViewers: ofViewers))
+        }
+        return all
+    }
+
+}
+
+extension Forwarder {
+    /// Returns the statistics of a stream.
+    func figures(stream index: Int, ofViewers: Bool) -> StreamMetrics {
+        let stream = streams.address(index)
+        var figures = StreamMetrics(stream: stream.pointee.id)
+        figures.isOfReplica = stream.pointee.publisherShard != nil
+        figures.received = StreamMetrics.counts(stream.pointee.receiver)
+        figures.sent = stream.pointee.quality.departed
+        figures.bitrate = stream.pointee.quality.bitrate
+        figures.roundTrip = stream.pointee.receiver.roundTrip
+        figures.limit = stream.pointee.quality.sharedLimit.bitrate
+        figures.quality = stream.pointee.quality.machine.quality
+        figures.viewers = stream.pointee.countedViewers
+        if stream.pointee.layers.exist { figures.dimensions = stream.pointee.ladder.rungs.last?.dimensions }
+        guard ofViewers else { return figures }
+        for viewerIndex in stream.pointee.viewers {
+            let viewer = viewers.address(viewerIndex)
+            figures.sent += StreamMetrics.counts(viewer.pointee.sender)
+            guard viewer.pointee.isCounted else { continue }
+            figures.viewerQualities[viewer.pointee.quality.machine.quality, default: 0] += 1
+            if let layer = viewer.pointee.layers.current { figures.viewersOfLayers[layer, default: 0] += 1 }
+            guard viewer.pointee.isWatching else { continue }
+            figures.estimates.bitsPerSecond += viewer.pointee.sender.estimate.target.bitsPerSecond
+            figures.estimatedViewers += 1
+        }
+        return figures
+    }
+}
+
+extension StreamMetrics {
+    static func counts(_ receiver: MediaReceiver) -> StreamMetrics.Counts {
+        var counts = StreamMetrics.Counts()
+        if let audio = receiver.audio { add(audio, to: &counts) }
+        for layer in receiver.layers.indices { add(receiver.layers[layer], to: &counts) }
+        return counts
+    }
+
+    private static func add(_ track: InboundTrack, to counts: inout StreamMetrics.Counts) {
+        counts.packets += track.packetsReceived
+        counts.bytes += track.bytesReceived
+        counts.packetsLost += Int(max(track.statistics?.lost ?? 0, 0))
+        counts.nacks += Int(track.missing.requested)
+        counts.keyFrameRequests += track.keyFrame.sentCount
+    }
+
+    static func counts(_ sender: borrowing MediaSender) -> StreamMetrics.Counts {
+        var counts = StreamMetrics.Counts()
+        for track in sender.tracks {
+            counts.packets += Int(track.pointee.stream.packetsSent)
+            counts.bytes += Int(track.pointee.stream.octetsSent)
+            counts.packetsLost += Int(max(track.pointee.receiverReport?.cumulativeLost ?? 0, 0))
+            counts.retransmissions += track.pointee.stream.packetsRetransmitted
+            counts.nacks += track.pointee.nackCount
+            counts.keyFrameRequests += track.pointee.pliCount
+        }
+        return counts
+    }
+}
+
+/// The counters of one peer since it was admitted.
+public struct PeerStatistics: Hashable, Sendable {
+    /// The number of packets that arrived from a publisher or were sent to a viewer.
+    public var packets: Int
+    /// The number of bytes of these packets.
+    public var bytes: Int
+    /// The number of packets lost on the way from a publisher or to a viewer.
+    public var packetsLost: Int
+    /// The number of negative acknowledgements (RFC 4585, section 6.2.1).
+    public var nackCount: Int
+    /// The number of picture loss indications (RFC 4585, section 6.3.1).
+    public var pliCount: Int
+    /// The round-trip time; nil while it is unknown.
+    public var roundTrip: TimeSpan?
+    /// Whether the peer is currently not reachable.
+    public var isAway: Bool
+    /// The number of viewers if the peer is a publisher.
+    public var viewers: Int
 }

@@ -27,7 +27,7 @@ struct Viewer: ~Copyable {
     let peer: PeerID
     var isAway = false
     var hasControl = false
-    /// Whether the viewer is scheduled on its own; see `SFU.sendScheduled`.
+    /// Whether the viewer is scheduled on its own; see `Forwarder.sendScheduled`.
     var hasScheduledSend = false
     /// Whether the viewer counts in statistics; see ``PeerOptions/isCounted``.
     let isCounted: Bool
@@ -38,16 +38,14 @@ struct Viewer: ~Copyable {
     /// The minimum time that the viewer holds frames; nil if it sets none.
     let playout: TimeSpan?
     var keyFrames = KeyFrameBudget()
-    var routes: PeerKeys
 
     init(
-        peer: PeerID, stream: Int, transport: consuming SecureTransport, routes: PeerKeys,
-        sender: consuming MediaSender, terms: PeerOptions, began: Instant
+        peer: PeerID, stream: Int, transport: consuming SecureTransport, sender: consuming MediaSender,
+        terms: PeerOptions, began: Instant
     ) {
         self.peer = peer
         self.stream = stream
         self.transport = transport
-        self.routes = routes
         self.sender = sender
         playout = terms.playout
         isCounted = terms.isCounted
@@ -60,15 +58,6 @@ struct Viewer: ~Copyable {
         if step == .own { Prefetch.fetch(&isWatching, through: &quality.repair) }
         transport.prefetch(step)
         sender.prefetch(step)
-    }
-
-    /// Adds a path and returns the paths that are no longer valid.
-    mutating func rememberPath(_ path: NetworkPath) -> [NetworkPath] {
-        routes.add(path: path)
-        var routes = routes
-        let stale = routes.takeStalePaths { transport.isValidated($0) }
-        self.routes = routes
-        return stale
     }
 
     /// The deadline for everything that is not paced. It includes `timerSlack`, because thousands of viewers would

@@ -45,7 +45,7 @@ struct DocumentNameTests {
         #expect(count > 50)
     }
 
-    @Test("a name such as `SFU+Layers` is that of a file")
+    @Test("a name such as `Forwarder+Layers` is that of a file")
     func extensions() throws {
         let pattern = try Regex(#"[A-Z]\w+\+[A-Z]\w+"#)
         let names = Set(Sources.files(below: "Sources").map { URL(fileURLWithPath: $0.path).lastPathComponent })

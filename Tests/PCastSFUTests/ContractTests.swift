@@ -30,7 +30,10 @@ struct ContractTests {
             }
         }
         #expect(network.spins == 0)
-        #expect(network.sfu.deadlines.count <= 64 + 8 * network.sfu.peerCount)
+        let limit = PeerTimers.limit(peerCount: network.sfu.peerCount)
+        #expect(
+            network.sfu.forwarder.timers.punctual.count <= limit
+                && network.sfu.forwarder.timers.deferrable.count <= limit)
     }
 
     @Test("a batch of three datagrams is filled repeatedly, and nothing is lost or sent twice")

@@ -20,8 +20,8 @@ struct FloodTests {
         #expect(network.run { publisher.isConnected && watcher.isConnected })
         let attacker = try network.scriptViewer()
         // The datagrams of its handshake are lost, but its check is not.
-        let paths = network.sfu.paths.table.entries.count
-        #expect(network.run { network.sfu.paths.table.entries.count > paths })
+        let paths = network.sfu.peers.paths.table.entries.count
+        #expect(network.run { network.sfu.peers.paths.table.entries.count > paths })
         network.remove(attacker)
         let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: attacker.addresses[0])
         // There are 50,000 datagrams per second, from 20 ms before the other viewer joins until it is connected.
@@ -112,7 +112,7 @@ struct FloodTests {
         var broadcast = Broadcast(.vp8)
         broadcast.send(20, from: publisher, by: network)
         let before = viewer.video.count
-        let known = try #require(network.sfu.shardLinks.paths.keys.first)
+        let known = try #require(network.sfu.forwarder.shardLinks.paths.keys.first)
         let source = forwarding == .knownPath ? known.remote : TransportAddress("198.51.100.7:4000")!
         for _ in 0..<3 {
             // They arrive before any message is delivered to the other shard.
@@ -125,7 +125,7 @@ struct FloodTests {
         }
         network.run(for: .milliseconds(200))
         #expect(viewer.video.count - before == 15)
-        #expect(network.sfu.shardLinks.lost == 0)
+        #expect(network.sfu.forwarder.shardLinks.lost == 0)
         #expect((network.sfu.shardMessagesLost > 0) == (forwarding == .knownPath))
         #expect((network.sfu.shardChecksLost > 0) == (forwarding == .connectivityCheck))
     }
@@ -163,7 +163,7 @@ struct FloodTests {
         }
         let publisher = try network.publish(.vp8)
         #expect(network.run { publisher.isConnected && !check.isEmpty })
-        let path = try #require(network.sfu.paths.table.entries.first?.path)
+        let path = try #require(network.sfu.peers.paths.table.entries.first?.path)
         // The peer opens further connections with a check on each. The one that was silent for longest is closed.
         var opened: [NetworkPath] = []
         for number in 0..<20 {
@@ -173,7 +173,7 @@ struct FloodTests {
             network.inject(check, from: another)
             network.run(for: .milliseconds(5))
         }
-        let known = Set(network.sfu.paths.table.entries.map(\.path))
+        let known = Set(network.sfu.peers.paths.table.entries.map(\.path))
         let closed = Set(
             network.events.compactMap { event -> NetworkPath? in
                 if case .closeConnection(let path) = event { path } else { nil }

@@ -47,8 +47,8 @@ struct HostileTests {
         let publisher = try network.publish(.vp8)
         let viewer = try network.view()
         #expect(network.run { publisher.isConnected && viewer.isConnected })
-        let paths = network.sfu.paths.table.entries.count
-        let ufrags = network.sfu.ufrags.count
+        let paths = network.sfu.peers.paths.table.entries.count
+        let ufrags = network.sfu.peers.ufrags.count
         let unknownSourceDatagrams = network.sfu.unknownSourceDatagrams
         var answers = 0
         network.onSending = { _, path in
@@ -62,8 +62,8 @@ struct HostileTests {
         network.run(for: .milliseconds(200))
         #expect(viewer.video.count == 40)
         #expect(network.sfu.unknownSourceDatagrams == unknownSourceDatagrams + 20_000 && answers == 0)
-        #expect(network.sfu.paths.table.entries.count == paths && network.sfu.ufrags.count == ufrags)
-        #expect(network.sfu.busyPeers.isEmpty && network.sfu.deadlines.count < 300)
+        #expect(network.sfu.peers.paths.table.entries.count == paths && network.sfu.peers.ufrags.count == ufrags)
+        #expect(network.sfu.forwarder.busyPeers.isEmpty && network.sfu.forwarder.timers.punctual.count < 300)
     }
 
     @Test("checks with a known ufrag and a wrong password bind no path and are not answered with more bytes")
@@ -71,8 +71,8 @@ struct HostileTests {
         let network = VirtualNetwork()
         let publisher = try network.publish(.vp8)
         #expect(network.run { publisher.isConnected })
-        let fragment = try #require(network.sfu.ufrags.keys.first)
-        let peerIndices = network.sfu.paths.table.entries
+        let fragment = try #require(network.sfu.peers.ufrags.keys.first)
+        let peerIndices = network.sfu.peers.paths.table.entries
         var bytesOut = 0
         var bytesIn = 0
         network.onSending = { bytes, path in
@@ -83,7 +83,7 @@ struct HostileTests {
             bytesIn += request.count
             network.inject(request, from: anyPath(network))
         }
-        #expect(network.sfu.paths.table.entries == peerIndices)
+        #expect(network.sfu.peers.paths.table.entries == peerIndices)
         #expect(bytesOut <= bytesIn)
     }
 

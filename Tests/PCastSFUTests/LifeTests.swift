@@ -9,9 +9,9 @@ import Testing
 struct LifeTests {
     private func expectEmpty(_ network: VirtualNetwork) {
         #expect(network.sfu.peerCount == 0)
-        #expect(network.sfu.peerIndices.isEmpty && network.sfu.streamIndices.isEmpty)
-        #expect(network.sfu.ufrags.isEmpty && network.sfu.paths.table.entries.isEmpty)
-        #expect(network.sfu.busyPeers.isEmpty && network.sfu.busyStreams.isEmpty)
+        #expect(network.sfu.peers.indices.isEmpty && network.sfu.streamIndices.isEmpty)
+        #expect(network.sfu.peers.ufrags.isEmpty && network.sfu.peers.paths.table.entries.isEmpty)
+        #expect(network.sfu.forwarder.busyPeers.isEmpty && network.sfu.forwarder.busyStreams.isEmpty)
     }
 
     private func broadcasting(_ network: VirtualNetwork) throws -> (CallPeer, CallPeer) {
@@ -111,7 +111,7 @@ struct LifeTests {
     func manyPaths() throws {
         let network = VirtualNetwork()
         let (publisher, _) = try broadcasting(network)
-        let ours = try #require(network.sfu.ufrags.first { $0.value == .publisher(0) })
+        let ours = try #require(network.sfu.peers.ufrags.first { $0.value == .publisher(0) })
         let remote = ICECredentials(ufrag: "peer", password: String(repeating: "p", count: 24))!
         let fragment = try network.sfu.restart(publisher.id, remote: remote, at: network.now)
         for port in UInt16(1)...300 {
@@ -121,9 +121,9 @@ struct LifeTests {
                     local: VirtualNetwork.relayAddress,
                     remote: TransportAddress(ip: publisher.addresses[0].ip, port: port)))
         }
-        #expect(network.sfu.paths.table.entries.count <= 2 * ICELiteAgent.maximumPaths)
+        #expect(network.sfu.peers.paths.table.entries.count <= 2 * ICELiteAgent.maximumPaths)
         for _ in 0..<50 { _ = try network.sfu.restart(publisher.id, remote: remote, at: network.now) }
-        #expect(network.sfu.ufrags.count == 3 && network.sfu.ufrags[ours.key] == nil)
+        #expect(network.sfu.peers.ufrags.count == 3 && network.sfu.peers.ufrags[ours.key] == nil)
     }
 
     @Test("after an ICE restart media continue, and use the new pair when it is nominated")

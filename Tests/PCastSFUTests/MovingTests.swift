@@ -183,7 +183,7 @@ struct MovingTests {
         changed[packet.count - 20] ^= 1
         network.inject(changed, from: elsewhere)
         #expect(answers == 0 && network.sfu.unknownSourceDatagrams == unknownSourceDatagrams + 2)
-        #expect(network.sfu.probedPaths.isEmpty)
+        #expect(network.sfu.peers.probedPaths.isEmpty)
     }
 
     @Test("an address that sends a peer's new packet first receives one check and nothing else")
@@ -265,18 +265,6 @@ struct MovingTests {
         #expect(probes == [new.remote])
     }
 
-    @Test("the budget for decryptions is 200 at once, and 1,000 per second")
-    func migrationBudget() {
-        var budget = MigrationBudget()
-        let start = Instant(nanoseconds: 5_000_000_000)
-        func take(_ count: Int, every interval: TimeSpan, from start: Instant, times: Int64) -> Int {
-            (0..<times).count { budget.take(count, at: start + interval * $0) }
-        }
-        #expect(take(1, every: .zero, from: start, times: 1_000) == 200)
-        #expect(take(2, every: .milliseconds(1), from: start + .milliseconds(1), times: 500) == 250)
-        #expect(take(1, every: .zero, from: start + .seconds(10), times: 1_000) == 200)
-    }
-
     @Test("among browsers that share the SSRC 1, the one that migrated is found")
     func sharedSource() throws {
         let network = VirtualNetwork()
@@ -305,11 +293,11 @@ struct MovingTests {
         var (network, publisher, viewer, broadcast) = try stage(movesPublisher: false)
         network.rebind(viewer)
         broadcast.send(50, from: publisher, by: network)
-        let source = network.sfu.sources
+        let source = network.sfu.peers.sources
         #expect(source != SourceIndex())
         network.sfu.end(publisher.id, reason: .ended, at: network.now)
         network.settleRelay()
-        #expect(network.sfu.sources == SourceIndex() && network.sfu.probedPaths.isEmpty)
-        #expect(network.sfu.paths.table.entries.isEmpty && network.sfu.ufrags.isEmpty)
+        #expect(network.sfu.peers.sources == SourceIndex() && network.sfu.peers.probedPaths.isEmpty)
+        #expect(network.sfu.peers.paths.table.entries.isEmpty && network.sfu.peers.ufrags.isEmpty)
     }
 }

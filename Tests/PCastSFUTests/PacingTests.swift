@@ -134,7 +134,7 @@ struct PacingTests {
         paths.insert(NetworkPath(local: paths[0].local, remote: TransportAddress("203.0.113.9:9")!), at: 3)
         let deadline = network.sfu.deadline
         paths.withUnsafeBufferPointer { network.sfu.expect(from: Span(_unsafeElements: $0)) }
-        #expect(network.sfu.expectedViewers.count == 18)
+        #expect(network.sfu.forwarder.expectedViewers.count == 18)
         #expect(network.sfu.deadline == deadline)
         // Reports are processed in the same way after the prefetch.
         for viewer in viewers {
@@ -241,12 +241,12 @@ struct PacingTests {
         #expect(estimate.lossRate == 0)
         #expect(estimate.queueDelay.map { $0 < .milliseconds(10) } == true)
         #expect(estimate.acknowledged != nil)
-        let peerIndex = network.sfu.peerIndices[viewer.id]
+        let peerIndex = network.sfu.peers[viewer.id]
         guard case .viewer(let index)? = peerIndex else {
             Issue.record("the viewer does not exist")
             return
         }
-        let viewed = network.sfu.viewers[index].sender.estimate
+        let viewed = network.sfu.forwarder.viewers[index].sender.estimate
         #expect(viewed.target >= .kilobits(2_500))
         #expect(viewed.acknowledged != nil)
     }

@@ -44,7 +44,8 @@ struct PauseTests {
         #expect(network.events.contains(.mediaStarted(publisher.id)))
         network.run(for: .milliseconds(10))
         // The publisher reported its last sequence number.
-        for track in [network.sfu.streams[0].receiver.video, network.sfu.streams[0].receiver.audio] {
+        for track in [network.sfu.forwarder.streams[0].receiver.video, network.sfu.forwarder.streams[0].receiver.audio]
+        {
             let last = try #require(track?.pause?.lastSequenceNumber)
             #expect(last == track?.statistics?.highestSequenceNumber)
         }
@@ -194,7 +195,7 @@ struct PauseTests {
         var broadcast = Broadcast(.vp8)
         let publisher = try pausedPublisher(network, &broadcast)
         broadcast.answersRequests = false
-        func received() -> Int? { network.sfu.streams[0].receiver.video?.packetsReceived }
+        func received() -> Int? { network.sfu.forwarder.streams[0].receiver.video?.packetsReceived }
         let before = received()
         let viewer = try network.view()
         broadcast.send(20, from: publisher, by: network)
@@ -266,9 +267,9 @@ struct PauseTests {
         broadcast.audio.firstTicks += 4800
         _ = try network.view()
         func error() throws -> TimeSpan {
-            let newest = network.sfu.streams[0].audio.log.end - 1
-            let timestamp = network.sfu.streams[0].audio.log[newest].timestamp
-            let captured = try #require(network.sfu.streams[0].audio.captureClock?.wallTime(of: timestamp))
+            let newest = network.sfu.forwarder.streams[0].audio.log.end - 1
+            let timestamp = network.sfu.forwarder.streams[0].audio.log[newest].timestamp
+            let captured = try #require(network.sfu.forwarder.streams[0].audio.captureClock?.wallTime(of: timestamp))
             return captured - (VirtualNetwork.clock.wallTime(at: network.now) - Broadcast.interval)
         }
         while publisher.isPaused(.audio) { broadcast.send(1, from: publisher, by: network) }
@@ -320,7 +321,7 @@ struct PauseTests {
             #expect(!publisher.isPaused(.video) && !publisher.isPaused(.audio), "round \(round)")
             #expect(viewer.audio.count > 40, "round \(round)")
             // The packets may still be lost on the way to the viewer.
-            #expect(network.sfu.streams[0].layers[0].log.newestKeyFrame != nil, "round \(round)")
+            #expect(network.sfu.forwarder.streams[0].layers[0].log.newestKeyFrame != nil, "round \(round)")
             leave(viewer, network)
             broadcast.send(100 + Int(seed) * 10, from: publisher, by: network)
             guard seed > 10 else { continue }

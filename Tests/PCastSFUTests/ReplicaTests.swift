@@ -87,20 +87,20 @@ struct ReplicaTests {
         }
         let snapshot = try network.sfu.replicate(VirtualNetwork.stream, to: 1, at: network.now)
         network.peerShard?.enterReplica(snapshot, of: 0, at: network.now)
-        let original = network.sfu.streams.address(0)
+        let original = network.sfu.forwarder.streams.address(0)
         let sources = original.pointee.receiver.layers.map(\.ssrc)
         #expect(Set(sources.compactMap { $0 }).count == 3)
-        #expect(network.peerShard?.streams[0].receiver.layers.map(\.ssrc) == sources)
-        #expect(network.peerShard?.streams[0].receiver.audio?.ssrc == original.pointee.receiver.audio?.ssrc)
+        #expect(network.peerShard?.forwarder.streams[0].receiver.layers.map(\.ssrc) == sources)
+        #expect(network.peerShard?.forwarder.streams[0].receiver.audio?.ssrc == original.pointee.receiver.audio?.ssrc)
         #expect(original.pointee.audio.captureClock != nil)
-        #expect(network.peerShard?.streams[0].audio.captureClock == original.pointee.audio.captureClock)
+        #expect(network.peerShard?.forwarder.streams[0].audio.captureClock == original.pointee.audio.captureClock)
         for layer in 0..<3 {
             let (clock, bitrate) = (original.pointee.layers[layer].captureClock, original.pointee.layers[layer].bitrate)
-            #expect(network.peerShard?.streams[0].layers[layer].captureClock == clock)
-            #expect(network.peerShard?.streams[0].layers[layer].bitrate == bitrate)
+            #expect(network.peerShard?.forwarder.streams[0].layers[layer].captureClock == clock)
+            #expect(network.peerShard?.forwarder.streams[0].layers[layer].bitrate == bitrate)
         }
-        #expect(network.peerShard?.streams[0].ladder == original.pointee.ladder)
-        let wanted = (network.peerShard?.streams[0].desiredBitrate, original.pointee.desiredBitrate)
+        #expect(network.peerShard?.forwarder.streams[0].ladder == original.pointee.ladder)
+        let wanted = (network.peerShard?.forwarder.streams[0].desiredBitrate, original.pointee.desiredBitrate)
         #expect(wanted.0 == wanted.1)
     }
 
@@ -108,11 +108,12 @@ struct ReplicaTests {
     func links() throws {
         var stage = try InMemoryHarness()
         stage.send(200)
-        #expect(stage.network.sfu.streams[0].replicas.map(\.links.counted) == [1])
+        #expect(stage.network.sfu.forwarder.streams[0].replicas.map(\.links.counted) == [1])
         stage.network.peerShard?.end(publisher: 0, reason: .failed, at: stage.network.now)
         stage.network.settleRelay()
-        #expect(stage.network.sfu.streams[0].replicas.map(\.links) == [StreamReplica.Links()])
-        #expect(stage.network.sfu.streams[0].replicas.map(\.subscribers) == [StreamReplica.SubscribedTracks()])
+        #expect(stage.network.sfu.forwarder.streams[0].replicas.map(\.links) == [StreamReplica.Links()])
+        #expect(
+            stage.network.sfu.forwarder.streams[0].replicas.map(\.subscribers) == [StreamReplica.SubscribedTracks()])
     }
 
     @Test("a request for a key frame at a replica reaches the publisher")
@@ -120,7 +121,7 @@ struct ReplicaTests {
         var stage = try InMemoryHarness()
         stage.send(100)
         let requests = stage.publisher.keyFrameRequests
-        stage.network.peerShard?.requestKeyFrame(stream: 0, layer: 0)
+        stage.network.peerShard?.forwarder.requestKeyFrame(stream: 0, layer: 0)
         stage.network.settleRelay()
         stage.send(50)
         #expect(stage.publisher.keyFrameRequests == requests + 1)
@@ -158,7 +159,7 @@ struct ReplicaTests {
         let ends = stage.network.events.count { if case .ended(stage.publisher.id, _) = $0 { true } else { false } }
         #expect(ends == 1)
         let network = stage.network
-        #expect(network.run { network.sfu.peerCount == 0 && network.peerShard?.streams.count == 0 })
+        #expect(network.run { network.sfu.peerCount == 0 && network.peerShard?.forwarder.streams.count == 0 })
     }
 
     @Test("a replica ends by itself if its publisher's shard is silent")
@@ -166,7 +167,7 @@ struct ReplicaTests {
         var stage = try InMemoryHarness()
         stage.send(50)
         let network = stage.network
-        network.sfu.streams[0].replicas = []
+        network.sfu.forwarder.streams[0].replicas = []
         #expect(network.run(within: .seconds(8)) { network.endedReason(of: stage.beside.id) == .failed })
     }
 
@@ -178,8 +179,8 @@ struct ReplicaTests {
         stage.beside.link = narrow
         stage.here.link = narrow
         stage.send(900)
-        let original = stage.network.sfu.streams[0].quality.sharedLimit.bitrate
-        let replica = stage.network.peerShard?.streams[0].quality.sharedLimit.bitrate
+        let original = stage.network.sfu.forwarder.streams[0].quality.sharedLimit.bitrate
+        let replica = stage.network.peerShard?.forwarder.streams[0].quality.sharedLimit.bitrate
         #expect(original != nil && original == replica)
     }
 

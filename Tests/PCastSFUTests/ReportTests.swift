@@ -107,7 +107,7 @@ struct ReportTests {
             _ = writer.negativeAcknowledgement(senderSSRC: 9, mediaSSRC: source.ssrc, lost: lost.span)
         }
         network.injectUnpolled(viewer.takeQueue(), from: viewer)
-        let busy = (streams: network.sfu.busyStreams.count, viewers: network.sfu.busyViewers.count)
+        let busy = (streams: network.sfu.forwarder.busyStreams.count, viewers: network.sfu.forwarder.busyViewers.count)
         #expect(busy == (0, 1))
         network.settleRelay()
         network.run(for: .milliseconds(100))

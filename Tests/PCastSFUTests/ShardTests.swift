@@ -66,15 +66,15 @@ struct ShardTests {
         let publisher = try network.publish(.vp8)
         let viewers = try (0..<6).map { _ in try network.view() }
         #expect(network.run { publisher.isConnected && viewers.allSatisfy(\.isConnected) })
-        #expect(network.peerShard?.shardLinks.paths.count == 7)
+        #expect(network.peerShard?.forwarder.shardLinks.paths.count == 7)
         for viewer in viewers { network.sfu.end(viewer.id, reason: .ended, at: network.now) }
         network.settleRelay()
         #expect(network.run { network.sfu.peerCount == 1 })
-        #expect(network.peerShard?.shardLinks.paths.count == 1)
+        #expect(network.peerShard?.forwarder.shardLinks.paths.count == 1)
         network.sfu.end(publisher.id, reason: .ended, at: network.now)
         network.settleRelay()
         #expect(network.run { network.sfu.peerCount == 0 })
-        #expect(network.peerShard?.shardLinks.paths.isEmpty == true)
+        #expect(network.peerShard?.forwarder.shardLinks.paths.isEmpty == true)
     }
 
     @Test("a path belongs to the peer that passed the last check on it, and a check in progress changes nothing")
@@ -83,21 +83,21 @@ struct ShardTests {
         let publisher = try network.publish(.vp8)
         let viewer = try network.viewBeside()
         #expect(network.run { publisher.isConnected && viewer.isConnected })
-        let path = try #require(network.sfu.paths.table.entries.first?.path)
-        let peerIndex = try #require(network.sfu.paths[path])
+        let path = try #require(network.sfu.peers.paths.table.entries.first?.path)
+        let peerIndex = try #require(network.sfu.peers.paths[path])
         func claim(_ claim: ShardMessageBatch.PathOwnership) {
             let batch = ShardMessageBatch()
             batch.append(.path(path, claim))
             network.sfu.take(batch, from: 1, at: network.now)
         }
         claim(.asked)
-        #expect(network.sfu.paths[path] == peerIndex && network.sfu.shardLinks.paths[path] == nil)
+        #expect(network.sfu.peers.paths[path] == peerIndex && network.sfu.forwarder.shardLinks.paths[path] == nil)
         claim(.validated)
-        #expect(network.sfu.paths[path] == nil && network.sfu.shardLinks.paths[path] == 1)
+        #expect(network.sfu.peers.paths[path] == nil && network.sfu.forwarder.shardLinks.paths[path] == 1)
         claim(.left)
-        #expect(network.sfu.shardLinks.paths[path] == nil)
+        #expect(network.sfu.forwarder.shardLinks.paths[path] == nil)
         // The next check assigns the path to the publisher again.
-        #expect(network.run { network.sfu.paths[path] == peerIndex })
+        #expect(network.run { network.sfu.peers.paths[path] == peerIndex })
     }
 
     @Test("messages that a shard does not read are dropped and counted, and returned batches are reused")
@@ -108,7 +108,7 @@ struct ShardTests {
         func fill(_ count: Int) {
             for _ in 0..<count {
                 bytes.withUnsafeBytes {
-                    shardLinks.give($0, to: 1) { .datagram($0, from: path, at: VirtualNetwork.start) }
+                    shardLinks.give($0, to: 1) { .datagram($0, .rtp, from: path, at: VirtualNetwork.start) }
                 }
             }
         }
@@ -135,13 +135,13 @@ struct ShardTests {
         let fitting = ShardMessageBatch.messageCapacity * ShardLinks.maximumCheckBatches
         for _ in 0..<fitting + 3 {
             [UInt8](repeating: 1, count: 100).withUnsafeBytes {
-                shardLinks.forwardCheck($0, to: 1) { .datagram($0, from: path, at: VirtualNetwork.start) }
+                shardLinks.forwardCheck($0, to: 1) { .datagram($0, .stun, from: path, at: VirtualNetwork.start) }
             }
         }
         #expect(shardLinks.checksLost == 3)
         for _ in 0..<100 {
             [UInt8](repeating: 0x80, count: 1_000).withUnsafeBytes {
-                shardLinks.forward($0, to: 1) { .datagram($0, from: path, at: VirtualNetwork.start) }
+                shardLinks.forward($0, to: 1) { .datagram($0, .rtp, from: path, at: VirtualNetwork.start) }
             }
         }
         #expect(shardLinks.lost == 0 && shardLinks.datagramsLost == 0)
@@ -166,7 +166,7 @@ struct ShardTests {
         var waiting: [ShardMessageBatch] = []
         for number in 0..<1_000 {
             bytes(number).withUnsafeBytes {
-                shardLinks.give($0, to: 1) { .datagram($0, from: path, at: VirtualNetwork.start) }
+                shardLinks.give($0, to: 1) { .datagram($0, .rtp, from: path, at: VirtualNetwork.start) }
             }
             while let (shard, batch) = shardLinks.poll() {
                 #expect(shard == 1)
@@ -183,7 +183,7 @@ struct ShardTests {
         var read: [[UInt8]] = []
         while !waiting.isEmpty {
             let batch = waiting.removeFirst()
-            for case .datagram(let range, _, _) in batch.shardMessages { read.append(Array(batch.bytes(range))) }
+            for case .datagram(let range, _, _, _) in batch.shardMessages { read.append(Array(batch.bytes(range))) }
             shardLinks.takeBack(batch)
             while let (_, batch) = shardLinks.poll() { waiting.append(batch) }
         }

@@ -216,7 +216,7 @@ struct UnansweredRequestTests {
 
     private func logCapacity(_ source: Source) -> Int? {
         guard let index = source.network.sfu.streamIndices[VirtualNetwork.stream] else { return nil }
-        return source.network.sfu.streams[index].layers[0].log.capacity
+        return source.network.sfu.forwarder.streams[index].layers[0].log.capacity
     }
 
     @Test(

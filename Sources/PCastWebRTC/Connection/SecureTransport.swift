@@ -1,5 +1,5 @@
 package import PCastCore
-import PCastRTP
+package import PCastRTP
 
 /// The ICE, DTLS and SRTP layers of one connection.
 ///
@@ -138,12 +138,21 @@ package struct SecureTransport: ~Copyable {
     package mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
     ) -> Received {
+        let kind = DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram)))
+        return handle(datagram, as: kind, from: path, at: now)
+    }
+
+    /// Processes a datagram whose protocol the caller has determined. RTP and RTCP packets are decrypted in place.
+    package mutating func handle(
+        _ datagram: UnsafeMutableRawBufferPointer, as kind: DatagramKind, from path: NetworkPath, at now: Instant
+    ) -> Received {
         guard !hasEnded else { return .nothing }
-        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
-        switch DatagramKind(bytes) {
+        switch kind {
         case .rtp: return receiveRTP(datagram, from: path, at: now)
         case .rtcp: return receiveRTCP(datagram, from: path, at: now)
-        case .stun: receiveSTUN(bytes, from: path, at: now)
+        case .stun:
+            let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
+            handle(STUNMessage.parse(bytes), in: bytes, from: path, at: now)
         case .dtls: receiveDTLS(datagram, from: path, at: now)
         case .unknown: rejected += 1
         }
@@ -233,8 +242,18 @@ package struct SecureTransport: ~Copyable {
         path == self.path || lite?.isValidated(path) == true || controlling?.value.isValidated(path) == true
     }
 
-    private mutating func receiveSTUN(_ bytes: Span<UInt8>, from path: NetworkPath, at now: Instant) {
-        guard let message = STUNMessage.parse(bytes) else {
+    /// Processes a STUN datagram that the caller has parsed, to find the peer by the ufrag.
+    ///
+    /// - Parameters:
+    ///   - message: The parsed message; nil if the datagram is malformed.
+    ///   - bytes: The datagram.
+    ///   - path: The path on which it arrived.
+    ///   - now: The current time.
+    package mutating func handle(
+        _ message: STUNMessage?, in bytes: Span<UInt8>, from path: NetworkPath, at now: Instant
+    ) {
+        guard !hasEnded else { return }
+        guard let message else {
             rejected += 1
             return
         }

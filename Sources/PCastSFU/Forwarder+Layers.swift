@@ -3,7 +3,7 @@ import PCastRTP
 import PCastWebRTC
 
 /// The selection of each viewer's layer, and the switch to it.
-extension SFU {
+extension Forwarder {
     /// Updates the layer that a viewer should receive.
     mutating func selectLayer(viewer index: Int, at now: Instant) {
         guard viewers[index].sender.video != nil, !viewers[index].isEnding else { return }
@@ -187,7 +187,7 @@ extension SFU {
 
 /// The demand for the tracks of a stream. A publisher that supports RFC 7728 pauses tracks without subscribers; see
 /// `PauseRequest`.
-extension SFU {
+extension Forwarder {
     /// Subscribes a viewer to tracks from its answer on, before it can be reached. A paused publisher resumes during
     /// the viewer's handshake, so that joining takes at most one more round trip to the publisher.
     mutating func beginSubscription(viewer index: Int, at now: Instant) {
@@ -248,6 +248,10 @@ extension SFU {
         schedule(publisher: index)
     }
 
+    /// The time without a message from the publisher's shard after which a replica ends. The message about the end may
+    /// be lost.
+    static let replicaTimeout = TimeSpan.seconds(5 as Int64)
+
     /// Whether a publisher has exceeded its time to connect or to send data. A publisher that is paused because nobody
     /// subscribes does not have to send data.
     mutating func isOverdue(publisher index: Int, at now: Instant) -> Bool {
@@ -266,84 +270,27 @@ extension SFU {
         return stream.pointee.receiver.audio.map(isDue) ?? false
             || stream.pointee.receiver.layers.contains(where: isDue)
     }
-}
 
-/// The data quality of each end (Phenix: "Data Quality Feedback"). It is measured each half second, and an event
-/// reports each change.
-extension SFU {
-    mutating func checkQuality(stream index: Int, at now: Instant) {
-        guard let due = streams[index].quality.nextQualityCheck, now >= due, !streams[index].isEnding else { return }
-        streams[index].quality.nextQualityCheck = now + StreamQuality.interval
-        streams[index].quality.measure(streams[index].receiver, at: now)
-        let measured = streams[index].quality.bitrate
-        let isPublisherHere = streams[index].publisherShard == nil
-        if isPublisherHere, streams[index].quality.ceiling.observe(measured, at: now) {
-            return end(publisher: index, reason: .capacity, at: now)
+    /// Updates a replica's subscriptions. A replica counts as one subscriber of each track that has subscribers there.
+    mutating func note(
+        _ subscribers: StreamReplica.SubscribedTracks, ofReplica replica: Int, stream index: Int, at now: Instant
+    ) {
+        let before = streams[index].replicas[replica].subscribers
+        guard subscribers != before else { return }
+        streams[index].replicas[replica].subscribers = subscribers
+        if subscribers.audio != before.audio {
+            addSubscribers(subscribers.audio ? 1 : -1, of: .audio, stream: index, at: now)
         }
-        let stream = streams.address(index)
-        let observation = stream.pointee.quality.observation(
-            of: stream.pointee.receiver, isAway: stream.pointee.isAway, at: now)
-        if let row = stream.pointee.quality.machine.observe(observation, at: now), isPublisherHere {
-            events.append(.dataQuality(stream.pointee.peer, row))
-        }
-        for viewer in stream.pointee.viewers {
-            checkQuality(viewer: viewer, at: now)
-            followLosses(viewer: viewer, at: now)
-        }
-        askOnceMore(stream: index, at: now)
-    }
-
-    /// Asks the publisher of a single layer for a lower bit rate, or for its full one, depending on its viewers' links.
-    mutating func checkLinks(stream index: Int, at now: Instant) {
-        guard let due = streams[index].quality.nextLinksCheck, now >= due, !streams[index].isEnding else { return }
-        streams[index].quality.nextLinksCheck = now + StreamQuality.linksInterval
-        let stream = streams.address(index)
-        let full = stream.pointee.quality.desiredBitrateInFull(stream.pointee.receiver)
-        var links = ViewersLinks(full: full)
-        swap(&links.estimates, &stream.pointee.quality.links)
-        links.estimates.removeAll(keepingCapacity: true)
-        for viewerIndex in stream.pointee.viewers {
-            let viewer = viewers.address(viewerIndex)
-            guard viewer.pointee.isWatching, viewer.pointee.isCounted, !viewer.pointee.isEnding, !viewer.pointee.isAway
-            else { continue }
-            links.add(
-                viewer.pointee.sender.estimate, selection: viewer.pointee.selection,
-                requestsVideo: viewer.pointee.sender.video != nil && stream.pointee.layers.exist,
-                isKnown: viewer.pointee.quality.isFresh(at: now))
-        }
-        if let publisherShard = stream.pointee.publisherShard {
-            reportLinks(links, stream: index, to: publisherShard)
-            swap(&links.estimates, &stream.pointee.quality.links)
-            return
-        }
-        for replica in stream.pointee.replicas { links.add(replica) }
-        if stream.pointee.layers.exist, stream.pointee.layers.count == 1, let full {
-            stream.pointee.quality.sharedLimit.observe(
-                estimates: &links.estimates, viewers: links.count, limited: links.limited, wanted: full, at: now)
-        }
-        swap(&links.estimates, &stream.pointee.quality.links)
-        stream.pointee.quality.noteLimit(at: now)
-        stream.pointee.receiver.setBitrateLimit(stream.pointee.quality.request, at: now)
-        stream.pointee.quality.isVideoDropped = links.subscribers > 0 && links.blind == links.subscribers
-        updateReplicas(of: index, at: now)
-    }
-
-    private mutating func checkQuality(viewer index: Int, at now: Instant) {
-        let viewer = viewers.address(index)
-        guard viewer.pointee.isWatching, !viewer.pointee.isEnding else { return }
-        let stream = streams.address(viewer.pointee.stream)
-        let publisher = stream.pointee.quality.machine
-        let sharedLimit = stream.pointee.quality.sharedLimit
-        let evidence = viewer.pointee.quality.evidence(
-            &viewer.pointee.sender, hasLayers: stream.pointee.layers.count > 1, wanted: stream.pointee.quality.bitrate,
-            desiredBitrateInFull: sharedLimit.desiredBitrateInFull)
-        let observation = ViewerQuality.Observation(
-            publisher: publisher.quality, hasVideo: publisher.hasVideo, hasAudio: publisher.hasAudio,
-            requestsVideo: viewer.pointee.sender.video != nil, requestsAudio: viewer.pointee.sender.audio != nil,
-            selection: viewer.pointee.qualitySelection, downlink: evidence, reports: viewer.pointee.quality.reports,
-            isAway: viewer.pointee.isAway)
-        if let row = viewer.pointee.quality.machine.observe(observation, at: now) {
-            events.append(.dataQuality(viewer.pointee.peer, row))
+        for layer in streams[index].layers.indices {
+            let bit: UInt8 = 1 << UInt8(layer)
+            guard subscribers.layers & bit != before.layers & bit else { continue }
+            let begins = subscribers.layers & bit != 0
+            addSubscribers(begins ? 1 : -1, of: .video, layer: layer, stream: index, at: now)
+            if begins, streams[index].receiver.isPaused(.video, layer: layer) {
+                // No viewer receives a key frame from before the pause.
+                streams[index].layers[layer].discardKeyFrame()
+                requestKeyFrame(stream: index, layer: layer)
+            }
         }
     }
 }

@@ -47,6 +47,8 @@ actor StreamDirectory {
     let writeQueue: DatabaseWriteQueue
     let limiter: RequestLimiter
     let statistics: PlatformStatistics
+    /// The events for the host.
+    let events: StreamEventHub
     let logger: Logger
     /// `updateIndexes(of:)` is called after each change that the indexes depend on.
     var streams: [StreamID: LiveStream] = [:]
@@ -85,7 +87,7 @@ actor StreamDirectory {
         router: MediaRouter, authenticator: TokenAuthenticator, writeQueue: DatabaseWriteQueue,
         reconnectGrace: TimeSpan = PlatformConfiguration.defaultReturnTime,
         reasonTimeout: TimeSpan = .milliseconds(500), limiter: RequestLimiter,
-        statistics: PlatformStatistics, logger: Logger
+        statistics: PlatformStatistics, events: StreamEventHub = StreamEventHub(), logger: Logger
     ) {
         self.reconnectGrace = reconnectGrace
         self.reasonTimeout = reasonTimeout
@@ -94,6 +96,7 @@ actor StreamDirectory {
         self.writeQueue = writeQueue
         self.limiter = limiter
         self.statistics = statistics
+        self.events = events
         self.logger = logger
     }
 
@@ -131,6 +134,7 @@ actor StreamDirectory {
             let offer = try Self.offer(ofResuming: offer)
             let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .publish)
             try takeJoin(principal, clientContext)
+            try await authenticator.checkHook(.publish, principal, clientContext)
             if let former = try await resume(resumeRequest, principal, clientContext, tags: tags) {
                 return try await resumePublishing(
                     of: former, principal, clientContext, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
@@ -138,7 +142,10 @@ actor StreamDirectory {
         }
         try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
         let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .publish)
-        if resumeRequest == nil { try takeJoin(principal, clientContext) }
+        if resumeRequest == nil {
+            try takeJoin(principal, clientContext)
+            try await authenticator.checkHook(.publish, principal, clientContext)
+        }
         let reservation = try reserve(.stream, principal, clientContext)
         try checkBitrate(for: principal.application, reservation)
         let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
@@ -164,7 +171,10 @@ actor StreamDirectory {
             var description = try await router.publish(peer, stream: id, offer: offer, terms: capabilities.terms)
             if principal.job != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
-            if offer != nil { await noteStart(of: id) }
+            if offer != nil {
+                await noteStart(of: id)
+                announce(id)
+            }
             statistics.streamStarted(principal.application)
             shareBitrate()
             logger.info(
@@ -213,9 +223,14 @@ actor StreamDirectory {
                 onQuality: onQuality, onInterruption: onInterruption)
         }
         try await waitForRequestedStream(of: origin, for: principal, clientContext)
-        let stream = try find(origin, for: principal, clientContext: clientContext)
+        var stream = try find(origin, for: principal, clientContext: clientContext)
         let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .view)
         if !isPreview { try takeJoin(principal, clientContext) }
+        if authenticator.hasHook {
+            try await authenticator.checkHook(.subscribe(stream.id), principal, clientContext)
+            // The stream may have ended meanwhile.
+            stream = try find(stream.id, for: principal, clientContext: clientContext)
+        }
         let reservation = try reserve(isPreview ? .preview : .viewer, principal, clientContext)
         let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
         guard peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
@@ -319,6 +334,7 @@ actor StreamDirectory {
             await noteStart(of: id)
             streams[id]?.isAwaitingAnswer = false
             updateIndexes(of: id)
+            announce(id)
         }
         logger.info("the platform's offer was answered", metadata: ["stream": "\(id)"])
         return session
@@ -474,6 +490,7 @@ actor StreamDirectory {
                 "reason": "\(quality.reason.rawValue)",
             ])
         for listener in participant.listeners.values { listener.yield(.quality(quality)) }
+        if participant.isPublisher { events.yield(.qualityChanged(participant.streamID, quality)) }
         await participant.onQuality(participant.streamID, quality)
     }
 
@@ -513,6 +530,7 @@ actor StreamDirectory {
         if let stream {
             if !stream.isEndRecorded { writeQueue.note(Self.change(stream, end)) }
             statistics.streamEnded(stream.application, end.reason)
+            if stream.isAnnounced { events.yield(end.event) }
         } else if !participant.isPreview {
             writeQueue.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }

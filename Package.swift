@@ -48,6 +48,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
@@ -144,10 +145,13 @@ let package = Package(
             [
                 "PCastCore", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastSFU",
                 "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline", "PCastOverlay",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ], resources: [.embedInCode("Pages")]),
         module(
             "Playback",
@@ -184,6 +188,16 @@ let package = Package(
         .executableTarget(
             name: "ServeExample", dependencies: ["PCastPlatform", "PCastCore"], path: "Examples/Serve",
             swiftSettings: settings),
+        .executableTarget(
+            name: "EmbedExample",
+            dependencies: [
+                "PCastPlatform", "PCastCore",
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ], path: "Examples/Embed", swiftSettings: settings),
 
         // Every parser of foreign bytes as a fuzz target: run by the tests on their corpus and by `make fuzz`.
         .target(
@@ -261,6 +275,7 @@ let package = Package(
                 "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastCore",
                 "PCastJSON", "PCastDatabase", "PCastSFU", "PCastTimeline",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -270,6 +285,7 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ]),
         tests(

@@ -50,12 +50,7 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
     /// returns nil. It must be called on the channel's event loop before other handlers are added.
     func admit(_ channel: any Channel) -> EventLoopFuture<Value>? {
         let address = TransportAddress(channel.remoteAddress)?.ip
-        guard gate?.admits(address) ?? true else {
-            channel.close(promise: nil)
-            // The result is not an error, because an error would stop the server.
-            return channel.eventLoop.makeSucceededFuture(
-                Value(upgrade: channel.eventLoop.makeSucceededFuture(.refused), channel: channel))
-        }
+        guard gate?.admits(address) ?? true else { return refuse(channel) }
         let wait = FirstRequestWait(gate: gate, address: address)
         channel.closeFuture.whenComplete { [gate] _ in
             wait.end()
@@ -65,6 +60,13 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
         try? channel.pipeline.syncOperations.addHandler(
             FirstRequestHandler(timeout: firstRequestTimeout, wait), name: FirstRequestHandler.name, position: .first)
         return nil
+    }
+
+    /// Closes a connection and returns the result for it, which is not an error, because an error would stop the server.
+    func refuse(_ channel: any Channel) -> EventLoopFuture<Value> {
+        channel.close(promise: nil)
+        return channel.eventLoop.makeSucceededFuture(
+            Value(upgrade: channel.eventLoop.makeSucceededFuture(.refused), channel: channel))
     }
 
     /// Adds the handlers of HTTP/1.1. It must be called on the channel's event loop.

@@ -103,5 +103,53 @@ extension EndToEnd {
                 try await server.end()
             }
         }
+
+        @Test(
+            "an application with a platform on its router shares its port, its decisions and its shutdown",
+            .timeLimit(.minutes(5)))
+        func embed() async throws {
+            try await TestWorkspace.run { workspace in
+                let program = try workspace.start(BuiltProgram.path("EmbedExample"), ["0"])
+                let listening = try await program.message(containing: "uri=http")
+                let uri = try #require(listening.firstMatch(of: /uri=(http:[^ ]+)/).map { String($0.1) })
+                let curl = { (arguments: [String]) in
+                    try await workspace.run("curl", ["-sS"] + arguments).output.joined(separator: "\n")
+                }
+                #expect(try await curl(["\(uri)/"]) == "my application")
+                // The platform may begin to run after its host.
+                let health = try await curl(["--retry", "30", "--retry-delay", "1", "\(uri)/healthz"])
+                #expect(health == #"{"status":"ok"}"#)
+
+                let application = "my-application:my-secret"
+                let authentication = try await workspace.token(application, "--type", "auth")
+                let guest = try await workspace.token(application, "--type", "publish", "--apply-tag", "guest")
+                let rejected = try workspace.start(
+                    BuiltProgram.path("PublishExample"), [uri, authentication, guest, "synthetic", "2"])
+                #expect(try await rejected.exitStatus() == 0)
+                #expect(rejected.output.lines.values.contains { $0.hasPrefix("failed:") }, "\(rejected.report)")
+
+                let token = try await workspace.token(application, "--type", "publish")
+                for end in ["censored", "maintenance"] {
+                    let publisher = try workspace.start(
+                        BuiltProgram.path("PublishExample"), [uri, authentication, token, "synthetic"])
+                    let line = try #require(
+                        await publisher.output.lines.first { $0.hasPrefix("publishing ") }, "\(publisher.report)")
+                    let stream = String(line.dropFirst("publishing ".count))
+                    #expect(try await curl(["\(uri)/my-streams"]) == "\(stream) has 0 viewers")
+                    if end == "censored" {
+                        _ = try await curl(["-X", "DELETE", "\(uri)/my-streams/\(stream)"])
+                    } else {
+                        program.send(SIGTERM)
+                    }
+                    #expect(try await publisher.exitStatus() == 0)
+                    let lines = publisher.output.lines.values
+                    #expect(lines.contains("ended: \(end)"), "\(publisher.report)")
+                    let event = try await program.message(containing: "event=ended(\(stream)")
+                    #expect(event.contains(end), "\(event)")
+                }
+                #expect(try await program.exitStatus() == 0)
+                #expect(program.messages.lines.values.contains { $0.contains("event=started(") })
+            }
+        }
     }
 }

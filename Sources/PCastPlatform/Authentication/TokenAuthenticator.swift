@@ -21,12 +21,18 @@ struct TokenAuthenticator: Sendable {
     private var secrets: [String: String] { applications.value.secrets }
     /// Whether clients on this host need no token.
     let allowsAnonymousLoopback: Bool
+    /// The host's own decision; nil if there is none.
+    private let hook: AuthenticationHook?
     /// The tokens of the ingest and egress jobs that the platform started.
     let workers = JobCredentials()
 
-    init(_ applications: [PlatformConfiguration.Application], allowsAnonymousLoopback: Bool) {
+    init(
+        _ applications: [PlatformConfiguration.Application], allowsAnonymousLoopback: Bool,
+        hook: AuthenticationHook? = nil
+    ) {
         self.applications = Setting(Applications(applications))
         self.allowsAnonymousLoopback = allowsAnonymousLoopback
+        self.hook = hook
     }
 
     /// Replaces the applications. Clients that were accepted before stay.
@@ -116,6 +122,23 @@ struct TokenAuthenticator: Sendable {
         case .authentication, nil:
             try authorize(principal, for: .authenticate, clientContext: clientContext)
             return false
+        }
+    }
+
+    /// Whether the host makes decisions of its own.
+    var hasHook: Bool { hook != nil }
+
+    /// Calls the host's hook for a client that EdgeAuth has accepted. It is not called for a job, because it was called
+    /// for the client that requested the job.
+    ///
+    /// - Throws: ``APIError`` with the kind `unauthorized`.
+    nonisolated(nonsending) func checkHook(
+        _ purpose: AuthenticationRequest.Purpose, _ principal: Principal, _ clientContext: ClientContext
+    ) async throws(APIError) {
+        guard let hook, principal.job == nil else { return }
+        switch await hook(AuthenticationRequest(purpose, principal, clientContext)) {
+        case .permit: return
+        case .reject(let message): throw APIError(.unauthorized, message, detail: "the host rejected the client")
         }
     }
 

@@ -4,25 +4,12 @@ import PCastIO
 
 /// Applies configurations to a running platform, without disconnecting clients.
 actor PlatformControl {
-    /// The components whose configuration can change while the platform runs.
-    struct Running: Sendable {
-        let authenticator: TokenAuthenticator
-        let limiter: RequestLimiter
-        let platformRecords: PlatformRecords
-        let turnCredentials: TURNCredentialProvider?
-        let certificate: CertificateFiles?
-        let directory: StreamDirectory
-        let workers: JobSupervisor
-        /// The address that the platform listens on.
-        let listen: IPAddress
-    }
-
     private var configuration: PlatformConfiguration
-    private var running: Running?
+    private var running: PlatformComponents?
 
     init(_ configuration: PlatformConfiguration) { self.configuration = configuration }
 
-    func begin(_ running: Running) { self.running = running }
+    func begin(_ running: PlatformComponents) { self.running = running }
 
     /// Applies all settings that can change. If one of them is invalid, nothing changes.
     ///
@@ -46,7 +33,7 @@ actor PlatformControl {
             limits: new.limits, trustedProxies: new.trustedProxies, forwardedHeader: new.forwardedHeader)
         if changes.applied.contains(.limit) { await running.directory.shareBitrate() }
         await running.workers.change(
-            new.workers.map { JobPolicy(configuration: $0, listen: running.listen) })
+            new.workers.map { JobPolicy(configuration: $0, listen: running.address) })
         running.platformRecords.change(new.records, drainTime: new.drainTime)
         // Settings that need a restart keep their values, so that they are also reported at the next change.
         var applied = new

@@ -1,19 +1,12 @@
 import Hummingbird
 import PCastCore
 import PCastIO
-import PCastSFU
 import PCastWeb
 
 /// The endpoints for operators: health and metrics.
 struct HealthRoutes: Sendable {
-    let directory: StreamDirectory
-    let registry: SessionRegistry
-    let router: MediaRouter
-    let platformRecords: PlatformRecords
+    let metrics: PlatformMetrics
     let limiter: RequestLimiter
-    let statistics: PlatformStatistics
-    let authenticator: TokenAuthenticator
-    let timelines: TimelineService
     let attempts: CredentialCheck
     /// The token for other hosts; nil if metrics are for this host only.
     let metricsToken: String?
@@ -36,7 +29,7 @@ struct HealthRoutes: Sendable {
         } catch {
             return Responses.refusal(error)
         }
-        let text = await cache.text { await metrics() }
+        let text = await cache.text { await metrics.sample().text }
         return Responses.text(.ok, text, [.contentType: "text/plain; version=0.0.4; charset=utf-8"])
     }
 
@@ -57,48 +50,6 @@ struct HealthRoutes: Sendable {
                 .unauthorized, "Metrics require the token of --metrics-token: send it as “Authorization: Bearer …”.")
         }
         try attempts.check(from: clientContext.address) { CredentialCheck.isSame(given, metricsToken) }
-    }
-
-    /// Returns the metrics in Prometheus' text format.
-    private func metrics() async -> String {
-        let counts = await directory.counts
-        let owners = await directory.owners
-        let forwarded = await router.packetsForwarded()
-        let streams = await router.streamMetrics().compactMap { stream in
-            owners[stream.stream].map { MetricsText.StreamSource(metrics: stream, application: $0) }
-        }
-        var metrics = MetricsText()
-        metrics.add("pcast_streams", .gauge, "Number of published streams.", counts.streams)
-        metrics.add(
-            "pcast_streams_reconnecting", .gauge, "Number of streams that wait for their publisher to reconnect.",
-            await directory.pendingReconnects.streams.count)
-        metrics.add("pcast_viewers", .gauge, "Number of viewers of all streams.", counts.viewers)
-        let sessions = await registry.counts
-        metrics.add("pcast_sessions", .gauge, "Number of client sessions.", sessions.all)
-        metrics.add(
-            "pcast_sessions_absent", .gauge, "Number of sessions whose client is disconnected.", sessions.absent)
-        metrics.add("pcast_packets_forwarded_total", .counter, "Media packets forwarded to viewers.", forwarded)
-        metrics.add(
-            "pcast_shard_peers", .gauge, "Number of publishers and viewers of each SFU shard.",
-            router.peersOfShards.enumerated().map { ([("shard", "\($0.offset)")], "\($0.element)") })
-        metrics.add(
-            "pcast_shard_messages_dropped_total", .counter,
-            "Messages between SFU shards that were dropped because a queue was full.",
-            await router.shardMessagesLost())
-        metrics.add(
-            "pcast_shard_checks_dropped_total", .counter,
-            "Connectivity checks from unknown paths that were dropped between SFU shards, as in a flood.",
-            await router.shardChecksLost())
-        metrics.add(
-            statistics.values, applications: authenticator.applicationIDs,
-            present: await directory.countsOfApplications)
-        metrics.add(limiter.counts)
-        metrics.add(platformRecords.writeQueue.counts)
-        metrics.add(await platformRecords.webhooks.counts)
-        metrics.add(await timelines.counts)
-        metrics.add(streams)
-        if let process = ProcessMetrics.read() { metrics.add(process) }
-        return metrics.text
     }
 }
 

@@ -1,14 +1,40 @@
 import PCastCore
 import PCastSFU
 
-/// Metrics in Prometheus' text format (version 0.0.4). Their names end in base units, according to its conventions.
+/// Metrics, and their text in Prometheus' format (version 0.0.4). Their names end in base units, according to its
+/// conventions.
 struct MetricsText {
-    private(set) var text = ""
-
     enum Kind: String { case gauge, counter, histogram }
 
     /// A value with the labels that distinguish it from other values of the metric.
     typealias Sample = (labels: [(name: String, value: String)], value: String)
+
+    /// A metric with all its values.
+    struct Family {
+        let name: String
+        let kind: Kind
+        let help: String
+        /// The values, in the order of the text. For a histogram their names have suffixes.
+        fileprivate(set) var values: [(name: String, labels: [(name: String, value: String)], value: String)] = []
+
+        /// The values without those of the buckets of a histogram.
+        var scalars: [(name: String, labels: [(name: String, value: String)], value: String)] {
+            kind == .histogram ? values.filter { !$0.name.hasSuffix("_bucket") } : values
+        }
+    }
+
+    /// The metrics in the order of the text.
+    private(set) var families: [Family] = []
+
+    /// The text in Prometheus' format.
+    var text: String {
+        var text = ""
+        for family in families {
+            text += "# HELP \(family.name) \(family.help)\n# TYPE \(family.name) \(family.kind.rawValue)\n"
+            for value in family.values { text += "\(value.name)\(Self.text(value.labels)) \(value.value)\n" }
+        }
+        return text
+    }
 
     /// Adds a metric with one value.
     mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: some Numeric & CustomStringConvertible) {
@@ -18,28 +44,25 @@ struct MetricsText {
     /// Adds a metric with several values. A metric without values is left out.
     mutating func add(_ name: String, _ kind: Kind, _ help: String, _ samples: [Sample]) {
         guard !samples.isEmpty else { return }
-        begin(name, kind, help)
-        for sample in samples { text += "\(name)\(Self.text(sample.labels)) \(sample.value)\n" }
+        families.append(
+            Family(name: name, kind: kind, help: help, values: samples.map { (name, $0.labels, $0.value) }))
     }
 
     /// Adds a histogram of durations in seconds for each label.
     mutating func add(
         _ name: String, _ help: String, _ histograms: [(label: (name: String, value: String)?, Histogram)]
     ) {
-        begin(name, .histogram, help)
+        var family = Family(name: name, kind: .histogram, help: help)
         for (label, histogram) in histograms {
             let labels = label.map { [$0] } ?? []
             for (bound, count) in histogram.cumulative {
-                text += "\(name)_bucket\(Self.text(labels + [("le", "\(bound.seconds)")])) \(count)\n"
+                family.values.append(("\(name)_bucket", labels + [("le", "\(bound.seconds)")], "\(count)"))
             }
-            text += "\(name)_bucket\(Self.text(labels + [("le", "+Inf")])) \(histogram.count)\n"
-            text += "\(name)_sum\(Self.text(labels)) \(histogram.sum.seconds)\n"
-            text += "\(name)_count\(Self.text(labels)) \(histogram.count)\n"
+            family.values.append(("\(name)_bucket", labels + [("le", "+Inf")], "\(histogram.count)"))
+            family.values.append(("\(name)_sum", labels, "\(histogram.sum.seconds)"))
+            family.values.append(("\(name)_count", labels, "\(histogram.count)"))
         }
-    }
-
-    private mutating func begin(_ name: String, _ kind: Kind, _ help: String) {
-        text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
+        families.append(family)
     }
 
     private static func text(_ labels: [(name: String, value: String)]) -> String {

@@ -126,6 +126,7 @@ actor JobSupervisor {
         guard let origin = request.origin else {
             try authenticator.authorize(
                 request.principal, for: .publish, clientContext: request.clientContext, capabilities: ["publish-uri"])
+            try await authenticator.checkHook(.publish, request.principal, request.clientContext)
             return .publish
         }
         let live = await directory.live(origin, of: request.principal.application)
@@ -135,6 +136,7 @@ actor JobSupervisor {
             clientContext: request.clientContext,
             capabilities: ["egress"])
         guard live != nil else { throw .noStream }
+        try await authenticator.checkHook(.subscribe(origin), request.principal, request.clientContext)
         return .egress(origin)
     }
 

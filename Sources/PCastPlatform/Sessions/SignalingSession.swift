@@ -253,6 +253,7 @@ actor SignalingSession {
             entering.sessionID = previous
             let isForStreams = try authenticator.admit(principal, clientContext: entering)
             let reservation = try await reserve(previous, of: principal)
+            try await authenticator.checkHook(.openSession, principal, entering)
             let opened = await registry.open(
                 principal.application, previous: previous, by: SessionOwner(principal), reservation: reservation,
                 at: MonotonicClock.now()

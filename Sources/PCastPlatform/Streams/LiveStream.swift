@@ -24,6 +24,8 @@ struct LiveStream: Sendable {
     var isEndRecorded = false
     /// Whether the platform's offer is not answered yet, so that nobody can subscribe.
     var isAwaitingAnswer = false
+    /// Whether the host has received the event of the start.
+    var isAnnounced = false
     /// The codecs that the publisher sends according to the answer, video first.
     var codecs: [Codec] = []
     /// The numbers of subscribers so far.

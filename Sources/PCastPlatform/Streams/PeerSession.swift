@@ -34,6 +34,9 @@ struct StreamEnd: Sendable {
         default: reason.rawValue
         }
     }
+
+    /// The end of a stream as an event for the host.
+    var event: StreamEvent { .ended(streamID, reason, description: description) }
 }
 
 /// A request of a publisher or subscriber to resume a stream or viewing.

@@ -88,6 +88,7 @@ extension StreamDirectory {
         logger.info(
             "stream ended, because its publisher did not reconnect",
             metadata: ["stream": "\(end.streamID)", "reason": "\(end.wire)"])
+        events.yield(end.event)
         await endPendingViewings(of: end.streamID, reason, description)
         await stream.onEnd(end)
     }
@@ -222,6 +223,7 @@ extension StreamDirectory {
                 let words = "stream resumed"
                 await former.onEnd(StreamEnd(streamID: stream.id, reason: .custom, description: words))
             }
+            announce(stream.id, isResumed: true)
             logger.info("publisher reconnected", metadata: ["stream": "\(stream.id)"])
             return PeerSession(
                 peer: stream.peer, streamID: stream.id, isPublisher: true, description: answer,
@@ -271,6 +273,12 @@ extension StreamDirectory {
         onQuality: @escaping QualityAction, onInterruption: PendingReconnects.InterruptionAction?
     ) async throws(APIError) -> PeerSession {
         try policy.takeJoin(principal, clientContext)
+        if policy.authenticator.hasHook,
+            let origin = registry.peers[id].flatMap({ registry.participants[$0]?.origin })
+                ?? pendingReconnects.viewings[id]?.origin
+        {
+            try await policy.authenticator.checkHook(.subscribe(origin), principal, clientContext)
+        }
         await detachViewing(id, of: clientContext.sessionID)
         guard let known = pendingReconnects.viewings[id], known.session == clientContext.sessionID,
             known.application == principal.application

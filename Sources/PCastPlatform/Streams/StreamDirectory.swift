@@ -18,6 +18,8 @@ actor StreamDirectory {
     let router: MediaRouter
     let writeQueue: DatabaseWriteQueue
     let statistics: PlatformStatistics
+    /// The events for the host.
+    let events: StreamEventHub
     let logger: Logger
     var registry = StreamRegistry()
     var policy: JoinPolicy
@@ -35,7 +37,7 @@ actor StreamDirectory {
         router: MediaRouter, authenticator: TokenAuthenticator, writeQueue: DatabaseWriteQueue,
         reconnectGrace: TimeSpan = PlatformConfiguration.defaultReturnTime,
         reasonTimeout: TimeSpan = .milliseconds(500), limiter: RequestLimiter,
-        statistics: PlatformStatistics, logger: Logger
+        statistics: PlatformStatistics, events: StreamEventHub = StreamEventHub(), logger: Logger
     ) {
         self.reconnectGrace = reconnectGrace
         self.reasonTimeout = reasonTimeout
@@ -43,6 +45,7 @@ actor StreamDirectory {
         self.writeQueue = writeQueue
         policy = JoinPolicy(authenticator: authenticator, limiter: limiter)
         self.statistics = statistics
+        self.events = events
         self.logger = logger
     }
 
@@ -80,6 +83,7 @@ actor StreamDirectory {
             let offer = try Self.offer(ofResuming: offer)
             let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .publish)
             try policy.takeJoin(principal, clientContext)
+            try await policy.authenticator.checkHook(.publish, principal, clientContext)
             if let former = try await resume(resumeRequest, principal, clientContext, tags: tags) {
                 return try await resumePublishing(
                     of: former, principal, clientContext, offer, capabilities, onEnd: onEnd, onQuality: onQuality)
@@ -87,7 +91,10 @@ actor StreamDirectory {
         }
         try policy.authorizePublishing(principal, clientContext)
         let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .publish)
-        if resumeRequest == nil { try policy.takeJoin(principal, clientContext) }
+        if resumeRequest == nil {
+            try policy.takeJoin(principal, clientContext)
+            try await policy.authenticator.checkHook(.publish, principal, clientContext)
+        }
         let reservation = try policy.reserve(.stream, principal, clientContext)
         try policy.checkBitrate(for: principal.application, reservation)
         let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
@@ -110,7 +117,10 @@ actor StreamDirectory {
             var description = try await router.publish(peer, stream: id, offer: offer, terms: capabilities.terms)
             if principal.job != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
-            if offer != nil { await noteStart(of: id) }
+            if offer != nil {
+                await noteStart(of: id)
+                announce(id)
+            }
             statistics.streamStarted(principal.application)
             shareBitrate()
             logger.info(
@@ -159,9 +169,14 @@ actor StreamDirectory {
                 onQuality: onQuality, onInterruption: onInterruption)
         }
         try await waitForRequestedStream(of: origin, for: principal, clientContext)
-        let stream = try policy.find(origin, in: registry, for: principal, clientContext: clientContext)
+        var stream = try policy.find(origin, in: registry, for: principal, clientContext: clientContext)
         let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .view)
         if !isPreview { try policy.takeJoin(principal, clientContext) }
+        if policy.authenticator.hasHook {
+            try await policy.authenticator.checkHook(.subscribe(stream.id), principal, clientContext)
+            // The stream may have ended meanwhile.
+            stream = try policy.find(stream.id, in: registry, for: principal, clientContext: clientContext)
+        }
         let reservation = try policy.reserve(isPreview ? .preview : .viewer, principal, clientContext)
         let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
         guard registry.peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
@@ -239,6 +254,7 @@ actor StreamDirectory {
         if registry.streams[id] != nil {
             await noteStart(of: id)
             registry.update(id) { $0.isAwaitingAnswer = false }
+            announce(id)
         }
         logger.info("the platform's offer was answered", metadata: ["stream": "\(id)"])
         return session
@@ -353,6 +369,7 @@ actor StreamDirectory {
                 "reason": "\(quality.reason.rawValue)",
             ])
         for listener in participant.listeners.values { listener.yield(.quality(quality)) }
+        if participant.isPublisher { events.yield(.qualityChanged(participant.streamID, quality)) }
         await participant.onQuality(participant.streamID, quality)
     }
 
@@ -391,6 +408,7 @@ actor StreamDirectory {
         if let stream {
             if !stream.isEndRecorded { writeQueue.note(Self.change(stream, end)) }
             statistics.streamEnded(stream.application, end.reason)
+            if stream.isAnnounced { events.yield(end.event) }
         } else if !participant.isPreview {
             writeQueue.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }

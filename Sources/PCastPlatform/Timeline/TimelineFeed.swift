@@ -67,7 +67,7 @@ struct TimelineFeed: Sendable {
         try limiter.takeJoin(from: caller.address, at: MonotonicClock.now())
         let clientContext = ClientContext(caller, host: request.host, origin: request.origin)
         let bearer = request.fields("authorization").first?.credentials(of: "bearer")
-        let key = try access.follow(game, token: bearer ?? query["token"], clientContext: clientContext)
+        let key = try await access.follow(game, token: bearer ?? query["token"], clientContext: clientContext)
         let channel: TimelineChannel?
         do throws(TimelineFailure) {
             channel = try await service.channel(of: key)

@@ -57,8 +57,8 @@ struct TimelineRoutes: Sendable {
         _ request: Request, _ context: WebRequestContext
     ) async throws(ApplicationFailure) -> Response {
         let game = try Self.game(context)
-        let key = try convertingAccessErrors { () throws(APIError) in
-            try access.follow(game, token: request.token, clientContext: request.clientContext(context))
+        let key = try await convertingAccessErrors { () async throws(APIError) in
+            try await access.follow(game, token: request.token, clientContext: request.clientContext(context))
         }
         guard
             let channel = try await convertingServiceErrors({ () throws(TimelineFailure) in
@@ -107,8 +107,9 @@ struct TimelineRoutes: Sendable {
     ) async throws(ApplicationFailure) -> Response {
         let game = try Self.game(context)
         let basic = request.headers[.authorization].flatMap { ApplicationRequest.basic($0) }
-        let key = try convertingAccessErrors { () throws(APIError) in
-            try access.produce(game, basic: basic, token: request.token, clientContext: request.clientContext(context))
+        let key = try await convertingAccessErrors { () async throws(APIError) in
+            try await access.produce(
+                game, basic: basic, token: request.token, clientContext: request.clientContext(context))
         }
         let recordedAt = try Self.recordedAt(request)
         let body = try await Self.body(of: request)
@@ -179,10 +180,11 @@ struct TimelineRoutes: Sendable {
 
     // MARK: Errors
 
-    private func convertingAccessErrors<Value>(_ body: () throws(APIError) -> Value) throws(ApplicationFailure) -> Value
-    {
+    private func convertingAccessErrors<Value>(
+        _ body: () async throws(APIError) -> Value
+    ) async throws(ApplicationFailure) -> Value {
         do throws(APIError) {
-            return try body()
+            return try await body()
         } catch {
             logger.info("request rejected", metadata: ["protocol": "timeline", "error": "\(error.detail)"])
             if error.kind == .rateLimited, let wait = error.retryAfter { throw .tooManyFailures(retryAfter: wait) }

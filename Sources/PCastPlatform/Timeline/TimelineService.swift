@@ -242,7 +242,7 @@ struct TimelineAccess: Sendable {
     /// - Throws: ``APIError``.
     func produce(
         _ game: TimelineGame, basic: (id: String, secret: String)?, token: String?, clientContext: ClientContext
-    ) throws(APIError) -> TimelineKey {
+    ) async throws(APIError) -> TimelineKey {
         if let basic {
             try credentials.check(basic.id, secret: basic.secret, from: clientContext.address)
             return TimelineKey(application: ApplicationID(basic.id), game: game)
@@ -256,14 +256,20 @@ struct TimelineAccess: Sendable {
                 throw .token("the token lacks the capability \(Self.capability)")
             }
         }
+        try await authenticator.checkHook(
+            .writeTimeline(league: game.league, game: game.game), principal, clientContext)
         return TimelineKey(application: principal.application, game: game)
     }
 
-    func follow(_ game: TimelineGame, token: String?, clientContext: ClientContext) throws(APIError) -> TimelineKey {
+    func follow(
+        _ game: TimelineGame, token: String?, clientContext: ClientContext
+    ) async throws(APIError) -> TimelineKey {
         let principal = try authenticator.identify(token, clientContext: clientContext)
         let purpose = TokenRequest.Purpose.subscribe(
             originStreamID: "timeline:\(game)", tags: ["timeline:\(game.league)", "timeline:\(game)"])
         try authenticator.authorize(principal, for: purpose, clientContext: clientContext)
+        try await authenticator.checkHook(
+            .readTimeline(league: game.league, game: game.game), principal, clientContext)
         return TimelineKey(application: principal.application, game: game)
     }
 }

@@ -1,0 +1,142 @@
+import CoreMetrics
+import PCastCore
+import PCastIO
+import PCastSFU
+
+/// The metrics of a running platform, for `/metrics` and for the metrics system of the host.
+struct PlatformMetrics: Sendable {
+    let directory: StreamDirectory
+    let registry: SessionRegistry
+    let router: MediaRouter
+    let platformRecords: PlatformRecords
+    let limiter: RequestLimiter
+    let statistics: PlatformStatistics
+    let authenticator: TokenAuthenticator
+    let timelines: TimelineService
+
+    /// Returns the current values. It calls each shard of the SFU.
+    func sample() async -> MetricsText {
+        let counts = await directory.counts
+        let owners = await directory.owners
+        let forwarded = await router.packetsForwarded()
+        let streams = await router.streamMetrics().compactMap { stream in
+            owners[stream.stream].map { MetricsText.StreamSource(metrics: stream, application: $0) }
+        }
+        var metrics = MetricsText()
+        metrics.add("pcast_streams", .gauge, "Number of published streams.", counts.streams)
+        metrics.add(
+            "pcast_streams_reconnecting", .gauge, "Number of streams that wait for their publisher to reconnect.",
+            await directory.pendingReconnects.streams.count)
+        metrics.add("pcast_viewers", .gauge, "Number of viewers of all streams.", counts.viewers)
+        let sessions = await registry.counts
+        metrics.add("pcast_sessions", .gauge, "Number of client sessions.", sessions.all)
+        metrics.add(
+            "pcast_sessions_absent", .gauge, "Number of sessions whose client is disconnected.", sessions.absent)
+        metrics.add("pcast_packets_forwarded_total", .counter, "Media packets forwarded to viewers.", forwarded)
+        metrics.add(
+            "pcast_shard_peers", .gauge, "Number of publishers and viewers of each SFU shard.",
+            router.peersOfShards.enumerated().map { ([("shard", "\($0.offset)")], "\($0.element)") })
+        metrics.add(
+            "pcast_shard_messages_dropped_total", .counter,
+            "Messages between SFU shards that were dropped because a queue was full.",
+            await router.shardMessagesLost())
+        metrics.add(
+            "pcast_shard_checks_dropped_total", .counter,
+            "Connectivity checks from unknown paths that were dropped between SFU shards, as in a flood.",
+            await router.shardChecksLost())
+        metrics.add(
+            statistics.values, applications: authenticator.applicationIDs,
+            present: await directory.countsOfApplications)
+        metrics.add(limiter.counts)
+        metrics.add(platformRecords.writeQueue.counts)
+        metrics.add(await platformRecords.webhooks.counts)
+        metrics.add(await timelines.counts)
+        metrics.add(streams)
+        if let process = ProcessMetrics.read() { metrics.add(process) }
+        return metrics
+    }
+}
+
+/// Reports the metrics once per second to the metrics system of the host.
+///
+/// The names, units and labels are those of `/metrics`. A histogram is reported as the two counters `…_count` and
+/// `…_sum`. Metrics of the process are left out, because the host's own metrics contain them.
+struct MetricsReporter: Sendable {
+    let metrics: PlatformMetrics
+    /// The metrics system; nil for that of `MetricsSystem`.
+    let factory: (any MetricsFactory)?
+
+    private static let interval = Duration.seconds(1)
+
+    /// Reports until the task is cancelled. Without a metrics system, it samples nothing.
+    func run() async {
+        var reported = ReportedMetrics()
+        repeat {
+            let factory = factory ?? MetricsSystem.factory
+            guard !(factory is NOOPMetricsHandler) else { continue }
+            reported.report(await metrics.sample(), to: factory)
+        } while (try? await Task.sleep(for: Self.interval)) != nil
+        reported.report(MetricsText(), to: NOOPMetricsHandler.instance)
+    }
+}
+
+/// The metrics that exist in the metrics system of the host. Those of ended streams are removed, so that their number
+/// has a bound.
+struct ReportedMetrics {
+    private struct Key: Hashable {
+        let name: String
+        let labels: [String]
+    }
+
+    private enum Handler {
+        case gauge(Gauge)
+        /// A counter and its last value, because a counter receives increments.
+        case counter(FloatingPointCounter, Double)
+
+        func destroy() {
+            switch self {
+            case .gauge(let gauge): gauge.destroy()
+            case .counter(let counter, _): counter.destroy()
+            }
+        }
+    }
+
+    private var handlers: [Key: Handler] = [:]
+
+    /// The number of metrics, with each combination of labels counted.
+    var count: Int { handlers.count }
+
+    /// Reports a sample, and removes the metrics that it does not have.
+    mutating func report(_ metrics: MetricsText, to factory: any MetricsFactory) {
+        var present: [Key: Handler] = [:]
+        for family in metrics.families where !family.name.hasPrefix("process_") {
+            for sample in family.scalars {
+                guard let value = Double(sample.value) else { continue }
+                let key = Key(name: sample.name, labels: sample.labels.flatMap { [$0.name, $0.value] })
+                let former = handlers.removeValue(forKey: key)
+                present[key] = Self.report(value, of: family.kind, as: key.name, sample.labels, former, to: factory)
+            }
+        }
+        for ended in handlers.values { ended.destroy() }
+        handlers = present
+    }
+
+    private static func report(
+        _ value: Double, of kind: MetricsText.Kind, as name: String, _ labels: [(name: String, value: String)],
+        _ former: Handler?, to factory: any MetricsFactory
+    ) -> Handler {
+        let dimensions = labels.map { ($0.name, $0.value) }
+        guard kind == .gauge else {
+            var (counter, last) = (FloatingPointCounter?.none, 0.0)
+            if case .counter(let existing, let value) = former { (counter, last) = (existing, value) }
+            let current = counter ?? FloatingPointCounter(label: name, dimensions: dimensions, factory: factory)
+            if value > last { current.increment(by: value - last) }
+            return .counter(current, max(value, last))
+        }
+        var gauge: Gauge?
+        if case .gauge(let existing) = former { gauge = existing }
+        let current = gauge ?? Gauge(label: name, dimensions: dimensions, factory: factory)
+        current.record(value)
+        return .gauge(current)
+    }
+}

@@ -1,0 +1,217 @@
+import Hummingbird
+import Logging
+import PCastCore
+import PCastDatabase
+import PCastIO
+import PCastWeb
+import PCastWebRTC
+
+/// The components of a running platform, which are connected to each other.
+struct PlatformComponents: Sendable {
+    let configuration: PlatformConfiguration
+    /// The address that the platform listens on.
+    let address: IPAddress
+    /// The certificate of TLS; nil if it is not configured.
+    let certificate: CertificateFiles?
+    let platformRecords: PlatformRecords
+    let router: MediaRouter
+    let authenticator: TokenAuthenticator
+    let limiter: RequestLimiter
+    let directory: StreamDirectory
+    let registry: SessionRegistry
+    let turnCredentials: TURNCredentialProvider?
+    let workers: JobSupervisor
+    let histories = StreamHistoryStore()
+    let credentials: CredentialCheck
+    let timelines: TimelineService
+    let clock = SessionClock()
+    let metrics: PlatformMetrics
+    private let logger: Logger
+
+    /// Opens the database and the media port, and restores the sessions and streams of a platform that was killed.
+    ///
+    /// - Throws: ``PlatformError``.
+    init(
+        _ configuration: PlatformConfiguration, authentication: AuthenticationHook?, events: StreamEventHub,
+        logger: Logger
+    ) async throws(PlatformError) {
+        guard let address = configuration.listenAddress else { throw .invalidHost(configuration.host) }
+        self.configuration = configuration
+        self.address = address
+        self.logger = logger
+        certificate =
+            if configuration.tlsPort != nil { try CertificateFiles(configuration, logger: logger) } else { nil }
+        let statistics = PlatformStatistics()
+        platformRecords = try await PlatformRecords.open(
+            configuration.records, configuration.applications, statistics, logger)
+        router = try await Self.openRouter(configuration, address, logger)
+        authenticator = TokenAuthenticator(
+            platformRecords.applications, allowsAnonymousLoopback: configuration.isLoopback, hook: authentication)
+        limiter = RequestLimiter(
+            limits: configuration.limits, trustedProxies: configuration.trustedProxies,
+            forwardedHeader: configuration.forwardedHeader)
+        directory = StreamDirectory(
+            router: router, authenticator: authenticator, writeQueue: platformRecords.writeQueue,
+            reconnectGrace: configuration.reconnectGrace,
+            reasonTimeout: configuration.reasonTimeout, limiter: limiter, statistics: statistics, events: events,
+            logger: logger)
+        registry = SessionRegistry(writeQueue: platformRecords.writeQueue, absence: configuration.sessionTimeout)
+        turnCredentials = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }
+        workers = JobSupervisor(
+            configuration.workers.map { JobPolicy(configuration: $0, listen: address) }, authenticator: authenticator,
+            directory: directory, registry: registry, logger: logger)
+        credentials = CredentialCheck(authenticator: authenticator)
+        timelines = TimelineService(
+            directory: configuration.records.directory, consumerTimeout: configuration.consumerTimeout, logger: logger)
+        metrics = PlatformMetrics(
+            directory: directory, registry: registry, router: router, platformRecords: platformRecords,
+            limiter: limiter, statistics: statistics, authenticator: authenticator, timelines: timelines)
+        await restore()
+        await directory.endsWaiting { [weak workers] id, application, reason, description in
+            await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
+        }
+        platformRecords.change(configuration.records, drainTime: configuration.drainTime)
+    }
+
+    /// Restores the sessions and streams of a platform that was killed, whose clients may reconnect.
+    private func restore() async {
+        let now = MonotonicClock.now()
+        await registry.restore(
+            (try? await platformRecords.records.openSessions(limit: SessionRegistry.restored)) ?? [],
+            interrupted: platformRecords.interrupted.bySession, at: now)
+        await directory.restore(platformRecords.interrupted, at: now) { end, session in
+            await registry.ended(end, in: session)
+        }
+    }
+
+    /// Advances the clock of the sessions, and ends sessions and streams whose clients do not reconnect in time, until
+    /// the task is cancelled. It also returns unused heap memory to the system after many clients or handshakes have
+    /// ended.
+    func endAbsent() async {
+        var heapTrim = HeapTrimPolicy()
+        // Without sessions, nothing pending is urgent.
+        while (try? await Task.sleep(for: clock.isIdle ? .seconds(1) : .milliseconds(250))) != nil {
+            let now = MonotonicClock.now()
+            await clock.advance(to: now)
+            for expired in await registry.endAbsent(at: now) {
+                for stream in expired.streams { await directory.end(stream, reason: .failed, description: "") }
+            }
+            await directory.endAbsent(at: now)
+            let counts = await directory.counts
+            let clientCount = await registry.counts.all + counts.streams + counts.viewers
+            if heapTrim.isTime(with: clientCount, at: now) { MallocTuning.trim() }
+        }
+    }
+
+    private static func openRouter(
+        _ configuration: PlatformConfiguration, _ address: IPAddress, _ logger: Logger
+    ) async throws(PlatformError) -> MediaRouter {
+        let discovered = await AddressDiscovery.run(
+            servers: configuration.stunServers, port: configuration.rtcPort, family: address.family)
+        if discovered.isEmpty, !configuration.stunServers.isEmpty {
+            logger.warning("no STUN server reported the public address: set it with --advertise")
+        }
+        do {
+            let certificate = try DTLSCertificate.generate(at: MonotonicClock.wallTime())
+            let router = try MediaRouter(
+                listen: mediaAddresses(address, port: configuration.rtcPort),
+                addresses: AdvertisedAddresses(
+                    named: configuration.advertise, discovered: discovered, listen: address),
+                certificate: certificate, maximumPeers: configuration.maximumPeers, shards: configuration.shards,
+                setupTimeout: configuration.setupTimeout)
+            for warning in router.localOnlyWarnings { logger.warning("\(warning)") }
+            return router
+        } catch {
+            throw .media("\(error)")
+        }
+    }
+
+    /// Returns the media addresses. All IPv4 addresses include all IPv6 addresses if this host has any.
+    private static func mediaAddresses(_ listen: IPAddress, port: UInt16) -> [TransportAddress] {
+        let own = TransportAddress(ip: listen, port: port)
+        let hasV6 = ((try? LocalAddress.all()) ?? []).contains { $0.ip.family == .v6 }
+        guard listen == .anyV4, hasV6 else { return [own] }
+        return [own, TransportAddress(ip: IPAddress(v6: 0, 0), port: port)]
+    }
+
+    // MARK: HTTP
+
+    static let webSocketPath = "/ws"
+
+    /// Returns the function that runs for the duration of a WebSocket.
+    func webSocketHandler() -> @Sendable (WebSocketConnection) async throws -> Void {
+        let timeouts = configuration.signalingTimeouts
+        let feed = TimelineFeed(
+            service: timelines, access: TimelineAccess(authenticator: authenticator, credentials: credentials),
+            limiter: limiter, logger: logger)
+        return { connection in
+            let path = connection.request.map { String($0.uri.prefix { $0 != "?" }) } ?? Self.webSocketPath
+            guard path == Self.webSocketPath else { return try await feed.run(connection) }
+            guard let reservation = await limiter.reserve(for: connection) else { return }
+            await SignalingSession(
+                connection, authenticator: authenticator, directory: directory, registry: registry, workers: workers,
+                turnCredentials: turnCredentials, limiter: limiter, clock: clock, timeouts: timeouts, logger: logger
+            ).run()
+            withExtendedLifetime(reservation) {}
+        }
+    }
+
+    /// Returns the certificate and the TURN server of TLS; nil if TLS is not configured.
+    func security() -> WebServer.Security? {
+        guard let turnCredentials, let certificate else { return nil }
+        let service = TURNService(
+            advertised: router.advertised, listen: address, rtcPort: router.rtcPort, secret: turnCredentials.secret,
+            clock: MonotonicClock.reference())
+        return WebServer.Security(
+            certificate.certificate, tunnels: TunnelServer(service, clock: { MonotonicClock.now() }))
+    }
+
+    /// Returns the router of all HTTP routes.
+    func routes() -> Router<WebRequestContext> {
+        let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
+        routes.add(middleware: AccessLogMiddleware(logger: logger))
+        routes.add(middleware: HeadRequestMiddleware())
+        routes.add(middleware: CrossOriginMiddleware())
+        routes.add(middleware: RequestLimitMiddleware(limiter: limiter, logger: logger))
+        let dashboard = DashboardAccess(authenticator: authenticator, credentials: credentials)
+        for kind in [WebRTCHTTPController.Kind.whip, .whep] {
+            WebRTCHTTPController(
+                kind, authenticator: authenticator, directory: directory, turnCredentials: turnCredentials,
+                dashboard: dashboard,
+                logger: logger
+            ).addRoutes(to: routes)
+        }
+        StaticPages(frameAncestors: configuration.frameAncestors).addRoutes(to: routes)
+        HealthRoutes(
+            metrics: metrics, limiter: limiter, attempts: credentials, metricsToken: configuration.metricsToken,
+            cache: MetricsCache(lifetime: configuration.metricsCacheTime)
+        ).addRoutes(to: routes)
+        TimelineRoutes(
+            service: timelines, access: TimelineAccess(authenticator: authenticator, credentials: credentials),
+            logger: logger
+        ).addRoutes(to: routes)
+        DashboardRoutes(access: dashboard, turnCredentials: turnCredentials, logger: logger).addRoutes(to: routes)
+        TelemetryRoutes().addRoutes(to: routes)
+        ManagementAPI(
+            authenticator: authenticator, credentials: credentials, directory: directory,
+            platformRecords: platformRecords,
+            histories: histories,
+            dashboard: dashboard,
+            turnCredentials: turnCredentials, logger: logger
+        ).addRoutes(to: routes)
+        return routes
+    }
+
+    /// Returns the addresses of the platform with the ports of its HTTP servers.
+    func listening(port: Int, tlsPort: Int?) -> PlatformListening {
+        var host = configuration.host
+        if let address = configuration.listenAddress, address.isUnspecified {
+            host = (configuration.advertise.first ?? router.advertised.first?.ip ?? .loopbackV4).description
+        }
+        let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        return PlatformListening(
+            uri: "http://\(name):\(port)", rtcPort: router.rtcPort, advertised: router.advertised,
+            tlsPort: tlsPort, allowsAnonymousLoopback: configuration.isLoopback,
+            applications: platformRecords.applications)
+    }
+}

@@ -5,7 +5,7 @@ import PCastIO
 /// Decides whether a client may publish, subscribe or resume. A client needs a token that permits it, and the rate of
 /// joins, the quotas and the bit rate must have room for it.
 struct JoinPolicy {
-    private let authenticator: TokenAuthenticator
+    let authenticator: TokenAuthenticator
     private let limiter: RequestLimiter
     /// The shares of the bit rate.
     private var shares = BitrateShares()

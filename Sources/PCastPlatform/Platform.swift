@@ -47,9 +47,9 @@ public struct Platform: Sendable {
             forwardedHeader: configuration.forwardedHeader)
         let directory = StreamDirectory(
             router: router, authenticator: authenticator, writeQueue: platformRecords.writeQueue,
-            reconnectGrace: configuration.reconnectGrace,
+            reconnectGrace: TimeSpan(configuration.reconnectGrace),
             reasonTimeout: configuration.reasonTimeout, limiter: limiter, statistics: statistics, logger: logger)
-        let registry = SessionRegistry(writeQueue: platformRecords.writeQueue, absence: configuration.sessionTimeout)
+        let registry = SessionRegistry(writeQueue: platformRecords.writeQueue, absence: TimeSpan(configuration.sessionTimeout))
         await restore(platformRecords, registry, directory)
         let turnCredentials = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }
         let workers = JobSupervisor(
@@ -97,7 +97,7 @@ public struct Platform: Sendable {
                     configuration, platformRecords.applications, port: port, tlsPort: tls?.port, router: router))
         }
         // These are separate tasks, because they must end in a certain order, unlike the tasks of a cancelled group.
-        platformRecords.change(configuration.records, drainTime: configuration.drainTime)
+        platformRecords.change(configuration.records, drainTime: TimeSpan(configuration.drainTime))
         await control.begin(
             .init(
                 authenticator: authenticator, limiter: limiter, platformRecords: platformRecords,
@@ -277,7 +277,7 @@ public struct Platform: Sendable {
             directory: directory, registry: registry, router: router, platformRecords: platformRecords,
             limiter: limiter,
             statistics: statistics, authenticator: authenticator, timelines: timelines, attempts: credentials,
-            metricsToken: configuration.metricsToken, cache: MetricsCache(lifetime: configuration.metricsCacheTime)
+            metricsToken: configuration.metricsToken, cache: MetricsCache(lifetime: TimeSpan(configuration.metricsCacheTime))
         ).addRoutes(to: routes)
         TimelineRoutes(
             service: timelines, access: TimelineAccess(authenticator: authenticator, credentials: credentials),

@@ -1,6 +1,13 @@
 // `import PCast` is enough for an application: the interface's types that other modules of the package declare are
 // exported here, one by one. The other names of those modules stay internal.
 
+// Encoders, and the conversion of frames.
+@_exported public import enum PCastCodecs.CodecError
+@_exported public import struct PCastCodecs.FrameMirroring
+@_exported public import enum PCastCodecs.FrameRotation
+@_exported public import class PCastCodecs.RawFrameConverter
+@_exported public import enum PCastCodecs.VideoEncoderChoice
+@_exported public import struct PCastCodecs.VideoEncoderInfo
 // Values: frames, streams, times, captions and statistics.
 @_exported public import struct PCastCore.AudioFrame
 @_exported public import struct PCastCore.Bitrate
@@ -35,15 +42,6 @@
 @_exported public import struct PCastCore.VideoColor
 @_exported public import class PCastCore.VideoFrame
 @_exported public import struct PCastCore.WallTime
-
-// Encoders, and the conversion of frames.
-@_exported public import enum PCastCodecs.CodecError
-@_exported public import struct PCastCodecs.FrameMirroring
-@_exported public import enum PCastCodecs.FrameRotation
-@_exported public import class PCastCodecs.RawFrameConverter
-@_exported public import enum PCastCodecs.VideoEncoderChoice
-@_exported public import struct PCastCodecs.VideoEncoderInfo
-
 // Source devices, their capabilities and constraints.
 @_exported public import struct PCastDevices.AudioCapabilities
 @_exported public import enum PCastDevices.AudioChannelLayout
@@ -75,11 +73,9 @@
 @_exported public import struct PCastDevices.VideoConfiguration
 @_exported public import typealias PCastDevices.VideoSelection
 @_exported public import enum PCastDevices.VideoSourceRotationMode
-
 // Tokens for a program that is its own backend.
 @_exported public import enum PCastEdgeAuth.EdgeAuthError
 @_exported public import struct PCastEdgeAuth.EdgeTokenBuilder
-
 // Render surfaces.
 @_exported public import enum PCastRendering.AspectRatioMode
 @_exported public import struct PCastRendering.FrameArrangement

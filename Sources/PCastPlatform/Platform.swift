@@ -49,7 +49,8 @@ public struct Platform: Sendable {
             router: router, authenticator: authenticator, writeQueue: platformRecords.writeQueue,
             reconnectGrace: TimeSpan(configuration.reconnectGrace),
             reasonTimeout: configuration.reasonTimeout, limiter: limiter, statistics: statistics, logger: logger)
-        let registry = SessionRegistry(writeQueue: platformRecords.writeQueue, absence: TimeSpan(configuration.sessionTimeout))
+        let registry = SessionRegistry(
+            writeQueue: platformRecords.writeQueue, absence: TimeSpan(configuration.sessionTimeout))
         await restore(platformRecords, registry, directory)
         let turnCredentials = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }
         let workers = JobSupervisor(
@@ -277,7 +278,8 @@ public struct Platform: Sendable {
             directory: directory, registry: registry, router: router, platformRecords: platformRecords,
             limiter: limiter,
             statistics: statistics, authenticator: authenticator, timelines: timelines, attempts: credentials,
-            metricsToken: configuration.metricsToken, cache: MetricsCache(lifetime: TimeSpan(configuration.metricsCacheTime))
+            metricsToken: configuration.metricsToken,
+            cache: MetricsCache(lifetime: TimeSpan(configuration.metricsCacheTime))
         ).addRoutes(to: routes)
         TimelineRoutes(
             service: timelines, access: TimelineAccess(authenticator: authenticator, credentials: credentials),

@@ -54,7 +54,7 @@ extension EndToEnd {
                 let text = try #require(event["captureTime"].text)
                 return CaptionCue(
                     text: try #require(event["text"].text), captureTime: try #require(Timestamp.parse(text)),
-                    duration: TimeSpan(seconds: try #require(event["duration"].number)))
+                    duration: .seconds(try #require(event["duration"].number)))
             }
         }
 

@@ -42,7 +42,8 @@ final class RunningPlatform: Sendable {
         }
         do {
             for try await listening in started {
-                return RunningPlatform(platform, listening, drainTime: TimeSpan(configuration.drainTime), task, isEnding)
+                return RunningPlatform(
+                    platform, listening, drainTime: TimeSpan(configuration.drainTime), task, isEnding)
             }
         } catch {
             throw failure(error)

@@ -303,7 +303,8 @@ enum ViewerMetrics {
 
     private static func skew(_ statistics: ViewerStatistics) -> String {
         guard let skew = statistics.audioVideoSkew else { return "" }
-        return ", audio \(Figure.milliseconds(skew < .zero ? .zero - skew : skew)) \(skew < .zero ? "ahead of" : "behind") video"
+        return
+            ", audio \(Figure.milliseconds(skew < .zero ? .zero - skew : skew)) \(skew < .zero ? "ahead of" : "behind") video"
     }
 
     static func line(_ statistics: ViewerStatistics, elapsed: TimeSpan) -> String {

@@ -74,7 +74,8 @@ struct PlatformRecords: Sendable {
         callbacks = CallbackClient(
             listed: Setting(configuration.webhookAllowedNetworks), timeout: configuration.callbackTimeout)
         let webhooks = WebhookDispatcher(
-            records, client: callbacks, schedule: RetrySchedule(waits: configuration.notificationWaits.map { TimeSpan($0) }),
+            records, client: callbacks,
+            schedule: RetrySchedule(waits: configuration.notificationWaits.map { TimeSpan($0) }),
             statistics: statistics, logger: logger)
         self.webhooks = webhooks
         writeQueue = DatabaseWriteQueue(records, logger: logger) { webhooks.wake() }

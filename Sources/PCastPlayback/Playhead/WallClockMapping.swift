@@ -24,7 +24,9 @@ public struct WallClockMapping: Hashable, Sendable {
     }
 
     /// The mapping as a timecode anchor.
-    var anchor: TimecodeAnchor { TimecodeAnchor(position: TimeSpan(position), wallTime: wallTime, source: .application) }
+    var anchor: TimecodeAnchor {
+        TimecodeAnchor(position: TimeSpan(position), wallTime: wallTime, source: .application)
+    }
 }
 
 /// An estimate of wall-clock time for live media without `EXT-X-PROGRAM-DATE-TIME`. It assumes that the live edge is

@@ -88,7 +88,8 @@ struct SessionState: Sendable {
         var playhead =
             pipeline?.playhead
             ?? Playhead(
-                epoch: epoch, position: position.duration, timecode: nil, seekableRange: nil, timecodeRange: nil, rate: 0,
+                epoch: epoch, position: position.duration, timecode: nil, seekableRange: nil, timecodeRange: nil,
+                rate: 0,
                 isSeeking: false)
         playhead.epoch = numbered(playhead.epoch)
         if lifecycle.hasEnded {

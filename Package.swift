@@ -166,7 +166,7 @@ let package = Package(
             name: "PCastCLI",
             dependencies: [
                 "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastCore", "PCastJSON",
-                "PCastEdgeAuth", "PCastIO", "PCastYAML", "PCastWeb", "PCastWindow",
+                "PCastEdgeAuth", "PCastIO", "PCastYAML", "PCastWeb", "PCastCodecs", "PCastDevices", "PCastWindow",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
@@ -175,7 +175,8 @@ let package = Package(
             dependencies: [
                 "PCast", "PCastCore", "PCastJSON", "PCastTestSupport", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC",
                 "PCastSFU", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
-                "PCastRendering", "PCastWindow", "PCastPlayback", "PCastOverlay", "PCastTimeline", "CLinux",
+                "PCastRendering", "PCastWindow", "PCastPlayback", "PCastCompatibility", "PCastOverlay",
+                "PCastTimeline", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Hummingbird", package: "hummingbird"),
             ], swiftSettings: settings),
@@ -186,12 +187,11 @@ let package = Package(
         .executableTarget(
             name: "QuickStartExample", dependencies: ["PCast"], path: "Examples/QuickStart", swiftSettings: settings),
         .executableTarget(
-            name: "ServeExample", dependencies: ["PCastPlatform", "PCastCore"], path: "Examples/Serve",
-            swiftSettings: settings),
+            name: "ServeExample", dependencies: ["PCastPlatform"], path: "Examples/Serve", swiftSettings: settings),
         .executableTarget(
             name: "EmbedExample",
             dependencies: [
-                "PCastPlatform", "PCastCore",
+                "PCastPlatform",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -249,7 +249,7 @@ let package = Package(
         // A program that views a stream by the vendor's sample; its display and audio device are named by its
         // environment.
         .executableTarget(
-            name: "PCastViewing", dependencies: ["PCastCompatibility"], path: "Tests/PCastViewing",
+            name: "PCastViewing", dependencies: ["PCastCompatibility", "PCastCore"], path: "Tests/PCastViewing",
             swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
         tests("Window", ["PCastWindow", "PCastDevices", "PCastIO", "PCastCore", "CXCB"]),
         tests("Database", ["PCastDatabase", "PCastCore", .product(name: "GRDB", package: "GRDB.swift")]),
@@ -259,8 +259,9 @@ let package = Package(
         .testTarget(
             name: "PCastTests",
             dependencies: [
-                "PCast", "PCastCore", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastRTP",
-                "PCastRendering", "PCastIO", .product(name: "Logging", package: "swift-log"),
+                "PCast", "PCastCompatibility", "PCastCore", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC",
+                "PCastRTP", "PCastDevices", "PCastRendering", "PCastIO",
+                .product(name: "Logging", package: "swift-log"),
             ], swiftSettings: settings),
         tests(
             "CLI",
@@ -297,7 +298,7 @@ let package = Package(
             ]),
         // As an application writes that was made for the vendors' libraries: by their names alone, in Swift 5.
         tests(
-            "Compatibility", ["PCastCompatibility", "PCastPlayback"],
+            "Compatibility", ["PCastCompatibility", "PCastPlayback", "PCastTimeline", "PCastCore"],
             settings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
         // Run by `scripts/test` in a virtual machine with real drivers; outside of it they say so and pass.
         tests(
@@ -307,8 +308,9 @@ let package = Package(
         tests(
             "EndToEnd",
             [
-                "PCast", "PCastPlatform", "PCastPlayback", "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastIO",
-                "PCastCore", "PCastJSON", "PCastDevices", "PCastRendering", "PCastWindow", "PCastTestSupport",
+                "PCast", "PCastPlatform", "PCastPlayback", "PCastCompatibility", "PCastOverlay", "PCastTimeline",
+                "PCastEdgeAuth", "PCastIO", "PCastCore", "PCastJSON", "PCastCodecs", "PCastDevices", "PCastRendering",
+                "PCastWindow", "PCastTestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ], exclude: ["peers"]),
     ]

@@ -5,7 +5,6 @@
 import Hummingbird
 import Logging
 import NIOCore
-import PCastCore
 import PCastPlatform
 import ServiceLifecycle
 import UnixSignals

@@ -1,20 +1,18 @@
 // The README's example of the SDK: publishes the test pattern to a platform on this machine, subscribes to the stream,
-// and saves its first frame.
-//
-// Usage: QuickStartExample AUTHENTICATION-TOKEN PUBLISHING-TOKEN STREAMING-TOKEN
+// and saves its first frame. `pcast serve` on loopback needs no tokens.
 import PCast
 
-let (authentication, publish, view) = (CommandLine.arguments[1], CommandLine.arguments[2], CommandLine.arguments[3])
 let pcast = PCast(PCastOptions(uri: "http://127.0.0.1:8080"))
-_ = try await pcast.start(authenticationToken: authentication)
+try await pcast.start()
 
 // The test pattern. UserMediaOptions() stands for the best camera and microphone.
 let media = try await pcast.getUserMedia(UserMediaOptions(videoSource: "synthetic", audioSource: "synthetic"))
-let publisher = try await pcast.publish(streamToken: publish, mediaStream: media.mediaStream, tags: ["studio"])
+let publisher = try await pcast.publish(mediaStream: media.mediaStream, tags: ["studio"])
 
-let stream = try await pcast.subscribe(streamToken: view, streamID: publisher.streamID)
+let stream = try await pcast.subscribe(streamID: publisher.streamID)
 let renderer = stream.createRenderer()
-renderer.setRenderSurfaceReadyCallback { renderer, surface in }  // a window, where a display is available
-guard renderer.start() == .ok, await renderer.firstFrame != nil else { fatalError("No frame arrived.") }
+renderer.createRenderSurface()  // a window, where a display is available
+try renderer.start()
+guard await renderer.firstFrame != nil else { fatalError("No frame arrived.") }
 print(try await renderer.screenshot(to: "first.png"))
 await pcast.shutdown()

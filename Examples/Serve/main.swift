@@ -1,5 +1,4 @@
 // Runs a platform in this process: it serves WHIP, WHEP, the PCast protocol and the web pages until the process ends.
-import PCastCore
 import PCastPlatform
 
 let platform = Platform(

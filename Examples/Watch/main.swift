@@ -21,8 +21,11 @@ do {
     let streamID = values.count > 3 && !values[3].isEmpty ? StreamID(values[3]) : nil
     let stream = try await pcast.subscribe(streamToken: values[2], streamID: streamID)
     let renderer = stream.createRenderer()
-    renderer.setRenderSurfaceReadyCallback { _, surface in printLine("surface", type(of: surface)) }
-    guard renderer.start() == .ok else { fatalError("the renderer did not start") }
+    let surfaces = renderer.createRenderSurface()
+    Task {
+        for await surface in surfaces { printLine("surface", type(of: surface)) }
+    }
+    try renderer.start()
     if await renderer.firstFrame != nil { printLine("first frame", renderer.videoDisplayDimensions!) }
 
     if values.count > 4, let seconds = Int(values[4]) {

@@ -36,22 +36,6 @@ public final class ObservableValue<Value: Sendable>: Sendable {
         state.withLock { $0.subscribers.add(beginningWith: $0.value) }
     }
 
-    /// Calls back with the current value and then with each change, while the returned object is held. The calls are
-    /// sequential and never on the caller's thread.
-    ///
-    /// - Parameter changed: The function that receives the values.
-    /// - Returns: The subscription, which ends when it is disposed or released.
-    public func subscribe(_ changed: @escaping @Sendable (Value) -> Void) -> Disposable {
-        let values = values
-        let task = Task {
-            for await value in values {
-                if Task.isCancelled { return }
-                changed(value)
-            }
-        }
-        return Disposable { task.cancel() }
-    }
-
     /// Sets the value and notifies the subscribers, if it differs from the present one.
     func set(_ value: Value) {
         state.withLock { state in
@@ -67,7 +51,8 @@ public final class ObservableValue<Value: Sendable>: Sendable {
 public final class Disposable: Sendable {
     private let ending: Mutex<(@Sendable () -> Void)?>
 
-    init(_ ending: @escaping @Sendable () -> Void) { self.ending = Mutex(ending) }
+    /// Creates an object that calls `ending` once, when it is disposed or released.
+    package init(_ ending: @escaping @Sendable () -> Void) { self.ending = Mutex(ending) }
 
     deinit { dispose() }
 

@@ -52,10 +52,10 @@ struct PlatformComponents: Sendable {
             forwardedHeader: configuration.forwardedHeader)
         directory = StreamDirectory(
             router: router, authenticator: authenticator, writeQueue: platformRecords.writeQueue,
-            reconnectGrace: configuration.reconnectGrace,
+            reconnectGrace: TimeSpan(configuration.reconnectGrace),
             reasonTimeout: configuration.reasonTimeout, limiter: limiter, statistics: statistics, events: events,
             logger: logger)
-        registry = SessionRegistry(writeQueue: platformRecords.writeQueue, absence: configuration.sessionTimeout)
+        registry = SessionRegistry(writeQueue: platformRecords.writeQueue, absence: TimeSpan(configuration.sessionTimeout))
         turnCredentials = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }
         workers = JobSupervisor(
             configuration.workers.map { JobPolicy(configuration: $0, listen: address) }, authenticator: authenticator,
@@ -70,7 +70,7 @@ struct PlatformComponents: Sendable {
         await directory.endsWaiting { [weak workers] id, application, reason, description in
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
-        platformRecords.change(configuration.records, drainTime: configuration.drainTime)
+        platformRecords.change(configuration.records, drainTime: TimeSpan(configuration.drainTime))
     }
 
     /// Restores the sessions and streams of a platform that was killed, whose clients may reconnect.
@@ -184,7 +184,7 @@ struct PlatformComponents: Sendable {
         StaticPages(frameAncestors: configuration.frameAncestors).addRoutes(to: routes)
         HealthRoutes(
             metrics: metrics, limiter: limiter, attempts: credentials, metricsToken: configuration.metricsToken,
-            cache: MetricsCache(lifetime: configuration.metricsCacheTime)
+            cache: MetricsCache(lifetime: TimeSpan(configuration.metricsCacheTime))
         ).addRoutes(to: routes)
         TimelineRoutes(
             service: timelines, access: TimelineAccess(authenticator: authenticator, credentials: credentials),

@@ -43,7 +43,7 @@ public struct PlatformConfiguration: Sendable {
     /// metrics are for this host only.
     public var metricsToken: String?
     /// The time for which the text of `/metrics` is cached.
-    public var metricsCacheTime = TimeSpan.seconds(1)
+    public var metricsCacheTime = Duration.seconds(1)
     /// The origins that may embed the watch page (CSP `frame-ancestors`); empty for all.
     public var frameAncestors: [String] = []
     /// The maximum time that the platform takes to stop, in which it notifies clients and delivers the last
@@ -66,9 +66,9 @@ public struct PlatformConfiguration: Sendable {
     package var signalingTimeouts = ServerSignalingMachine.Timeouts()
 
     /// The default of `sessionTimeout`, 180 s.
-    public static let defaultSessionAbsence = TimeSpan.seconds(180)
+    public static let defaultSessionAbsence = Duration.seconds(180)
     /// The default of `reconnectGrace`, 15 s.
-    public static let defaultReturnTime = TimeSpan.seconds(15)
+    public static let defaultReturnTime = Duration.seconds(15)
 
     /// An application and the secret that signs its tokens.
     public struct Application: Hashable, Sendable {
@@ -87,7 +87,7 @@ public struct PlatformConfiguration: Sendable {
     /// The maximum number of shards, because one character of an ICE username fragment identifies the shard.
     public static let maximumShards = 64
     /// The default of `drainTime`, 10 s.
-    public static let defaultDrainTime = TimeSpan.seconds(10)
+    public static let defaultDrainTime = Duration.seconds(10)
     /// The default port for HTTP.
     public static let defaultPort = 8080
     /// The default port for media.

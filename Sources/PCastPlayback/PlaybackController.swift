@@ -1,4 +1,4 @@
-public import PCastCore
+import PCastCore
 import Synchronization
 
 /// Plays lists of videos, with one session for each, and reports each session to all consumers (Brightcove's
@@ -59,15 +59,15 @@ public final class PlaybackController: Sendable {
     /// Pauses.
     public func pause() { player.pause() }
 
-    /// Seeks to a position of the item, like ``Player/seek(to:)-(TimeSpan)``, and returns the position that was
+    /// Seeks to a position of the item, like ``Player/seek(to:)-(Duration)``, and returns the position that was
     /// reached.
     @discardableResult
-    public func seek(to position: TimeSpan) async throws -> TimeSpan { try await player.seek(to: position) }
+    public func seek(to position: Duration) async throws -> Duration { try await player.seek(to: position) }
 
     /// Restarts loading after a failure. A nil `position` is the last position, or the live edge of a live stream.
     /// Returns false, without effect, if playback has not failed or is already resuming.
     @discardableResult
-    public func resumeVideo(at position: TimeSpan? = nil, autoPlay: Bool = true) -> Bool {
+    public func resumeVideo(at position: Duration? = nil, autoPlay: Bool = true) -> Bool {
         player.resume(at: position?.seconds, playing: autoPlay)
     }
 

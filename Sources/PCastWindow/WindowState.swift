@@ -152,7 +152,7 @@ final class WindowState: Sendable {
         guard let given = work.given else { return }
         state.withLock { state in
             state.statistics.framesShown += 1
-            state.statistics.delay = now - given
+            state.statistics.delay = given.duration(to: now)
         }
     }
 }

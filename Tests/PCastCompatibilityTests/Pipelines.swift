@@ -1,4 +1,5 @@
 import PCastCompatibility
+import PCastCore
 import Synchronization
 
 @testable import PCastPlayback
@@ -79,7 +80,7 @@ final class Pipeline: PlaybackPipeline {
     /// Shows the first frame at the position of a seek.
     func completeSeek() {
         let position = state.withLock { state in
-            let position = state.clock.playhead(at: state.now).position
+            let position = TimeSpan(state.clock.playhead(at: state.now).position)
             state.clock.show(position, of: state.clock.epoch, at: state.now)
             return position
         }
@@ -88,7 +89,7 @@ final class Pipeline: PlaybackPipeline {
 
     func run(seconds: Int64) {
         state.withLock { $0.now = $0.now + .seconds(seconds) }
-        notify(.position(playhead.position))
+        notify(.position(TimeSpan(playhead.position)))
     }
 
     func end() { notify(.ended) }

@@ -1,5 +1,6 @@
 import Foundation
 import PCastCompatibility
+import PCastTimeline
 import Synchronization
 import Testing
 

@@ -1,4 +1,5 @@
 import PCastCompatibility
+import PCastTimeline
 import Synchronization
 import Testing
 

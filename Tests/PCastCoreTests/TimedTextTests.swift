@@ -92,7 +92,7 @@ struct TimedTextTests {
         #expect(cue("x", .milliseconds(600_001)).problem?.contains("1 ms to 600 s") == true)
     }
 
-    private func cue(_ text: String, _ duration: TimeSpan = .seconds(1)) -> CaptionCue {
+    private func cue(_ text: String, _ duration: Duration = .seconds(1)) -> CaptionCue {
         CaptionCue(text: text, captureTime: WallTime(millisecondsSinceEpoch: 0), duration: duration)
     }
 }

@@ -44,15 +44,9 @@ extension EndToEnd {
             try await TestWorkspace.run { workspace in
                 let network = "pcast-quickstart-\(getpid())"
                 let server = try await Self.serve(in: network, of: workspace)
-                let application = "my-application:my-secret"
-                let tokens = [
-                    try await workspace.token(application, "--type", "auth"),
-                    try await workspace.token(application, "--type", "publish"),
-                    try await workspace.token(application, "--type", "stream"),
-                ]
                 let example = try workspace.start(
                     "\(BuiltProgram.peers)/namespace.sh",
-                    [network, BuiltProgram.path("QuickStartExample")] + tokens)
+                    [network, BuiltProgram.path("QuickStartExample")])
                 #expect(try await example.exitStatus() == 0, "\(example.report)")
                 let printed = example.output.lines.values.last
                 #expect(printed?.isEmpty == false, "\(example.report)")

@@ -68,7 +68,8 @@ extension EndToEnd {
                     streamToken: publishToken, mediaStream: media.mediaStream, tags: ["getting-started"])
                 let stream = try await pcast.subscribe(streamToken: streamToken, streamID: publisher.streamID)
                 let renderer = stream.createRenderer(.nullDevices)
-                guard renderer.start() == .ok, await renderer.firstFrame != nil else {
+                try renderer.start()
+                guard await renderer.firstFrame != nil else {
                     throw await GettingStartedError(description: "no frame arrived: \(stream.ended.reasonDescription)")
                 }
                 let size = try await renderer.screenshot(to: file)

@@ -1,5 +1,7 @@
 import Foundation
 import PCast
+import PCastCodecs
+import PCastCore
 import Testing
 
 extension EndToEnd {

@@ -145,7 +145,7 @@ private final class SessionRecord: PlaybackSessionConsumer {
     enum Entry: Equatable, Sendable {
         case advanced
         case external(Bool)
-        case cuePoints(TimeSpan)
+        case cuePoints(Duration)
         case progress(PlaybackProgress)
         case lifecycle(LifecycleEvent)
     }

@@ -11,12 +11,12 @@ import Testing
 /// Captions: publishers send them, and viewers receive them.
 @Suite("Captions") struct CaptionTests {
     /// The maximum duration of a caption. A caption with it stays current while a test runs.
-    private static let longest = TimeSpan.seconds(600)
+    private static let longest = Duration.seconds(600)
 
     /// Returns a caption relative to a time.
     private static func cue(
         _ text: String, in milliseconds: Int64 = 0, of now: WallTime = MonotonicClock.wallTime(),
-        lasting: TimeSpan = longest
+        lasting: Duration = longest
     ) -> CaptionCue {
         CaptionCue(text: text, captureTime: now + .milliseconds(milliseconds), duration: lasting)
     }

@@ -17,7 +17,9 @@ import Testing
             // One address does not answer, so that the platform does not end while the test sends requests.
             let silent = try await SilentServer()
             let records = StorageConfiguration(webhookAllowedNetworks: [IPNetwork("127.0.0.0/8")!])
-            try await TestPlatform.runConfigured(records: records, configure: { $0.drainTime = TestPlatform.ample }) {
+            try await TestPlatform.runConfigured(
+                records: records, configure: { $0.drainTime = TestPlatform.ample.duration }
+            ) {
                 platform in
                 try await Self.register([("", port), ("/silent", silent.port)], at: platform)
                 let (_, resource) = try await platform.publish()

@@ -245,7 +245,7 @@ import Testing
 enum Tokens {
     static func make(
         _ application: PlatformConfiguration.Application = TestPlatform.application, secret: String? = nil,
-        lifetime: TimeSpan = .seconds(600), _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder = { $0 }
+        lifetime: Duration = .seconds(600), _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder = { $0 }
     ) throws -> String {
         let builder = EdgeTokenBuilder().withApplicationId(application.id.description)
             .withSecret(secret ?? application.secret).expiresIn(lifetime, from: MonotonicClock.wallTime())

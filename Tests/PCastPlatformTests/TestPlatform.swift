@@ -61,8 +61,8 @@ struct TestPlatform: Sendable {
     /// Sets the timeouts that a delayed client or task must not reach, and disables the cache of metrics.
     private static func disableTimeouts(_ configuration: inout PlatformConfiguration) {
         configuration.metricsCacheTime = .zero
-        (configuration.setupTimeout, configuration.sessionTimeout) = (ample, ample)
-        (configuration.reconnectGrace, configuration.consumerTimeout) = (ample, ample)
+        (configuration.setupTimeout, configuration.sessionTimeout) = (ample, ample.duration)
+        (configuration.reconnectGrace, configuration.consumerTimeout) = (ample.duration, ample)
         configuration.signalingTimeouts.request = ample
         configuration.signalingTimeouts.silence = ample
         configuration.signalingTimeouts.authentication = ample

@@ -4,6 +4,7 @@ import PCastTestSupport
 import Testing
 
 private func seconds(_ seconds: Double) -> TimeSpan { TimeSpan(seconds: seconds) }
+private func seconds(_ seconds: Double) -> Duration { TimeSpan(seconds: seconds).duration }
 
 @Suite("Cue points")
 struct CuePointTests {
@@ -68,7 +69,7 @@ struct CuePointTests {
             // During the seek no point is passed.
             let onTheWay = progress.follow(clock.playhead(at: now))
             #expect(onTheWay == nil)
-            clock.show(clock.playhead(at: now).position, of: epoch, at: now)
+            clock.show(TimeSpan(clock.playhead(at: now).position), of: epoch, at: now)
             let current = PlaybackProgress.at(clock.playhead(at: now).position)
             let passage = progress.follow(clock.playhead(at: now))
             let expected = points.filter { isPassed($0.position, previous, current) }

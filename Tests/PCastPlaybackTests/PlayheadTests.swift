@@ -5,6 +5,7 @@ import PCastTestSupport
 import Testing
 
 private func seconds(_ seconds: Double) -> TimeSpan { TimeSpan(seconds: seconds) }
+private func seconds(_ seconds: Double) -> Duration { TimeSpan(seconds: seconds).duration }
 private func at(_ seconds: Double) -> Instant { Instant(nanoseconds: 5_000_000_000) + TimeSpan(seconds: seconds) }
 private func wall(_ seconds: Double) -> WallTime {
     WallTime(millisecondsSinceEpoch: 1_767_225_600_000) + TimeSpan(seconds: seconds)
@@ -149,7 +150,7 @@ struct PlayheadTests {
                 let position = last + seconds(Double.random(in: -0.1...0.1, using: &generator))
                 clock.show(position, of: clock.epoch, available: position + seconds(0.3), at: at(time))
             }
-            let position = clock.playhead(at: at(time)).position
+            let position = TimeSpan(clock.playhead(at: at(time)).position)
             #expect(position >= last)
             last = position
         }
@@ -159,7 +160,7 @@ struct PlayheadTests {
 
 @Suite("Timecodes by anchors")
 struct TimecodeAnchorsTests {
-    private let range = seconds(0)...seconds(1_000)
+    private let range: ClosedRange<TimeSpan> = seconds(0)...seconds(1_000)
 
     private func anchors(_ list: [(Double, Double, TimecodeAnchor.Source, Int64)]) -> TimecodeAnchors {
         var anchors = TimecodeAnchors()

@@ -1,4 +1,5 @@
 import Logging
+import PCastCompatibility
 import PCastCore
 import Synchronization
 import Testing

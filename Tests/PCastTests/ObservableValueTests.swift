@@ -1,3 +1,4 @@
+import PCastCompatibility
 import PCastCore
 import PCastRTP
 import Testing

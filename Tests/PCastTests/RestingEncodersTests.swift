@@ -1,5 +1,6 @@
 import Foundation
 import PCastCore
+import PCastDevices
 import Testing
 
 @testable import PCast

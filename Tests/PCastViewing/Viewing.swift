@@ -1,5 +1,6 @@
 import Foundation
 import PCastCompatibility
+import PCastCore
 
 /// A program that views a stream by the samples of Phenix's documentation, in Swift by the names that Apple's importer
 /// gives to their calls. The tests run it, because a process's environment names the display and the audio device.

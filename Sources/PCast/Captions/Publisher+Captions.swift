@@ -56,7 +56,7 @@ extension Publisher {
         if start == nil { start = await startTime }
         guard let start else { return }
         for cue in text.cues {
-            let cue = CaptionCue(text: cue.text, captureTime: start + cue.begin, duration: cue.duration)
+            let cue = CaptionCue(text: cue.text, captureTime: start.advanced(by: cue.begin), duration: cue.duration)
             guard await wait(until: cue.captureTime - Self.lead) else { return }
             do throws(PCastError) {
                 if try await sendInTime(cue) { sent(cue) }
@@ -80,7 +80,7 @@ extension Publisher {
     /// an error for another refusal.
     private func sendInTime(_ cue: CaptionCue) async throws(PCastError) -> Bool {
         while !hasEnded, !Task.isCancelled, cue.end > MonotonicClock.wallTime(),
-            MonotonicClock.wallTime() - cue.captureTime < CaptionCue.maximumDistance
+            MonotonicClock.wallTime() - cue.captureTime < TimeSpan(CaptionCue.maximumDistance)
         {
             do throws(PCastError) {
                 try await sendCaptions([cue])

@@ -1,5 +1,4 @@
 public import Logging
-public import PCastCore
 
 /// Whether the SDK logs, at which level, and to which handler (the configuration of ``PCast/configureLogging(_:)``). No
 /// line contains a token or a key.
@@ -38,11 +37,4 @@ extension PCast {
     /// Each line has its time in UTC. The lines contain no tokens and no keys. They are kept whether logging is
     /// configured or not, and are available in every state.
     public func collectLogMessages() -> String { log.lines.map { $0 + "\n" }.joined() }
-
-    /// Returns the newest lines of this client's log to a callback, which is called once.
-    public func collectLogMessages(
-        _ callback: @escaping @Sendable (PCast, RequestStatus, _ messages: String) -> Void
-    ) {
-        Task { callback(self, .ok, collectLogMessages()) }
-    }
 }

@@ -49,7 +49,7 @@ public struct ConnectOptions: Hashable, Sendable {
     /// The maximum frame rate in frames per second; nil for no limit.
     public var maximumFrameRate: Double?
     /// The duration at the beginning of the source that is not published; at most one minute.
-    public var prerollSkip: TimeSpan
+    public var prerollSkip: Duration
     /// Whether the stream continues after the end of this program's session. It ends with its source, or when it is
     /// terminated by its ID.
     public var isDetached: Bool
@@ -60,7 +60,7 @@ public struct ConnectOptions: Hashable, Sendable {
     ///   - maximumFrameRate: The maximum frame rate in frames per second; nil for no limit.
     ///   - prerollSkip: The duration at the beginning of the source that is not published; at most one minute.
     ///   - isDetached: Whether the stream continues after the end of this program's session.
-    public init(maximumFrameRate: Double? = nil, prerollSkip: TimeSpan = .zero, isDetached: Bool = false) {
+    public init(maximumFrameRate: Double? = nil, prerollSkip: Duration = .zero, isDetached: Bool = false) {
         self.maximumFrameRate = maximumFrameRate
         self.prerollSkip = prerollSkip
         self.isDetached = isDetached
@@ -71,7 +71,7 @@ public struct ConnectOptions: Hashable, Sendable {
         var options: [String] = []
         if let maximumFrameRate { options.append("source-uri-video-fps-max=\(maximumFrameRate)") }
         if prerollSkip > .zero {
-            options.append("source-uri-preroll-skip-duration=\(prerollSkip.nanoseconds / 1_000_000)")
+            options.append("source-uri-preroll-skip-duration=\(TimeSpan(prerollSkip).nanoseconds / 1_000_000)")
         }
         return options
     }

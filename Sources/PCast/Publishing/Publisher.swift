@@ -44,12 +44,8 @@ public final class Publisher: Sendable {
     /// The cause of the end; waits until the stream has ended.
     public var ended: StreamEndedInfo { get async { await lifecycle.ended } }
 
-    /// Calls back once: when the stream ends, or at once if it has ended (Phenix: `setPublisherEndedCallback`).
-    public func setPublisherEndedCallback(
-        _ callback: @escaping @Sendable (Publisher, StreamEndedReason, _ reasonDescription: String) -> Void
-    ) {
-        lifecycle.whenEnded { info in callback(self, info.reason, info.reasonDescription) }
-    }
+    /// Calls `action` once: when the stream ends, or at once if it has ended.
+    package func whenEnded(_ action: @escaping @Sendable (StreamEndedInfo) -> Void) { lifecycle.whenEnded(action) }
 
     /// Stops publishing. The sources keep running. It has no effect when it is called again.
     ///
@@ -81,16 +77,6 @@ public final class Publisher: Sendable {
     /// The changes of ``dataQuality`` until the stream ends.
     public var dataQualities: AsyncStream<DataQuality> { lifecycle.qualities.listen() }
 
-    /// Calls back at each change of the data quality until the stream ends (Phenix: `setDataQualityChangedCallback`).
-    public func setDataQualityChangedCallback(
-        _ callback: @escaping @Sendable (Publisher, DataQuality.Status, DataQuality.Reason) -> Void
-    ) {
-        let qualities = dataQualities
-        Task {
-            for await quality in qualities { callback(self, quality.status, quality.reason) }
-        }
-    }
-
     /// Whether the stream has subscribers. It is false while the platform reports that nobody has subscribed for two
     /// seconds, and the encoders are paused then. It is true before such a report.
     public var hasSubscribers: Bool { publishing?.hasSubscribers ?? true }
@@ -121,10 +107,10 @@ public struct PublisherStatistics: Hashable, Sendable, Encodable {
     public var packetsSent = 0
     /// The number of retransmitted RTP packets.
     public var packetsRetransmitted = 0
-    /// The round-trip time in milliseconds; nil before it was measured.
-    public var roundTripTime: Double?
-    /// The mean encode time of a frame in milliseconds; nil without an encoder.
-    public var encodeTime: Double?
+    /// The round-trip time; nil before it was measured.
+    public var roundTripTime: Duration?
+    /// The mean encode time of a frame; nil without an encoder.
+    public var encodeTime: Duration?
     /// The number of video layers with subscribers; see ``PublishOptions/layers``.
     public var layersEncoded = 0
     /// Whether the stream has subscribers; see ``Publisher/hasSubscribers``.
@@ -135,7 +121,8 @@ public struct PublisherStatistics: Hashable, Sendable, Encodable {
         case roundTripTime, encodeTime, layersEncoded, hasSubscribers
     }
 
-    /// Encodes all values, with null for those that were not measured. Throws an error of the encoder.
+    /// Encodes all values, times in milliseconds, with null for those that were not measured. Throws an error of the
+    /// encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(framesCaptured, forKey: .framesCaptured)
@@ -145,8 +132,8 @@ public struct PublisherStatistics: Hashable, Sendable, Encodable {
         try container.encode(targetBitrate, forKey: .targetBitrate)
         try container.encode(packetsSent, forKey: .packetsSent)
         try container.encode(packetsRetransmitted, forKey: .packetsRetransmitted)
-        try container.encode(roundTripTime, forKey: .roundTripTime)
-        try container.encode(encodeTime, forKey: .encodeTime)
+        try container.encode(roundTripTime?.milliseconds, forKey: .roundTripTime)
+        try container.encode(encodeTime?.milliseconds, forKey: .encodeTime)
         try container.encode(layersEncoded, forKey: .layersEncoded)
         try container.encode(hasSubscribers, forKey: .hasSubscribers)
     }

@@ -280,7 +280,7 @@ final class Publishing: Sendable {
         if let loss = call.audioLoss { audio?.setExpectedLoss(loss) }
         result.packetsSent = call.packetsSent
         result.packetsRetransmitted = call.packetsRetransmitted
-        result.roundTripTime = call.roundTrip?.milliseconds
+        result.roundTripTime = call.roundTrip?.duration
         result.bitrate = state.withLock { state in
             state.rate.read(bytes: call.bytesSent, at: MonotonicClock.now())
             return state.rate.bitsPerSecond

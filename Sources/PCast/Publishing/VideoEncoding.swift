@@ -158,7 +158,7 @@ package final class VideoEncoding: Sendable {
         statistics.framesEncoded = meter.framesEncoded
         statistics.framesDropped = queue.droppedCount
         statistics.targetBitrate = Int(target.load(ordering: .relaxed))
-        statistics.encodeTime = meter.encodeTime?.milliseconds
+        statistics.encodeTime = meter.encodeTime?.duration
     }
 
     /// Adds the encoder's statistics to those of the sent stream.

@@ -56,13 +56,13 @@ extension PCast {
     }
 
     /// Returns when the session is online again, or after the time limit.
-    private func waitToBeOnline(_ limit: TimeSpan) async {
+    private func waitToBeOnline(_ limit: Duration) async {
         let events = events
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 for await event in events where event == .online { return }
             }
-            group.addTask { try? await Task.sleep(for: limit.duration) }
+            group.addTask { try? await Task.sleep(for: limit) }
             await group.next()
             group.cancelAll()
         }

@@ -27,7 +27,7 @@ public final class RecoveringStream<Stream: RecoverableStream>: Sendable {
     ///   - isOnline: A function that returns when the session is online, or after the given time.
     ///   - retry: A function that makes another attempt. It throws an error if the attempt fails.
     init(
-        _ first: Stream, policy: RecoveryPolicy, isOnline: @escaping @Sendable (TimeSpan) async -> Void,
+        _ first: Stream, policy: RecoveryPolicy, isOnline: @escaping @Sendable (Duration) async -> Void,
         retry: @escaping @Sendable () async throws(PCastError) -> Stream
     ) {
         self.policy = policy
@@ -80,7 +80,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
     let current: ObservableValue<Stream?>
     let offer: ObservableValue<RetryOffer?>
     let isStopped: Promise<Bool>
-    let isOnline: @Sendable (TimeSpan) async -> Void
+    let isOnline: @Sendable (Duration) async -> Void
     let retry: @Sendable () async throws(PCastError) -> Stream
 
     /// Waits for the ends of the streams and returns the last one. The task is cancelled when the stream is stopped.
@@ -91,7 +91,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
             let began = MonotonicClock.now()
             let info = await stream.ended
             current.set(nil)
-            if MonotonicClock.now() - began >= policy.lasting { failures = 0 }
+            if began.duration(to: MonotonicClock.now()) >= policy.lasting { failures = 0 }
             switch isStopped.value == true ? .report : policy.action(after: info) {
             case .report: return info
             case .offer:
@@ -130,7 +130,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
                 return stream
             } catch {
                 guard case .retry(let pause) = policy.action(afterRefusal: error.status, failures: failures),
-                    MonotonicClock.now() - began < policy.timeout
+                    began.duration(to: MonotonicClock.now()) < policy.timeout
                 else { return nil }
                 if error.status == .notReady { await isOnline(pause) } else { await wait(pause) }
             }
@@ -138,7 +138,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
         return nil
     }
 
-    private func wait(_ span: TimeSpan) async { try? await Task.sleep(for: span.duration) }
+    private func wait(_ duration: Duration) async { try? await Task.sleep(for: duration) }
 }
 
 /// An offer to the application to set up a stream that has ended again (Phenix: `PhenixOptionalAction`). The first

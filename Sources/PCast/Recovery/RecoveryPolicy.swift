@@ -8,7 +8,7 @@ public struct RecoveryPolicy: Hashable, Sendable {
         /// The end is final.
         case report
         /// Another attempt follows after that time.
-        case retry(after: TimeSpan)
+        case retry(after: Duration)
         /// The application receives an offer to retry at any time.
         case offer
     }
@@ -17,10 +17,10 @@ public struct RecoveryPolicy: Hashable, Sendable {
     public var actions: [StreamEndedReason: Action]
 
     /// The time for which consecutive attempts may fail before the end is final.
-    public var timeout: TimeSpan
+    public var timeout: Duration
 
     /// The minimum duration of a stream that counts as a successful attempt.
-    public var lasting: TimeSpan
+    public var lasting: Duration
 
     /// Creates a policy.
     ///
@@ -29,8 +29,8 @@ public struct RecoveryPolicy: Hashable, Sendable {
     ///   - timeout: The time for which consecutive attempts may fail before the end is final.
     ///   - lasting: The minimum duration of a stream that counts as a successful attempt.
     public init(
-        actions: [StreamEndedReason: Action] = RecoveryPolicy.express, timeout: TimeSpan = .seconds(180),
-        lasting: TimeSpan = .seconds(10)
+        actions: [StreamEndedReason: Action] = RecoveryPolicy.express, timeout: Duration = .seconds(180),
+        lasting: Duration = .seconds(10)
     ) {
         self.actions = actions
         self.timeout = timeout
@@ -77,8 +77,8 @@ public struct RecoveryPolicy: Hashable, Sendable {
     }
 
     /// Returns the delay before an attempt, min(1000·n², 60000) ms. Connections have the same delays.
-    public static func pause(before attempt: Int) -> TimeSpan {
-        let count = Int64(min(max(attempt, 0), 100))
+    public static func pause(before attempt: Int) -> Duration {
+        let count = min(max(attempt, 0), 100)
         return .milliseconds(min(1_000 * count * count, 60_000))
     }
 }

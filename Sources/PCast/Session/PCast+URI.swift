@@ -44,23 +44,6 @@ extension PCast {
         return try await connect(setup)
     }
 
-    /// Publishes a stream that the platform pulls from an address, and calls back once with the publisher, or with the
-    /// reason of a failure.
-    public func publishFromUri(
-        streamToken: String, uri: String, tags: [String] = [], connectOptions: ConnectOptions = ConnectOptions(),
-        _ publishCallback: @escaping @Sendable (PCast, RequestStatus, Publisher?) -> Void
-    ) {
-        Task {
-            do throws(PCastError) {
-                let publisher = try await publishFromUri(
-                    streamToken: streamToken, uri: uri, tags: tags, connectOptions: connectOptions)
-                publishCallback(self, .ok, publisher)
-            } catch {
-                publishCallback(self, error.status, nil)
-            }
-        }
-    }
-
     /// Sends the setup and returns its publisher. Throws an error if the platform refuses.
     private func connect(_ setup: RemoteSetup) async throws(PCastError) -> Publisher {
         let lifecycle = StreamLifecycle(.publisher)

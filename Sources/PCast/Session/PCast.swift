@@ -10,10 +10,10 @@ import Synchronization
 /// `PhenixPCast`).
 ///
 ///     let pcast = PCast(PCastOptions(uri: "https://platform.example"))
-///     _ = try await pcast.start(authenticationToken: token)
+///     try await pcast.start(authenticationToken: token)
 ///     let stream = try await pcast.subscribe(streamToken: streamToken)
 ///
-/// All members may be called from any thread. Callbacks are sequential and never on the caller's thread.
+/// All members may be called from any thread. The module `PCastCompatibility` has forms with callbacks.
 public final class PCast: Sendable {
     /// The options with which the client was created.
     public let options: PCastOptions
@@ -47,7 +47,7 @@ public final class PCast: Sendable {
     public var sessionID: SessionID? { session.sessionID }
 
     /// The round-trip time to the platform by the last ping; nil before the first one.
-    public var roundTripTime: TimeSpan? { session.roundTripTime }
+    public var roundTripTime: Duration? { session.roundTripTime?.duration }
 
     /// The events of the session from now on. Each access creates a new stream.
     public var events: AsyncStream<PCastEvent> { session.events.listen() }
@@ -58,12 +58,14 @@ public final class PCast: Sendable {
     /// ``events`` reports it. A failed first connection is not retried. A stream may be subscribed to meanwhile: its
     /// request is sent together with the authentication.
     ///
-    /// - Parameter authenticationToken: The token, which is made with EdgeAuth.
+    /// - Parameter authenticationToken: The token, which is made with EdgeAuth (``EdgeTokenBuilder``). A platform on
+    ///   loopback needs none.
     /// - Returns: The ID of the session.
     /// - Throws: ``PCastError`` with the status `unauthorized` if the token is refused, `failed` if no platform
     ///   responds, and `timeout` if the response is late. The status is `badRequest` if no platform is specified,
     ///   `conflict` if the client is already started, and `gone` after `shutdown`.
-    public func start(authenticationToken: String) async throws(PCastError) -> SessionID {
+    @discardableResult
+    public func start(authenticationToken: String = "") async throws(PCastError) -> SessionID {
         let result = await withCheckedContinuation { continuation in
             if let refusal = begin(authenticationToken, started: { continuation.resume(returning: $0) }) {
                 continuation.resume(returning: .failure(refusal))
@@ -92,6 +94,18 @@ public final class PCast: Sendable {
             session.events.send(.authenticated(error.status, nil))
             return error
         }
+    }
+
+    /// Begins to start, and returns the events of this start until the next one. A start that is refused at once is
+    /// reported only here, because the session may continue.
+    package func startEvents(_ authenticationToken: String) -> AsyncStream<PCastEvent> {
+        let (events, notifier) = AsyncStream.makeStream(
+            of: PCastEvent.self, bufferingPolicy: .bufferingNewest(EventBroadcaster<PCastEvent>.bufferLimit))
+        if let refusal = begin(authenticationToken, notifier: notifier) {
+            notifier.yield(.authenticated(refusal.status, nil))
+            notifier.finish()
+        }
+        return events
     }
 
     /// Ends all streams and the session. `start` may be called again. May be called in any state.
@@ -180,7 +194,7 @@ public final class PCast: Sendable {
     /// Publishes a stream. It returns when the platform has accepted it; media flows some round trips later.
     ///
     /// - Parameters:
-    ///   - streamToken: The token, which is made with EdgeAuth for publishing.
+    ///   - streamToken: The token, which is made with EdgeAuth for publishing. A platform on loopback needs none.
     ///   - mediaStream: A ``UserMediaStream/mediaStream``, an ``ApplicationMedia/mediaStream``, or a subscribed stream.
     ///     The H.264 and audio of a subscribed stream are forwarded without encoding, unless the options require it.
     ///     Other video is transcoded. The publication ends with the subscribed stream.
@@ -190,7 +204,8 @@ public final class PCast: Sendable {
     /// - Throws: ``PCastError`` with the status `notStarted`, `notReady` while offline, `gone` for a subscribed stream
     ///   that has ended, `timeout`, or the platform's refusal.
     public func publish(
-        streamToken: String, mediaStream: MediaStream, tags: [String] = [], options: PublishOptions = PublishOptions()
+        streamToken: String = "", mediaStream: MediaStream, tags: [String] = [],
+        options: PublishOptions = PublishOptions()
     ) async throws(PCastError) -> Publisher {
         let media: any PublishedMedia
         switch mediaStream.origin {
@@ -214,12 +229,14 @@ public final class PCast: Sendable {
     /// Subscribes to a stream. It returns when the platform has accepted; media arrives some round trips later.
     ///
     /// - Parameters:
-    ///   - streamToken: The token, which is made with EdgeAuth for streaming.
+    ///   - streamToken: The token, which is made with EdgeAuth for streaming. A platform on loopback needs none.
     ///   - streamID: The stream; nil if the token specifies it.
     /// - Returns: The subscribed stream.
     /// - Throws: ``PCastError`` with the status `notStarted`, `notReady` while offline, `noStreamPlaying`, `timeout`,
     ///   or the platform's refusal.
-    public func subscribe(streamToken: String, streamID: StreamID? = nil) async throws(PCastError) -> MediaStream {
+    public func subscribe(
+        streamToken: String = "", streamID: StreamID? = nil
+    ) async throws(PCastError) -> MediaStream {
         let feed = ReceivedMediaFeed()
         let lifecycle = StreamLifecycle(.viewer)
         let call = try MediaCall(
@@ -253,122 +270,4 @@ extension PCast {
         for stream in streams { stream.applicationWentToBackground() }
         for stream in streams { await stream.isOver() }
     }
-
-    /// Ends all streams because the application goes to the background, and calls back once afterwards.
-    public func applicationBackground(_ callback: @escaping @Sendable (PCast) -> Void) {
-        Task {
-            await applicationBackground()
-            callback(self)
-        }
-    }
-}
-
-// The callback forms of the SDK's functions. Each callback for a result is called exactly once, with `timeout` if there
-// is no response. Those of `start` are called for each event.
-extension PCast {
-    /// Connects and authenticates (Phenix: `start`).
-    ///
-    /// The start begins before the function returns. A subscription that follows is sent together with the
-    /// authentication.
-    ///
-    /// - Parameters:
-    ///   - authenticationToken: The token, which is made with EdgeAuth.
-    ///   - authenticationCallback: A function that receives `ok` with the session, or the reason of a failure. It may
-    ///     receive `unauthorized` at any later time.
-    ///   - onlineCallback: A function that is called when the client is connected.
-    ///   - offlineCallback: A function that is called when the connection is lost. Streams may continue.
-    public func start(
-        _ authenticationToken: String,
-        authenticationCallback: @escaping @Sendable (PCast, RequestStatus, SessionID?) -> Void,
-        onlineCallback: @escaping @Sendable (PCast) -> Void,
-        offlineCallback: @escaping @Sendable (PCast) -> Void
-    ) {
-        let (events, notifier) = AsyncStream.makeStream(
-            of: PCastEvent.self, bufferingPolicy: .bufferingNewest(EventBroadcaster<PCastEvent>.bufferLimit))
-        // The client is retained until the first callback, so that it is called even if the application has released
-        // the client.
-        let retainer = ClientRetainer(self)
-        Task { [weak self] in
-            for await event in events {
-                guard let self = retainer.pcast.withLock({ $0 }) ?? self else { return }
-                if case .authenticated = event { retainer.pcast.withLock { $0 = nil } }
-                switch event {
-                case .authenticated(let status, let session): authenticationCallback(self, status, session)
-                case .online: onlineCallback(self)
-                case .offline: offlineCallback(self)
-                }
-            }
-        }
-        // A start that is refused at once is no event of the session, which may continue.
-        if let refusal = begin(authenticationToken, notifier: notifier) {
-            notifier.yield(.authenticated(refusal.status, nil))
-            notifier.finish()
-        }
-    }
-
-    /// Ends all streams and the session, and calls back once afterwards.
-    public func stop(_ stoppedCallback: @escaping @Sendable (PCast) -> Void) {
-        Task {
-            await stop()
-            stoppedCallback(self)
-        }
-    }
-
-    /// Calls back once with the sources of this machine, the best first. The list is empty if it cannot be read.
-    public func enumerateSourceDevices(
-        _ mediaType: MediaType, _ callback: @escaping @Sendable (PCast, [SourceDeviceInfo]) -> Void
-    ) {
-        Task { callback(self, (try? await enumerateSourceDevices(mediaType)) ?? []) }
-    }
-
-    /// Opens sources and calls back once with the stream, or with the reason of a failure.
-    public func getUserMedia(
-        _ options: UserMediaOptions,
-        _ userMediaCallback: @escaping @Sendable (PCast, RequestStatus, UserMediaStream?) -> Void
-    ) {
-        Task {
-            do throws(PCastError) {
-                userMediaCallback(self, .ok, try await getUserMedia(options))
-            } catch {
-                userMediaCallback(self, error.status, nil)
-            }
-        }
-    }
-
-    /// Publishes a stream and calls back once with the publisher, or with the reason of a failure.
-    public func publish(
-        streamToken: String, mediaStream: MediaStream, tags: [String] = [], options: PublishOptions = PublishOptions(),
-        _ publishCallback: @escaping @Sendable (PCast, RequestStatus, Publisher?) -> Void
-    ) {
-        Task {
-            do throws(PCastError) {
-                let publisher = try await publish(
-                    streamToken: streamToken, mediaStream: mediaStream, tags: tags, options: options)
-                publishCallback(self, .ok, publisher)
-            } catch {
-                publishCallback(self, error.status, nil)
-            }
-        }
-    }
-
-    /// Subscribes to a stream and calls back once with it, or with the reason of a failure.
-    public func subscribe(
-        streamToken: String, streamID: StreamID? = nil,
-        _ subscribeCallback: @escaping @Sendable (PCast, RequestStatus, MediaStream?) -> Void
-    ) {
-        Task {
-            do throws(PCastError) {
-                subscribeCallback(self, .ok, try await subscribe(streamToken: streamToken, streamID: streamID))
-            } catch {
-                subscribeCallback(self, error.status, nil)
-            }
-        }
-    }
-}
-
-/// Retains the client until its first callback.
-private final class ClientRetainer: Sendable {
-    let pcast: Mutex<PCast?>
-
-    init(_ pcast: PCast) { self.pcast = Mutex(pcast) }
 }

@@ -78,12 +78,8 @@ public final class MediaStream: Sendable {
     /// The cause of the end; waits until the stream has ended.
     public var ended: StreamEndedInfo { get async { await lifecycle.ended } }
 
-    /// Calls back once: when the stream ends, or at once if it has ended (Phenix: `setStreamEndedCallback`).
-    public func setStreamEndedCallback(
-        _ callback: @escaping @Sendable (MediaStream, StreamEndedReason, _ reasonDescription: String) -> Void
-    ) {
-        lifecycle.whenEnded { info in callback(self, info.reason, info.reasonDescription) }
-    }
+    /// Calls `action` once: when the stream ends, or at once if it has ended.
+    package func whenEnded(_ action: @escaping @Sendable (StreamEndedInfo) -> Void) { lifecycle.whenEnded(action) }
 
     /// Ends the subscription, or stops the sources. It has no effect when it is called again.
     public func stop() {

@@ -7,8 +7,7 @@ import Synchronization
 /// Decodes a stream, shows its frames on a render surface and plays its audio (Phenix: `PhenixRenderer`). The stream is
 /// subscribed to or, as a preview, that of this machine's sources.
 ///
-/// Frames are shown if the application requests a surface. ``setRenderSurfaceReadyCallback(_:)`` makes the renderer
-/// create one, and ``setRenderSurface(_:)`` sets one of the application. Without a surface and with null devices,
+/// Frames are shown if the application requests a surface. ``createRenderSurface()`` makes the renderer create one, and ``setRenderSurface(_:)`` sets one of the application. Without a surface and with null devices,
 /// everything is decoded, timed and measured, and the last frame is available.
 public final class Renderer: Sendable {
     private struct State {
@@ -21,10 +20,12 @@ public final class Renderer: Sendable {
         /// Follows the events of the surface.
         var following: Task<Void, Never>?
         var surfaceReady: (@Sendable (Renderer, any RenderSurface) -> Void)?
+        /// Called when no more surfaces become ready.
+        var surfacesEnded: (@Sendable () -> Void)?
         var frameReady: FrameReadyCallback?
         var isStopped = false
         var playoutDelayOverride: TimeSpan?
-        var frameReceived: (@Sendable (Renderer, VideoFrame?) -> Void)?
+        var frameRequested: (@Sendable (Renderer, VideoFrame?) -> Void)?
     }
 
     private let stream: MediaStream
@@ -46,12 +47,19 @@ public final class Renderer: Sendable {
     // MARK: Starting and stopping
 
     /// Begins to render the stream, from the last received key frame or the next one. A renderer can be started once.
-    /// If no audio device can be opened, there is no audio (``isAudioPlayed``). Returns `ok`, or the reason why rendering
-    /// did not begin.
-    public func start() -> RendererStartStatus {
-        guard stream.lifecycle.endedInfo == nil else { return .failed }
-        let status: RendererStartStatus = state.withLock { state in
-            guard state.rendering == nil, !state.isStopped else { return .conflict }
+    /// If no audio device can be opened, there is no audio (``isAudioPlayed``).
+    ///
+    /// - Throws: ``PCastError`` with the status `gone` if the renderer was already started or stopped, and `failed` if
+    ///   the stream has ended, or if no thread or decoder can be started.
+    @_disfavoredOverload  // `PCastCompatibility` has a form that returns a status.
+    public func start() throws(PCastError) {
+        if let info = stream.lifecycle.endedInfo {
+            throw PCastError(.failed, .media, "the stream has ended (\(info.reasonDescription)): render a new one")
+        }
+        let failure: PCastError? = state.withLock { state in
+            guard state.rendering == nil, !state.isStopped else {
+                return PCastError(.gone, .usage, "this renderer was already started or stopped")
+            }
             do {
                 let rendering = try Rendering(
                     stream, options: options, first: first, sizes: sizes, caption: caption)
@@ -63,31 +71,35 @@ public final class Renderer: Sendable {
                 rendering.notify(measured)
                 state.rendering = rendering
                 stream.lifecycle.whenEnded { [weak self] _ in self?.stop() }
-                return .ok
+                return nil
             } catch {
-                return .failed
+                return PCastError(.failed, .device, "rendering cannot begin: \(error)")
             }
         }
-        if status == .ok { createSurface() }
-        return status
+        if let failure { throw failure }
+        createSurface()
     }
 
-    /// Begins to render the stream on a surface (Phenix: `start:` with a layer). Returns the result.
-    public func start(on surface: any RenderSurface) -> RendererStartStatus {
+    /// Begins to render the stream on a surface (Phenix: `start:` with a layer).
+    ///
+    /// - Parameter surface: The surface.
+    /// - Throws: ``PCastError``; see ``start()``.
+    public func start(on surface: any RenderSurface) throws(PCastError) {
         setRenderSurface(surface)
-        return start()
+        try start()
     }
 
     /// Ends rendering. The last frame and the summary stay available. A window that the renderer created is closed. It
     /// has no effect when it is called again.
     public func stop() {
-        let (rendering, created) = state.withLock { state in
+        let (rendering, created, surfacesEnded) = state.withLock { state in
             state.isStopped = true
             state.following?.cancel()
             state.following = nil
-            defer { state.created = nil }
-            return (state.rendering, state.created)
+            defer { (state.created, state.surfacesEnded) = (nil, nil) }
+            return (state.rendering, state.created, state.surfacesEnded)
         }
+        surfacesEnded?()
         rendering?.stop()
         caption.set(nil)
         created?.close()
@@ -118,8 +130,9 @@ public final class Renderer: Sendable {
         created?.close()
     }
 
-    /// Calls back each time that the render surface is ready: at first, and again after an interruption (Phenix:
-    /// `setRenderSurfaceReadyCallback`).
+    /// Lets the renderer create its render surface, and returns the surfaces: the first one, and those after an
+    /// interruption, until the renderer stops. The result may be ignored. A later call replaces an earlier one, whose
+    /// stream then ends.
     ///
     /// If the application has not supplied a surface, the renderer creates it when it is started, or now if it is
     /// running:
@@ -127,14 +140,30 @@ public final class Renderer: Sendable {
     ///   of the options. It appears with the first frame. SDL 2 is loaded at that time.
     /// * Otherwise, and without SDL 2, it is a ``MemorySurface``, from which the application draws.
     ///
-    /// A lost window is opened again, or replaced by a `MemorySurface` if that is impossible, and delivered again. A
+    /// A lost window is opened again, or replaced by a `MemorySurface` if that is impossible, and returned again. A
     /// window that a person closed stays closed until the application opens it (``VideoWindow/open()``), and is then
-    /// delivered again. No surface is created for a stream without video or for a null video device.
+    /// returned again. No surface is created for a stream without video or for a null video device.
     ///
-    /// - Parameter callback: The function that receives the surface.
-    public func setRenderSurfaceReadyCallback(
-        _ callback: @escaping @Sendable (Renderer, any RenderSurface) -> Void
+    /// - Returns: The surfaces that are ready.
+    @discardableResult
+    public func createRenderSurface() -> AsyncStream<any RenderSurface> {
+        let (surfaces, reader) = AsyncStream.makeStream(
+            of: (any RenderSurface).self, bufferingPolicy: .bufferingNewest(1))
+        whenRenderSurfaceReady({ _, surface in reader.yield(surface) }, ended: { reader.finish() })
+        return surfaces
+    }
+
+    /// Calls `callback` with each surface of ``createRenderSurface()``, and `ended` when there are no more.
+    package func whenRenderSurfaceReady(
+        _ callback: @escaping @Sendable (Renderer, any RenderSurface) -> Void,
+        ended: @escaping @Sendable () -> Void = {}
     ) {
+        let (formerEnded, isStopped) = state.withLock { state in
+            defer { state.surfacesEnded = state.isStopped ? nil : ended }
+            return (state.surfacesEnded, state.isStopped)
+        }
+        formerEnded?()
+        if isStopped { ended() }
         let isCreating = state.withLock { state in
             state.surfaceReady = callback
             guard state.created == nil else {
@@ -244,19 +273,20 @@ public final class Renderer: Sendable {
 
     /// The present delay of frames in addition to the minimum delay of the path and the decoder; nil before the first
     /// frame. It follows the network's jitter, within the bounds of the platform.
-    public var playoutDelay: TimeSpan? { rendering?.playoutDelay }
+    public var playoutDelay: Duration? { rendering?.playoutDelay?.duration }
 
     /// The changes of ``playoutDelay`` by at least a millisecond, measured once per second, until the renderer stops
     /// (Phenix: `getObservablePlayoutDelay`).
-    public var playoutDelays: AsyncStream<TimeSpan> {
+    public var playoutDelays: AsyncStream<Duration> {
         let statistics = statistics
         return AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let task = Task {
-                var last: Double?
+                var last: Duration?
                 for await figures in statistics {
-                    guard let delay = figures.playoutDelay, last.map({ abs($0 - delay) >= 1 }) ?? true else { continue }
+                    guard let delay = figures.playoutDelay else { continue }
+                    if let last, abs((delay - last).milliseconds) < 1 { continue }
                     last = delay
-                    continuation.yield(TimeSpan(seconds: delay / 1_000))
+                    continuation.yield(delay)
                 }
                 continuation.finish()
             }
@@ -266,7 +296,8 @@ public final class Renderer: Sendable {
 
     /// Sets a fixed playout delay, independent of the network and the platform; nil removes it (Phenix:
     /// `overridePlayoutDelay`). The delay changes gradually, by one second in seven seconds.
-    public func overridePlayoutDelay(_ delay: TimeSpan?) {
+    public func overridePlayoutDelay(_ delay: Duration?) {
+        let delay = delay.map { TimeSpan($0) }
         state.withLock { state in
             state.playoutDelayOverride = delay
             state.rendering?.playoutDelayOverride = delay
@@ -285,23 +316,19 @@ public final class Renderer: Sendable {
     /// renderer was stopped or the stream ended before.
     public var firstFrame: Instant? { get async { await first.settled } }
 
-    /// Calls back once with the time on the machine's monotonic clock at which the first frame was shown. There is no
-    /// call if no frame was shown.
-    public func setFirstFrameRenderedCallback(_ callback: @escaping @Sendable (Renderer, Instant) -> Void) {
-        first.whenSettled { [weak self] instant in
-            guard let self, let instant else { return }
-            Task { callback(self, instant) }
-        }
+    /// Calls `action` once with the time at which the first frame was shown; nil if none was shown before the end.
+    package func whenFirstFrameRendered(_ action: @escaping @Sendable (Instant?) -> Void) {
+        first.whenSettled(action)
     }
 
-    /// Calls back with each frame of a track before it is shown. The callback may read, replace or drop the frame
+    /// Sets the function that processes each frame of a track before it is shown. It may read, replace or drop the frame
     /// (Phenix: `setFrameReadyCallback`).
     ///
-    /// The callback must return quickly, because decoding waits for it. It is not called for an audio track.
+    /// The function must return quickly, because decoding waits for it. It is not called for an audio track.
     ///
     /// - Parameters:
     ///   - track: The video track.
-    ///   - callback: The callback; nil to remove it.
+    ///   - callback: The function; nil to remove it.
     public func setFrameReadyCallback(_ track: MediaStreamTrack, _ callback: FrameReadyCallback?) {
         guard track.mediaType == .video else { return }
         state.withLock { state in
@@ -316,50 +343,13 @@ public final class Renderer: Sendable {
     /// The changes of the dimensions until the renderer stops.
     public var videoDisplayDimensionsChanges: AsyncStream<Dimensions> { sizes.listen() }
 
-    /// Calls back at each change of the dimensions (Phenix: `setVideoDisplayDimensionsChangedCallback`).
-    public func setVideoDisplayDimensionsChangedCallback(
-        _ callback: @escaping @Sendable (Renderer, Dimensions) -> Void
-    ) {
-        let changes = videoDisplayDimensionsChanges
-        Task { [weak self] in
-            for await dimensions in changes {
-                guard let self else { return }
-                callback(self, dimensions)
-            }
-        }
-    }
-
-    /// Calls back at each change of the captions on the displayed frame, while the stream is rendered. The text is nil
-    /// for none.
-    ///
-    /// Captions follow the capture time of the displayed frame. A stream without video, or without capture times, shows
-    /// them by the platform's clock.
-    public func setCaptionChangedCallback(_ callback: @escaping @Sendable (Renderer, String?) -> Void) {
-        let changes = caption.values
-        Task { [weak self] in
-            var last: String?
-            for await text in changes where text != last {
-                guard let self else { return }
-                last = text
-                callback(self, text)
-            }
-        }
-    }
-
     /// The frame that was shown last; nil before the first one.
     public var lastVideoFrameRendered: VideoFrame? { rendering?.lastFrame }
 
-    /// Sets the callback of ``requestLastVideoFrameRendered()``. It receives nil if no frame has been shown.
-    public func setLastVideoFrameRenderedReceivedCallback(
-        _ callback: @escaping @Sendable (Renderer, VideoFrame?) -> Void
-    ) {
-        state.withLock { $0.frameReceived = callback }
-    }
-
-    /// Requests the frame that was shown last, e.g. for a screenshot (Phenix: `requestLastVideoFrameRendered`).
-    public func requestLastVideoFrameRendered() {
-        guard let callback = state.withLock({ $0.frameReceived }) else { return }
-        Task { callback(self, lastVideoFrameRendered) }
+    /// The function that receives the last frame at each request (`PCastCompatibility`); nil for none.
+    package var frameRequested: (@Sendable (Renderer, VideoFrame?) -> Void)? {
+        get { state.withLock { $0.frameRequested } }
+        set { state.withLock { $0.frameRequested = newValue } }
     }
 
     /// Writes the frame that was shown last to a PNG or JPEG file, by the extension of the path.
@@ -387,19 +377,6 @@ public final class Renderer: Sendable {
 
     /// The changes of ``dataQuality`` until the stream ends.
     public var dataQualities: AsyncStream<DataQuality> { stream.lifecycle.qualities.listen() }
-
-    /// Calls back at each change of the data quality until the stream ends (Phenix: `setDataQualityChangedCallback`).
-    public func setDataQualityChangedCallback(
-        _ callback: @escaping @Sendable (Renderer, DataQuality.Status, DataQuality.Reason) -> Void
-    ) {
-        let qualities = dataQualities
-        Task { [weak self] in
-            for await quality in qualities {
-                guard let self else { return }
-                callback(self, quality.status, quality.reason)
-            }
-        }
-    }
 
     /// The statistics of each second until the renderer stops. Each access creates a new stream.
     public var statistics: AsyncStream<ViewerStatistics> { measured.listen() }

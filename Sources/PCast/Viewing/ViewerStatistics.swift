@@ -13,8 +13,8 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
     public var framesDropped = 0
     /// The number of freezes.
     public var freezeCount = 0
-    /// The total duration of freezes in milliseconds.
-    public var freezeDuration = 0.0
+    /// The total duration of freezes.
+    public var freezeDuration = Duration.zero
     /// The received bit rate in bits per second, without RTP headers.
     public var bitrate = 0
     /// The number of packets that never arrived, after retransmissions.
@@ -23,47 +23,47 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
     public var nackCount = 0
     /// The number of PLI messages that were sent (RFC 4585, section 6.3.1).
     public var pliCount = 0
-    /// The interarrival jitter in milliseconds (RFC 3550, section 6.4.1); nil before it was measured.
-    public var jitter: Double?
-    /// The round-trip time in milliseconds; nil before it was measured.
-    public var roundTripTime: Double?
-    /// The median latency from capture to screen in milliseconds, measured with the test pattern; nil without it.
-    public var latencyP50: Double?
-    /// The 99th percentile of the latency in milliseconds; nil without the test pattern.
-    public var latencyP99: Double?
-    /// The time in milliseconds from the first presented frame to the first one at the live edge, in a summary.
+    /// The interarrival jitter (RFC 3550, section 6.4.1); nil before it was measured.
+    public var jitter: Duration?
+    /// The round-trip time; nil before it was measured.
+    public var roundTripTime: Duration?
+    /// The median latency from capture to screen, measured with the test pattern; nil without it.
+    public var latencyP50: Duration?
+    /// The 99th percentile of the latency; nil without the test pattern.
+    public var latencyP99: Duration?
+    /// The time from the first presented frame to the first one at the live edge, in a summary.
     ///
     /// The lag of a frame is the time from its timestamp to its presentation. A frame is at the live edge if its lag is
     /// at most one frame interval more than the median lag of the frames from 1 to 10 seconds after the first one. Nil
     /// if fewer than 15 frames were presented in that time, or if the live edge was not reached within five seconds.
-    public var timeToLiveEdge: Double?
+    public var timeToLiveEdge: Duration?
     /// The number of frames presented before the live edge was reached, in a summary; else nil.
     public var startUpFramesRendered: Int?
     /// The number of frames from before the viewer joined that were not presented: they were decoded only, or dropped
     /// at a newer key frame.
     public var startUpFramesSkipped = 0
-    /// The largest latency in milliseconds of a frame presented before the live edge was reached, in a summary; nil
+    /// The largest latency of a frame presented before the live edge was reached, in a summary; nil
     /// without the test pattern.
-    public var startUpLatencyMaximum: Double?
-    /// The median latency in milliseconds without the frames presented before the live edge was reached, in a summary;
+    public var startUpLatencyMaximum: Duration?
+    /// The median latency without the frames presented before the live edge was reached, in a summary;
     /// nil without the test pattern.
-    public var steadyLatencyP50: Double?
-    /// The 99th percentile of the latency in milliseconds without those frames, in a summary; nil without the test
+    public var steadyLatencyP50: Duration?
+    /// The 99th percentile of the latency without those frames, in a summary; nil without the test
     /// pattern.
-    public var steadyLatencyP99: Double?
+    public var steadyLatencyP99: Duration?
     /// The number of shown frames with a damaged test pattern: its time strip could not be read though earlier ones
     /// could; nil without the test pattern.
     public var framesBroken: Int?
-    /// The time in milliseconds by which the test audio is later than the test pattern; nil without the test signal.
-    public var audioVideoSkew: Double?
+    /// The time by which the test audio is later than the test pattern; nil without the test signal.
+    public var audioVideoSkew: Duration?
     /// The share of the audio's duration that was concealed or silent because of missing packets, 0...1, since it
     /// began; nil without audio.
     public var audioConcealed: Double?
     /// The number of lost audio packets that later ones repeated (RFC 2198).
     public var packetsRepeated = 0
-    /// The present delay of frames in milliseconds in addition to the minimum delay of the path and the decoder; nil
+    /// The present delay of frames in addition to the minimum delay of the path and the decoder; nil
     /// before the first frame.
-    public var playoutDelay: Double?
+    public var playoutDelay: Duration?
     /// The state of this viewer in a group with synchronized playout: `joining`, `member` or `left`; nil if the stream
     /// does not require it.
     public var playoutGroup: String?
@@ -76,33 +76,34 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
         case audioVideoSkew, audioConcealed, packetsRepeated, playoutDelay, playoutGroup
     }
 
-    /// Encodes all values, with null for those that were not measured. Throws an error of the encoder.
+    /// Encodes all values, times in milliseconds, with null for those that were not measured. Throws an error of the
+    /// encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(framesDecoded, forKey: .framesDecoded)
         try container.encode(framesRendered, forKey: .framesRendered)
         try container.encode(framesDropped, forKey: .framesDropped)
         try container.encode(freezeCount, forKey: .freezeCount)
-        try container.encode(freezeDuration, forKey: .freezeDuration)
+        try container.encode(freezeDuration.milliseconds, forKey: .freezeDuration)
         try container.encode(bitrate, forKey: .bitrate)
         try container.encode(packetsLost, forKey: .packetsLost)
         try container.encode(nackCount, forKey: .nackCount)
         try container.encode(pliCount, forKey: .pliCount)
-        try container.encode(jitter, forKey: .jitter)
-        try container.encode(roundTripTime, forKey: .roundTripTime)
-        try container.encode(latencyP50, forKey: .latencyP50)
-        try container.encode(latencyP99, forKey: .latencyP99)
-        try container.encode(timeToLiveEdge, forKey: .timeToLiveEdge)
+        try container.encode(jitter?.milliseconds, forKey: .jitter)
+        try container.encode(roundTripTime?.milliseconds, forKey: .roundTripTime)
+        try container.encode(latencyP50?.milliseconds, forKey: .latencyP50)
+        try container.encode(latencyP99?.milliseconds, forKey: .latencyP99)
+        try container.encode(timeToLiveEdge?.milliseconds, forKey: .timeToLiveEdge)
         try container.encode(startUpFramesRendered, forKey: .startUpFramesRendered)
         try container.encode(startUpFramesSkipped, forKey: .startUpFramesSkipped)
-        try container.encode(startUpLatencyMaximum, forKey: .startUpLatencyMaximum)
-        try container.encode(steadyLatencyP50, forKey: .steadyLatencyP50)
-        try container.encode(steadyLatencyP99, forKey: .steadyLatencyP99)
+        try container.encode(startUpLatencyMaximum?.milliseconds, forKey: .startUpLatencyMaximum)
+        try container.encode(steadyLatencyP50?.milliseconds, forKey: .steadyLatencyP50)
+        try container.encode(steadyLatencyP99?.milliseconds, forKey: .steadyLatencyP99)
         try container.encode(framesBroken, forKey: .framesBroken)
-        try container.encode(audioVideoSkew, forKey: .audioVideoSkew)
+        try container.encode(audioVideoSkew?.milliseconds, forKey: .audioVideoSkew)
         try container.encode(audioConcealed, forKey: .audioConcealed)
         try container.encode(packetsRepeated, forKey: .packetsRepeated)
-        try container.encode(playoutDelay, forKey: .playoutDelay)
+        try container.encode(playoutDelay?.milliseconds, forKey: .playoutDelay)
         try container.encode(playoutGroup, forKey: .playoutGroup)
     }
 }
@@ -114,19 +115,19 @@ extension ViewerStatistics {
         framesRendered = rendering.framesRendered
         framesDropped = rendering.framesDropped
         freezeCount = rendering.freezeCount
-        freezeDuration = rendering.freezeDuration.milliseconds
-        latencyP50 = rendering.latencyP50?.milliseconds
-        latencyP99 = rendering.latencyP99?.milliseconds
-        timeToLiveEdge = rendering.timeToLiveEdge?.milliseconds
+        freezeDuration = rendering.freezeDuration.duration
+        latencyP50 = rendering.latencyP50?.duration
+        latencyP99 = rendering.latencyP99?.duration
+        timeToLiveEdge = rendering.timeToLiveEdge?.duration
         startUpFramesRendered = rendering.startUpFramesRendered
         startUpFramesSkipped = rendering.startUpFramesSkipped
-        startUpLatencyMaximum = rendering.startUpLatencyMaximum?.milliseconds
-        steadyLatencyP50 = rendering.steadyLatencyP50?.milliseconds
-        steadyLatencyP99 = rendering.steadyLatencyP99?.milliseconds
+        startUpLatencyMaximum = rendering.startUpLatencyMaximum?.duration
+        steadyLatencyP50 = rendering.steadyLatencyP50?.duration
+        steadyLatencyP99 = rendering.steadyLatencyP99?.duration
         framesBroken = rendering.framesBroken
-        audioVideoSkew = rendering.audioVideoSkew?.milliseconds
+        audioVideoSkew = rendering.audioVideoSkew?.duration
         audioConcealed = rendering.audioConcealed
-        playoutDelay = rendering.playoutDelay?.milliseconds
+        playoutDelay = rendering.playoutDelay?.duration
     }
 
     /// Adds the statistics of a connection, except for the bit rate, which needs two readings.
@@ -135,7 +136,7 @@ extension ViewerStatistics {
         packetsRepeated = call.packetsRepeated
         nackCount = call.nackCount
         pliCount = call.pliCount
-        jitter = call.jitter?.milliseconds
-        roundTripTime = call.roundTrip?.milliseconds
+        jitter = call.jitter?.duration
+        roundTripTime = call.roundTrip?.duration
     }
 }

@@ -74,7 +74,7 @@ struct LatencyCommand: AsyncParsableCommand {
             .milliseconds(Int64.random(in: 200...1_200, using: &generator))
         }
         // A join that did not reach the live edge counts as infinite.
-        let edges = joins.map { $0.summary.timeToLiveEdge ?? .infinity }
+        let edges = joins.map { $0.summary.timeToLiveEdge?.milliseconds ?? .infinity }
         let firstFrames = joins.map(\.firstFrame.milliseconds)
         let startUp = StartUp(
             firstFrameP50: Percentile.of(firstFrames, 0.5), firstFrameP95: Percentile.of(firstFrames, 0.95),
@@ -90,7 +90,7 @@ struct LatencyCommand: AsyncParsableCommand {
                 "firstFrameP95": startUp.firstFrameP95, "liveEdgeP50": startUp.liveEdgeP50,
                 "liveEdgeP95": startUp.liveEdgeP95, "liveEdgeMax": edges.max(),
                 "rendered": Double(rendered), "skipped": Double(skipped),
-                "latencyMax": joins.compactMap(\.summary.startUpLatencyMaximum).max(),
+                "latencyMax": joins.compactMap(\.summary.startUpLatencyMaximum).max()?.milliseconds,
             ], pass: Target("", .atMost(Self.liveEdge)).holds(for: startUp.liveEdgeP95))
         return startUp
     }

@@ -29,7 +29,7 @@ struct MeasuredPlayback: Sendable {
         let counter = Int(position.nanoseconds * Int64(StampedVideo.rate) / 1_000_000_000)
         let shownFrames = recorder.expect { $0.counter == counter }
         let begun = MonotonicClock.now()
-        player.startSeek(to: position)
+        player.startSeek(to: position.duration)
         return try await first(of: shownFrames, "frame \(counter)").moment - begun
     }
 

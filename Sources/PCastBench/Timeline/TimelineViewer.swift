@@ -83,7 +83,7 @@ final class TimelineViewer: Sendable {
         )
         guard far > near else { return false }
         let behind = far - (far - near) * share
-        return (try? await playback.player.seek(to: range.upperBound - TimeSpan(seconds: behind))) != nil
+        return (try? await playback.player.seek(to: range.upperBound - .seconds(behind))) != nil
     }
 
     /// Watches for the given number of seconds and seeks from time to time if the viewer does. Returns the number of

@@ -1,4 +1,5 @@
 import PCast
+import PCastCore
 import PCastIO
 
 /// A viewer in this process by the SDK.
@@ -24,7 +25,7 @@ struct Viewing: Sendable {
         let stream = try await pcast.subscribe(streamToken: viewingToken, streamID: streamID)
         let renderer = stream.createRenderer(
             RendererOptions(lipSync: lipSync, useNullAudioDevice: true, useNullVideoDevice: true))
-        guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded on this host") }
+        try renderer.start()
         try await Task.sleep(for: duration)
         renderer.stop()
         let summary = await renderer.summary()
@@ -48,7 +49,7 @@ struct Viewing: Sendable {
             let beginning = MonotonicClock.now()
             let stream = try await pcast.subscribe(streamToken: viewingToken, streamID: streamID)
             let renderer = stream.createRenderer(.nullDevices)
-            guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded on this host") }
+            try renderer.start()
             try await Task.sleep(for: Self.startUpTime)
             renderer.stop()
             guard let first = await renderer.firstFrame else {
@@ -88,7 +89,7 @@ struct Viewing: Sendable {
     private func join(_ pcast: PCast, since beginning: Instant) async throws -> TimeSpan {
         let stream = try await pcast.subscribe(streamToken: viewingToken, streamID: streamID)
         let renderer = stream.createRenderer(.nullDevices)
-        guard renderer.start() == .ok else { throw BenchFailure("the stream cannot be decoded on this host") }
+        try renderer.start()
         let watchdog = Task {
             try await Task.sleep(for: .seconds(10))
             renderer.stop()

@@ -1,4 +1,5 @@
 import PCast
+import PCastCore
 import PCastJSON
 
 /// The statistics of one viewer for its whole session; times are in milliseconds.
@@ -15,12 +16,12 @@ struct WatchingMetrics: Sendable {
     let freezeCount: Double
 
     init(_ statistics: ViewerStatistics) {
-        latencyP50 = statistics.latencyP50
-        latencyP99 = statistics.latencyP99
-        timeToLiveEdge = statistics.timeToLiveEdge
-        steadyLatencyP50 = statistics.steadyLatencyP50
-        steadyLatencyP99 = statistics.steadyLatencyP99
-        audioVideoSkew = statistics.audioVideoSkew
+        latencyP50 = statistics.latencyP50?.milliseconds
+        latencyP99 = statistics.latencyP99?.milliseconds
+        timeToLiveEdge = statistics.timeToLiveEdge?.milliseconds
+        steadyLatencyP50 = statistics.steadyLatencyP50?.milliseconds
+        steadyLatencyP99 = statistics.steadyLatencyP99?.milliseconds
+        audioVideoSkew = statistics.audioVideoSkew?.milliseconds
         framesRendered = Double(statistics.framesRendered)
         framesDropped = Double(statistics.framesDropped)
         freezeCount = Double(statistics.freezeCount)

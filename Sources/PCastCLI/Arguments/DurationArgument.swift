@@ -43,6 +43,6 @@ struct CueArgument: ExpressibleByArgument {
     init?(argument: String) {
         let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
         guard let text = parts.first, let position = DurationArgument(argument: text) else { return nil }
-        cuePoint = CuePoint(type: parts.count > 1 ? parts[1] : nil, at: position.span)
+        cuePoint = CuePoint(type: parts.count > 1 ? parts[1] : nil, at: position.span.duration)
     }
 }

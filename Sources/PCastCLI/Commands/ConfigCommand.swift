@@ -1,5 +1,7 @@
 import ArgumentParser
 import PCast
+import PCastCodecs
+import PCastDevices
 import PCastJSON
 
 /// The command `pcast config`.

@@ -1,5 +1,7 @@
 import ArgumentParser
 import PCast
+import PCastCodecs
+import PCastDevices
 
 /// The command `pcast publish`.
 struct PublishCommand: AsyncCommand {

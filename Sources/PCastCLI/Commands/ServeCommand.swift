@@ -233,9 +233,11 @@ struct SessionOptions: ParsableArguments {
 
     func apply(_ settings: Settings, to configuration: inout PlatformConfiguration) throws {
         if let absence = try settings.value("session-timeout", sessionTimeout) {
-            configuration.sessionTimeout = absence.span
+            configuration.sessionTimeout = absence.span.duration
         }
-        if let time = try settings.value("reconnect-grace", reconnectGrace) { configuration.reconnectGrace = time.span }
+        if let time = try settings.value("reconnect-grace", reconnectGrace) {
+            configuration.reconnectGrace = time.span.duration
+        }
     }
 }
 
@@ -298,7 +300,8 @@ struct RecordOptions: ParsableArguments {
         }
         return StorageConfiguration(
             directory: directory, keyFile: keyFile,
-            retention: try settings.value("retention", retention)?.span ?? StorageConfiguration.defaultRetention,
+            retention: try settings.value("retention", retention)?.span.duration
+                ?? StorageConfiguration.defaultRetention,
             webhookAllowedNetworks: try settings.values("webhook-allow", webhookAllow).map(\.network),
             fallback: RandomApplication.make(id: "local").platformApplication)
     }
@@ -354,7 +357,7 @@ struct OperationOptions: ParsableArguments {
             )
         }
         configuration.drainTime =
-            try settings.value("drain-time", drainTime)?.span ?? PlatformConfiguration.defaultDrainTime
+            try settings.value("drain-time", drainTime)?.span.duration ?? PlatformConfiguration.defaultDrainTime
     }
 
     /// Returns whether text is a valid source of a Content Security Policy: one word that does not end the directive.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import PCast
+import PCastCodecs
 
 /// The command `pcast subscribe`.
 struct SubscribeCommand: AsyncCommand {

@@ -148,7 +148,7 @@ struct TokenCreateCommand: ParsableCommand {
             .withSecret(signing.application.secret)
         if let uri = content.uri { builder = builder.withUri(uri) }
         if let expiresAt = signing.expiresAt { builder = builder.expiresAt(milliseconds: expiresAt) }
-        if let expiresIn = signing.expiresIn { builder = builder.expiresIn(expiresIn.span, from: now) }
+        if let expiresIn = signing.expiresIn { builder = builder.expiresIn(expiresIn.span.duration, from: now) }
         if let requiredTag = restrictions.requiredTag { builder = builder.forTag(requiredTag) }
         if let remoteAddress = restrictions.remoteAddress { builder = builder.forRemoteAddress(remoteAddress) }
         if let session = restrictions.session { builder = builder.forSession(session) }

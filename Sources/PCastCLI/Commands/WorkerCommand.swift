@@ -82,7 +82,7 @@ struct PullCommand: AsyncCommand {
             role: .viewer, uri: platform.uri, tokens: platform.token, duration: platform.duration?.span,
             isDetached: stream.detached, console: Console(output))
         let options = ConnectOptions(
-            maximumFrameRate: stream.maximumFps.map(Double.init), prerollSkip: stream.skip?.span ?? .zero,
+            maximumFrameRate: stream.maximumFps.map(Double.init), prerollSkip: stream.skip?.span.duration ?? .zero,
             isDetached: stream.detached)
         try await run.run { application throws(EdgeAuthError) in
             try application.publishing(capabilities: ["publish-uri"])

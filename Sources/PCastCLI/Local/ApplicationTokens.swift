@@ -6,7 +6,7 @@ import PCastEdgeAuth
 struct ApplicationTokens {
     /// The lifetime of the tokens. It suffices for a day's stream with reconnections, and limits the use of a leaked
     /// link.
-    static let lifetime = TimeSpan.seconds(24 * 3_600)
+    static let lifetime = Duration.seconds(24 * 3_600)
 
     let application: ApplicationArgument
 

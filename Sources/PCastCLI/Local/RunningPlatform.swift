@@ -42,7 +42,8 @@ final class RunningPlatform: Sendable {
         }
         do {
             for try await listening in started {
-                return RunningPlatform(platform, listening, drainTime: configuration.drainTime, task, isEnding)
+                return RunningPlatform(
+                    platform, listening, drainTime: TimeSpan(configuration.drainTime), task, isEnding)
             }
         } catch {
             throw failure(error)
@@ -73,7 +74,7 @@ final class RunningPlatform: Sendable {
     /// - Throws: `PlatformError`.
     func apply(_ configuration: PlatformConfiguration) async throws(PlatformError) -> PlatformChanges {
         let changes = try await platform.apply(configuration)
-        ending.withLock { $0 = configuration.drainTime }
+        ending.withLock { $0 = TimeSpan(configuration.drainTime) }
         return changes
     }
 

@@ -245,6 +245,9 @@ extension JSONValue {
     }
 
     /// Returns a measured number, rounded to a thousandth.
+    /// Returns a duration in milliseconds.
+    static func measured(_ duration: Duration?) -> JSONValue { measured(duration?.milliseconds) }
+
     static func measured(_ value: Double?) -> JSONValue {
         figure(value.map { ($0 * 1_000).rounded() / 1_000 })
     }

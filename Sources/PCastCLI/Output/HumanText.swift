@@ -31,6 +31,8 @@ enum Figure {
             ? String(format: "%.0f kbit/s", bitsPerSecond / 1e3) : String(format: "%.2f Mbit/s", bitsPerSecond / 1e6)
     }
 
+    static func milliseconds(_ duration: Duration?) -> String { milliseconds(duration?.milliseconds) }
+
     static func milliseconds(_ value: Double?) -> String {
         value.map { String(format: $0 < 10 ? "%.1f ms" : "%.0f ms", $0) } ?? "–"
     }

@@ -1,4 +1,5 @@
 import PCast
+import PCastCodecs
 import PCastCore
 import PCastJSON
 import PCastPlayback
@@ -49,7 +50,7 @@ struct PlayRun: Sendable {
         let overlay = try plan.overlay.map { try PlayOverlay($0, of: player, with: controls, timeline: timeline) }
         let (events, positions) = (player.events(), player.positions())
         player.set(videos: plan.videos, play: true)
-        if let start = plan.start { player.startSeek(to: start) }
+        if let start = plan.start { player.startSeek(to: start.duration) }
         if !console.isLive, showing == nil { console.inform("Press Ctrl-C to stop.") }
         let session = player.session
         return try await withThrowingTaskGroup { group in
@@ -105,7 +106,7 @@ struct PlayRun: Sendable {
     /// Several seeks in quick succession add up, because the playhead is already at the target of a seek.
     private func seek(by step: TimeSpan, _ player: Player) {
         guard let playhead = player.playhead else { return }
-        player.startSeek(to: playhead.position + step)
+        player.startSeek(to: playhead.position + step.duration)
     }
 
     private func write(_ frame: VideoFrame?, to path: String) throws {
@@ -137,10 +138,10 @@ struct PlayRun: Sendable {
     }
 
     /// Reports the position once per second.
-    private func show(_ positions: AsyncStream<TimeSpan>, of player: Player) async {
+    private func show(_ positions: AsyncStream<Duration>, of player: Player) async {
         var reported: Int64?
         for await position in positions {
-            let second = position.nanoseconds / 1_000_000_000
+            let second = position.components.seconds
             guard second != reported else { continue }
             reported = second
             let playhead = player.playhead

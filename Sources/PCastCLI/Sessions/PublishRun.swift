@@ -50,8 +50,10 @@ struct PublishRun: Sendable {
         guard let preview else { return nil }
         let renderer = media.mediaStream.createRenderer(
             RendererOptions(useNullAudioDevice: true, autoMirroringEnabled: true))
-        guard renderer.start(on: preview.surface) == .ok else {
-            throw CommandFailure(.deviceFailure, "The preview cannot start, because its source has ended.")
+        do throws(PCastError) {
+            try renderer.start(on: preview.surface)
+        } catch {
+            throw CommandFailure(.deviceFailure, "The preview cannot start: \(error).")
         }
         return renderer
     }
@@ -157,7 +159,7 @@ struct CaptionRun: Sendable {
     let console: Console
 
     /// The duration of a line of standard input.
-    private static let duration = TimeSpan.seconds(4)
+    private static let duration = Duration.seconds(4)
     /// The maximum number of lines that wait for their request. Beyond it, the oldest are dropped.
     private static let backlog = 16
 
@@ -216,7 +218,7 @@ struct CaptionRun: Sendable {
             "caption",
             [
                 "text": .string(cue.text), "captureTime": .string(cue.captureTime.timestampText),
-                "duration": .measured(cue.duration.seconds),
+                "duration": .measured(TimeSpan(cue.duration).seconds),
             ])
     }
 }

@@ -81,9 +81,7 @@ struct RemoteRun: Sendable {
             return try await begin(pcast, tokens.stream)
         }
         let end = client.end
-        publisher.setPublisherEndedCallback { publisher, _, _ in
-            if let info = publisher.endedInfo { end.end(.stream(info)) }
-        }
+        publisher.whenEnded { end.end(.stream($0)) }
         client.console.event("running", ["streamId": .string(publisher.streamID.description)])
         client.console.inform("The platform runs the stream \(publisher.streamID).")
         if isDetached { return .elapsed }

@@ -215,8 +215,10 @@ struct RenderedStream: Sendable {
             target == nil ? .nullDevices : RendererOptions())
         if let target { renderer.setRenderSurface(target.surface) }
         (sizes, statistics) = (renderer.videoDisplayDimensionsChanges, renderer.statistics)
-        guard renderer.start() == .ok else {
-            throw CommandFailure(.failed, "The stream cannot be decoded: it has ended, or no thread could be started.")
+        do throws(PCastError) {
+            try renderer.start()
+        } catch {
+            throw CommandFailure(.failed, "The stream cannot be decoded: \(error).")
         }
         isAudioPlayed = renderer.isAudioPlayed
         recording = try path.map { path throws(PCastError) in try stream.record(to: path) }
@@ -301,7 +303,8 @@ enum ViewerMetrics {
 
     private static func skew(_ statistics: ViewerStatistics) -> String {
         guard let skew = statistics.audioVideoSkew else { return "" }
-        return ", audio \(Figure.milliseconds(abs(skew))) \(skew < 0 ? "ahead of" : "behind") video"
+        return
+            ", audio \(Figure.milliseconds(skew < .zero ? .zero - skew : skew)) \(skew < .zero ? "ahead of" : "behind") video"
     }
 
     static func line(_ statistics: ViewerStatistics, elapsed: TimeSpan) -> String {

@@ -214,7 +214,7 @@ final class BasicDelegateAdapter: PlaybackSessionConsumer {
 
     func didAdvance(to session: PlaybackSession) { consumer.didAdvance(to: session) }
 
-    func session(_ session: PlaybackSession, didChangeDuration duration: TimeSpan?) {
+    func session(_ session: PlaybackSession, didChangeDuration duration: Duration?) {
         consumer.session(session, didChangeDuration: duration)
     }
 
@@ -234,7 +234,7 @@ final class BasicDelegateAdapter: PlaybackSessionConsumer {
         consumer.session(session, didReceive: lifecycleEvent)
     }
 
-    func session(_ session: PlaybackSession, didChangeSeekableRanges seekableRanges: [ClosedRange<TimeSpan>]) {
+    func session(_ session: PlaybackSession, didChangeSeekableRanges seekableRanges: [ClosedRange<Duration>]) {
         consumer.session(session, didChangeSeekableRanges: seekableRanges)
     }
 

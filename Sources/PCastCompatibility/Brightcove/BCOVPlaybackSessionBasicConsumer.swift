@@ -106,7 +106,7 @@ final class BasicConsumerAdapter: PlaybackSessionConsumer {
 
     func didAdvance(to session: PlaybackSession) { consumer.didAdvance(to: session) }
 
-    func session(_ session: PlaybackSession, didChangeDuration duration: TimeSpan?) {
+    func session(_ session: PlaybackSession, didChangeDuration duration: Duration?) {
         consumer.playbackSession(session, didChangeDuration: duration?.seconds ?? .infinity)
     }
 
@@ -132,7 +132,7 @@ final class BasicConsumerAdapter: PlaybackSessionConsumer {
         consumer.playbackSession(session, didReceive: BCOVPlaybackSessionLifecycleEvent(event: lifecycleEvent))
     }
 
-    func session(_ session: PlaybackSession, didChangeSeekableRanges seekableRanges: [ClosedRange<TimeSpan>]) {
+    func session(_ session: PlaybackSession, didChangeSeekableRanges seekableRanges: [ClosedRange<Duration>]) {
         consumer.playbackSession(
             session, didChangeSeekableRanges: seekableRanges.map { $0.lowerBound.seconds...$0.upperBound.seconds })
     }

@@ -5,28 +5,28 @@ public struct CaptionCue: Hashable, Sendable {
     /// The capture time of the first frame with the text, by the stream's capture clock. It is in UTC.
     public var captureTime: WallTime
     /// The time for which the text is shown, within ``durations``.
-    public var duration: TimeSpan
+    public var duration: Duration
 
     /// The maximum size of a text in bytes of UTF-8.
     public static let maximumTextSize = 1_024
     /// The maximum number of lines of a text.
     public static let maximumLines = 8
     /// The shortest and the longest duration.
-    public static let durations = TimeSpan.milliseconds(1)...TimeSpan.seconds(600)
+    public static let durations = Duration.milliseconds(1)...Duration.seconds(600)
     /// The maximum number of cues in one request.
     public static let maximumCount = 16
     /// The maximum distance of a capture time from the time at which the cue is sent, before and after it.
-    public static let maximumDistance = TimeSpan.seconds(60)
+    public static let maximumDistance = Duration.seconds(60)
 
     /// Creates a cue. ``problem`` reports whether a platform accepts it.
-    public init(text: String, captureTime: WallTime, duration: TimeSpan) {
+    public init(text: String, captureTime: WallTime, duration: Duration) {
         self.text = text
         self.captureTime = captureTime
         self.duration = duration
     }
 
     /// The capture time of the first frame without the text.
-    public var end: WallTime { captureTime + duration }
+    public var end: WallTime { captureTime.advanced(by: duration) }
 
     /// The reason why a platform refuses the cue, as a sentence; nil if it accepts the cue.
     public var problem: String? {

@@ -4,14 +4,14 @@ public struct TimedText: Hashable, Sendable {
     /// A text and the time in which it is shown, relative to the start of the media.
     public struct Cue: Hashable, Sendable {
         /// The first time with the text.
-        public var begin: TimeSpan
+        public var begin: Duration
         /// The time for which the text is shown.
-        public var duration: TimeSpan
+        public var duration: Duration
         /// The text, within the limits of a ``CaptionCue``.
         public var text: String
 
         /// Creates a cue.
-        public init(begin: TimeSpan, duration: TimeSpan, text: String) {
+        public init(begin: Duration, duration: Duration, text: String) {
             (self.begin, self.duration, self.text) = (begin, duration, text)
         }
     }
@@ -81,7 +81,7 @@ public struct TimedText: Hashable, Sendable {
     }
 
     /// Parses a time: `[hours:]minutes:seconds.fraction`, with a comma or a period; nil if it is none.
-    private static func time(_ text: Substring) -> TimeSpan? {
+    private static func time(_ text: Substring) -> Duration? {
         let parts = text.split(omittingEmptySubsequences: false) { $0 == "." || $0 == "," }
         guard (1...2).contains(parts.count) else { return nil }
         let clock = parts[0].split(separator: ":", omittingEmptySubsequences: false).map { number($0, digits: 1...4) }

@@ -28,5 +28,8 @@ public struct AudioFrame: Sendable {
     public var sampleCount: Int { samples.count / channels }
 
     /// The duration of the frame.
-    public var length: TimeSpan { ClockRate.opus.span(ofTicks: Int64(sampleCount)) }
+    public var duration: Duration { length.duration }
+
+    /// The duration of the frame.
+    package var length: TimeSpan { ClockRate.opus.span(ofTicks: Int64(sampleCount)) }
 }

@@ -23,6 +23,12 @@ public struct Instant: Hashable, Sendable {
         TimeSpan(nanoseconds: later.nanoseconds - earlier.nanoseconds)
     }
 
+    /// Returns the instant that is later by a duration.
+    public func advanced(by duration: Duration) -> Instant { self + TimeSpan(duration) }
+
+    /// Returns the duration until another instant; negative if that is earlier.
+    public func duration(to other: Instant) -> Duration { (other - self).duration }
+
     /// Moves an instant by a duration.
     public static func += (instant: inout Instant, span: TimeSpan) { instant = instant + span }
 }

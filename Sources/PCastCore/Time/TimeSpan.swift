@@ -9,10 +9,15 @@ public struct TimeSpan: Hashable, Sendable {
     /// Creates a duration of a number of nanoseconds.
     public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-    /// Converts a `Duration`, rounded towards zero to a nanosecond.
+    /// Converts a `Duration`, rounded towards zero to a nanosecond and clamped to 100 years either way.
     public init(_ duration: Duration) {
+        let limit = Int64(Self.longestDuration)
         let (seconds, attoseconds) = duration.components
-        nanoseconds = seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000
+        if seconds >= limit || seconds <= -limit {
+            nanoseconds = seconds < 0 ? -limit * 1_000_000_000 : limit * 1_000_000_000
+        } else {
+            nanoseconds = seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+        }
     }
 
     /// Creates a duration of a number of seconds, rounded to the nearest nanosecond.
@@ -120,4 +125,12 @@ extension TimeSpan {
         else { return nil }
         return Double(text)
     }
+}
+
+extension Duration {
+    /// The duration in milliseconds with a fraction, rounded towards zero to a nanosecond.
+    package var milliseconds: Double { TimeSpan(self).milliseconds }
+
+    /// The duration in seconds with a fraction, rounded towards zero to a nanosecond.
+    package var seconds: Double { TimeSpan(self).seconds }
 }

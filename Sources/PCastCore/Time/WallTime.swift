@@ -50,6 +50,12 @@ public struct WallTime: Hashable, Sendable {
         TimeSpan(nanoseconds: later.nanosecondsSinceEpoch - earlier.nanosecondsSinceEpoch)
     }
 
+    /// Returns the time that is later by a duration.
+    public func advanced(by duration: Duration) -> WallTime { self + TimeSpan(duration) }
+
+    /// Returns the duration until another time; negative if that is earlier.
+    public func duration(to other: WallTime) -> Duration { (other - self).duration }
+
     /// Returns the duration from an earlier time to this one; negative if that time is later. Returns nil if it exceeds
     /// 64 bits of nanoseconds, which is possible for times that a peer chooses.
     package func span(since earlier: WallTime) -> TimeSpan? {

@@ -1,7 +1,13 @@
 public import PCastCore
 import PCastJSON
 
-/// Creates EdgeAuth tokens.
+/// Creates EdgeAuth tokens, which a backend signs with the secret of its application.
+///
+///     let token = try EdgeTokenBuilder()
+///         .withApplicationId("my-application").withSecret(secret)
+///         .expiresIn(.seconds(3_600), from: now)
+///         .forPublishingOnly().applyTag("studio")
+///         .build()
 ///
 /// Fields have the order of the calls, so that the same calls create the same bytes as the Node.js library
 /// `phenix-edge-auth`. A field that is set again keeps its position, and lists grow.
@@ -26,9 +32,9 @@ public struct EdgeTokenBuilder: Sendable {
     /// Sets the URI of the platform.
     public func withUri(_ uri: String) -> Self { setting("uri", uri) }
 
-    /// Sets the expiration to a duration after `now`.
-    public func expiresIn(_ span: TimeSpan, from now: WallTime) -> Self {
-        expiresAt(milliseconds: (now + span).millisecondsSinceEpoch)
+    /// Sets the expiration to a duration after `now`. The module `PCast` has a form that reads the clock.
+    public func expiresIn(_ duration: Duration, from now: WallTime) -> Self {
+        expiresAt(milliseconds: now.advanced(by: duration).millisecondsSinceEpoch)
     }
 
     /// Sets the expiration in milliseconds since the Unix epoch, less than 2^53 as in ECMAScript.

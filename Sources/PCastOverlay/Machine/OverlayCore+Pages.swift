@@ -67,7 +67,7 @@ extension OverlayCore {
         }
         let isFirst = !controllers.contains { _ in true }
         pages[id]?.isListening = true
-        pages[id]?.nextKeepAlive = now + configuration.keepAlive
+        pages[id]?.nextKeepAlive = now.advanced(by: configuration.keepAlive)
         if page.isController, isFirst { notify(.bridgeReady) }
         sendReport(id, OverlayReport(.bridgeWelcome, ["controller": .boolean(page.isController)]))
         if !isPaused { replay(to: id) }

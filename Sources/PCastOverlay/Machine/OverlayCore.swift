@@ -9,20 +9,20 @@ public struct OverlayCore: Machine, Sendable {
     /// The timeouts and limits of an overlay.
     public struct Configuration: Hashable, Sendable {
         /// The time without a sign of life of a controller after which a warning is raised.
-        public var warning: TimeSpan
+        public var warning: Duration
         /// The time without a sign of life after which the overlay is destroyed; nil for never.
-        public var fatal: TimeSpan?
+        public var fatal: Duration?
         /// Whether the timeouts also apply before the first controller has connected.
         public var expectsPages: Bool
         /// The interval at which pages are asked for a sign of life.
-        public var keepAlive: TimeSpan
+        public var keepAlive: Duration
         /// The maximum number of connected controllers, and of connected viewing pages.
         public var pageLimit: Int
 
         /// Creates a configuration.
         public init(
-            warning: TimeSpan = .seconds(10 as Int64), fatal: TimeSpan? = .seconds(30 as Int64),
-            expectsPages: Bool = true, keepAlive: TimeSpan = .seconds(4 as Int64), pageLimit: Int = 64
+            warning: Duration = .seconds(10), fatal: Duration? = .seconds(30), expectsPages: Bool = true,
+            keepAlive: Duration = .seconds(4), pageLimit: Int = 64
         ) {
             (self.warning, self.fatal, self.expectsPages) = (warning, fatal, expectsPages)
             (self.keepAlive, self.pageLimit) = (keepAlive, pageLimit)
@@ -129,7 +129,8 @@ public struct OverlayCore: Machine, Sendable {
     /// Creates an overlay in the phase ``Phase/idle``.
     public init(_ configuration: Configuration = Configuration()) {
         self.configuration = configuration
-        watchdog = OverlayWatchdog(warning: configuration.warning, fatal: configuration.fatal)
+        watchdog = OverlayWatchdog(
+            warning: TimeSpan(configuration.warning), fatal: configuration.fatal.map { TimeSpan($0) })
     }
 
     // MARK: Queries
@@ -187,7 +188,7 @@ public struct OverlayCore: Machine, Sendable {
         guard isActive else { return }
         for (id, page) in pages {
             guard let due = page.nextKeepAlive, now >= due else { continue }
-            pages[id]?.nextKeepAlive = now + configuration.keepAlive
+            pages[id]?.nextKeepAlive = now.advanced(by: configuration.keepAlive)
             sendReport(id, OverlayReport(.bridgeKeepAlive))
         }
         guard let expiry = watchdog.advance(to: now), let since = watchdog.silentSince else { return }

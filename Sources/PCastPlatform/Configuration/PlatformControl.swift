@@ -34,7 +34,7 @@ actor PlatformControl {
         if changes.applied.contains(.limit) { await running.directory.shareBitrate() }
         await running.workers.change(
             new.workers.map { JobPolicy(configuration: $0, listen: running.address) })
-        running.platformRecords.change(new.records, drainTime: new.drainTime)
+        running.platformRecords.change(new.records, drainTime: TimeSpan(new.drainTime))
         // Settings that need a restart keep their values, so that they are also reported at the next change.
         var applied = new
         for setting in changes.needRestart { setting.copy(from: configuration, to: &applied) }

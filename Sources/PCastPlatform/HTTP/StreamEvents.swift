@@ -85,7 +85,7 @@ enum StreamEvents {
                 cues: cues.map {
                     Captions.Cue(
                         captureTime: $0.captureTime.millisecondsSinceEpoch,
-                        duration: $0.duration.nanoseconds / 1_000_000, text: $0.text)
+                        duration: TimeSpan($0.duration).nanoseconds / 1_000_000, text: $0.text)
                 })
             return "event: captions\ndata: \(json(captions))\n\n"
         }

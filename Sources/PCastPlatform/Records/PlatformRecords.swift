@@ -69,12 +69,13 @@ struct PlatformRecords: Sendable {
         self.interrupted = interrupted
         self.configuration = configuration
         self.logger = logger
-        retention = Setting(configuration.retention)
-        lastDeliveryTimeout = Setting(PlatformConfiguration.defaultDrainTime)
+        retention = Setting(TimeSpan(configuration.retention))
+        lastDeliveryTimeout = Setting(TimeSpan(PlatformConfiguration.defaultDrainTime))
         callbacks = CallbackClient(
             listed: Setting(configuration.webhookAllowedNetworks), timeout: configuration.callbackTimeout)
         let webhooks = WebhookDispatcher(
-            records, client: callbacks, schedule: RetrySchedule(waits: configuration.notificationWaits),
+            records, client: callbacks,
+            schedule: RetrySchedule(waits: configuration.notificationWaits.map { TimeSpan($0) }),
             statistics: statistics, logger: logger)
         self.webhooks = webhooks
         writeQueue = DatabaseWriteQueue(records, logger: logger) { webhooks.wake() }
@@ -100,7 +101,7 @@ struct PlatformRecords: Sendable {
 
     /// Applies the settings that can change while the platform runs.
     func change(_ configuration: StorageConfiguration, drainTime: TimeSpan) {
-        retention.value = configuration.retention
+        retention.value = TimeSpan(configuration.retention)
         callbacks.listed.value = configuration.webhookAllowedNetworks
         lastDeliveryTimeout.value = drainTime
     }

@@ -9,26 +9,26 @@ public struct StorageConfiguration: Sendable {
     /// missing.
     public var keyFile: String?
     /// The time after which ended streams and their viewings are deleted.
-    public var retention: TimeSpan
+    public var retention: Duration
     /// The networks that callbacks may use although they are not public.
     public var webhookAllowedNetworks: [IPNetwork]
     /// The delay after each failed attempt to deliver a notification. A failure after the last delay is final.
-    public var notificationWaits: [TimeSpan]
+    public var notificationWaits: [Duration]
     /// The time after which a callback's response is considered missing.
     package var callbackTimeout = TimeSpan.seconds(15)
     /// The application to use if none is configured and the database has none.
     public var fallback: PlatformConfiguration.Application?
 
     /// The default of `retention`, 30 days.
-    public static let defaultRetention = TimeSpan.seconds(30 * 86_400)
+    public static let defaultRetention = Duration.seconds(30 * 86_400)
 
     /// The default of `notificationWaits`, which begins with a second and ends with a day, three days in total.
-    public static let defaultNotificationWaits: [TimeSpan] = RetrySchedule.standard.waits
+    public static let defaultNotificationWaits: [Duration] = RetrySchedule.standard.waits.map(\.duration)
 
     /// Creates a configuration.
     public init(
-        directory: String? = nil, keyFile: String? = nil, retention: TimeSpan = defaultRetention,
-        webhookAllowedNetworks: [IPNetwork] = [], notificationWaits: [TimeSpan] = defaultNotificationWaits,
+        directory: String? = nil, keyFile: String? = nil, retention: Duration = defaultRetention,
+        webhookAllowedNetworks: [IPNetwork] = [], notificationWaits: [Duration] = defaultNotificationWaits,
         fallback: PlatformConfiguration.Application? = nil
     ) {
         self.directory = directory

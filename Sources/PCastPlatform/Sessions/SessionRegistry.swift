@@ -66,7 +66,9 @@ actor SessionRegistry {
     private var nextConnection = 0
 
     /// Creates a registry. If `writeQueue` is nil, sessions are not persistent.
-    init(writeQueue: DatabaseWriteQueue? = nil, absence: TimeSpan = PlatformConfiguration.defaultSessionAbsence) {
+    init(
+        writeQueue: DatabaseWriteQueue? = nil, absence: TimeSpan = TimeSpan(PlatformConfiguration.defaultSessionAbsence)
+    ) {
         self.writeQueue = writeQueue
         self.absence = absence
     }

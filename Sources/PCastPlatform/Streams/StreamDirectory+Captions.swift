@@ -27,7 +27,7 @@ extension StreamDirectory {
         }
         for cue in cues {
             if let problem = cue.problem { throw APIError(.badRequest, problem) }
-            guard (cue.captureTime - sentAt).magnitude <= CaptionCue.maximumDistance else {
+            guard (cue.captureTime - sentAt).magnitude <= TimeSpan(CaptionCue.maximumDistance) else {
                 throw APIError(
                     .badRequest, "A capture time is more than 60 s from the time of the request: correct the clock.")
             }

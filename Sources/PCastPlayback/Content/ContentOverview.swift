@@ -1,6 +1,6 @@
-public import PCastCore
+package import PCastCore
 
-/// The properties of an item's media.
+/// The properties of an item's media. ``PlaybackSession`` has its duration and the range of positions for seeks.
 public struct ContentOverview: Hashable, Sendable {
     /// Whether the media has an end.
     public enum Kind: Hashable, Sendable {
@@ -17,14 +17,14 @@ public struct ContentOverview: Hashable, Sendable {
     /// The selected tracks, with at most one of each kind.
     public var selected: Set<ContentTrack.ID>
     /// The duration; nil for live media until it ends.
-    public var duration: TimeSpan?
+    package var duration: TimeSpan?
     /// The range of positions for seeks; nil if the content is not seekable.
-    public var seekableRange: ClosedRange<TimeSpan>?
+    package var seekableRange: ClosedRange<TimeSpan>?
     /// The anchors of wall-clock time, ordered by position.
-    public var anchors: [TimecodeAnchor]
+    package var anchors: [TimecodeAnchor]
     /// The distance of the live edge from the end of the seekable range, which is the default position of live media;
     /// nil on demand.
-    public var liveEdge: TimeSpan?
+    package var liveEdge: TimeSpan?
     /// Whether the media is live with low latency, by partial segments (RFC 8216bis).
     public var isLowLatency: Bool
 
@@ -33,7 +33,7 @@ public struct ContentOverview: Hashable, Sendable {
     var end: TimeSpan? { duration.map { seekableRange?.upperBound ?? $0 } }
 
     /// Creates properties.
-    public init(
+    package init(
         kind: Kind, tracks: [ContentTrack], selected: Set<ContentTrack.ID> = [], duration: TimeSpan? = nil,
         seekableRange: ClosedRange<TimeSpan>? = nil, anchors: [TimecodeAnchor] = [], liveEdge: TimeSpan? = nil,
         isLowLatency: Bool = false

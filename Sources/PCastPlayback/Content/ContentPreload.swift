@@ -1,5 +1,5 @@
 internal import PCastCodecs
-public import PCastCore
+package import PCastCore
 import PCastIO
 import Synchronization
 
@@ -135,7 +135,7 @@ final class ContentPreload: PlaybackContent {
 }
 
 /// An item that content delivers: a frame, audio, or information at a position.
-public enum ContentItem: Sendable {
+package enum ContentItem: Sendable {
     /// A video frame, with its duration if it is known.
     case frame(VideoFrame, at: TimeSpan, duration: TimeSpan?)
     /// Audio at 48 kHz with one or two channels.

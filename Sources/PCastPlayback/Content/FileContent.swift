@@ -1,6 +1,6 @@
 internal import Foundation
 internal import PCastCodecs
-public import PCastCore
+package import PCastCore
 internal import Synchronization
 
 /// The content of a file, local or on a web server, with its tracks and subtitles. libavformat reads the container,
@@ -8,7 +8,7 @@ internal import Synchronization
 ///
 /// It reads nothing ahead, except for the 32 KiB of libavformat's buffer for a web address. It is not seekable if the
 /// server does not support range requests.
-public final class FileContent: PlaybackContent {
+package final class FileContent: PlaybackContent {
     private let name: String
     private let reader: SeekableReader
     private let isPlayable: Bool
@@ -23,7 +23,7 @@ public final class FileContent: PlaybackContent {
     }
 
     /// The properties of the media; nil before it is open.
-    public var overview: ContentOverview? { known.withLock { $0 } }
+    package var overview: ContentOverview? { known.withLock { $0 } }
 
     /// The permitted containers, by libavformat's names. Playlists and lists of files are excluded, because they refer
     /// to other addresses.
@@ -37,7 +37,7 @@ public final class FileContent: PlaybackContent {
 
     /// Creates content that is not open. `address` is a path, or has the scheme file, http or https. `timeout` is the
     /// maximum time without data.
-    public init(_ address: String, timeout: Duration = .seconds(10)) {
+    package init(_ address: String, timeout: Duration = .seconds(10)) {
         let address = ContentAddress(address)
         name = address.name
         isPlayable = address.kind != nil
@@ -45,7 +45,7 @@ public final class FileContent: PlaybackContent {
     }
 
     /// Opens the file. Throws a ``PlaybackError`` if it cannot be opened.
-    public func open() throws(PlaybackError) -> TimeSpan {
+    package func open() throws(PlaybackError) -> TimeSpan {
         guard isPlayable else { throw .unsupportedAddress(name) }
         do throws(SeekableFailure) { try reader.open() } catch { throw playbackError(error) }
         refresh()
@@ -68,7 +68,7 @@ public final class FileContent: PlaybackContent {
     }
 
     /// Returns the next item; nil at the end. Throws a ``PlaybackError`` if the file cannot be read.
-    public func read() throws(PlaybackError) -> ContentItem? {
+    package func read() throws(PlaybackError) -> ContentItem? {
         while true {
             if isStale.exchange(false, ordering: .relaxed), let overview { return .overview(overview) }
             let metadata = tags.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
@@ -100,7 +100,7 @@ public final class FileContent: PlaybackContent {
 
     /// Seeks, and returns the position that was reached. Throws ``PlaybackError/notSeekable`` if the file is not
     /// seekable.
-    public func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan {
+    package func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan {
         guard reader.isSeekable else { throw .notSeekable }
         tags.withLock { $0.waiting.removeAll() }
         do throws(SeekableFailure) { return try reader.seek(to: position) } catch { throw playbackError(error) }
@@ -108,7 +108,7 @@ public final class FileContent: PlaybackContent {
 
     /// Selects a track of a kind, or none if `track` is nil. Throws ``PlaybackError/noTrack(_:)`` if there is no such
     /// track.
-    public func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) throws(PlaybackError) {
+    package func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) throws(PlaybackError) {
         let index = track.flatMap { Int32($0.rawValue) }
         if let track, index == nil { throw .noTrack(track.rawValue) }
         guard reader.select(index, of: kind.medium) else { throw .noTrack(track?.rawValue ?? "") }
@@ -117,10 +117,10 @@ public final class FileContent: PlaybackContent {
     }
 
     /// Interrupts the current call or the next one.
-    public func interrupt() { reader.interrupt() }
+    package func interrupt() { reader.interrupt() }
 
     /// Closes the file.
-    public func close() { reader.close() }
+    package func close() { reader.close() }
 
     /// Returns the error for a failure of the reader.
     private func playbackError(_ failure: SeekableFailure) -> PlaybackError {

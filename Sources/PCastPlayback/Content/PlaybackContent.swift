@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 
 /// The decoded media of one item, which is opened once and then read in decoding order.
 ///
@@ -7,7 +7,7 @@ public import PCastCore
 /// bounded, and only what is read is decoded.
 ///
 /// Positions begin at zero. For live media with a sliding window, a position stays valid while the content is open.
-public protocol PlaybackContent: AnyObject, Sendable {
+package protocol PlaybackContent: AnyObject, Sendable {
     /// The properties of the media; nil before it is open. It may be read from any thread.
     var overview: ContentOverview? { get }
 
@@ -41,15 +41,15 @@ public protocol PlaybackContent: AnyObject, Sendable {
 
 extension PlaybackContent {
     /// Nil: the end of the loaded media is unknown.
-    public var bufferedPosition: TimeSpan? { nil }
+    package var bufferedPosition: TimeSpan? { nil }
 }
 
 /// A factory for the content of an address.
-public enum MediaContent {
+package enum MediaContent {
     /// Returns content that is not open yet. A web address is HTTP Live Streaming if it ends in `.m3u8`, or if the
     /// server's response is a playlist. Any other address is a file. `isPlaylist` overrides the detection if it is not
     /// nil.
-    public static func content(
+    package static func content(
         at address: String, isPlaylist: Bool? = nil, configuration: HLSContent.Configuration = .init()
     ) -> any PlaybackContent {
         let named = ContentAddress(address)

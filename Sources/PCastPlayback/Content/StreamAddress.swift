@@ -65,7 +65,7 @@ public struct StreamAddress: Hashable, Sendable {
             _ = try await pcast.start(authenticationToken: authentication ?? token ?? "")
             let stream = try await pcast.subscribe(
                 streamToken: viewing ?? token ?? "", streamID: self.stream.map { StreamID($0) })
-            stream.setStreamEndedCallback { _, _, _ in Task { await pcast.shutdown() } }
+            stream.whenEnded { _ in Task { await pcast.shutdown() } }
             return stream
         } catch {
             await pcast.shutdown()

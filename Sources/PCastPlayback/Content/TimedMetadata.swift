@@ -1,5 +1,5 @@
 internal import Foundation
-public import PCastCore
+internal import PCastCore
 internal import PCastHLS
 
 /// Metadata of the media at a position: an ID3 tag (`TXXX`, `COMM`, `PRIV`), an `emsg` box (ISO/IEC 23009-1), or an
@@ -11,9 +11,9 @@ public struct TimedMetadata: Hashable, Sendable {
     /// The form of the metadata in the media.
     public var source: Source
     /// The position in the item.
-    public var position: TimeSpan
+    public var position: Duration
     /// The duration; nil if it has none.
-    public var duration: TimeSpan?
+    public var duration: Duration?
     /// The description of the ID3 frame, the scheme of the event message, or the class of the date range; may be empty.
     public var name: String
     /// The ID of the ID3 frame, the event message or the date range; nil if it has none.
@@ -23,7 +23,7 @@ public struct TimedMetadata: Hashable, Sendable {
 
     /// Creates metadata.
     public init(
-        source: Source, position: TimeSpan, duration: TimeSpan? = nil, name: String, identifier: String? = nil,
+        source: Source, position: Duration, duration: Duration? = nil, name: String, identifier: String? = nil,
         value: String
     ) {
         (self.source, self.position, self.duration) = (source, position, duration)
@@ -47,7 +47,7 @@ extension TimedMetadata {
     static func all(in tag: ID3Tag, at position: TimeSpan) -> [TimedMetadata] {
         tag.frames.map { frame in
             TimedMetadata(
-                source: .id3, position: position, name: frame.name, identifier: frame.id,
+                source: .id3, position: position.duration, name: frame.name, identifier: frame.id,
                 value: frame.text ?? text(frame.bytes))
         }
     }
@@ -57,6 +57,9 @@ extension TimedMetadata {
         let isText = bytes.allSatisfy { $0 >= 0x20 || [0x09, 0x0A, 0x0D].contains($0) }
         return isText ? String(validating: bytes, as: UTF8.self) ?? Base64.encode(bytes) : Base64.encode(bytes)
     }
+
+    /// The position in the item.
+    var start: TimeSpan { TimeSpan(position) }
 
     /// The wall-clock time of the position, if the value is the JSON object that encoders insert, with the field `ut`
     /// in milliseconds since 1970; nil otherwise.
@@ -81,7 +84,7 @@ struct MetadataAnchors {
     /// Adds the wall-clock time of metadata, if it has one.
     mutating func learn(from metadata: TimedMetadata) {
         guard let wallTime = metadata.wallTime else { return }
-        let anchor = TimecodeAnchor(position: metadata.position, wallTime: wallTime, source: .timedMetadata)
+        let anchor = TimecodeAnchor(position: metadata.start, wallTime: wallTime, source: .timedMetadata)
         guard !all.contains(anchor) else { return }
         all.append(anchor)
         if all.count > Self.capacity { all.removeFirst() }

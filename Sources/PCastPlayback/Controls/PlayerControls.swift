@@ -134,7 +134,7 @@ extension Player {
     /// The part of the content before the position, 0 to 1; nil if the end is unknown, as for live streams.
     fileprivate var shownProgress: Double? {
         guard let playhead else { return nil }
-        let range = playhead.seekableRange ?? .zero...TimeSpan(seconds: duration.isFinite ? duration : 0)
+        let range = playhead.seekableRange ?? .zero...Duration.seconds(duration.isFinite ? duration : 0)
         let length = (range.upperBound - range.lowerBound).seconds
         guard length > 0 else { return nil }
         return min(max((playhead.position - range.lowerBound).seconds / length, 0), 1)

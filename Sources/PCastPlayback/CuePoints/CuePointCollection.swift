@@ -1,4 +1,3 @@
-public import PCastCore
 public import PCastJSON
 
 /// A collection of cue points, ordered by position. Cue points at one position keep the order in which they were added.
@@ -105,7 +104,7 @@ public struct CuePoint: Hashable, Sendable {
     }
 
     /// Creates a cue point at a position of the item.
-    public init(type: String? = nil, at position: TimeSpan, properties: [String: JSONValue] = [:]) {
+    public init(type: String? = nil, at position: Duration, properties: [String: JSONValue] = [:]) {
         self.init(type: type, at: .at(position), properties: properties)
     }
 
@@ -146,7 +145,7 @@ public struct CuePointProgress: Sendable {
 
     /// Moves to a position and returns the cue points that this passed; nil if there are none. The caller has checked
     /// the epoch.
-    mutating func move(to position: TimeSpan) -> CuePointPassage? { move(to: .at(position)) }
+    mutating func move(to position: Duration) -> CuePointPassage? { move(to: .at(position)) }
 
     /// Returns to the progress before the beginning, because the item restarts.
     mutating func restart() { progress = .beforeBeginning }

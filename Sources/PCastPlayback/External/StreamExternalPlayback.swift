@@ -49,8 +49,7 @@ public final class StreamExternalPlayback: ExternalPlayback {
         self.publisher.withLock { $0 = publisher }
         capture.setAway(true)
         // If the platform ends the stream, local playback resumes.
-        publisher.setPublisherEndedCallback {
-            [weak self, weak session] (_: Publisher, _: StreamEndedReason, _: String) in
+        publisher.whenEnded { [weak self, weak session] _ in
             guard let self, let player = session?.player else { return }
             Task { await player.stopExternalPlayback(by: self) }
         }

@@ -198,7 +198,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
                 "properties": .object(JSONObject(sorting: cuePoint.properties)),
             ]
             if let playhead, case .at(let position) = cuePoint.position {
-                let moment = playhead.timecode.map { $0 + (position - playhead.position) }
+                let moment = playhead.timecode.map { $0.advanced(by: position - playhead.position) }
                 metadata["timecode"] = .integer(moment?.millisecondsSinceEpoch ?? position.wholeMilliseconds)
             }
             let message: JSONObject = ["event": "cue.passed", "metadata": .object(metadata)]
@@ -220,7 +220,7 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
         let isCounted = player.playhead.map { $0.timecode == nil } ?? false
         let seek =
             isCounted
-            ? player.startSeek(to: TimeSpan.milliseconds(moment.millisecondsSinceEpoch)) : player.startSeek(to: moment)
+            ? player.startSeek(to: Duration.milliseconds(moment.millisecondsSinceEpoch)) : player.startSeek(to: moment)
         Task { [weak self] in
             do {
                 _ = try await seek.reachedPosition
@@ -277,9 +277,9 @@ public final class PlayerOverlayPlugin: OverlayPlayerPlugin {
     }
 }
 
-extension TimeSpan {
-    /// The time span in whole milliseconds.
-    fileprivate var wholeMilliseconds: Int64 { nanoseconds / 1_000_000 }
+extension Duration {
+    /// The duration in whole milliseconds.
+    fileprivate var wholeMilliseconds: Int64 { TimeSpan(self).nanoseconds / 1_000_000 }
 }
 
 extension PlaybackSession {

@@ -1,13 +1,13 @@
-public import PCastCore
-public import PCastIO
-public import PCastRendering
+package import PCastCore
+package import PCastIO
+package import PCastRendering
 import Synchronization
 
 /// A pipeline for any ``PlaybackContent``. One thread opens and reads the content. Another displays frames and sends
 /// audio when they are due, and reports events. ``MediaPresentation``, under a lock, decides what both do.
 ///
 /// A pipeline must be stopped before its release.
-public final class MediaPipeline: PlaybackPipeline {
+package final class MediaPipeline: PlaybackPipeline {
     /// The state that the threads share.
     private struct State {
         var presentation: MediaPresentation
@@ -38,7 +38,7 @@ public final class MediaPipeline: PlaybackPipeline {
     /// Creates a paused pipeline, which loads at once. `audio` is stopped with the pipeline. `wallClock` is the
     /// wall-clock time of media without times. `onFrame` and `onEvent` are called on the presenter's thread; `onFrame`
     /// should return before the next frame is due. Throws an ``IOError`` if a thread cannot be created.
-    public init(
+    package init(
         _ content: any PlaybackContent, audio: any AudioOutput = NullAudioOutput(),
         wallClock: WallClockMapping? = nil,
         onFrame: @escaping @Sendable (VideoFrame) -> Void = { _ in },
@@ -59,7 +59,7 @@ public final class MediaPipeline: PlaybackPipeline {
     }
 
     /// Stops the pipeline and waits for its threads.
-    public func stop() {
+    package func stop() {
         state.withLock { $0.isStopped = true }
         content.interrupt()
         readerSignal.raise()
@@ -73,26 +73,26 @@ public final class MediaPipeline: PlaybackPipeline {
     // MARK: Properties
 
     /// A snapshot of playback now.
-    public var playhead: Playhead {
+    package var playhead: Playhead {
         let now = MonotonicClock.now()
         return state.withLock { $0.presentation.clock.playhead(at: now) }
     }
 
     /// Returns the wall-clock time of a position; nil if unknown.
-    public func timecode(at position: TimeSpan) -> WallTime? {
+    package func timecode(at position: TimeSpan) -> WallTime? {
         state.withLock { $0.presentation.clock.timecode(at: position) }
     }
 
     /// Returns the position of a wall-clock time; nil if unknown.
-    public func position(of timecode: WallTime) -> TimeSpan? {
+    package func position(of timecode: WallTime) -> TimeSpan? {
         state.withLock { $0.presentation.clock.position(of: timecode) }
     }
 
     /// The last displayed frame; nil before the first.
-    public var lastFrame: VideoFrame? { state.withLock { $0.lastFrame } }
+    package var lastFrame: VideoFrame? { state.withLock { $0.lastFrame } }
 
     /// The end of the media that is loaded; nil if unknown.
-    public var bufferedPosition: TimeSpan? {
+    package var bufferedPosition: TimeSpan? {
         let decoded = state.withLock { state in
             state.presentation.phase == .showing ? state.presentation.available : nil
         }
@@ -101,22 +101,22 @@ public final class MediaPipeline: PlaybackPipeline {
     }
 
     /// The statistics since the beginning.
-    public var statistics: PresentationStatistics { state.withLock { $0.presentation.statistics } }
+    package var statistics: PresentationStatistics { state.withLock { $0.presentation.statistics } }
 
     // MARK: Commands
 
     /// Plays.
-    public func play() { command { $0.play(at: $1) } }
+    package func play() { command { $0.play(at: $1) } }
 
     /// Pauses.
-    public func pause() { command { $0.pause(at: $1) } }
+    package func pause() { command { $0.pause(at: $1) } }
 
     /// Sets the playback rate, clamped to ``PlayheadClock/rates``.
-    public func setRate(_ rate: Double) { command { $0.setRate(rate, at: $1) } }
+    package func setRate(_ rate: Double) { command { $0.setRate(rate, at: $1) } }
 
     /// Seeks to a position, clamped to the seekable range, and returns the epoch of the seek.
     @discardableResult
-    public func seek(to position: TimeSpan) -> PlayheadEpoch {
+    package func seek(to position: TimeSpan) -> PlayheadEpoch {
         let (epoch, isPending) = command { presentation, now in
             let epoch = presentation.seek(to: position, at: now)
             return (epoch, presentation.pendingSeek != nil && presentation.isOpen)
@@ -128,14 +128,14 @@ public final class MediaPipeline: PlaybackPipeline {
     /// Seeks to the frame of a wall-clock time and returns the epoch of the seek; nil, without effect, if its position
     /// is unknown.
     @discardableResult
-    public func seek(to wallTime: WallTime) -> PlayheadEpoch? {
+    package func seek(to wallTime: WallTime) -> PlayheadEpoch? {
         let epoch = command { presentation, now in presentation.seek(to: wallTime, at: now) }
         if epoch != nil { content.interrupt() }
         return epoch
     }
 
     /// Selects a track of a kind, or none if `track` is nil.
-    public func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) {
+    package func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) {
         let isOpen = command { presentation, now in
             presentation.select(track, of: kind, at: now)
             return presentation.isOpen
@@ -144,13 +144,13 @@ public final class MediaPipeline: PlaybackPipeline {
     }
 
     /// Whether the audio is muted.
-    public var isMuted: Bool {
+    package var isMuted: Bool {
         get { state.withLock { $0.isMuted } }
         set { setLoudness { $0.isMuted = newValue } }
     }
 
     /// The volume, clamped to 0 to 1.
-    public var volume: Double {
+    package var volume: Double {
         get { state.withLock { $0.volume } }
         set { setLoudness { $0.volume = min(max(newValue, 0), 1) } }
     }

@@ -1,4 +1,4 @@
-public import PCastCore
+package import PCastCore
 import PCastRendering
 
 /// The decisions of a pipeline without its threads: what to display and to play of an item, and when. Inputs are
@@ -252,20 +252,20 @@ extension MediaPresentation.Output {
 }
 
 /// The statistics of a pipeline since its beginning.
-public struct PresentationStatistics: Hashable, Sendable {
+package struct PresentationStatistics: Hashable, Sendable {
     /// The number of displayed frames.
-    public var framesShown = 0
+    package var framesShown = 0
     /// The number of frames that were dropped because they were late and the next one was also due.
-    public var framesDropped = 0
+    package var framesDropped = 0
     /// The number of frames that were dropped because of a higher playback rate.
-    public var framesThinned = 0
+    package var framesThinned = 0
     /// The number of stalls during playback.
-    public var stalls = 0
+    package var stalls = 0
     /// The maximum time by which a frame was displayed after its due time.
-    public var worstLateness = TimeSpan.zero
+    package var worstLateness = TimeSpan.zero
 
     /// Creates statistics without frames.
-    public init() {}
+    package init() {}
 }
 
 /// A queue of timed metadata until the playhead reaches it.
@@ -276,18 +276,18 @@ struct MetadataQueue {
     private var waiting: [TimedMetadata] = []
 
     /// The position of the first entry; nil if the queue is empty.
-    var first: TimeSpan? { waiting.first?.position }
+    var first: TimeSpan? { waiting.first?.start }
 
     /// Adds metadata, unless it ends before `position`.
     mutating func add(_ metadata: TimedMetadata, after position: TimeSpan) {
-        guard metadata.position + max(metadata.duration ?? .zero, .zero) >= position else { return }
+        guard metadata.position + max(metadata.duration ?? .zero, .zero) >= position.duration else { return }
         waiting.insert(metadata, at: waiting.firstIndex { $0.position > metadata.position } ?? waiting.endIndex)
         if waiting.count > Self.capacity { waiting.removeFirst() }
     }
 
     /// Returns and removes the first entry at or before a position; nil if there is none.
     mutating func take(upTo position: TimeSpan) -> TimedMetadata? {
-        guard let first = waiting.first, first.position <= position else { return nil }
+        guard let first = waiting.first, first.start <= position else { return nil }
         return waiting.removeFirst()
     }
 

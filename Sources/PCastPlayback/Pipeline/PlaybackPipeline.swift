@@ -1,11 +1,11 @@
-public import PCastCore
+package import PCastCore
 
 /// The playback of one item to a surface and an audio output. The pipeline is the only source of what is displayed and
 /// of the position.
 ///
 /// Commands may be called from any thread and return at once. ``PipelineEvent``s report their results, in order, to the
 /// handler of the pipeline, from one thread at a time. A pipeline begins paused and loads at once.
-public protocol PlaybackPipeline: AnyObject, Sendable {
+package protocol PlaybackPipeline: AnyObject, Sendable {
     /// A snapshot of playback now.
     var playhead: Playhead { get }
 
@@ -53,9 +53,9 @@ public protocol PlaybackPipeline: AnyObject, Sendable {
 }
 
 /// An event of an item that is played.
-public struct PipelineEvent: Sendable {
+package struct PipelineEvent: Sendable {
     /// The kind of an event with its values.
-    public enum Kind: Sendable {
+    package enum Kind: Sendable {
         /// The properties of the media changed. The first one reports that the media is open.
         case overview(ContentOverview)
         /// Buffering began or ended. The first event is true.
@@ -84,10 +84,10 @@ public struct PipelineEvent: Sendable {
     }
 
     /// The epoch of the event. After a newer seek, the event can be ignored.
-    public var epoch: PlayheadEpoch
+    package var epoch: PlayheadEpoch
     /// The kind of the event.
-    public var kind: Kind
+    package var kind: Kind
 
     /// Creates an event.
-    public init(_ kind: Kind, of epoch: PlayheadEpoch) { (self.kind, self.epoch) = (kind, epoch) }
+    package init(_ kind: Kind, of epoch: PlayheadEpoch) { (self.kind, self.epoch) = (kind, epoch) }
 }

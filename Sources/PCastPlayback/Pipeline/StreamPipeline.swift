@@ -1,6 +1,6 @@
-public import PCast
-public import PCastCore
-public import PCastIO
+package import PCast
+package import PCastCore
+package import PCastIO
 import PCastRendering
 import Synchronization
 
@@ -8,7 +8,7 @@ import Synchronization
 /// lip sync and the jitter buffer. ``StreamPresentation`` determines the events.
 ///
 /// A pipeline must be stopped before its release, which also ends the subscription.
-public final class StreamPipeline: PlaybackPipeline {
+package final class StreamPipeline: PlaybackPipeline {
     private struct State {
         var presentation: StreamPresentation
         var stream: MediaStream?
@@ -34,7 +34,7 @@ public final class StreamPipeline: PlaybackPipeline {
     /// the renderer and its audio output. `onFrame` is called on the renderer's thread when a frame is due, and
     /// `onEvent` on the pipeline's thread. `subscribe` subscribes to the stream. Throws an ``IOError`` if a thread
     /// cannot be created.
-    public init(
+    package init(
         named name: String, options: RendererOptions = RendererOptions(),
         onFrame: @escaping @Sendable (VideoFrame) -> Void = { _ in },
         onEvent: @escaping @Sendable (PipelineEvent) -> Void = { _ in },
@@ -55,7 +55,7 @@ public final class StreamPipeline: PlaybackPipeline {
     }
 
     /// Stops playback, ends the subscription, and waits for the pipeline's thread.
-    public func stop() {
+    package func stop() {
         let (stream, renderer, tasks) = state.withLock { state in
             state.isStopped = true
             return (state.stream, state.renderer, [state.subscribing, state.following])
@@ -70,18 +70,18 @@ public final class StreamPipeline: PlaybackPipeline {
     // MARK: Properties
 
     /// A snapshot of playback now.
-    public var playhead: Playhead {
+    package var playhead: Playhead {
         let now = MonotonicClock.now()
         return state.withLock { $0.presentation.clock.playhead(at: now) }
     }
 
     /// Returns the wall-clock time of a position; nil if unknown.
-    public func timecode(at position: TimeSpan) -> WallTime? {
+    package func timecode(at position: TimeSpan) -> WallTime? {
         state.withLock { $0.presentation.clock.timecode(at: position) }
     }
 
     /// Returns the position of a wall-clock time; nil if unknown.
-    public func position(of timecode: WallTime) -> TimeSpan? {
+    package func position(of timecode: WallTime) -> TimeSpan? {
         state.withLock { $0.presentation.clock.position(of: timecode) }
     }
 
@@ -89,15 +89,15 @@ public final class StreamPipeline: PlaybackPipeline {
     var stream: MediaStream? { state.withLock { $0.stream } }
 
     /// The last displayed frame; nil before the first.
-    public var lastFrame: VideoFrame? { state.withLock { $0.lastFrame } }
+    package var lastFrame: VideoFrame? { state.withLock { $0.lastFrame } }
 
     /// Nil: a live stream is displayed as it arrives.
-    public var bufferedPosition: TimeSpan? { nil }
+    package var bufferedPosition: TimeSpan? { nil }
 
     // MARK: Commands
 
     /// Plays.
-    public func play() {
+    package func play() {
         change { presentation, now in
             presentation.play(at: now)
             presentation.resumed(at: now)
@@ -106,24 +106,24 @@ public final class StreamPipeline: PlaybackPipeline {
     }
 
     /// Pauses: mutes the audio and keeps the frame. Media that arrives meanwhile is discarded.
-    public func pause() {
+    package func pause() {
         change { $0.pause(at: $1) }
         apply()
     }
 
     /// Does nothing, because a live stream has only its own rate.
-    public func setRate(_ rate: Double) {}
+    package func setRate(_ rate: Double) {}
 
     /// Reports the current position as the result of a seek, because a live stream is not seekable.
     @discardableResult
-    public func seek(to position: TimeSpan) -> PlayheadEpoch { change { presentation, _ in presentation.seek() } }
+    package func seek(to position: TimeSpan) -> PlayheadEpoch { change { presentation, _ in presentation.seek() } }
 
     /// Returns nil, because a live stream is not seekable.
     @discardableResult
-    public func seek(to wallTime: WallTime) -> PlayheadEpoch? { nil }
+    package func seek(to wallTime: WallTime) -> PlayheadEpoch? { nil }
 
     /// Enables or disables the tracks of a kind. Captions are the track of the kind `subtitles`.
-    public func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) {
+    package func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) {
         guard kind != .subtitles else {
             return change { presentation, _ in presentation.select(captions: track != nil) }
         }
@@ -132,7 +132,7 @@ public final class StreamPipeline: PlaybackPipeline {
     }
 
     /// Whether the audio is muted.
-    public var isMuted: Bool {
+    package var isMuted: Bool {
         get { state.withLock { $0.isMuted } }
         set {
             state.withLock { $0.isMuted = newValue }
@@ -141,7 +141,7 @@ public final class StreamPipeline: PlaybackPipeline {
     }
 
     /// The volume, clamped to 0 to 1.
-    public var volume: Double {
+    package var volume: Double {
         get { state.withLock { $0.volume } }
         set {
             state.withLock { $0.volume = min(max(newValue, 0), 1) }
@@ -162,40 +162,40 @@ public final class StreamPipeline: PlaybackPipeline {
             ContentTrack(id: .init(rawValue: track.mediaType.rawValue), kind: track.mediaType.kind)
         }
         change { presentation, _ in presentation.opened(tracks) }
-        stream.setStreamEndedCallback { [weak self, name] _, reason, description in
+        stream.whenEnded { [weak self, name] ended in
             self?.change { presentation, now in
-                let info = StreamEndedInfo(ender: .platform, reason: reason, reasonDescription: description)
+                let info = StreamEndedInfo(
+                    ender: .platform, reason: ended.reason, reasonDescription: ended.reasonDescription)
                 presentation.ended(info, name: name, at: now)
             }
         }
-        let status = start(stream, options)
-        if status == .ok {
+        do throws(PCastError) {
+            guard try start(stream, options), stream.videoTracks.isEmpty else { return }
             // A stream without video starts with its audio, and its position advances with time.
-            if stream.videoTracks.isEmpty {
-                change {
-                    $0.presented(
-                        MediaTime(ticks: 0, rate: .opus), captured: nil, at: $1, wallTime: MonotonicClock.wallTime())
-                }
+            change {
+                $0.presented(
+                    MediaTime(ticks: 0, rate: .opus), captured: nil, at: $1, wallTime: MonotonicClock.wallTime())
             }
-        } else if stream.endedInfo == nil {
-            change { [name] in $0.failed(.notPlayable(name, reason: "the renderer does not start: \(status)"), at: $1) }
+        } catch {
+            guard stream.endedInfo == nil else { return }
+            change { [name] in $0.failed(.notPlayable(name, reason: error.description), at: $1) }
         }
     }
 
-    /// Starts the renderer.
-    private func start(_ stream: MediaStream, _ options: RendererOptions) -> RendererStartStatus {
+    /// Starts the renderer. Returns false if the pipeline was stopped before. Throws the error of the renderer.
+    private func start(_ stream: MediaStream, _ options: RendererOptions) throws(PCastError) -> Bool {
         let renderer = stream.createRenderer(options)
         let isStopped = state.withLock { state in
             state.renderer = renderer
             return state.isStopped
         }
-        guard !isStopped else { return .conflict }
+        guard !isStopped else { return false }
         apply()
-        let status = renderer.start(on: StreamSurface { [weak self] in self?.show($0) })
+        try renderer.start(on: StreamSurface { [weak self] in self?.show($0) })
         if stream.videoTracks.isEmpty { followCaptions(of: renderer) }
         // `stop()` may have run before the renderer was stored.
         if state.withLock({ $0.isStopped }) { renderer.stop() }
-        return status
+        return true
     }
 
     /// Shows the captions of a stream without video, until the pipeline is stopped.

@@ -97,7 +97,7 @@ struct PlayerObservers: Sendable {
 
     private var subscriptions: [EventSubscription] = []
     private var events = StreamReaders<PlayerEvent>(.unbroken(PlayerObservers.backlog))
-    private var positions = StreamReaders<TimeSpan>(.newest(1))
+    private var positions = StreamReaders<Duration>(.newest(1))
 
     /// Adds a subscription and returns it; nil if the same object is subscribed already.
     mutating func add(_ subscription: EventSubscription) -> EventSubscription? {
@@ -125,7 +125,7 @@ struct PlayerObservers: Sendable {
     mutating func listen() -> AsyncStream<PlayerEvent> { events.add() }
 
     /// Returns a new stream of positions, which buffers only the newest.
-    mutating func listenToPositions() -> AsyncStream<TimeSpan> { positions.add() }
+    mutating func listenToPositions() -> AsyncStream<Duration> { positions.add() }
 
     /// Ends all streams.
     mutating func finish() {

@@ -7,7 +7,7 @@ public import PCastRendering
 /// the previous pipeline has stopped. Therefore all pipelines can share a surface and an audio output.
 public struct PipelineFactory: Sendable {
     /// A function that receives the events of a pipeline, on its thread, without blocking.
-    public typealias Handler = @Sendable (PipelineEvent) -> Void
+    package typealias Handler = @Sendable (PipelineEvent) -> Void
 
     private let body: @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline
     private let preloading: @Sendable (Source) -> (any PipelinePreload)?
@@ -16,7 +16,7 @@ public struct PipelineFactory: Sendable {
 
     /// Creates a factory from a function that makes pipelines. `preloading` begins to preload the next source while
     /// another one plays; it returns nil for a source that cannot be preloaded.
-    public init(
+    package init(
         _ body: @escaping @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline,
         preloading: @escaping @Sendable (Source) -> (any PipelinePreload)? = { _ in nil }
     ) {
@@ -34,14 +34,14 @@ public struct PipelineFactory: Sendable {
 
     /// Makes the pipeline of a source. Throws ``PlaybackError/unsupportedAddress(_:)`` if the source has an unsupported
     /// format, or another ``PlaybackError``.
-    public func makePipeline(
+    package func makePipeline(
         _ source: Source, _ handler: @escaping Handler
     ) throws(PlaybackError) -> any PlaybackPipeline {
         try body(source, handler)
     }
 
     /// Begins to preload a source; nil if it cannot be preloaded. It may be called while a pipeline plays.
-    public func preload(_ source: Source) -> (any PipelinePreload)? { preloading(source) }
+    package func preload(_ source: Source) -> (any PipelinePreload)? { preloading(source) }
 }
 
 extension PipelineFactory {
@@ -157,7 +157,7 @@ private final class MediaPreload: PipelinePreload {
 }
 
 /// Preloaded media of a source. It displays nothing and has no audio output.
-public protocol PipelinePreload: AnyObject, Sendable {
+package protocol PipelinePreload: AnyObject, Sendable {
     /// Returns the pipeline that plays the source, under the conditions of ``PipelineFactory/makePipeline(_:_:)``. It
     /// is called at most once. Throws a ``PlaybackError`` if the source cannot be played.
     func makePipeline(_ handler: @escaping PipelineFactory.Handler) throws(PlaybackError) -> any PlaybackPipeline

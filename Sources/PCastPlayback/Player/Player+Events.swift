@@ -1,5 +1,5 @@
 import Dispatch
-public import PCastCore
+import PCastCore
 import Synchronization
 
 /// The observers of a player.
@@ -20,7 +20,7 @@ extension Player {
     public func events() -> AsyncStream<PlayerEvent> { change { $0.observers.listen() } }
 
     /// Returns a stream of positions. A slow reader receives only the newest.
-    public func positions() -> AsyncStream<TimeSpan> { change { $0.observers.listenToPositions() } }
+    public func positions() -> AsyncStream<Duration> { change { $0.observers.listenToPositions() } }
 
     /// Adds a consumer, which is held strongly and receives the current values at once.
     func add(_ consumer: any PlaybackSessionConsumer) { add(EventSubscription(consumer)) }
@@ -66,7 +66,9 @@ extension SessionState {
         var kinds: [PlayerEvent.Kind] = [.videoChanged(video)]
         if mediaType != .undetermined { kinds.append(.mediaTypeDetermined(mediaType)) }
         if let overview {
-            if overview.duration != nil || overview.kind == .live { kinds.append(.durationChanged(overview.duration)) }
+            if overview.duration != nil || overview.kind == .live {
+                kinds.append(.durationChanged(overview.duration?.duration))
+            }
             kinds.append(.seekableRangesChanged(seekableRanges))
         }
         return kinds + [.externalPlaybackChanged(isPlayedElsewhere)]

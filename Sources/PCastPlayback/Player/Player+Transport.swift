@@ -49,29 +49,29 @@ extension Player {
     /// errors of ``SeekRequest/reachedPosition``.
     @discardableResult
     public func seek(to position: Double) async throws -> Double {
-        try await seek(to: TimeSpan(boundedSeconds: position)).seconds
+        try await startSeek(to: position).reachedPosition.seconds
     }
 
     /// Seeks to a position of the item, clamped to the seekable range, once the media is open. Returns the position
     /// that was reached. Throws the errors of ``SeekRequest/reachedPosition``.
     @discardableResult
-    public func seek(to position: TimeSpan) async throws -> TimeSpan {
+    public func seek(to position: Duration) async throws -> Duration {
         try await startSeek(to: position).reachedPosition
     }
 
     /// Seeks to the frame of a wall-clock time. Returns the position that was reached. Throws the errors of
     /// ``SeekRequest/reachedPosition``.
     @discardableResult
-    public func seek(to moment: WallTime) async throws -> TimeSpan { try await startSeek(to: moment).reachedPosition }
+    public func seek(to moment: WallTime) async throws -> Duration { try await startSeek(to: moment).reachedPosition }
 
     /// Seeks to the default distance from the live edge. Returns the position that was reached. Throws the errors of
     /// ``SeekRequest/reachedPosition``.
     @discardableResult
-    public func seekToLiveEdge() async throws -> TimeSpan { try await startSeek(.liveEdge).reachedPosition }
+    public func seekToLiveEdge() async throws -> Duration { try await startSeek(.liveEdge).reachedPosition }
 
     /// Starts a seek to a position of the item, in the order of the calls, without waiting. The request can be awaited.
     @discardableResult
-    public func startSeek(to position: TimeSpan) -> SeekRequest { startSeek(.position(position)) }
+    public func startSeek(to position: Duration) -> SeekRequest { startSeek(.position(TimeSpan(position))) }
 
     /// Starts a seek to the frame of a wall-clock time, without waiting.
     @discardableResult
@@ -79,7 +79,9 @@ extension Player {
 
     /// Starts a seek to a position in seconds, without waiting.
     @discardableResult
-    public func startSeek(to position: Double) -> SeekRequest { startSeek(to: TimeSpan(boundedSeconds: position)) }
+    public func startSeek(to position: Double) -> SeekRequest {
+        startSeek(.position(TimeSpan(boundedSeconds: position)))
+    }
 
     /// Starts a seek to a target.
     private func startSeek(_ target: SeekTarget) -> SeekRequest {
@@ -102,14 +104,14 @@ public final class SeekRequest: Sendable {
     /// The result of a seek.
     enum Outcome: Sendable {
         /// The seek was completed at a position.
-        case landed(TimeSpan)
+        case landed(Duration)
         /// The seek failed.
         case failed(PlaybackError)
         /// Another seek replaced this one, or the session is over.
         case superseded
 
         /// Returns the position, or throws the error.
-        func get() throws -> TimeSpan {
+        func get() throws -> Duration {
             switch self {
             case .landed(let position): return position
             case .failed(let error): throw error
@@ -120,7 +122,7 @@ public final class SeekRequest: Sendable {
 
     private struct State {
         var outcome: Outcome?
-        var waiting: [Int: CheckedContinuation<TimeSpan, any Error>] = [:]
+        var waiting: [Int: CheckedContinuation<Duration, any Error>] = [:]
         var lastID = 0
         var cancelled: Set<Int> = []
     }
@@ -132,7 +134,7 @@ public final class SeekRequest: Sendable {
     /// The position that the seek reached, which this property awaits. It throws a ``PlaybackError`` if the content is
     /// not seekable or playback failed. It throws `CancellationError` if another seek replaced this one, the session is
     /// over, or the waiting task was cancelled, which does not end the seek.
-    public var reachedPosition: TimeSpan {
+    public var reachedPosition: Duration {
         get async throws {
             let id = state.withLock { state in
                 state.lastID += 1
@@ -152,7 +154,7 @@ public final class SeekRequest: Sendable {
                 let waiting = state.withLock { state in
                     guard let waiting = state.waiting.removeValue(forKey: id) else {
                         state.cancelled.insert(id)
-                        return nil as CheckedContinuation<TimeSpan, any Error>?
+                        return nil as CheckedContinuation<Duration, any Error>?
                     }
                     return waiting
                 }
@@ -164,7 +166,7 @@ public final class SeekRequest: Sendable {
     /// Completes the seek. Only the first outcome counts.
     func complete(_ outcome: Outcome) {
         let waiting = state.withLock { state in
-            guard state.outcome == nil else { return [CheckedContinuation<TimeSpan, any Error>]() }
+            guard state.outcome == nil else { return [CheckedContinuation<Duration, any Error>]() }
             state.outcome = outcome
             defer { state.waiting = [:] }
             return Array(state.waiting.values)

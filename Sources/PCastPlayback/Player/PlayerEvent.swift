@@ -19,7 +19,7 @@ public struct PlayerEvent: Sendable {
         /// The displayed subtitle changed; nil for none.
         case subtitleChanged(String?)
         /// The duration changed; nil for live media.
-        case durationChanged(TimeSpan?)
+        case durationChanged(Duration?)
         /// The audio was muted or unmuted.
         case mutedChanged(Bool)
         /// The volume changed, 0 to 1.
@@ -36,13 +36,13 @@ public struct PlayerEvent: Sendable {
         case lifecycle(LifecycleEvent)
         /// The first frame after the start or a seek is displayed. Playback advances from it, reported as progress,
         /// when enough media has arrived. It does not occur if both happen at once.
-        case arrived(TimeSpan)
+        case arrived(Duration)
         /// The progress changed, from before the beginning, at each displayed frame, to after the end.
         case progressed(PlaybackProgress)
         /// The playhead passed cue points.
         case passedCuePoints(CuePointPassage)
         /// The ranges of positions for seeks changed.
-        case seekableRangesChanged([ClosedRange<TimeSpan>])
+        case seekableRangesChanged([ClosedRange<Duration>])
         /// The media type is known.
         case mediaTypeDetermined(SourceMediaType)
         /// External playback began or ended.

@@ -1,4 +1,4 @@
-public import PCastCore
+import PCastCore
 
 /// The progress of playback in an item: before its beginning, at a position, or after its end.
 ///
@@ -7,7 +7,7 @@ public enum PlaybackProgress: Hashable, Sendable {
     /// Playback has not begun.
     case beforeBeginning
     /// Playback is at a position of the item.
-    case at(TimeSpan)
+    case at(Duration)
     /// The item was played to its end.
     case behindEnd
 

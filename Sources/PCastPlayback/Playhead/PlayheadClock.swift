@@ -5,21 +5,21 @@ public import PCastCore
 ///
 /// The position advances from the last displayed frame at the playback rate, up to the end of the available media.
 /// Within an epoch it never decreases during playback.
-public struct PlayheadClock: Sendable {
+package struct PlayheadClock: Sendable {
     /// The current epoch, which each item and each seek increments.
-    public private(set) var epoch = PlayheadEpoch()
+    package private(set) var epoch = PlayheadEpoch()
     /// The timecode anchors of the current item.
-    public private(set) var anchors = TimecodeAnchors()
+    package private(set) var anchors = TimecodeAnchors()
     /// The range of positions for seeks; nil if the content is not seekable.
-    public private(set) var seekableRange: ClosedRange<TimeSpan>?
+    package private(set) var seekableRange: ClosedRange<TimeSpan>?
     /// The requested playback rate, as a factor, which is kept during pauses.
-    public private(set) var playbackRate = 1.0
+    package private(set) var playbackRate = 1.0
     /// Whether playback was requested and not paused since.
-    public private(set) var isPlaying = false
+    package private(set) var isPlaying = false
     /// Whether there is no frame to display.
-    public private(set) var isBuffering = true
+    package private(set) var isBuffering = true
     /// Whether a seek has not displayed its first frame yet.
-    public private(set) var isSeeking = false
+    package private(set) var isSeeking = false
 
     /// The position at `shownAt`.
     private var shown = TimeSpan.zero
@@ -29,13 +29,13 @@ public struct PlayheadClock: Sendable {
     private var available: TimeSpan?
 
     /// The supported playback rates.
-    public static let rates = 0.25...4.0
+    package static let rates = 0.25...4.0
 
     /// Creates a clock that is paused and buffering at position zero.
-    public init(at now: Instant) { shownAt = now }
+    package init(at now: Instant) { shownAt = now }
 
     /// Begins another item at a position, without anchors and without a seekable range. Returns its epoch.
-    public mutating func begin(at position: TimeSpan = .zero, now: Instant) -> PlayheadEpoch {
+    package mutating func begin(at position: TimeSpan = .zero, now: Instant) -> PlayheadEpoch {
         epoch = epoch.next
         anchors = TimecodeAnchors()
         (seekableRange, available) = (nil, nil)
@@ -45,19 +45,19 @@ public struct PlayheadClock: Sendable {
     }
 
     /// Starts the position from now on.
-    public mutating func play(at now: Instant) {
+    package mutating func play(at now: Instant) {
         fixPosition(at: now)
         isPlaying = true
     }
 
     /// Stops the position from now on.
-    public mutating func pause(at now: Instant) {
+    package mutating func pause(at now: Instant) {
         fixPosition(at: now)
         isPlaying = false
     }
 
     /// Sets the playback rate, clamped to ``rates``. A value that is not finite or not positive counts as 1.
-    public mutating func setRate(_ rate: Double, at now: Instant) {
+    package mutating func setRate(_ rate: Double, at now: Instant) {
         fixPosition(at: now)
         playbackRate = rate.isFinite && rate > 0 ? min(max(rate, Self.rates.lowerBound), Self.rates.upperBound) : 1
     }
@@ -65,7 +65,7 @@ public struct PlayheadClock: Sendable {
     /// Records whether there is no frame to display in an epoch. Returns false, without effect, if the epoch is not the
     /// present one.
     @discardableResult
-    public mutating func setBuffering(_ buffering: Bool, of epoch: PlayheadEpoch, at now: Instant) -> Bool {
+    package mutating func setBuffering(_ buffering: Bool, of epoch: PlayheadEpoch, at now: Instant) -> Bool {
         guard epoch == self.epoch else { return false }
         fixPosition(at: now)
         isBuffering = buffering
@@ -74,7 +74,7 @@ public struct PlayheadClock: Sendable {
 
     /// Seeks to a position, clamped to the seekable range if there is one. The position changes at once and stops until
     /// a frame of it is displayed. Returns the epoch of that frame. An earlier seek that has not completed never does.
-    public mutating func seek(to position: TimeSpan, at now: Instant) -> PlayheadEpoch {
+    package mutating func seek(to position: TimeSpan, at now: Instant) -> PlayheadEpoch {
         epoch = epoch.next
         let range = seekableRange ?? position...position
         (shown, shownAt) = (min(max(position, range.lowerBound), range.upperBound), now)
@@ -85,7 +85,7 @@ public struct PlayheadClock: Sendable {
 
     /// Seeks to the frame of a wall-clock time (`bridgeTime` of an overlay). Returns nil, without effect, if the
     /// position of that time is unknown.
-    public mutating func seek(to wallTime: WallTime, at now: Instant) -> PlayheadEpoch? {
+    package mutating func seek(to wallTime: WallTime, at now: Instant) -> PlayheadEpoch? {
         guard let range = seekableRange, let position = anchors.position(of: wallTime, in: range) else { return nil }
         return seek(to: position, at: now)
     }
@@ -94,7 +94,7 @@ public struct PlayheadClock: Sendable {
     /// position. `available` is the end of the media that can be displayed after it; nil if unknown. Returns false,
     /// without effect, if the epoch is not the current one.
     @discardableResult
-    public mutating func show(
+    package mutating func show(
         _ position: TimeSpan, of epoch: PlayheadEpoch, available: TimeSpan? = nil, at now: Instant
     ) -> Bool {
         guard epoch == self.epoch else { return false }
@@ -110,24 +110,24 @@ public struct PlayheadClock: Sendable {
 
     /// Sets the end of the media that can be displayed; nil if unknown. The position advances to it as if the earlier
     /// end had never stopped it.
-    public mutating func setAvailable(_ end: TimeSpan?, of epoch: PlayheadEpoch, at now: Instant) {
+    package mutating func setAvailable(_ end: TimeSpan?, of epoch: PlayheadEpoch, at now: Instant) {
         if epoch == self.epoch { available = end.map { max($0, position(at: now)) } }
     }
 
     /// Returns the time at which the position will be reached at the current rate; nil while the rate is zero. The end
     /// of the available media is not considered.
-    public func instant(of position: TimeSpan) -> Instant? {
+    package func instant(of position: TimeSpan) -> Instant? {
         rate > 0 ? shownAt + TimeSpan(seconds: (position - shown).seconds / rate) : nil
     }
 
     /// Sets the seekable range, after a reload or from the demuxer. The position does not change: the displayed frame
     /// stays, and ``Playhead/isEvicted`` reports that playback cannot continue there.
-    public mutating func setSeekableRange(_ range: ClosedRange<TimeSpan>?, of epoch: PlayheadEpoch) {
+    package mutating func setSeekableRange(_ range: ClosedRange<TimeSpan>?, of epoch: PlayheadEpoch) {
         if epoch == self.epoch { seekableRange = range }
     }
 
     /// Changes the timecode anchors, unless the epoch is not the current one.
-    public mutating func anchor(_ epoch: PlayheadEpoch, _ change: (inout TimecodeAnchors) -> Void) {
+    package mutating func anchor(_ epoch: PlayheadEpoch, _ change: (inout TimecodeAnchors) -> Void) {
         if epoch == self.epoch { change(&anchors) }
     }
 
@@ -151,7 +151,7 @@ public struct PlayheadClock: Sendable {
     }
 
     /// Returns a snapshot of playback at `now`.
-    public func playhead(at now: Instant) -> Playhead {
+    package func playhead(at now: Instant) -> Playhead {
         let position = position(at: now)
         var timecodeRange: ClosedRange<WallTime>?
         if let range = seekableRange, let first = anchors.wallTime(at: range.lowerBound),
@@ -160,7 +160,8 @@ public struct PlayheadClock: Sendable {
             timecodeRange = first...last
         }
         return Playhead(
-            epoch: epoch, position: position, timecode: anchors.wallTime(at: position), seekableRange: seekableRange,
+            epoch: epoch, position: position.duration, timecode: anchors.wallTime(at: position),
+            seekableRange: seekableRange.map { $0.lowerBound.duration...$0.upperBound.duration },
             timecodeRange: timecodeRange, rate: rate, isSeeking: isSeeking)
     }
 }
@@ -186,11 +187,11 @@ public struct Playhead: Hashable, Sendable {
     /// The epoch to which the values belong.
     public var epoch: PlayheadEpoch
     /// The position in the item.
-    public var position: TimeSpan
+    public var position: Duration
     /// The wall-clock time at which the displayed frame was captured; nil if unknown.
     public var timecode: WallTime?
     /// The range of positions for seeks; nil if the content is not seekable.
-    public var seekableRange: ClosedRange<TimeSpan>?
+    public var seekableRange: ClosedRange<Duration>?
     /// The wall-clock times of the ends of the seekable range; nil if there is no such range or its times are unknown.
     public var timecodeRange: ClosedRange<WallTime>?
     /// The current speed of the position, as a factor; zero while playback is paused, buffers or seeks.

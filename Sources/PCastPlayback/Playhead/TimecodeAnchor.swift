@@ -1,9 +1,9 @@
-public import PCastCore
+package import PCastCore
 
 /// A position whose wall-clock time is known.
-public struct TimecodeAnchor: Hashable, Sendable {
+package struct TimecodeAnchor: Hashable, Sendable {
     /// The source of the wall-clock time, in ascending order of reliability.
-    public enum Source: Int, CaseIterable, Comparable, Sendable {
+    package enum Source: Int, CaseIterable, Comparable, Sendable {
         /// The clock of this host, for live media without times: the live edge counts as the present.
         case liveEdge
         /// The creation time of the file.
@@ -18,21 +18,21 @@ public struct TimecodeAnchor: Hashable, Sendable {
         case application
 
         /// Whether `left` is less reliable than `right`.
-        public static func < (left: Source, right: Source) -> Bool { left.rawValue < right.rawValue }
+        package static func < (left: Source, right: Source) -> Bool { left.rawValue < right.rawValue }
     }
 
     /// The position in the item.
-    public var position: TimeSpan
+    package var position: TimeSpan
     /// The wall-clock time of the position.
-    public var wallTime: WallTime
+    package var wallTime: WallTime
     /// The source of the wall-clock time.
-    public var source: Source
+    package var source: Source
     /// The number of the continuous section of the clock. Between two runs the clock jumps, so times are not
     /// interpolated.
-    public var run: Int64
+    package var run: Int64
 
     /// Creates an anchor.
-    public init(position: TimeSpan, wallTime: WallTime, source: Source, run: Int64 = 0) {
+    package init(position: TimeSpan, wallTime: WallTime, source: Source, run: Int64 = 0) {
         self.position = position
         self.wallTime = wallTime
         self.source = source

@@ -1,15 +1,15 @@
-public import PCastCore
-public import PCastHLS
+package import PCastCore
+package import PCastHLS
 
 /// A mapping from positions of an item to wall-clock time. It interpolates linearly between two anchors of one run, and
 /// it extrapolates with slope 1 before the first and after the last anchor. Only anchors of the most reliable source
 /// are used.
-public struct TimecodeAnchors: Sendable {
+package struct TimecodeAnchors: Sendable {
     /// The anchors of each source, ordered by position, with at most one for a position.
     private var anchors: [TimecodeAnchor.Source: [TimecodeAnchor]] = [:]
 
     /// The maximum number of anchors of each source. The first ones are removed.
-    public static let capacity = 4_096
+    package static let capacity = 4_096
     /// The maximum magnitude of a position, which is about 36 years. Positions beyond it are ignored.
     ///
     /// With `usableTimes`, a difference of two times is less than 1.5 × 2^62 ns. Even if it is divided by the smallest
@@ -22,14 +22,14 @@ public struct TimecodeAnchors: Sendable {
     private static let drift = 0.1
 
     /// Creates a mapping without anchors.
-    public init() {}
+    package init() {}
 
     /// Whether there are no anchors.
-    public var isEmpty: Bool { anchors.isEmpty }
+    package var isEmpty: Bool { anchors.isEmpty }
 
     /// Adds an anchor. It replaces an anchor of the same source at the same position. An anchor beyond the limits is
     /// ignored.
-    public mutating func add(_ anchor: TimecodeAnchor) {
+    package mutating func add(_ anchor: TimecodeAnchor) {
         guard Self.isUsable(anchor) else { return }
         var list = anchors[anchor.source] ?? []
         let index = Self.firstIndex(in: list) { $0.position >= anchor.position }
@@ -43,7 +43,7 @@ public struct TimecodeAnchors: Sendable {
     }
 
     /// Replaces all anchors of a playlist's dates by those of `timeline`.
-    public mutating func replace(by timeline: PlaylistTimeline) {
+    package mutating func replace(by timeline: PlaylistTimeline) {
         let dated = Self.ofDates(timeline)
         let usable = dated.filter(Self.isUsable)
         anchors[.programDateTime] = usable.isEmpty ? nil : usable
@@ -83,7 +83,7 @@ public struct TimecodeAnchors: Sendable {
     }
 
     /// Returns the wall-clock time of a position; nil if there are no anchors.
-    public func wallTime(at position: TimeSpan) -> WallTime? {
+    package func wallTime(at position: TimeSpan) -> WallTime? {
         let list = best
         guard !list.isEmpty, position >= -Self.farthestPosition, position <= Self.farthestPosition else { return nil }
         let index = Self.firstIndex(in: list) { $0.position > position }
@@ -105,7 +105,7 @@ public struct TimecodeAnchors: Sendable {
 
     /// Returns the position in `range` of a wall-clock time; nil if there are no anchors. If the time falls into a jump
     /// of the clock, this is the next later position. If it is outside the range, this is an end of the range.
-    public func position(of wallTime: WallTime, in range: ClosedRange<TimeSpan>) -> TimeSpan? {
+    package func position(of wallTime: WallTime, in range: ClosedRange<TimeSpan>) -> TimeSpan? {
         let list = best
         guard !list.isEmpty else { return nil }
         guard Self.usableTimes.contains(wallTime.nanosecondsSinceEpoch) else {

@@ -6,16 +6,16 @@ public import PCastCore
 /// ``Source/wallClock``. It has priority over the times in the media.
 public struct WallClockMapping: Hashable, Sendable {
     /// The position in the item.
-    public var position: TimeSpan
+    public var position: Duration
     /// The wall-clock time at which the frame at that position was captured.
     public var wallTime: WallTime
 
     /// Creates a mapping: the frame at `position` was captured at `wallTime`.
-    public init(position: TimeSpan, wallTime: WallTime) { (self.position, self.wallTime) = (position, wallTime) }
+    public init(position: Duration, wallTime: WallTime) { (self.position, self.wallTime) = (position, wallTime) }
 
     /// Creates a mapping from an offset: the position plus `offset` is the time since 1970-01-01T00:00:00Z.
-    public init(offset: TimeSpan) {
-        self.init(position: .zero, wallTime: WallTime(nanosecondsSinceEpoch: offset.nanoseconds))
+    public init(offset: Duration) {
+        self.init(position: .zero, wallTime: WallTime(nanosecondsSinceEpoch: 0).advanced(by: offset))
     }
 
     /// Returns a mapping: the frame at position zero was captured at `wallTime`.
@@ -24,7 +24,9 @@ public struct WallClockMapping: Hashable, Sendable {
     }
 
     /// The mapping as a timecode anchor.
-    var anchor: TimecodeAnchor { TimecodeAnchor(position: position, wallTime: wallTime, source: .application) }
+    var anchor: TimecodeAnchor {
+        TimecodeAnchor(position: TimeSpan(position), wallTime: wallTime, source: .application)
+    }
 }
 
 /// An estimate of wall-clock time for live media without `EXT-X-PROGRAM-DATE-TIME`. It assumes that the live edge is

@@ -49,10 +49,10 @@ public final class PlaybackSession: Sendable, Identifiable {
     // MARK: Content
 
     /// The duration; nil before it is known and for live media.
-    public var duration: TimeSpan? { overview?.duration }
+    public var duration: Duration? { overview?.duration?.duration }
 
     /// The ranges of positions for seeks; empty if the content is not seekable.
-    public var seekableRanges: [ClosedRange<TimeSpan>] { state.withLock { $0.seekableRanges } }
+    public var seekableRanges: [ClosedRange<Duration>] { state.withLock { $0.seekableRanges } }
 
     /// Whether the source has only audio or audio and video.
     public var mediaType: SourceMediaType { state.withLock { $0.mediaType } }
@@ -91,7 +91,7 @@ public final class PlaybackSession: Sendable, Identifiable {
     public var lastFrame: VideoFrame? { state.withLock { $0.pipeline }?.lastFrame }
 
     /// The end of the media that can be displayed without more loading; nil if unknown.
-    public var bufferedPosition: TimeSpan? { state.withLock { $0.pipeline }?.bufferedPosition }
+    public var bufferedPosition: Duration? { state.withLock { $0.pipeline }?.bufferedPosition?.duration }
 
     /// The subscribed stream; nil if the session does not play a stream of a platform.
     var subscribedStream: MediaStream? { (state.withLock { $0.pipeline } as? StreamPipeline)?.stream }

@@ -1,5 +1,3 @@
-public import PCastCore
-
 /// An object that follows the sessions of a controller (Brightcove's `BCOVPlaybackSessionConsumer`). The controller
 /// holds it strongly, and calls it from one thread at a time, in the order of the events. All methods have empty
 /// default implementations.
@@ -12,7 +10,7 @@ public protocol PlaybackSessionConsumer: AnyObject, Sendable {
     func didAdvance(to session: PlaybackSession)
 
     /// Notifies that the duration changed; nil for live media. It may be refined several times.
-    func session(_ session: PlaybackSession, didChangeDuration duration: TimeSpan?)
+    func session(_ session: PlaybackSession, didChangeDuration duration: Duration?)
 
     /// Notifies that external playback began or ended.
     func session(_ session: PlaybackSession, didChangeExternalPlaybackActive isActive: Bool)
@@ -28,7 +26,7 @@ public protocol PlaybackSessionConsumer: AnyObject, Sendable {
     func session(_ session: PlaybackSession, didReceive lifecycleEvent: LifecycleEvent)
 
     /// Notifies that the seekable ranges changed.
-    func session(_ session: PlaybackSession, didChangeSeekableRanges seekableRanges: [ClosedRange<TimeSpan>])
+    func session(_ session: PlaybackSession, didChangeSeekableRanges seekableRanges: [ClosedRange<Duration>])
 
     /// Notifies whether the source has only audio or audio and video.
     func session(_ session: PlaybackSession, determinedMediaType mediaType: SourceMediaType)
@@ -41,7 +39,7 @@ extension PlaybackSessionConsumer {
     /// Does nothing.
     public func didAdvance(to session: PlaybackSession) {}
     /// Does nothing.
-    public func session(_ session: PlaybackSession, didChangeDuration duration: TimeSpan?) {}
+    public func session(_ session: PlaybackSession, didChangeDuration duration: Duration?) {}
     /// Does nothing.
     public func session(_ session: PlaybackSession, didChangeExternalPlaybackActive isActive: Bool) {}
     /// Does nothing.
@@ -51,7 +49,7 @@ extension PlaybackSessionConsumer {
     /// Does nothing.
     public func session(_ session: PlaybackSession, didReceive lifecycleEvent: LifecycleEvent) {}
     /// Does nothing.
-    public func session(_ session: PlaybackSession, didChangeSeekableRanges seekableRanges: [ClosedRange<TimeSpan>]) {}
+    public func session(_ session: PlaybackSession, didChangeSeekableRanges seekableRanges: [ClosedRange<Duration>]) {}
     /// Does nothing.
     public func session(_ session: PlaybackSession, determinedMediaType mediaType: SourceMediaType) {}
     /// Does nothing.

@@ -88,11 +88,12 @@ struct SessionState: Sendable {
         var playhead =
             pipeline?.playhead
             ?? Playhead(
-                epoch: epoch, position: position, timecode: nil, seekableRange: nil, timecodeRange: nil, rate: 0,
+                epoch: epoch, position: position.duration, timecode: nil, seekableRange: nil, timecodeRange: nil,
+                rate: 0,
                 isSeeking: false)
         playhead.epoch = numbered(playhead.epoch)
         if lifecycle.hasEnded {
-            playhead.position = overview?.end ?? playhead.position
+            playhead.position = overview?.end?.duration ?? playhead.position
             playhead.rate = 0
         }
         return playhead
@@ -102,7 +103,9 @@ struct SessionState: Sendable {
     var nextEpoch: Int { max(numbered(epoch), playhead.epoch).number + 1 }
 
     /// The ranges of positions for seeks; empty if the content is not seekable.
-    var seekableRanges: [ClosedRange<TimeSpan>] { overview?.seekableRange.map { [$0] } ?? [] }
+    var seekableRanges: [ClosedRange<Duration>] {
+        overview?.seekableRange.map { [$0.lowerBound.duration...$0.upperBound.duration] } ?? []
+    }
 
     /// Whether playback was requested and not paused since.
     var isSetToPlay: Bool { if case .playing = lifecycle.playerState { true } else { false } }
@@ -251,7 +254,7 @@ extension SessionState {
             guard seeking == nil else { break }
             lifecycle.bufferFilled()
             reportChanges()
-        case .arrived(let position): notify(.arrived(position))
+        case .arrived(let position): notify(.arrived(position.duration))
         case .landed(let position): completeSeek(at: position)
         case .position(let position):
             if seeking == nil, lifecycle.isReady { move(to: position) }
@@ -274,7 +277,7 @@ extension SessionState {
         self.overview = overview
         if mediaType == .undetermined { determine(source?.mediaType(of: overview) ?? .audioVideo) }
         if before.map({ $0.duration != overview.duration }) ?? (overview.duration != nil || overview.kind == .live) {
-            notify(.durationChanged(overview.duration))
+            notify(.durationChanged(overview.duration?.duration))
         }
         if before.map({ $0.seekableRange != overview.seekableRange }) ?? true {
             notify(.seekableRangesChanged(seekableRanges))
@@ -300,18 +303,20 @@ extension SessionState {
         lifecycle.bufferFilled()
         reportChanges()
         move(to: position)
-        seeking?.complete(.landed(position))
+        seeking?.complete(.landed(position.duration))
         seeking = nil
     }
 
     /// Records and reports a position, and the cue points that were passed.
     private mutating func move(to position: TimeSpan) {
         // A viewer who joins a live stream has passed no cue points before.
-        if !hasMoved, overview?.kind == .live { cuePoints = CuePointProgress(cuePoints.cuePoints, from: .at(position)) }
+        if !hasMoved, overview?.kind == .live {
+            cuePoints = CuePointProgress(cuePoints.cuePoints, from: .at(position.duration))
+        }
         hasMoved = true
         self.position = position
-        notify(.progressed(.at(position)))
-        if let passage = cuePoints.move(to: position) { notify(.passedCuePoints(passage)) }
+        notify(.progressed(.at(position.duration)))
+        if let passage = cuePoints.move(to: position.duration) { notify(.passedCuePoints(passage)) }
     }
 
     /// Records and reports the subtitle; nil for none.

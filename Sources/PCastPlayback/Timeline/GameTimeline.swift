@@ -41,7 +41,7 @@ public final class GameTimeline: Sendable {
         var receivers: [WeakTimelineReceiver] = []
         var session: PlaybackSession?
         /// The position of the last displayed frame; nil if none was displayed.
-        var position: TimeSpan?
+        var position: Duration?
         var epoch = PlayheadEpoch()
         var cuePoints: [TimelineEventID: CuePoint] = [:]
     }
@@ -325,13 +325,13 @@ public final class GameTimeline: Sendable {
 
     /// Releases events up to a displayed frame. A frame from before a seek in progress is ignored, because a frame of
     /// the new position may be displayed already.
-    func shown(_ position: TimeSpan, of session: PlaybackSession, in epoch: PlayheadEpoch) {
+    func shown(_ position: Duration, of session: PlaybackSession, in epoch: PlayheadEpoch) {
         guard epoch >= session.playhead.epoch else { return }
         show(position, of: session, in: epoch)
     }
 
     /// Releases events up to the wall-clock time of a position.
-    private func show(_ position: TimeSpan, of session: PlaybackSession, in epoch: PlayheadEpoch) {
+    private func show(_ position: Duration, of session: PlaybackSession, in epoch: PlayheadEpoch) {
         let timecode = session.timecode(at: position)
         state.withLock { state in
             guard state.session === session else { return }

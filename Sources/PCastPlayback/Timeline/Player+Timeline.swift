@@ -43,25 +43,29 @@ extension SessionState {
 
 extension PlaybackSession {
     /// Returns the wall-clock time at which the frame at a position was captured; nil if unknown.
-    public func timecode(at position: TimeSpan) -> WallTime? { withState { $0.pipeline }?.timecode(at: position) }
+    public func timecode(at position: Duration) -> WallTime? {
+        withState { $0.pipeline }?.timecode(at: TimeSpan(position))
+    }
 
     /// Returns the position of a wall-clock time, which may be outside the seekable range; nil if unknown.
-    public func position(of timecode: WallTime) -> TimeSpan? { withState { $0.pipeline }?.position(of: timecode) }
+    public func position(of timecode: WallTime) -> Duration? {
+        withState { $0.pipeline }?.position(of: timecode)?.duration
+    }
 }
 
 extension PlaybackPipeline {
     /// Returns the wall-clock time of a position, extrapolated from the playhead; nil if unknown.
-    public func timecode(at position: TimeSpan) -> WallTime? {
+    package func timecode(at position: TimeSpan) -> WallTime? {
         let playhead = playhead
-        return playhead.timecode.map { $0 + (position - playhead.position) }
+        return playhead.timecode.map { $0 + (position - TimeSpan(playhead.position)) }
     }
 
     /// Returns the position of a wall-clock time, extrapolated from the playhead; nil if unknown, or if it exceeds 64
     /// bits of nanoseconds.
-    public func position(of timecode: WallTime) -> TimeSpan? {
+    package func position(of timecode: WallTime) -> TimeSpan? {
         let playhead = playhead
         guard let distance = playhead.timecode.flatMap({ timecode.span(since: $0) }) else { return nil }
-        let (sum, overflows) = playhead.position.nanoseconds.addingReportingOverflow(distance.nanoseconds)
+        let (sum, overflows) = TimeSpan(playhead.position).nanoseconds.addingReportingOverflow(distance.nanoseconds)
         return overflows ? nil : TimeSpan(nanoseconds: sum)
     }
 }

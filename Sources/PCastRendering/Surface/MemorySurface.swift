@@ -105,7 +105,7 @@ public struct SurfaceStatistics: Sendable, Equatable {
     public var framesLeftOut = 0
 
     /// The time from when the last frame was passed to the surface until it was drawn; zero before the first.
-    public var delay = TimeSpan.zero
+    public var delay = Duration.zero
 
     /// Creates statistics with zeros.
     public init() {}

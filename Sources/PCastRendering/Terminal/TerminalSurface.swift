@@ -149,7 +149,7 @@ public final class TerminalSurface: RenderSurface {
     private func count(_ delay: TimeSpan) {
         state.withLock { state in
             state.statistics.framesShown += 1
-            state.statistics.delay = delay
+            state.statistics.delay = delay.duration
         }
     }
 
@@ -189,7 +189,7 @@ public final class TerminalSurface: RenderSurface {
     /// Queries the terminal's capabilities and waits for the response until the timeout.
     private func choose() -> TerminalOptions.Drawing {
         guard device.write(TerminalSequence.question, while: continuesHere) else { return .halfBlocks }
-        let deadline = MonotonicClock.now() + options.timeout
+        let deadline = MonotonicClock.now().advanced(by: options.timeout)
         var input = TerminalInput()
         var hasGraphics = false
         asking: while continuesHere(), MonotonicClock.now() < deadline {
@@ -307,13 +307,13 @@ public struct TerminalOptions: Sendable {
     public var bytesPerSecond: Int
 
     /// The timeout of the query for the terminal's capabilities.
-    public var timeout: TimeSpan
+    public var timeout: Duration
 
     /// Creates options.
     public init(
         path: String = "/dev/tty", drawing: Drawing = .automatic,
         arrangement: FrameArrangement = FrameArrangement(),
-        bytesPerSecond: Int = 8_000_000, timeout: TimeSpan = .seconds(1)
+        bytesPerSecond: Int = 8_000_000, timeout: Duration = .seconds(1)
     ) {
         self.path = path
         self.drawing = drawing

@@ -19,7 +19,7 @@ extension PCastCaptionCue {
     package init(_ cue: CaptionCue) {
         self.init()
         captureTime = cue.captureTime.wire
-        duration = UInt64(max(cue.duration.nanoseconds / 1_000_000, 0))
+        duration = UInt64(max(TimeSpan(cue.duration).nanoseconds / 1_000_000, 0))
         text = cue.text
     }
 }

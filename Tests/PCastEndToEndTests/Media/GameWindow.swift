@@ -81,7 +81,7 @@ final class GameWindow: EventSendableDelegate {
         _ = await screen.sights.first { [screen] _ in screen.sights.values.count >= 30 }
         // A frame is shown when it is due or a little later, and never sooner.
         let offsets = screen.sights.values.compactMap { sight in
-            sight.position.map { sight.stamp.captureTime(near: moment) - $0 }
+            sight.position.map { sight.stamp.captureTime(near: moment) - TimeSpan($0) }
         }
         guard let start = offsets.max() else { throw EndToEndFailure("nothing was shown of \(recording)") }
         player.set(video: Video(recording, wallClock: .start(start)), play: false)

@@ -1,5 +1,6 @@
 import Foundation
 import PCast
+import PCastCodecs
 import PCastCore
 
 /// A live program as HTTP Live Streaming with dates. Each frame shows its number. Viewers can seek back to the

@@ -9,7 +9,7 @@ final class StampScreen: RenderSurface {
     struct Sight: Sendable {
         var stamp: TestPatternStamp
         var timecode: WallTime?
-        var position: TimeSpan?
+        var position: Duration?
         var shown: WallTime
     }
 

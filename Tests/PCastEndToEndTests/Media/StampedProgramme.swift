@@ -1,5 +1,6 @@
 import Foundation
 import PCast
+import PCastCodecs
 import PCastCore
 import Testing
 

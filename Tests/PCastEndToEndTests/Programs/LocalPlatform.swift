@@ -154,11 +154,11 @@ struct WatchedStream: Sendable {
         let stream = try await pcast.subscribe(streamToken: try await platform.viewingToken(name))
         let renderer = stream.createRenderer(.nullDevices)
         let watched = WatchedStream(pcast: pcast, stream: stream, renderer: renderer)
-        renderer.setVideoDisplayDimensionsChangedCallback { [sizes = watched.sizes] _, size in
-            // Only one thread shows frames.
-            sizes.add(Size(number: sizes.values.count, height: size.height))
+        let changes = renderer.videoDisplayDimensionsChanges
+        Task { [sizes = watched.sizes] in
+            for await size in changes { sizes.add(Size(number: sizes.values.count, height: size.height)) }
         }
-        guard renderer.start() == .ok else { throw EndToEndFailure("the renderer does not start") }
+        try renderer.start()
         return watched
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import PCast
+import PCastCore
 import Testing
 
 extension EndToEnd {

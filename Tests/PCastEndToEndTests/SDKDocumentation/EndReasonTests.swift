@@ -1,5 +1,6 @@
 import Foundation
 import PCast
+import PCastCompatibility
 import PCastCore
 import Testing
 

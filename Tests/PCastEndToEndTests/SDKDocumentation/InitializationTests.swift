@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PCast
+import PCastCompatibility
 import PCastCore
 import Synchronization
 import Testing

@@ -1,4 +1,5 @@
 import PCast
+import PCastCompatibility
 import PCastCore
 import Testing
 
@@ -17,7 +18,7 @@ extension EndToEnd.SDKDocumentation {
                 published = try await shared.publish(hasSlice: true)
                 watched = try await shared.watch(published.publisher.streamID)
                 renderer = watched.stream.createRenderer(options)
-                #expect(renderer.start(on: surface) == .ok)
+                try renderer.start(on: surface)
                 #expect(await renderer.firstFrame != nil)
             }
 

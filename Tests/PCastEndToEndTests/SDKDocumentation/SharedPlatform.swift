@@ -29,7 +29,7 @@ struct SharedPlatform: Sendable {
 
     /// Returns a token of the application, as its backend would create it.
     func token(
-        lifetime: TimeSpan = .seconds(600), _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder
+        lifetime: Duration = .seconds(600), _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder
     ) throws -> String {
         let parts = LocalPlatform.application.split(separator: ":").map(String.init)
         let now = WallTime(millisecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1_000))

@@ -1,4 +1,5 @@
 import PCast
+import PCastCompatibility
 import PCastCore
 import PCastEdgeAuth
 import Testing

@@ -79,7 +79,8 @@ enum CaptionTarget {
         try check(!file.cues.isEmpty, "a file without cues")
         for cue in file.cues {
             let sent = CaptionCue(
-                text: cue.text, captureTime: WallTime(millisecondsSinceEpoch: 0) + cue.begin, duration: cue.duration)
+                text: cue.text, captureTime: WallTime(millisecondsSinceEpoch: 0).advanced(by: cue.begin),
+                duration: cue.duration)
             try check(sent.problem == nil, "a cue that is refused: \(sent.problem ?? "")")
         }
         return true

@@ -32,9 +32,9 @@ struct TimedMetadataTests {
         let (metadata, overview) = try await read(folder)
         let score = try #require(metadata.first { $0.source == .emsg })
         #expect(score.name == "urn:score" && score.value == "1:0" && score.identifier == "7")
-        #expect((score.position - .milliseconds(3_500)).magnitude < .milliseconds(100), "\(score.position)")
+        #expect(TimeSpan(score.position - .milliseconds(3_500)).magnitude < .milliseconds(100), "\(score.position)")
         let tag = try #require(metadata.first { $0.source == .id3 })
-        #expect((tag.position - .milliseconds(2_500)).magnitude < .milliseconds(150), "\(tag.position)")
+        #expect(TimeSpan(tag.position - .milliseconds(2_500)).magnitude < .milliseconds(150), "\(tag.position)")
         #expect(overview?.anchors.contains { $0.wallTime == Self.goal } == true)
     }
 
@@ -110,7 +110,9 @@ struct TimedMetadataTests {
         #expect(items.metadata.allSatisfy { $0.source == .id3 && $0.identifier == "TXXX" })
         let start = try #require(items.frameTimes.first)
         for (metadata, tag) in zip(items.metadata, tagged.tags) {
-            #expect((metadata.position - start - tag.position).magnitude <= .milliseconds(1), "\(metadata.position)")
+            #expect(
+                (TimeSpan(metadata.position) - start - tag.position).magnitude <= .milliseconds(1),
+                "\(metadata.position)")
         }
         let anchors = content.overview?.anchors ?? []
         #expect(anchors.count == Set(Self.positions).count && anchors.allSatisfy { $0.source == .timedMetadata })

@@ -32,7 +32,7 @@ struct LiveSessionTests {
 
     @Test("in a sliding window playback starts near the edge, seeks by wall time, and is overtaken by the window")
     func window() async throws {
-        let cuePoints = [10.0, 57, 58].map { CuePoint(at: TimeSpan(seconds: $0)) }
+        let cuePoints = [10.0, 57, 58].map { CuePoint(at: .seconds($0)) }
         let consumer = Transcript()
         player.add(consumer)
         player.set(video: Video("https://a.example/live.m3u8", cuePoints: cuePoints), play: true)

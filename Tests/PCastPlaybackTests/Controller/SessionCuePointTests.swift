@@ -22,7 +22,7 @@ struct SessionCuePointTests {
 
     @Test("in play, seeks, at the end and in a repetition, each move is one event")
     func everyWay() async throws {
-        let cuePoints = [0.0, 2, 2, 5].map { CuePoint(at: TimeSpan(seconds: $0)) } + [CuePoint.afterContent()]
+        let cuePoints = [0.0, 2, 2, 5].map { CuePoint(at: .seconds($0)) } + [CuePoint.afterContent()]
         controller.addSessionConsumer(transcript)
         controller.setVideos([Video("a.mp4", cuePoints: cuePoints)])
         let script = try await scripts.last(controller.player)
@@ -91,7 +91,7 @@ struct SessionCuePointTests {
     func policy() async throws {
         let advertiser = Advertiser()
         controller.addSessionConsumer(advertiser)
-        let cuePoints = [30.0, 60, 90].map { CuePoint(type: "ad", at: TimeSpan(seconds: $0)) }
+        let cuePoints = [30.0, 60, 90].map { CuePoint(type: "ad", at: .seconds($0)) }
         controller.setVideos([Video("a.mp4", cuePoints: cuePoints)])
         let script = try await scripts.last(controller.player)
         script.open(.film(300))

@@ -110,7 +110,7 @@ struct MediaPresentationTests {
         let numbers = stage.shown.map(\.number)
         #expect(numbers == Array(0..<numbers.count))
         let first = try #require(stage.heard.first { $0.at > resumed })
-        #expect((first.audio.timestamp.span - position).magnitude < .milliseconds(1))
+        #expect((first.audio.timestamp.span - TimeSpan(position)).magnitude < .milliseconds(1))
         #expect(first.at == resumed + .milliseconds(40))
     }
 
@@ -124,7 +124,7 @@ struct MediaPresentationTests {
         let stalled = try #require(stage.events.last)
         #expect(abs((stalled.at - VirtualPlayback.origin).seconds - 2.04) < 0.05)
         let position = stage.presentation.clock.playhead(at: stage.now).position
-        #expect((position - .seconds(2)).magnitude <= .milliseconds(22))
+        #expect((TimeSpan(position) - .seconds(2)).magnitude <= .milliseconds(22))
         #expect(stage.presentation.clock.playhead(at: stage.now).rate == 0)
         stage.gate = nil
         stage.run(for: .seconds(20))
@@ -262,7 +262,9 @@ struct MediaPresentationTests {
         #expect(stage.presentation.statistics.framesDropped >= 3)
         #expect(stage.presentation.statistics.stalls == 0)
         let last = stage.presentation.clock.playhead(at: stage.now).position
-        #expect((stage.media.position(ofFrame: Int64(stage.shown.last!.number)) - last).magnitude < .milliseconds(18))
+        #expect(
+            (stage.media.position(ofFrame: Int64(stage.shown.last!.number)) - TimeSpan(last)).magnitude
+                < .milliseconds(18))
     }
 
     @Test("in an hour it wakes no more often than there are frames, and does not drift")

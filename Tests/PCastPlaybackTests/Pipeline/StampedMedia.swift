@@ -86,7 +86,7 @@ struct StampedReading: Sendable {
             nextVideo += 1
         }
         while nextAudio < media.audioCount, media.position(ofAudio: nextAudio + 1) <= position { nextAudio += 1 }
-        reportedMetadata = Set(media.metadata.indices.filter { media.metadata[$0].position < position })
+        reportedMetadata = Set(media.metadata.indices.filter { media.metadata[$0].position < position.duration })
     }
 
     /// The position of the next item; nil at the end.
@@ -104,7 +104,7 @@ struct StampedReading: Sendable {
             return .subtitle(text.text, text.range)
         }
         for (index, metadata) in media.metadata.enumerated()
-        where metadata.position <= position + .milliseconds(500) && !reportedMetadata.contains(index) {
+        where metadata.position <= (position + .milliseconds(500)).duration && !reportedMetadata.contains(index) {
             reportedMetadata.insert(index)
             return .metadata(metadata)
         }

@@ -29,7 +29,7 @@ final class EventOrderChecker: PlaybackSessionConsumer, PlayerObserver {
 
     // As a consumer it receives the events of sessions, and as a reader of a stream all events.
     func didAdvance(to session: PlaybackSession) { evaluate(.videoChanged(session.video), session) }
-    func session(_ session: PlaybackSession, didChangeDuration duration: TimeSpan?) {
+    func session(_ session: PlaybackSession, didChangeDuration duration: Duration?) {
         evaluate(.durationChanged(duration), session)
     }
     func session(_ session: PlaybackSession, didPass cuePoints: CuePointPassage) {

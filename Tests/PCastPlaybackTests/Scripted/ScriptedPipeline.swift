@@ -34,7 +34,7 @@ final class ScriptedPipeline: PlaybackPipeline {
     var isStopped: Bool { state.withLock { $0.isStopped } }
     var isSetToPlay: Bool { state.withLock { $0.clock.isPlaying } }
     var playhead: Playhead { state.withLock { $0.clock.playhead(at: $0.now) } }
-    var bufferedPosition: TimeSpan? { playhead.position + .seconds(5) }
+    var bufferedPosition: TimeSpan? { TimeSpan(playhead.position) + .seconds(5) }
     var lastFrame: VideoFrame? { nil }
 
     private func called<Value>(_ name: String, _ body: (inout PlayheadClock, Instant) -> Value) -> Value {
@@ -88,7 +88,7 @@ final class ScriptedPipeline: PlaybackPipeline {
     /// Shows the first frame of the epoch at the playhead or at another position.
     func completeSeek(at position: TimeSpan? = nil) {
         let landed = state.withLock { state in
-            let landed = position ?? state.clock.playhead(at: state.now).position
+            let landed = position ?? TimeSpan(state.clock.playhead(at: state.now).position)
             state.clock.show(landed, of: state.clock.epoch, at: state.now)
             return landed
         }
@@ -99,7 +99,7 @@ final class ScriptedPipeline: PlaybackPipeline {
     /// Shows the first frame of the epoch, while no data after it is present.
     func arrive() {
         let position = state.withLock { state in
-            let position = state.clock.playhead(at: state.now).position
+            let position = TimeSpan(state.clock.playhead(at: state.now).position)
             state.clock.show(position, of: state.clock.epoch, at: state.now)
             _ = state.clock.setBuffering(true, of: state.clock.epoch, at: state.now)
             return position
@@ -114,7 +114,7 @@ final class ScriptedPipeline: PlaybackPipeline {
                 state.now = state.now + .milliseconds(100)
                 return state.clock.playhead(at: state.now)
             }
-            if playhead.rate > 0 { notify(.position(playhead.position)) }
+            if playhead.rate > 0 { notify(.position(TimeSpan(playhead.position))) }
         }
     }
 

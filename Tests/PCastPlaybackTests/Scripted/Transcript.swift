@@ -53,7 +53,7 @@ final class Transcript: PlayerObserver, PlaybackSessionConsumer {
     // MARK: Of the sessions
 
     func didAdvance(to session: PlaybackSession) { say("session of \(session.source?.address ?? "nothing")") }
-    func session(_ session: PlaybackSession, didChangeDuration duration: TimeSpan?) {
+    func session(_ session: PlaybackSession, didChangeDuration duration: Duration?) {
         say("session's duration \(duration?.seconds ?? .infinity)")
     }
     func session(_ session: PlaybackSession, didChangeExternalPlaybackActive isActive: Bool) {
@@ -67,7 +67,7 @@ final class Transcript: PlayerObserver, PlaybackSessionConsumer {
         if hasProgress { say("progress \(progress.seconds)") }
     }
     func session(_ session: PlaybackSession, didReceive lifecycleEvent: LifecycleEvent) { say("+ \(lifecycleEvent)") }
-    func session(_ session: PlaybackSession, didChangeSeekableRanges seekableRanges: [ClosedRange<TimeSpan>]) {
+    func session(_ session: PlaybackSession, didChangeSeekableRanges seekableRanges: [ClosedRange<Duration>]) {
         let ranges = seekableRanges.map { "\($0.lowerBound.seconds)...\($0.upperBound.seconds)" }
         say("ranges \(ranges.joined(separator: " "))")
     }

@@ -26,7 +26,7 @@ struct WallClockTests {
     private static func mapping(_ offset: Bool) -> WallClockMapping {
         let start = StampedVideo.captureTime
         guard offset else { return WallClockMapping(position: .seconds(2), wallTime: start + .seconds(2)) }
-        return WallClockMapping(offset: TimeSpan(nanoseconds: start.nanosecondsSinceEpoch))
+        return WallClockMapping(offset: .nanoseconds(start.nanosecondsSinceEpoch))
     }
 
     @Test(

@@ -11,7 +11,7 @@ struct TerminalSurfaceTests {
     private static let kitty = "\u{1B}_Gi=31;OK\u{1B}\\\u{1B}[?62;c"
 
     private func surface(
-        _ terminal: TestTerminal, bytesPerSecond: Int = 50_000_000, timeout: TimeSpan = .seconds(600)
+        _ terminal: TestTerminal, bytesPerSecond: Int = 50_000_000, timeout: Duration = .seconds(600)
     ) throws -> TerminalSurface {
         try TerminalSurface(
             TerminalOptions(

@@ -50,7 +50,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     private var reportedVersion = -1
 
     /// Creates content that is not open. `address` has the scheme http or https.
-    public init(_ address: String, configuration: Configuration = Configuration()) {
+    package init(_ address: String, configuration: Configuration = Configuration()) {
         self.address = ContentAddress(address)
         uri = configuration.mapping?.apply(to: address) ?? address
         self.configuration = configuration
@@ -60,7 +60,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     deinit { session?.stop() }
 
     /// The properties of the presentation; nil before its playlist is loaded.
-    public var overview: ContentOverview? {
+    package var overview: ContentOverview? {
         guard let known = known.withLock({ $0 }), let timeline = known.loader.timeline else { return nil }
         let usesParts = timeline.playlist.partTargetDuration != nil
         var anchors = TimecodeAnchors.ofDates(timeline)
@@ -75,12 +75,12 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     }
 
     /// The end of the audio and video that are loaded; nil before.
-    public var bufferedPosition: TimeSpan? {
+    package var bufferedPosition: TimeSpan? {
         known.withLock { $0 }?.loaders.prefix(2).compactMap(\.loadedEnd).min()
     }
 
     /// Loads the playlists and the first segment. Throws a ``PlaybackError`` if this fails.
-    public func open() throws(PlaybackError) -> TimeSpan {
+    package func open() throws(PlaybackError) -> TimeSpan {
         guard address.kind == .web else { throw .unsupportedAddress(address.name) }
         let (playlist, base) = try loadPlaylist()
         var first: (MediaPlaylist, base: String)?
@@ -115,7 +115,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     }
 
     /// Returns the next item; nil at the end. Throws a ``PlaybackError`` if the presentation fails.
-    public func read() throws(PlaybackError) -> ContentItem? {
+    package func read() throws(PlaybackError) -> ContentItem? {
         try checkInterruption()
         guard let session else { return nil }
         if let overview = changedOverview(session) { return .overview(overview) }
@@ -136,7 +136,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
 
     /// Seeks to a position, clamped to the seekable range. Throws ``PlaybackError/notSeekable`` before the content is
     /// open.
-    public func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan {
+    package func seek(to position: TimeSpan) throws(PlaybackError) -> TimeSpan {
         try checkInterruption()
         guard let session, let range = overview?.seekableRange else { throw .notSeekable }
         return session.seek(to: min(max(position, range.lowerBound), range.upperBound))
@@ -144,7 +144,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
 
     /// Selects a track of a kind, or none if `track` is nil. Throws ``PlaybackError/noTrack(_:)`` if there is no such
     /// track.
-    public func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) throws(PlaybackError) {
+    package func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) throws(PlaybackError) {
         try checkInterruption()
         guard let session else { throw .noTrack(track?.rawValue ?? "") }
         var index: Int?
@@ -162,10 +162,10 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     private func checkInterruption() throws(PlaybackError) { if wait.takeInterruption() { throw .interrupted } }
 
     /// Interrupts the current call or the next one.
-    public func interrupt() { wait.interrupt() }
+    package func interrupt() { wait.interrupt() }
 
     /// Ends all transfers.
-    public func close() {
+    package func close() {
         session?.stop()
         session = nil
     }

@@ -285,7 +285,7 @@ final class HLSReading {
                 timeline.position(of: range.start).map { TimedMetadata(range, in: all, at: $0) }
             }
         }
-        for range in ranges where range.position <= time && range.position >= position - .seconds(1 as Int64) {
+        for range in ranges where range.start <= time && range.start >= position - .seconds(1 as Int64) {
             if reportedRanges.insert(range.identifier ?? "").inserted { waiting.append(.metadata(range)) }
         }
     }

@@ -159,7 +159,7 @@ extension TimedMetadata {
         }
         return [
             TimedMetadata(
-                source: .emsg, position: position, duration: message.duration, name: message.scheme,
+                source: .emsg, position: position.duration, duration: message.duration?.duration, name: message.scheme,
                 identifier: String(message.id), value: text(message.message))
         ]
     }
@@ -169,8 +169,7 @@ extension TimedMetadata {
         var attributes = range.attributes.map { "\($0.name)=\($0.value.text)" }
         attributes += range.scte35.map { "\($0.kind.rawValue)=\($0.text)" }
         self.init(
-            source: .dateRange, position: position,
-            duration: ranges.duration(of: range),
+            source: .dateRange, position: position.duration, duration: ranges.duration(of: range)?.duration,
             name: range.classID ?? "", identifier: range.id, value: attributes.joined(separator: ","))
     }
 }

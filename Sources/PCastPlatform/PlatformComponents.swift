@@ -55,7 +55,8 @@ struct PlatformComponents: Sendable {
             reconnectGrace: TimeSpan(configuration.reconnectGrace),
             reasonTimeout: configuration.reasonTimeout, limiter: limiter, statistics: statistics, events: events,
             logger: logger)
-        registry = SessionRegistry(writeQueue: platformRecords.writeQueue, absence: TimeSpan(configuration.sessionTimeout))
+        registry = SessionRegistry(
+            writeQueue: platformRecords.writeQueue, absence: TimeSpan(configuration.sessionTimeout))
         turnCredentials = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }
         workers = JobSupervisor(
             configuration.workers.map { JobPolicy(configuration: $0, listen: address) }, authenticator: authenticator,

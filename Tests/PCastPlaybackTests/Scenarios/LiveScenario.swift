@@ -52,14 +52,14 @@ extension RealTimePlayback {
             // The seek goes back as far as possible.
             let range = try #require(player.playhead?.seekableRange)
             #expect(range.upperBound - range.lowerBound == .seconds(6 as Int64))
-        let back = Duration.seconds(player.position - 3)
+            let back = Duration.seconds(player.position - 3)
             let landed = try await player.seek(to: back)
-        let margin = Duration.milliseconds(100)
+            let margin = Duration.milliseconds(100)
             #expect(landed >= back - margin)
             if landed > back + margin {
                 // The window of a busy machine has moved beyond that position.
                 let start = try #require(player.playhead?.seekableRange?.lowerBound)
-            #expect(landed <= start + .seconds(1) + margin)
+                #expect(landed <= start + .seconds(1) + margin)
             } else {
                 #expect(scenario.stamp < joined + 12)
             }
@@ -75,7 +75,8 @@ extension RealTimePlayback {
             let edge = try await player.seekToLiveEdge()
             let latest = try #require(player.playhead?.seekableRange?.upperBound)
             // The edge moves meanwhile.
-        #expect(TimeSpan(latest - edge).magnitude <= TimeSpan.seconds(2 as Int64) + (MonotonicClock.now() - seeking))
+            #expect(
+                TimeSpan(latest - edge).magnitude <= TimeSpan.seconds(2 as Int64) + (MonotonicClock.now() - seeking))
             #expect(Double(scenario.stamp - first) >= (edge.seconds - 0.1) * Double(film.rate))
 
             // The pause is longer than the window. The frame remains, but playback cannot resume from it.
@@ -113,8 +114,8 @@ extension RealTimePlayback {
                 guard let playhead = sight.playhead, let timecode = playhead.timecode else { continue }
                 apart.append((timecode - (StampedVideo.captureTime + film.position(of: sight.stamp))).magnitude)
                 guard let range = playhead.seekableRange, let times = playhead.timecodeRange else { continue }
-            #expect((times.lowerBound - origin - TimeSpan(range.lowerBound)).magnitude <= frame)
-            #expect((times.upperBound - origin - TimeSpan(range.upperBound)).magnitude <= frame)
+                #expect((times.lowerBound - origin - TimeSpan(range.lowerBound)).magnitude <= frame)
+                #expect((times.upperBound - origin - TimeSpan(range.upperBound)).magnitude <= frame)
             }
             #expect(apart.count >= 20 && apart.count { $0 > frame + .milliseconds(1) } * 10 <= apart.count, "\(apart)")
         }

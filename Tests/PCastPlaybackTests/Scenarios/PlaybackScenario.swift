@@ -195,7 +195,7 @@ extension RealTimePlayback {
             defer { origin.stop() }
             let scenario = PlaybackScenario()
             let player = scenario.player
-        let points = [CuePoint.beforeContent()] + [2.0, 2.0, 5.0].map { CuePoint(at: .seconds($0)) }
+            let points = [CuePoint.beforeContent()] + [2.0, 2.0, 5.0].map { CuePoint(at: .seconds($0)) }
             player.set(video: Video(origin.uri("/s.m3u8"), cuePoints: points + [.afterContent()]), play: true)
             try await scenario.wait { scenario.stamp >= 25 }
             try await scenario.pause()

@@ -240,7 +240,8 @@ let package = Package(
         tests("Codecs", ["PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore"]),
         tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore"]),
         tests(
-            "Rendering", ["PCastRendering", "PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore", "CALSA"]),
+            "Rendering",
+            ["PCastRendering", "PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore", "CALSA", "CLinux"]),
         // A program with a window that the tests of windows command: a display is named by a process's environment.
         .executableTarget(
             name: "PCastWindowing",
@@ -293,7 +294,7 @@ let package = Package(
             "Playback",
             [
                 "PCastPlayback", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
-                "PCastRendering", "PCastTestSupport", "PCastCore", "PCastJSON",
+                "PCastRendering", "PCastTestSupport", "PCastCore", "PCastJSON", "CLinux",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // As an application writes that was made for the vendors' libraries: by their names alone, in Swift 5.

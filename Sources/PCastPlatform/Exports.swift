@@ -9,3 +9,6 @@
 @_exported public import struct PCastCore.StreamID
 @_exported public import struct PCastCore.TransportAddress
 @_exported public import struct PCastCore.WallTime
+// Tokens for a server that is its own backend.
+@_exported public import enum PCastEdgeAuth.EdgeAuthError
+@_exported public import struct PCastEdgeAuth.EdgeTokenBuilder

@@ -100,7 +100,7 @@ extension EndToEnd {
 
         private func play(_ address: String) async throws {
             var isReady = false
-            let player = Player(.media(isHeard: false))
+            let player = Player(.media(playsAudio: false))
             let events = player.events()
             player.set(video: Video(address), play: true)
             for await event in events {

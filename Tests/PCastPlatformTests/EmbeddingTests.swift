@@ -47,7 +47,7 @@ import Testing
                 router: router, server: server.builder,
                 configuration: .init(address: .hostname("127.0.0.1", port: 0)),
                 onServerRunning: { channel in
-                    await server.isRunning(on: channel)
+                    await server.didStart(on: channel)
                     ports.continuation.yield(channel.localAddress?.port ?? 0)
                 }, logger: logger)
             let securePorts = AsyncStream<Int>.makeStream()

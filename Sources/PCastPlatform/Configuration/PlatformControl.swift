@@ -33,7 +33,7 @@ actor PlatformControl {
             limits: new.limits, trustedProxies: new.trustedProxies, forwardedHeader: new.forwardedHeader)
         if changes.applied.contains(.limit) { await running.directory.shareBitrate() }
         await running.workers.change(
-            new.workers.map { JobPolicy(configuration: $0, listen: running.address) })
+            new.jobs.map { JobPolicy(configuration: $0, listen: running.address) })
         running.platformRecords.change(new.records, drainTime: TimeSpan(new.drainTime))
         // Settings that need a restart keep their values, so that they are also reported at the next change.
         var applied = new

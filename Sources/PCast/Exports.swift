@@ -1,6 +1,10 @@
 // `import PCast` is enough for an application: the interface's types that other modules of the package declare are
 // exported here, one by one. The other names of those modules stay internal.
 
+// Logging, which options configure.
+@_exported public import protocol Logging.LogHandler
+@_exported public import struct Logging.Logger
+
 // Encoders, and the conversion of frames.
 @_exported public import enum PCastCodecs.CodecError
 @_exported public import struct PCastCodecs.FrameMirroring

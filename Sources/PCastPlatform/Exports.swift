@@ -1,5 +1,6 @@
 // `import PCastPlatform` is enough for a server: the interface's types that other modules declare are exported here, one
 // by one.
+@_exported public import struct Logging.Logger
 @_exported public import struct PCastCore.ApplicationID
 @_exported public import struct PCastCore.DataQuality
 @_exported public import struct PCastCore.IPAddress

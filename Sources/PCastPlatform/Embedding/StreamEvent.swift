@@ -76,20 +76,19 @@ final class StreamEventHub: Sendable {
 extension StreamDirectory {
     /// The streams that viewers can subscribe to, oldest first.
     var platformStreams: [PlatformStream] {
-        streams.values.filter { !$0.isAwaitingAnswer && !isClosed($0) }.sorted { $0.ordinal < $1.ordinal }
-            .map(platformStream)
+        registry.streams.values.filter(registry.isAvailable).sorted { $0.ordinal < $1.ordinal }.map(platformStream)
     }
 
     private func platformStream(_ stream: LiveStream) -> PlatformStream {
         PlatformStream(
             id: stream.id, application: stream.application, session: stream.session, tags: stream.tags,
-            startTime: stream.startTime, viewers: viewers(of: stream.id), quality: quality(of: stream) ?? .good)
+            startTime: stream.startTime, viewers: registry.viewers(of: stream.id), quality: quality(of: stream) ?? .good)
     }
 
     /// Reports a stream that viewers can subscribe to now.
     func announce(_ id: StreamID, isResumed: Bool = false) {
-        guard let stream = streams[id], isResumed || !stream.isAnnounced else { return }
-        streams[id]?.isAnnounced = true
+        guard let stream = registry.streams[id], isResumed || !stream.isAnnounced else { return }
+        registry.update(id) { $0.isAnnounced = true }
         let description = platformStream(stream)
         events.yield(isResumed ? .resumed(description) : .started(description))
     }

@@ -1,4 +1,5 @@
 import Dispatch
+import PCastCore
 import PCastOverlay
 import PCastRendering
 import Synchronization

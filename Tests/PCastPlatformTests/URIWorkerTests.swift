@@ -229,7 +229,7 @@ struct URIWorkerTests {
         let script = #"read order; echo "$order" >&2; echo '{"listening":{}}'; cat > /dev/null"#
         let log = LogRecord()
         let configure: (inout PlatformConfiguration) -> Void = {
-            $0.workers = Self.workers(script)
+            $0.jobs = Self.workers(script)
             $0.limits[.sessionsPerAddress] = 1
             $0.limits[.streamsPerAddress] = 1
             $0.trustedProxies = [IPNetwork("127.0.0.1")!]

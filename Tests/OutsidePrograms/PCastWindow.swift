@@ -5,9 +5,9 @@ let window = VideoWindow(
     WindowOptions(
         title: "Window", dimensions: Dimensions(width: 640, height: 360),
         arrangement: FrameArrangement(aspectRatioMode: .fill, rotation: FrameRotation.none), drawing: .software))
-do {
+do throws(WindowError) {
     try await window.open()
-    window.arrangement.mirroring = FrameMirroring.none
+    window.arrangement.mirroring = FrameMirroring.horizontal
     let surface: any RenderSurface = window
     for await event: SurfaceEvent in surface.events {
         guard case .ready = event else { continue }
@@ -15,7 +15,7 @@ do {
     }
     let statistics: SurfaceStatistics = window.statistics
     print(statistics.framesShown, statistics.delay)
-} catch let error as WindowError {
+} catch {
     print(error.description)
 }
 window.close()

@@ -73,7 +73,7 @@ do {
     let size: Dimensions = try await renderer.screenshot(to: "frame.png")
     print(image?.dimensions == surface.dimensions, size, renderer.playoutGroup == PlayoutGroup.member)
     let recording: StreamRecording = try stream.record(to: "recording.mp4")
-    await recording.stop()
+    recording.stop()
     let summary: ViewerStatistics = await renderer.summary()
     print(summary.freezeDuration, summary.latencyP99 ?? .zero)
     let preview = media.mediaStream.createRenderer()
@@ -95,7 +95,7 @@ do {
     let own = ApplicationMedia(frameRate: 25, channels: 1)
     let silence = [Int16](repeating: 0, count: 480)
     own.push(
-        AudioFrame(samples: silence, channels: 1, captureTime: nil, timestamp: MediaTime(value: 0, rate: .opus)))
+        AudioFrame(samples: silence, channels: 1, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .opus)))
     own.stop()
 
     publisher.stop(reason: StreamEndedReason.ended.rawValue)

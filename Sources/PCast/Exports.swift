@@ -64,8 +64,8 @@
 @_exported public import struct PCastDevices.DeviceConstraint
 @_exported public import typealias PCastDevices.DeviceConstraints
 @_exported public import struct PCastDevices.DeviceControl
-@_exported public import struct PCastDevices.DeviceIdentity
 @_exported public import enum PCastDevices.DeviceError
+@_exported public import struct PCastDevices.DeviceIdentity
 @_exported public import enum PCastDevices.DeviceLocation
 @_exported public import enum PCastDevices.FacingMode
 @_exported public import enum PCastDevices.FlashMode

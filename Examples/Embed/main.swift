@@ -37,7 +37,7 @@ let application = Application(
     router: router, server: platform.server.builder,
     configuration: .init(address: .hostname("127.0.0.1", port: port)),
     onServerRunning: { channel in
-        await platform.server.isRunning(on: channel)
+        await platform.server.didStart(on: channel)
         logger.info("listening", metadata: ["uri": "http://127.0.0.1:\(channel.localAddress?.port ?? 0)"])
     }, logger: logger)
 

@@ -1,13 +1,19 @@
 // `import PCast` is enough for an application: the interface's types that other modules of the package declare are
 // exported here, one by one. The other names of those modules stay internal.
 
+// Logging, which options configure.
+@_exported public import protocol Logging.LogHandler
+@_exported public import struct Logging.Logger
+
 // Encoders, and the conversion of frames.
 @_exported public import enum PCastCodecs.CodecError
 @_exported public import struct PCastCodecs.FrameMirroring
 @_exported public import enum PCastCodecs.FrameRotation
 @_exported public import class PCastCodecs.RawFrameConverter
+@_exported public import enum PCastCodecs.RawPixelFormat
 @_exported public import enum PCastCodecs.VideoEncoderChoice
 @_exported public import struct PCastCodecs.VideoEncoderInfo
+@_exported public import class PCastCodecs.VideoFramePool
 // Values: frames, streams, times, captions and statistics.
 @_exported public import struct PCastCore.AudioFrame
 @_exported public import struct PCastCore.Bitrate
@@ -58,6 +64,7 @@
 @_exported public import struct PCastDevices.DeviceConstraint
 @_exported public import typealias PCastDevices.DeviceConstraints
 @_exported public import struct PCastDevices.DeviceControl
+@_exported public import enum PCastDevices.DeviceError
 @_exported public import struct PCastDevices.DeviceIdentity
 @_exported public import enum PCastDevices.DeviceLocation
 @_exported public import enum PCastDevices.FacingMode
@@ -76,6 +83,8 @@
 // Tokens for a program that is its own backend.
 @_exported public import enum PCastEdgeAuth.EdgeAuthError
 @_exported public import struct PCastEdgeAuth.EdgeTokenBuilder
+// Errors of terminals.
+@_exported public import enum PCastIO.IOError
 // Render surfaces.
 @_exported public import enum PCastRendering.AspectRatioMode
 @_exported public import struct PCastRendering.FrameArrangement

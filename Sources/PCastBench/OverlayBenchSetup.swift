@@ -32,7 +32,7 @@ struct OverlayBenchSetup: Sendable {
     /// Throws `BenchFailure` if the bridge does not open.
     init(_ films: [String], pages count: Int) async throws {
         let participants = try films.indices.map { index in
-            let player = Player(.media(isHeard: false))
+            let player = Player(.media(playsAudio: false))
             let overlay = try Overlay(
                 program: "bench-\(index)", player: PlayerOverlayPlugin(player),
                 configuration: OverlayCore.Configuration(fatal: nil, expectsPages: false), center: NotificationCenter())

@@ -43,7 +43,7 @@ struct PlatformComponents: Sendable {
             if configuration.tlsPort != nil { try CertificateFiles(configuration, logger: logger) } else { nil }
         let statistics = PlatformStatistics()
         platformRecords = try await PlatformRecords.open(
-            configuration.records, configuration.applications, statistics, logger)
+            configuration.storage, configuration.applications, statistics, logger)
         router = try await Self.openRouter(configuration, address, logger)
         authenticator = TokenAuthenticator(
             platformRecords.applications, allowsAnonymousLoopback: configuration.isLoopback, hook: authentication)
@@ -59,11 +59,11 @@ struct PlatformComponents: Sendable {
             writeQueue: platformRecords.writeQueue, absence: TimeSpan(configuration.sessionTimeout))
         turnCredentials = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }
         workers = JobSupervisor(
-            configuration.workers.map { JobPolicy(configuration: $0, listen: address) }, authenticator: authenticator,
+            configuration.jobs.map { JobPolicy(configuration: $0, listen: address) }, authenticator: authenticator,
             directory: directory, registry: registry, logger: logger)
         credentials = CredentialCheck(authenticator: authenticator)
         timelines = TimelineService(
-            directory: configuration.records.directory, consumerTimeout: configuration.consumerTimeout, logger: logger)
+            directory: configuration.storage.directory, consumerTimeout: configuration.consumerTimeout, logger: logger)
         metrics = PlatformMetrics(
             directory: directory, registry: registry, router: router, platformRecords: platformRecords,
             limiter: limiter, statistics: statistics, authenticator: authenticator, timelines: timelines)
@@ -71,7 +71,7 @@ struct PlatformComponents: Sendable {
         await directory.endsWaiting { [weak workers] id, application, reason, description in
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
-        platformRecords.change(configuration.records, drainTime: TimeSpan(configuration.drainTime))
+        platformRecords.change(configuration.storage, drainTime: TimeSpan(configuration.drainTime))
     }
 
     /// Restores the sessions and streams of a platform that was killed, whose clients may reconnect.

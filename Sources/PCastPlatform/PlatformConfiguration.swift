@@ -18,7 +18,7 @@ public struct PlatformConfiguration: Sendable {
     /// The applications whose tokens are valid; empty for those in the database.
     public var applications: [Application]
     /// The persistent data and its retention.
-    public var records: StorageConfiguration
+    public var storage: StorageConfiguration
     /// The port for TLS. It serves the same as `port`, and TURN for clients that can reach no other port. 0 selects a
     /// free port, and nil opens none.
     public var tlsPort: Int?
@@ -32,7 +32,7 @@ public struct PlatformConfiguration: Sendable {
     /// The maximum number of publishers and subscribers. Further ones are rejected and may retry later.
     public var maximumPeers: Int
     /// The configuration of ingest and egress jobs; nil to disable them.
-    public var workers: JobConfiguration?
+    public var jobs: JobConfiguration?
     /// The quotas and rate limits.
     public var limits = PlatformLimits()
     /// The proxies whose forwarding header is trusted. That of all other peers is ignored.
@@ -51,9 +51,9 @@ public struct PlatformConfiguration: Sendable {
     public var drainTime = defaultDrainTime
 
     /// The time after which a session without a connection ends, together with its streams.
-    public var sessionTimeout = defaultSessionAbsence
+    public var sessionTimeout = defaultSessionTimeout
     /// The time in which a publisher may resume its stream after the platform was killed.
-    public var reconnectGrace = defaultReturnTime
+    public var reconnectGrace = defaultReconnectGrace
     /// The time in which a client may give the reason of a stream's end after it has closed the media connection.
     /// Phenix's Web SDK sends `DestroyStream` afterwards. The default is below the second for which this project's SDK
     /// waits for the platform's `StreamEnded` after the end of the media.
@@ -66,9 +66,9 @@ public struct PlatformConfiguration: Sendable {
     package var signalingTimeouts = ServerSignalingMachine.Timeouts()
 
     /// The default of `sessionTimeout`, 180 s.
-    public static let defaultSessionAbsence = Duration.seconds(180)
+    public static let defaultSessionTimeout = Duration.seconds(180)
     /// The default of `reconnectGrace`, 15 s.
-    public static let defaultReturnTime = Duration.seconds(15)
+    public static let defaultReconnectGrace = Duration.seconds(15)
 
     /// An application and the secret that signs its tokens.
     public struct Application: Hashable, Sendable {
@@ -98,7 +98,7 @@ public struct PlatformConfiguration: Sendable {
         host: String = "127.0.0.1", port: Int = defaultPort, rtcPort: UInt16 = defaultRTCPort,
         advertise: [IPAddress] = [], stunServers: [TransportAddress] = [], applications: [Application] = [],
         maximumPeers: Int = 20_000, tlsPort: Int? = nil, tlsCertificate: String? = nil, tlsKey: String? = nil,
-        turnHost: String? = nil, records: StorageConfiguration = StorageConfiguration()
+        turnHost: String? = nil, storage: StorageConfiguration = StorageConfiguration()
     ) {
         self.host = host
         self.port = port
@@ -111,7 +111,7 @@ public struct PlatformConfiguration: Sendable {
         self.tlsCertificate = tlsCertificate
         self.tlsKey = tlsKey
         self.turnHost = turnHost
-        self.records = records
+        self.storage = storage
     }
 
     /// The address to listen on; nil if `host` is a name other than `localhost`.

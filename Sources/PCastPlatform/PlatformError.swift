@@ -1,10 +1,14 @@
 /// An error of starting a platform. Its text says what to do.
 public enum PlatformError: Error, Sendable, CustomStringConvertible {
+    /// The text is not an address of this host.
     case invalidHost(String)
     /// The address is in use. The text names the address, and the setting selects another one.
     case addressInUse(String, PlatformSetting)
+    /// The media port cannot be opened, for the reason given.
     case media(String)
+    /// The certificate or the key cannot be used, for the reason given.
     case certificate(String)
+    /// The database cannot be opened, for the reason given.
     case records(String)
 
     /// The error and its remedy in English.

@@ -3,6 +3,8 @@
 @_exported public import PCast
 
 // Properties of cue points and sources.
+@_exported public import enum PCastJSON.JSONError
+@_exported public import struct PCastJSON.JSONLimits
 @_exported public import struct PCastJSON.JSONNumber
 @_exported public import struct PCastJSON.JSONObject
 @_exported public import enum PCastJSON.JSONValue
@@ -42,6 +44,7 @@
 @_exported public import enum PCastTimeline.TimelineError
 @_exported public import struct PCastTimeline.TimelineEventID
 @_exported public import struct PCastTimeline.TimelineGame
+@_exported public import struct PCastTimeline.TimelineLimits
 @_exported public import struct PCastTimeline.TimelineLogID
 @_exported public import enum PCastTimeline.TimelineMessage
 @_exported public import protocol PCastTimeline.TimelineRecord

@@ -68,7 +68,7 @@ public final class PlaybackController: Sendable {
     /// Returns false, without effect, if playback has not failed or is already resuming.
     @discardableResult
     public func resumeVideo(at position: Duration? = nil, autoPlay: Bool = true) -> Bool {
-        player.resume(at: position?.seconds, playing: autoPlay)
+        player.resume(at: position, playing: autoPlay)
     }
 
     /// The playback rate, as a factor, clamped to 0.25 to 4. A value that is not positive counts as 1.

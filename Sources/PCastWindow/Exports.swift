@@ -4,6 +4,7 @@
 @_exported public import enum PCastCodecs.FrameRotation
 @_exported public import struct PCastCore.ClockRate
 @_exported public import struct PCastCore.Dimensions
+@_exported public import struct PCastCore.FrameRectangle
 @_exported public import enum PCastCore.MatrixCoefficients
 @_exported public import struct PCastCore.MediaTime
 @_exported public import struct PCastCore.VideoColor

@@ -84,7 +84,7 @@ struct RefusalTests {
     func files() throws {
         let settings = try nothingSet(for: "serve")
         let folder = FileManager.default.temporaryDirectory.path
-        #expect(try WorkerOptions.parse(["--media-directory", folder]).configuration(settings)?.folder == folder)
+        #expect(try WorkerOptions.parse(["--media-directory", folder]).configuration(settings)?.directory == folder)
         let failure = #expect(throws: CommandFailure.self) {
             try WorkerOptions.parse(["--media-directory", folder + "/\(UUID().uuidString)"]).configuration(settings)
         }

@@ -1,6 +1,5 @@
 import Foundation
 import PCast
-import PCastEdgeAuth
 import PCastPlatform
 import PCastPlayback
 import Testing
@@ -14,7 +13,7 @@ extension EndToEnd {
             let description: String
         }
 
-        /// Runs `body` with the address of a platform, and with tokens for a session, a publisher and a viewer.
+        /// Runs `body` with the address of a platform.
         private func withPlatform(_ body: (String) async throws -> Void) async throws {
             let platform = Platform(
                 PlatformConfiguration(
@@ -38,35 +37,28 @@ extension EndToEnd {
             try result.get()
         }
 
-        private func token(_ type: String) throws -> String {
+        /// Returns a token for publishing, as the platform's article creates it.
+        private func publishingToken() throws -> String {
             let expires = Int64(Date.now.timeIntervalSince1970 * 1_000) + 3_600_000
-            if type == "publish" {
-                let token = try EdgeTokenBuilder()
-                    .withApplicationId("my-application").withSecret("my-secret")
-                    .expiresAt(milliseconds: expires)
-                    .forPublishingOnly()
-                    .build()
-                return token
-            }
-            let builder = EdgeTokenBuilder().withApplicationId("my-application").withSecret("my-secret")
+            let token = try EdgeTokenBuilder()
+                .withApplicationId("my-application").withSecret("my-secret")
                 .expiresAt(milliseconds: expires)
-            return try (type == "auth" ? builder.forAuthenticationOnly() : builder.forStreamingOnly()).build()
+                .forPublishingOnly()
+                .build()
+            return token
         }
 
         @Test("the SDK's article publishes the test pattern, subscribes to it and saves a frame")
         func client() async throws {
-            let (authenticationToken, publishToken) = (try token("auth"), try token("publish"))
-            let streamToken = try token("stream")
             let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).png").path
             defer { try? FileManager.default.removeItem(atPath: file) }
             try await withPlatform { uri in
                 let pcast = PCast(PCastOptions(uri: uri))
-                _ = try await pcast.start(authenticationToken: authenticationToken)
+                try await pcast.start()
                 let media = try await pcast.getUserMedia(
                     UserMediaOptions(videoSource: "synthetic", audioSource: "synthetic"))
-                let publisher = try await pcast.publish(
-                    streamToken: publishToken, mediaStream: media.mediaStream, tags: ["getting-started"])
-                let stream = try await pcast.subscribe(streamToken: streamToken, streamID: publisher.streamID)
+                let publisher = try await pcast.publish(mediaStream: media.mediaStream, tags: ["getting-started"])
+                let stream = try await pcast.subscribe(streamID: publisher.streamID)
                 let renderer = stream.createRenderer(.nullDevices)
                 try renderer.start()
                 guard await renderer.firstFrame != nil else {
@@ -82,15 +74,42 @@ extension EndToEnd {
             }
         }
 
+        @Test("the SDK's article publishes and subscribes with the tokens of a backend")
+        func tokens() async throws {
+            let secret = "my-secret"
+            let builder = EdgeTokenBuilder()
+                .withApplicationId("my-application").withSecret(secret).expiresIn(.seconds(3_600))
+            let authenticationToken = try builder.forAuthenticationOnly().build()
+            let publishToken = try builder.forPublishingOnly().applyTag("getting-started").build()
+            let streamToken = try builder.forStreamingOnly().forTag("getting-started").build()
+            try await withPlatform { uri in
+                let pcast = PCast(PCastOptions(uri: uri))
+                let media = try await pcast.getUserMedia(UserMediaOptions(videoSource: "synthetic", audioSource: nil))
+                try await pcast.start(authenticationToken: authenticationToken)
+                let publisher = try await pcast.publish(streamToken: publishToken, mediaStream: media.mediaStream)
+                let stream = try await pcast.subscribe(streamToken: streamToken, streamID: publisher.streamID)
+                let renderer = stream.createRenderer(.nullDevices)
+                try renderer.start()
+                #expect(await renderer.firstFrame != nil)
+                // A token that permits subscribing only does not permit publishing.
+                let error = await #expect(throws: PCastError.self) {
+                    try await pcast.publish(streamToken: streamToken, mediaStream: media.mediaStream)
+                }
+                #expect(error?.status == .unauthorized)
+                await pcast.shutdown()
+                media.stop()
+            }
+        }
+
         @Test("the player's article plays a stream of the platform's article until it is ready")
         func player() async throws {
             try await withPlatform { uri in
                 let pcast = PCast(PCastOptions(uri: uri))
-                _ = try await pcast.start(authenticationToken: try token("auth"))
+                try await pcast.start()
                 let media = try await pcast.getUserMedia(
                     UserMediaOptions(videoSource: "synthetic", audioSource: "synthetic"))
                 let publisher = try await pcast.publish(
-                    streamToken: try token("publish"), mediaStream: media.mediaStream, tags: [])
+                    streamToken: try publishingToken(), mediaStream: media.mediaStream, tags: [])
                 try await play("\(uri)/watch/\(publisher.streamID)")
                 publisher.stop()
                 media.stop()
@@ -100,7 +119,7 @@ extension EndToEnd {
 
         private func play(_ address: String) async throws {
             var isReady = false
-            let player = Player(.media(isHeard: false))
+            let player = Player(.media(playsAudio: false))
             let events = player.events()
             player.set(video: Video(address), play: true)
             for await event in events {

@@ -18,7 +18,7 @@ extension EndToEnd {
             private let following: Task<Void, Never>
 
             init() {
-                player = Player(.media(isHeard: false, shownOn: screen))
+                player = Player(.media(playsAudio: false, shownOn: screen))
                 let (events, received) = (player.events(), received)
                 following = Task { for await event in events { received.add(event.kind) } }
             }
@@ -64,7 +64,7 @@ extension EndToEnd {
                     let film = try await StampedRecording.make("film.mp4", seconds: 6, in: workspace)
                     let platform = try await URIPlatform.start(in: workspace)
                     let (screen, capture, device) = (StampScreen(), PlaybackCapture(), Device())
-                    let player = Player(.media(isHeard: false, shownOn: screen, by: capture))
+                    let player = Player(.media(playsAudio: false, shownOn: screen, capturedBy: capture))
                     screen.watch(player)
                     player.loop = true
                     let received = Awaited<PlayerEvent.Kind>()
@@ -176,7 +176,7 @@ extension EndToEnd {
                 let film = try await StampedRecording.make("film.mp4", seconds: 3, in: workspace)
                 let platform = try await URIPlatform.start(in: workspace)
                 let (screen, capture) = (StampScreen(), PlaybackCapture())
-                let player = Player(.media(isHeard: false, shownOn: screen, by: capture))
+                let player = Player(.media(playsAudio: false, shownOn: screen, capturedBy: capture))
                 player.loop = true
                 player.set(video: Video(film.path), play: true)
                 _ = try #require(await screen.sights.first())
@@ -237,7 +237,7 @@ extension EndToEnd {
                 try await browser.awaitReadiness()
                 let platform = try await URIPlatform.start(in: workspace)
                 let (screen, capture) = (StampScreen(), PlaybackCapture())
-                let player = Player(.media(isHeard: false, shownOn: screen, by: capture))
+                let player = Player(.media(playsAudio: false, shownOn: screen, capturedBy: capture))
                 player.loop = true
                 let received = Awaited<PlayerEvent.Kind>()
                 let events = player.events()

@@ -27,7 +27,7 @@ extension EndToEnd {
                 let link = "\(platform.uri)/watch/\(stream)#token=\(token.addingPercentEncoding)"
 
                 let screen = ChannelScreen()
-                let player = Player(.media(isHeard: false, shownOn: screen))
+                let player = Player(.media(playsAudio: false, shownOn: screen))
                 player.set(video: Video(link), play: true)
                 let isBoth: @Sendable (ChannelScreen.Sight) -> Bool = { $0.isCovered && $0.stamp != nil }
                 #expect(await screen.sights.first(where: isBoth) != nil, "\(channel.report)")

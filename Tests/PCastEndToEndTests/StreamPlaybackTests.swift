@@ -16,7 +16,7 @@ extension EndToEnd {
                     "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic")
                 let link = try #require(try await publisher.event("publishing")["watch"].text)
                 let screen = StampScreen()
-                let player = Player(.media(isHeard: false, shownOn: screen))
+                let player = Player(.media(playsAudio: false, shownOn: screen))
                 screen.watch(player)
                 let received = Awaited<PlayerEvent.Kind>()
                 let events = player.events()
@@ -75,7 +75,7 @@ extension EndToEnd {
                 let publisher = try workspace.pcast(
                     "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic")
                 let link = try #require(try await publisher.event("publishing")["watch"].text)
-                let controller = PlaybackController(.media(isHeard: false, shownOn: StampScreen()))
+                let controller = PlaybackController(.media(playsAudio: false, shownOn: StampScreen()))
                 let (consumer, delegate) = (SessionRecord(), SessionRecord())
                 controller.addSessionConsumer(consumer)
                 controller.autoPlay = true

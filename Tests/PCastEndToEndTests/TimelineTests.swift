@@ -54,7 +54,7 @@ extension EndToEnd {
                 try await ground.add("--id", "start", "--type", "period_start")
                 let programme = try await LiveProgramme.make(head: 20, seconds: 150, in: workspace)
                 let screen = StampScreen()
-                let player = Player(.media(isHeard: false, shownOn: screen))
+                let player = Player(.media(playsAudio: false, shownOn: screen))
                 screen.watch(player)
                 let recorder = Witness(screen, of: programme)
                 player.eventDelegate = recorder

@@ -80,7 +80,7 @@ extension EndToEnd {
             var configuration = PlatformConfiguration(
                 host: "127.0.0.1", port: 0, rtcPort: 0,
                 applications: [PlatformConfiguration.Application(id: ApplicationID("first"), secret: secret)])
-            configuration.workers = JobConfiguration(
+            configuration.jobs = JobConfiguration(
                 program: "/bin/sh", arguments: ["-c", script], networks: [IPNetwork("127.0.0.1")!])
             let platform = Platform(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
             let (listening, continuation) = AsyncStream<PlatformListening>.makeStream()

@@ -47,7 +47,7 @@ import Testing
                 router: router, server: server.builder,
                 configuration: .init(address: .hostname("127.0.0.1", port: 0)),
                 onServerRunning: { channel in
-                    await server.isRunning(on: channel)
+                    await server.didStart(on: channel)
                     ports.continuation.yield(channel.localAddress?.port ?? 0)
                 }, logger: logger)
             let securePorts = AsyncStream<Int>.makeStream()
@@ -56,7 +56,7 @@ import Testing
                 router: router, server: secure.builder,
                 configuration: .init(address: .hostname("127.0.0.1", port: 0)),
                 onServerRunning: { channel in
-                    await secure.isRunning(on: channel)
+                    await secure.didStart(on: channel)
                     securePorts.continuation.yield(channel.localAddress?.port ?? 0)
                 }, logger: logger)
 

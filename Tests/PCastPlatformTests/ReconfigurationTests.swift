@@ -12,8 +12,8 @@ import Testing
         var new = old
         new.port = 2
         new.rtcPort = 3
-        new.records.directory = "/elsewhere"
-        new.records.retention = .seconds(1)
+        new.storage.directory = "/elsewhere"
+        new.storage.retention = .seconds(1)
         new.limits[.viewers] = 7
         new.applications = []
         let changes = PlatformChanges(from: old, to: new)

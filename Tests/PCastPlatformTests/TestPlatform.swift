@@ -33,8 +33,8 @@ struct TestPlatform: Sendable {
     ) async throws {
         var configuration = PlatformConfiguration(
             host: host, port: 0, rtcPort: 0, advertise: advertise, applications: applications,
-            maximumPeers: maximumPeers, tlsPort: tlsPort, records: records)
-        configuration.workers = workers
+            maximumPeers: maximumPeers, tlsPort: tlsPort, storage: records)
+        configuration.jobs = workers
         disableTimeouts(&configuration)
         try await run(configuration, logger, body)
     }
@@ -48,10 +48,10 @@ struct TestPlatform: Sendable {
         configure: (inout PlatformConfiguration) -> Void, _ body: (TestPlatform) async throws -> Void
     ) async throws {
         var configuration = PlatformConfiguration(
-            host: "127.0.0.1", port: 0, rtcPort: 0, applications: applications, tlsPort: tlsPort, records: records)
+            host: "127.0.0.1", port: 0, rtcPort: 0, applications: applications, tlsPort: tlsPort, storage: records)
         disableTimeouts(&configuration)
         configure(&configuration)
-        configuration.workers?.startTimeout = ample
+        configuration.jobs?.startTimeout = ample
         try await run(configuration, logger, body)
     }
 
@@ -67,8 +67,8 @@ struct TestPlatform: Sendable {
         configuration.signalingTimeouts.silence = ample
         configuration.signalingTimeouts.authentication = ample
         configuration.signalingTimeouts.closing = ample
-        configuration.records.callbackTimeout = ample
-        configuration.workers?.startTimeout = ample
+        configuration.storage.callbackTimeout = ample
+        configuration.jobs?.startTimeout = ample
     }
 
     private static func run(

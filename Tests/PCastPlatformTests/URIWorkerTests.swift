@@ -229,7 +229,7 @@ struct URIWorkerTests {
         let script = #"read order; echo "$order" >&2; echo '{"listening":{}}'; cat > /dev/null"#
         let log = LogRecord()
         let configure: (inout PlatformConfiguration) -> Void = {
-            $0.workers = Self.workers(script)
+            $0.jobs = Self.workers(script)
             $0.limits[.sessionsPerAddress] = 1
             $0.limits[.streamsPerAddress] = 1
             $0.trustedProxies = [IPNetwork("127.0.0.1")!]
@@ -272,15 +272,15 @@ struct URIWorkerTests {
                 let first = try #require(try await client.setUp(request))
                 #expect(try await client.ask(request) == .capacity)
                 var configuration = platform.configuration
-                configuration.workers?.limit = 2
-                configuration.workers?.listenerPorts = 9_005...9_010
+                configuration.jobs?.limit = 2
+                configuration.jobs?.listenerPorts = 9_005...9_010
                 let changes = try await platform.platform.apply(configuration)
                 #expect(changes.applied == [.srtPullPorts, .maxJobs] && changes.needRestart.isEmpty)
                 // Running jobs continue, and new ones are checked against the new configuration.
                 #expect(try await client.ask(request) == .badRequest)
                 let other = Self.request(token, "srt://0.0.0.0:9005?mode=listener")
                 let second = try #require(try await client.setUp(other))
-                configuration.workers = nil
+                configuration.jobs = nil
                 _ = try await platform.platform.apply(configuration)
                 #expect(try await client.ask(other) == .badRequest)
                 for stream in [first, second] {

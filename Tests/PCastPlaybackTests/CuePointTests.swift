@@ -20,8 +20,8 @@ struct CuePointTests {
             (PlaybackProgress.beforeBeginning, .at(.zero), [0.0]), (.at(.zero), .at(seconds(120)), [30, 60, 90]),
             (.at(seconds(120)), .at(seconds(30)), [30, 60, 90]), (.at(seconds(30)), .at(seconds(60)), [60]),
             (.at(seconds(60)), .at(seconds(60)), []), (.at(seconds(60)), .at(seconds(30)), [30]),
-            (.at(seconds(100)), .behindEnd, [.infinity]), (.beforeBeginning, .behindEnd, [0, 30, 60, 90, .infinity]),
-            (.behindEnd, .at(seconds(61)), [90]), (.behindEnd, .behindEnd, []),
+            (.at(seconds(100)), .afterEnd, [.infinity]), (.beforeBeginning, .afterEnd, [0, 30, 60, 90, .infinity]),
+            (.afterEnd, .at(seconds(61)), [90]), (.afterEnd, .afterEnd, []),
         ] as [(PlaybackProgress, PlaybackProgress, [Double])])
     func windows(previous: PlaybackProgress, current: PlaybackProgress, expected: [Double]) {
         #expect(positions(Self.points.passed(from: previous, to: current)) == expected)
@@ -35,7 +35,7 @@ struct CuePointTests {
         #expect(positions(points.atOrAfter(.at(seconds(30)))) == [30, 60, 90, .infinity])
         #expect(positions(points.before(.at(seconds(30)))) == [0] && points.before(.beforeBeginning).isEmpty)
         #expect(positions(points.atOrBefore(.at(seconds(30)))) == [0, 30])
-        #expect(positions(points.at(.behindEnd)) == [.infinity] && points.at(.at(seconds(31))).isEmpty)
+        #expect(positions(points.at(.afterEnd)) == [.infinity] && points.at(.at(seconds(31))).isEmpty)
         #expect(points.ofType("ad").count == 3)
         var more = points
         let twins = ["a", "b"].map { CuePoint(type: $0, at: seconds(60)) }
@@ -80,7 +80,7 @@ struct CuePointTests {
         }
         #expect(passedForward > 0)
         let (end, again) = (progress.finish(), progress.finish())
-        #expect(end?.cuePoints.last?.position == .behindEnd && end?.current == .behindEnd)
+        #expect(end?.cuePoints.last?.position == .afterEnd && end?.current == .afterEnd)
         #expect(again == nil)
     }
 
@@ -148,7 +148,7 @@ struct CuePointTests {
 
     @Test("progress begins before everything and ends after everything")
     func progress() {
-        let order: [PlaybackProgress] = [.beforeBeginning, .at(seconds(-1)), .at(.zero), .at(seconds(1)), .behindEnd]
+        let order: [PlaybackProgress] = [.beforeBeginning, .at(seconds(-1)), .at(.zero), .at(seconds(1)), .afterEnd]
         #expect(order.map(\.seconds) == [-.infinity, -1, 0, 1, .infinity])
         for (left, first) in order.enumerated() {
             for (right, second) in order.enumerated() { #expect((first < second) == (left < right)) }

@@ -94,7 +94,7 @@ import Testing
     }
 
     private func recovering(
-        _ first: PlainStream, _ attempts: Attempts, policy: RecoveryPolicy = RecoveryPolicy(lasting: .zero)
+        _ first: PlainStream, _ attempts: Attempts, policy: RecoveryPolicy = RecoveryPolicy(minimumDuration: .zero)
     ) -> RecoveringStream<PlainStream> {
         RecoveringStream(first, policy: policy, isOnline: { _ in }) { () async throws(PCastError) in
             try attempts.next()

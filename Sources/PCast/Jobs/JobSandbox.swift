@@ -1,6 +1,6 @@
 import Glibc
 import PCastCore
-public import PCastIO
+package import PCastIO
 import PCastWeb
 import Synchronization
 
@@ -13,14 +13,14 @@ import Synchronization
 /// |---|---|
 /// | Landlock's TCP rules | it connects by TCP only to the ports of the proxy and the platform |
 /// | network namespaces, if permitted | its only interface is loopback, and this process forwards its connections |
-public struct JobSandbox: Sendable {
+package struct JobSandbox: Sendable {
     /// A way of restricting a worker.
-    public enum Restriction: Sendable, CaseIterable {
+    package enum Restriction: Sendable, CaseIterable {
         /// Landlock's TCP rules (`portRules`), or a network namespace (`network`).
         case portRules, network
 
         /// Returns the restriction that this machine offers for the job; nil if there is none.
-        public static func available(for order: IngestJob) -> Restriction? {
+        package static func available(for order: IngestJob) -> Restriction? {
             if ConnectionLimits.hasPortRules { return .portRules }
             return canIsolate(order) ? .network : nil
         }
@@ -79,7 +79,7 @@ public struct JobSandbox: Sendable {
     ///   - order: The job of the worker.
     ///   - hold: The restriction of the worker, as ``Restriction/available(for:)`` returns it.
     ///   - write: A function that writes a line for the platform.
-    public init?(_ order: IngestJob, _ hold: Restriction, write: @escaping @Sendable (String) -> Void) {
+    package init?(_ order: IngestJob, _ hold: Restriction, write: @escaping @Sendable (String) -> Void) {
         let reporting = Reporting(order.kind, write)
         guard let uri = MediaURI(order.uri), let address = try? WebAddress(order.platform) else {
             reporting.refuse("the URI is not supported: use http, https, rtsp, srt, rtmp or rtmps")
@@ -115,7 +115,7 @@ public struct JobSandbox: Sendable {
     ///   - program: The path of the program; nil if it is unknown.
     ///   - arguments: The arguments of the program.
     ///   - environment: The environment of the program.
-    public func run(_ program: String?, _ arguments: [String], environment: [String: String]) async {
+    package func run(_ program: String?, _ arguments: [String], environment: [String: String]) async {
         guard let program else {
             return reporting.fail("the path of the worker's program is unknown, so it is not started")
         }

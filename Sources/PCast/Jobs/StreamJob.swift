@@ -1,7 +1,7 @@
 import PCastCodecs
 import PCastCore
 import PCastDevices
-public import PCastIO
+package import PCastIO
 import PCastRendering
 import PCastWebRTC
 import Synchronization
@@ -10,7 +10,7 @@ import Synchronization
 /// stream and pushes it to an address.
 ///
 /// The process must not be used for anything else afterwards, because it has opened untrusted media.
-public struct StreamJob: Sendable {
+package struct StreamJob: Sendable {
     private let order: IngestJob
     private let report: @Sendable (JobReport) -> Void
     private let isRunning: Flag
@@ -20,7 +20,7 @@ public struct StreamJob: Sendable {
     /// - Parameters:
     ///   - order: The job's description.
     ///   - report: A function that receives reports. The last one is `ended`.
-    public init(_ order: IngestJob, report: @escaping @Sendable (JobReport) -> Void) {
+    package init(_ order: IngestJob, report: @escaping @Sendable (JobReport) -> Void) {
         self.order = order
         let isRunning = Flag()
         self.isRunning = isRunning
@@ -34,7 +34,7 @@ public struct StreamJob: Sendable {
     private static let timeout = Duration.seconds(2)
 
     /// Runs the job until the stream has ended.
-    public func run() async {
+    package func run() async {
         let policy: OutboundPolicy
         do throws(PCastError) {
             policy = try OutboundPolicy.open(order, refused: refuse)

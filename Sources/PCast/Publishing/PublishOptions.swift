@@ -22,7 +22,7 @@ public struct PublishOptions: Hashable, Sendable {
     ///
     /// The earlier stream was published by the same session, with the same token, or with a token that applies the same
     /// tags. A publisher whose process restarted does not create a second stream then.
-    public var resumes = false
+    public var resumes: Bool
 
     /// Creates options.
     ///
@@ -32,15 +32,17 @@ public struct PublishOptions: Hashable, Sendable {
     ///   - videoBitrate: The target bit rate of the video encoder; nil for the default for the height of the video.
     ///   - audioBitrate: The bit rate of the audio encoder.
     ///   - layers: The number of layers of video, 1...3; nil for the number that the token implies.
+    ///   - resumes: Whether an earlier stream is resumed.
     public init(
         videoCodec: Codec = .h264, videoEncoder: VideoEncoderChoice = .automatic, videoBitrate: Bitrate? = nil,
-        audioBitrate: Bitrate = .kilobits(64), layers: Int? = nil
+        audioBitrate: Bitrate = .kilobits(64), layers: Int? = nil, resumes: Bool = false
     ) {
         self.videoCodec = videoCodec
         self.videoEncoder = videoEncoder
         self.videoBitrate = videoBitrate
         self.audioBitrate = audioBitrate
         self.layers = layers
+        self.resumes = resumes
     }
 }
 

@@ -82,7 +82,7 @@ public final class Publisher: Sendable {
     public var hasSubscribers: Bool { publishing?.hasSubscribers ?? true }
 
     /// The changes of ``hasSubscribers`` until the stream ends. Each access creates a new stream.
-    public var watchedChanges: AsyncStream<Bool> {
+    public var hasSubscribersChanges: AsyncStream<Bool> {
         publishing?.watched.listen() ?? AsyncStream { $0.finish() }
     }
 

@@ -91,7 +91,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
             let began = MonotonicClock.now()
             let info = await stream.ended
             current.set(nil)
-            if began.duration(to: MonotonicClock.now()) >= policy.lasting { failures = 0 }
+            if began.duration(to: MonotonicClock.now()) >= policy.minimumDuration { failures = 0 }
             switch isStopped.value == true ? .report : policy.action(after: info) {
             case .report: return info
             case .offer:
@@ -99,7 +99,7 @@ struct StreamRecovery<Stream: RecoverableStream>: Sendable {
                 failures = 0
             case .retry(let pause):
                 // A stream that ends repeatedly is not retried without a delay.
-                await wait(max(pause, RecoveryPolicy.pause(before: failures)))
+                await wait(max(pause, RecoveryPolicy.delay(before: failures)))
             }
             guard let next = await attempt(&failures) else { return info }
             stream = next

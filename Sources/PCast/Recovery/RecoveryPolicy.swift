@@ -20,21 +20,21 @@ public struct RecoveryPolicy: Hashable, Sendable {
     public var timeout: Duration
 
     /// The minimum duration of a stream that counts as a successful attempt.
-    public var lasting: Duration
+    public var minimumDuration: Duration
 
     /// Creates a policy.
     ///
     /// - Parameters:
     ///   - actions: The action after each reason.
     ///   - timeout: The time for which consecutive attempts may fail before the end is final.
-    ///   - lasting: The minimum duration of a stream that counts as a successful attempt.
+    ///   - minimumDuration: The minimum duration of a stream that counts as a successful attempt.
     public init(
         actions: [StreamEndedReason: Action] = RecoveryPolicy.express, timeout: Duration = .seconds(180),
-        lasting: Duration = .seconds(10)
+        minimumDuration: Duration = .seconds(10)
     ) {
         self.actions = actions
         self.timeout = timeout
-        self.lasting = lasting
+        self.minimumDuration = minimumDuration
     }
 
     /// The actions of Phenix's PCastExpress.
@@ -72,12 +72,12 @@ public struct RecoveryPolicy: Hashable, Sendable {
         case .ok, .unauthorized, .badRequest, .conflict, .notInitialized, .notStarted, .upgradeRequired: .report
         // Other clients may retry as well, so the requested stream may not be back yet.
         case .failed, .timeout, .capacity, .rateLimited, .notReady, .noStreamPlaying, .gone:
-            .retry(after: Self.pause(before: failures))
+            .retry(after: Self.delay(before: failures))
         }
     }
 
     /// Returns the delay before an attempt, min(1000·n², 60000) ms. Connections have the same delays.
-    public static func pause(before attempt: Int) -> Duration {
+    public static func delay(before attempt: Int) -> Duration {
         let count = min(max(attempt, 0), 100)
         return .milliseconds(min(1_000 * count * count, 60_000))
     }

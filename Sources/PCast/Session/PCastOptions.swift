@@ -32,15 +32,18 @@ public struct PCastOptions: Sendable {
     /// - Parameters:
     ///   - uri: The platform, `http(s)://HOST[:PORT]`; nil for the address in the authentication token.
     ///   - deviceID: The ID of this device in the platform's records; nil for a random one.
+    ///   - sessionID: The session of an earlier run of the program, which is resumed; nil for a new one.
     ///   - processTerminationSignalHandling: Whether the SDK handles SIGINT and SIGTERM.
     ///   - streamingSourceMapping: The redirection of playlist requests; nil for none.
     ///   - logging: The configuration of logging.
     public init(
-        uri: String? = nil, deviceID: String? = nil, processTerminationSignalHandling: Bool = false,
-        streamingSourceMapping: StreamingSourceMapping? = nil, logging: LoggingConfiguration = .off
+        uri: String? = nil, deviceID: String? = nil, sessionID: SessionID? = nil,
+        processTerminationSignalHandling: Bool = false, streamingSourceMapping: StreamingSourceMapping? = nil,
+        logging: LoggingConfiguration = .off
     ) {
         self.uri = uri
         self.deviceID = deviceID ?? RandomText.identifier()
+        self.sessionID = sessionID
         self.processTerminationSignalHandling = processTerminationSignalHandling
         self.streamingSourceMapping = streamingSourceMapping
         self.logging = logging

@@ -202,7 +202,7 @@ final class Rendering: Sendable {
         var result = ViewerStatistics(renderer.statistics())
         guard let media, let call = await media.call.statistics() else { return result }
         follow(call)
-        result.playoutGroup = renderer.membership?.rawValue
+        result.playoutGroup = renderer.membership.flatMap { PlayoutGroup(rawValue: $0.rawValue) }
         result.add(call)
         result.bitrate = state.withLock { state in
             state.rate.read(bytes: call.bytesReceived, at: MonotonicClock.now())

@@ -66,7 +66,7 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
     public var playoutDelay: Duration?
     /// The state of this viewer in a group with synchronized playout: `joining`, `member` or `left`; nil if the stream
     /// does not require it.
-    public var playoutGroup: String?
+    public var playoutGroup: PlayoutGroup?
 
     enum CodingKeys: CodingKey {
         case framesDecoded, framesRendered, framesDropped, freezeCount, freezeDuration, bitrate, packetsLost
@@ -104,7 +104,7 @@ public struct ViewerStatistics: Hashable, Sendable, Encodable {
         try container.encode(audioConcealed, forKey: .audioConcealed)
         try container.encode(packetsRepeated, forKey: .packetsRepeated)
         try container.encode(playoutDelay?.milliseconds, forKey: .playoutDelay)
-        try container.encode(playoutGroup, forKey: .playoutGroup)
+        try container.encode(playoutGroup?.rawValue, forKey: .playoutGroup)
     }
 }
 

@@ -12,7 +12,7 @@ struct MeasuredPlayback: Sendable {
     /// The timeout of each operation.
     private static let timeout = TimeSpan.seconds(10 as Int64)
 
-    init() { player = Player(.media(isHeard: false, shownOn: recorder)) }
+    init() { player = Player(.media(playsAudio: false, shownOn: recorder)) }
 
     /// Starts playback at the beginning, or at the default position of a live presentation. Returns the time to the
     /// first frame. Throws `BenchFailure` if none is shown.

@@ -82,7 +82,7 @@ struct ServeCommand: AsyncCommand {
             tlsCertificate: try settings.value("tls-certificate", tls.tlsCertificate),
             tlsKey: try settings.value("tls-key", tls.tlsKey),
             turnHost: try settings.value("turn-host", tls.turnHost),
-            records: try records.configuration(settings))
+            storage: try records.configuration(settings))
         let hasFiles = configuration.tlsCertificate != nil || configuration.tlsKey != nil
         guard configuration.tlsPort != nil || !hasFiles else {
             throw CommandFailure(
@@ -91,7 +91,7 @@ struct ServeCommand: AsyncCommand {
         }
         configuration.shards = try shardCount(settings)
         try sessions.apply(settings, to: &configuration)
-        configuration.workers = try workers.configuration(settings)
+        configuration.jobs = try workers.configuration(settings)
         try operation.complete(&configuration, settings)
         return configuration
     }

@@ -40,6 +40,6 @@ struct WorkerOptions: ParsableArguments {
             program: program, arguments: ["worker"],
             networks: try settings.values("media-allow", mediaAllow).map(\.network),
             listenerPorts: try settings.value("srt-pull-ports", srtPullPorts)?.ports,
-            folder: folder, limit: limit)
+            directory: folder, limit: limit)
     }
 }

@@ -42,7 +42,7 @@ struct PlayRun: Sendable {
     private func play(at showing: DisplayTarget?) async throws -> PlayEnd.Cause {
         let controls = showing.map { PlayerControls(on: $0.surface) }
         let player = Player(
-            .media(isHeard: showing != nil, shownOn: controls?.surface, subscribe: PlayStreams.subscribe))
+            .media(playsAudio: showing != nil, shownOn: controls?.surface, subscribe: PlayStreams.subscribe))
         controls?.attach(player)
         defer { controls?.close() }
         (player.speed, player.loop, player.muted) = (plan.speed, plan.isLooping, plan.isMuted)

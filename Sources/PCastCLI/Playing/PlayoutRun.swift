@@ -28,7 +28,7 @@ struct PlayoutRun: Sendable {
         // The page is opened first, so that an error is reported before anything is published.
         let page = try await openPage(over: capture)
         let publishing = try await client.begin(capture.mediaStream, by: pcast, at: target, plan.publication)
-        let player = Player(.media(isHeard: false, by: capture, subscribe: PlayStreams.subscribe))
+        let player = Player(.media(playsAudio: false, capturedBy: capture, subscribe: PlayStreams.subscribe))
         player.loop = plan.isLooping
         let events = player.events()
         player.set(videos: plan.videos, play: true)
@@ -143,7 +143,7 @@ enum PlayStreams {
         }
         let found = StreamAddress(platform: target.uri ?? address.platform, stream: target.stream)
         return try await found.subscribe(
-            authentication: target.tokens.authentication, viewing: target.tokens.stream)
+            authenticationToken: target.tokens.authentication, streamToken: target.tokens.stream)
     }
 
     /// Converts the error of a stream that could not be requested, so that the exit status is the same as that of

@@ -259,7 +259,7 @@ enum ViewerMetrics {
             "audioConcealed": .measured(statistics.audioConcealed),
             "packetsRepeated": .count(statistics.packetsRepeated),
             "playoutDelay": .measured(statistics.playoutDelay),
-            "playoutGroup": .text(statistics.playoutGroup),
+            "playoutGroup": .text(statistics.playoutGroup?.rawValue),
         ]
     }
 

@@ -60,7 +60,7 @@ public final class BCOVPlaybackController: Sendable {
 
     /// Seeks to a time in seconds. The completion handler receives whether the frame of the time was shown.
     public func seek(to time: Double, completionHandler: (@Sendable (Bool) -> Void)! = nil) {
-        let seek = controller.player.startSeek(to: time)
+        let seek = controller.player.startSeek(to: Duration(boundedSeconds: time))
         Task { [completionHandler] in
             let hasSucceeded = (try? await seek.reachedPosition) != nil
             completionHandler?(hasSucceeded)
@@ -69,7 +69,7 @@ public final class BCOVPlaybackController: Sendable {
 
     /// Loads the video again after a failure, at a time in seconds.
     public func resumeVideo(at time: Double, withAutoPlay autoPlay: Bool) {
-        controller.player.resume(at: time, playing: autoPlay)
+        controller.player.resume(at: Duration(boundedSeconds: time), playing: autoPlay)
     }
 
     /// Adds a consumer, which is retained, and notifies it of the present state at once.

@@ -145,7 +145,8 @@ struct ForwardedAddress: Sendable {
 
 /// The header field in which a proxy reports the client.
 public enum ForwardedHeader: String, CaseIterable, Sendable {
+    /// The field `X-Forwarded-For`, which no standard defines.
     case forwardedFor = "x-forwarded-for"
-    /// The `Forwarded` field (RFC 7239).
+    /// The field `Forwarded` (RFC 7239).
     case forwarded
 }

@@ -33,8 +33,8 @@ actor PlatformControl {
             limits: new.limits, trustedProxies: new.trustedProxies, forwardedHeader: new.forwardedHeader)
         if changes.applied.contains(.limit) { await running.directory.shareBitrate() }
         await running.workers.change(
-            new.workers.map { JobPolicy(configuration: $0, listen: running.address) })
-        running.platformRecords.change(new.records, drainTime: TimeSpan(new.drainTime))
+            new.jobs.map { JobPolicy(configuration: $0, listen: running.address) })
+        running.platformRecords.change(new.storage, drainTime: TimeSpan(new.drainTime))
         // Settings that need a restart keep their values, so that they are also reported at the next change.
         var applied = new
         for setting in changes.needRestart { setting.copy(from: configuration, to: &applied) }
@@ -53,8 +53,8 @@ extension PlatformSetting {
         case .advertise: new.advertise = old.advertise
         case .stun: new.stunServers = old.stunServers
         case .tlsPort: new.tlsPort = old.tlsPort
-        case .data: new.records.directory = old.records.directory
-        case .dataKey: new.records.keyFile = old.records.keyFile
+        case .data: new.storage.directory = old.storage.directory
+        case .dataKey: new.storage.keyFile = old.storage.keyFile
         case .metricsToken: new.metricsToken = old.metricsToken
         case .frameAncestor: new.frameAncestors = old.frameAncestors
         default: preconditionFailure("\(self) must require a restart")

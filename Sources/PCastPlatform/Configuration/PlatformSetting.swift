@@ -2,29 +2,53 @@ import PCastCore
 
 /// A setting of the configuration, with the name of its option of `pcast serve`.
 public enum PlatformSetting: String, CaseIterable, Sendable {
+    /// The address and the port for HTTP, WebSockets and pages.
     case listen
+    /// The port for media.
     case rtcPort = "rtc-port"
+    /// The number of threads for media.
     case shards
+    /// The addresses in candidates and links.
     case advertise
+    /// The STUN servers.
     case stun
+    /// The applications.
     case application
+    /// The port for TLS.
     case tlsPort = "tls-port"
+    /// The file of the certificate chain.
     case tlsCertificate = "tls-certificate"
+    /// The file of the certificate's key.
     case tlsKey = "tls-key"
+    /// The host name in TURN URIs.
     case turnHost = "turn-host"
+    /// The directory of the database.
     case data
+    /// The file of the key that encrypts secrets.
     case dataKey = "data-key"
+    /// The time after which ended streams are deleted.
     case retention
+    /// The networks that callbacks may use although they are not public.
     case webhookAllow = "webhook-allow"
+    /// The networks that jobs may use although they are not public.
     case mediaAllow = "media-allow"
+    /// The ports on which jobs may listen for encoders.
     case srtPullPorts = "srt-pull-ports"
+    /// The directory in which jobs may read and write files.
     case mediaDirectory = "media-directory"
+    /// The maximum number of jobs.
     case maxJobs = "max-jobs"
+    /// The quotas and rate limits.
     case limit
+    /// The proxies whose forwarding header is trusted.
     case trustedProxy = "trusted-proxy"
+    /// The header field in which those proxies report the client.
     case forwardedHeader = "forwarded-header"
+    /// The maximum time that the platform takes to stop.
     case drainTime = "drain-time"
+    /// The token for reading metrics from other hosts.
     case metricsToken = "metrics-token"
+    /// The origins that may embed the watch page.
     case frameAncestor = "frame-ancestor"
 
     /// Whether a change needs a restart, because sockets and the data directory do not change while the platform runs.
@@ -51,14 +75,14 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .tlsCertificate: left.tlsCertificate == right.tlsCertificate
         case .tlsKey: left.tlsKey == right.tlsKey
         case .turnHost: left.turnHost == right.turnHost
-        case .data: left.records.directory == right.records.directory
-        case .dataKey: left.records.keyFile == right.records.keyFile
-        case .retention: left.records.retention == right.records.retention
-        case .webhookAllow: left.records.webhookAllowedNetworks == right.records.webhookAllowedNetworks
-        case .mediaAllow: left.workers?.networks == right.workers?.networks
-        case .srtPullPorts: left.workers?.listenerPorts == right.workers?.listenerPorts
-        case .mediaDirectory: left.workers?.folder == right.workers?.folder
-        case .maxJobs: left.workers?.limit == right.workers?.limit
+        case .data: left.storage.directory == right.storage.directory
+        case .dataKey: left.storage.keyFile == right.storage.keyFile
+        case .retention: left.storage.retention == right.storage.retention
+        case .webhookAllow: left.storage.webhookAllowedNetworks == right.storage.webhookAllowedNetworks
+        case .mediaAllow: left.jobs?.networks == right.jobs?.networks
+        case .srtPullPorts: left.jobs?.listenerPorts == right.jobs?.listenerPorts
+        case .mediaDirectory: left.jobs?.directory == right.jobs?.directory
+        case .maxJobs: left.jobs?.limit == right.jobs?.limit
         case .limit: left.limits == right.limits
         case .trustedProxy: left.trustedProxies == right.trustedProxies
         case .forwardedHeader: left.forwardedHeader == right.forwardedHeader

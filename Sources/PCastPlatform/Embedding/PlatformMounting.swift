@@ -85,7 +85,7 @@ public struct PlatformServer: Sendable {
     }
 
     /// Reports the port of the host's server to the platform. Pass this function as `onServerRunning`.
-    @Sendable public func isRunning(on channel: any Channel) async {
+    @Sendable public func didStart(on channel: any Channel) async {
         if let number = channel.localAddress?.port { port.listens(at: number) }
     }
 }

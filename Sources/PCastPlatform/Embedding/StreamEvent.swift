@@ -82,7 +82,8 @@ extension StreamDirectory {
     private func platformStream(_ stream: LiveStream) -> PlatformStream {
         PlatformStream(
             id: stream.id, application: stream.application, session: stream.session, tags: stream.tags,
-            startTime: stream.startTime, viewers: registry.viewers(of: stream.id), quality: quality(of: stream) ?? .good)
+            startTime: stream.startTime, viewers: registry.viewers(of: stream.id), quality: quality(of: stream) ?? .good
+        )
     }
 
     /// Reports a stream that viewers can subscribe to now.

@@ -75,7 +75,7 @@ struct JobPolicy: Sendable {
     }
 
     private func admitFile(_ uri: MediaURI, _ kind: IngestJob.Kind) throws(APIError) {
-        guard let folder = configuration.folder, let root = Self.resolved(folder) else {
+        guard let folder = configuration.directory, let root = Self.resolved(folder) else {
             throw Self.refusal("file URIs are not allowed; the operator can allow them with --media-directory")
         }
         let file = uri.path
@@ -109,8 +109,8 @@ public struct JobConfiguration: Sendable {
     public var networks: [IPNetwork]
     /// The ports on which jobs may listen for encoders (`srt://0.0.0.0:PORT?mode=listener`); nil for none.
     public var listenerPorts: ClosedRange<UInt16>?
-    /// The folder in which files may be read and written; nil for none.
-    public var folder: String?
+    /// The directory in which files may be read and written; nil for none.
+    public var directory: String?
     /// The maximum number of jobs.
     public var limit: Int
     /// The time in which a job must start. The default is shorter than the client's timeout of ten seconds.
@@ -122,13 +122,13 @@ public struct JobConfiguration: Sendable {
     /// Creates a configuration.
     public init(
         program: String, arguments: [String], networks: [IPNetwork] = [], listenerPorts: ClosedRange<UInt16>? = nil,
-        folder: String? = nil, limit: Int = defaultLimit
+        directory: String? = nil, limit: Int = defaultLimit
     ) {
         self.program = program
         self.arguments = arguments
         self.networks = networks
         self.listenerPorts = listenerPorts
-        self.folder = folder
+        self.directory = directory
         self.limit = limit
     }
 }

@@ -99,7 +99,7 @@ actor JobSupervisor {
         order.listen = admitted.listen?.description
         order.networks = limiter.configuration.networks.map(\.description)
         order.mediaPort = directory.router.rtcPort
-        order.folder = limiter.configuration.folder
+        order.folder = limiter.configuration.directory
         order.maximumFrameRate = options.maximumFrameRate
         order.skippedMilliseconds = Int(options.skip.milliseconds)
         logger.info(

@@ -5,22 +5,33 @@ public struct PlatformLimits: Hashable, Sendable {
     public enum Name: String, CaseIterable, Sendable {
         /// The number of sessions, including those without a connection.
         case sessions
+        /// The number of sessions of an application.
         case sessionsPerApplication = "sessions-per-application"
+        /// The number of sessions from an address.
         case sessionsPerAddress = "sessions-per-address"
         /// The number of published streams.
         case streams
+        /// The number of streams of an application.
         case streamsPerApplication = "streams-per-application"
+        /// The number of streams that an address publishes.
         case streamsPerAddress = "streams-per-address"
+        /// The number of viewings.
         case viewers
+        /// The number of viewings of an application.
         case viewersPerApplication = "viewers-per-application"
+        /// The number of viewings from an address.
         case viewersPerAddress = "viewers-per-address"
         /// The number of connections to the HTTP and TLS ports.
         case connections
+        /// The number of connections from an address.
         case connectionsPerAddress = "connections-per-address"
         /// The total bit rate of all publishers in bits per second; 0 for no limit, as in the next three.
         case bitrate
+        /// The bit rate of the publishers of an application.
         case bitratePerApplication = "bitrate-per-application"
+        /// The bit rate of the publishers of an address.
         case bitratePerAddress = "bitrate-per-address"
+        /// The bit rate of a publisher.
         case bitratePerStream = "bitrate-per-stream"
         /// The number of connections that an address opens per second, averaged over some seconds.
         case connectionsPerSecond = "connections-per-second"

@@ -67,7 +67,7 @@ actor SessionRegistry {
 
     /// Creates a registry. If `writeQueue` is nil, sessions are not persistent.
     init(
-        writeQueue: DatabaseWriteQueue? = nil, absence: TimeSpan = TimeSpan(PlatformConfiguration.defaultSessionAbsence)
+        writeQueue: DatabaseWriteQueue? = nil, absence: TimeSpan = TimeSpan(PlatformConfiguration.defaultSessionTimeout)
     ) {
         self.writeQueue = writeQueue
         self.absence = absence

@@ -35,7 +35,7 @@ actor StreamDirectory {
 
     init(
         router: MediaRouter, authenticator: TokenAuthenticator, writeQueue: DatabaseWriteQueue,
-        reconnectGrace: TimeSpan = TimeSpan(PlatformConfiguration.defaultReturnTime),
+        reconnectGrace: TimeSpan = TimeSpan(PlatformConfiguration.defaultReconnectGrace),
         reasonTimeout: TimeSpan = .milliseconds(500), limiter: RequestLimiter,
         statistics: PlatformStatistics, events: StreamEventHub = StreamEventHub(), logger: Logger
     ) {

@@ -54,17 +54,17 @@ public struct StreamAddress: Hashable, Sendable {
         return ContentAddress.withoutSecrets(reference)
     }
 
-    /// Subscribes to the stream with a new client, which ends with the stream. `authentication` is the token for the
-    /// session and `viewing` the token for the stream; nil for the address's own token. Throws
+    /// Subscribes to the stream with a new client, which ends with the stream. `authenticationToken` is the token for
+    /// the session, and `streamToken` that for the stream; nil for the token of the address. Throws
     /// ``PlaybackError/noStream(_:status:reason:)`` with the platform's response.
     public func subscribe(
-        authentication: String? = nil, viewing: String? = nil
+        authenticationToken: String? = nil, streamToken: String? = nil
     ) async throws(PlaybackError) -> MediaStream {
         let pcast = PCast(PCastOptions(uri: platform))
         do throws(PCastError) {
-            _ = try await pcast.start(authenticationToken: authentication ?? token ?? "")
+            _ = try await pcast.start(authenticationToken: authenticationToken ?? token ?? "")
             let stream = try await pcast.subscribe(
-                streamToken: viewing ?? token ?? "", streamID: self.stream.map { StreamID($0) })
+                streamToken: streamToken ?? token ?? "", streamID: self.stream.map { StreamID($0) })
             stream.whenEnded { _ in Task { await pcast.shutdown() } }
             return stream
         } catch {

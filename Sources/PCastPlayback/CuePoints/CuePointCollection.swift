@@ -116,7 +116,7 @@ public struct CuePoint: Hashable, Sendable {
     /// Returns a cue point after the end, which is passed when the item ends, whatever its duration (Brightcove's
     /// "after").
     public static func afterContent(type: String? = nil, properties: [String: JSONValue] = [:]) -> CuePoint {
-        CuePoint(type: type, at: .behindEnd, properties: properties)
+        CuePoint(type: type, at: .afterEnd, properties: properties)
     }
 }
 
@@ -151,7 +151,7 @@ public struct CuePointProgress: Sendable {
     mutating func restart() { progress = .beforeBeginning }
 
     /// Moves after the end of the item and returns the cue points that this passed; nil if there are none.
-    public mutating func finish() -> CuePointPassage? { move(to: .behindEnd) }
+    public mutating func finish() -> CuePointPassage? { move(to: .afterEnd) }
 
     /// Moves to a progress and returns the cue points that this passed; nil if there are none.
     private mutating func move(to current: PlaybackProgress) -> CuePointPassage? {

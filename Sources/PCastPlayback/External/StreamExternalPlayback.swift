@@ -6,7 +6,7 @@ internal import Synchronization
 /// published as it is.
 ///
 ///     let outlet = PlaybackCapture()
-///     let player = Player(.media(shownOn: screen, by: outlet))
+///     let player = Player(.media(shownOn: screen, capturedBy: outlet))
 ///     …
 ///     try await player.startExternalPlayback(StreamExternalPlayback(of: outlet, through: pcast, token: token) { publisher in
 ///         try await television.watch(publisher.streamID)

@@ -7,7 +7,7 @@ import Synchronization
 
 /// Scales the frames of a player as an overlay requests (`bridgeVideoScale`): it draws a smaller frame on black. It
 /// animates the change of the scale, also while no new frame arrives.
-public final class FrameComposition: Sendable {
+package final class FrameComposition: Sendable {
     private struct State {
         /// The last frame before scaling; nil before the first.
         var last: VideoFrame?

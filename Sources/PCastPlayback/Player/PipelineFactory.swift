@@ -45,12 +45,13 @@ public struct PipelineFactory: Sendable {
 }
 
 extension PipelineFactory {
-    /// Returns a factory for files, HTTP Live Streaming and streams of platforms. `isHeard` is false for no audio
+    /// Returns a factory for files, HTTP Live Streaming and streams of platforms. `playsAudio` is false for no audio
     /// output. `surface` displays the frames; nil for none. `capture` also receives frames and audio, to publish them.
     /// `configuration` is for HTTP Live Streaming. `subscribe` subscribes to a stream; the default uses its address
     /// (``StreamAddress``).
     public static func media(
-        isHeard: Bool = true, shownOn surface: (any RenderSurface)? = nil, by capture: PlaybackCapture? = nil,
+        playsAudio: Bool = true, shownOn surface: (any RenderSurface)? = nil,
+        capturedBy capture: PlaybackCapture? = nil,
         configuration: HLSContent.Configuration = HLSContent.Configuration(),
         subscribe: @escaping @Sendable (Source) async throws(PlaybackError) -> MediaStream = PipelineFactory.subscribe
     ) -> PipelineFactory {
@@ -58,7 +59,7 @@ extension PipelineFactory {
             if let capture { capture.show(frame, on: surface) } else { surface?.show(frame) }
         }
         let outputs = MediaOutputs(
-            isHeard: isHeard, composition: composition, capture: capture, configuration: configuration,
+            playsAudio: playsAudio, composition: composition, capture: capture, configuration: configuration,
             subscribe: subscribe)
         return PipelineFactory(
             composition: composition,
@@ -78,7 +79,7 @@ extension PipelineFactory {
 
 /// The outputs of a player, and the configuration of its content.
 private struct MediaOutputs: Sendable {
-    var isHeard: Bool
+    var playsAudio: Bool
     var composition: FrameComposition
     var capture: PlaybackCapture?
     var configuration: HLSContent.Configuration
@@ -100,7 +101,7 @@ private struct MediaOutputs: Sendable {
     func play(
         _ content: any PlaybackContent, of source: Source, _ handler: @escaping PipelineFactory.Handler
     ) throws(PlaybackError) -> any PlaybackPipeline {
-        let audioDevice = isHeard ? try? AudioPresenter(name: "default") : nil
+        let audioDevice = playsAudio ? try? AudioPresenter(name: "default") : nil
         var audio: any AudioOutput = audioDevice ?? NullAudioOutput()
         if let capture { audio = CapturedAudioOutput(capture, beside: audio) }
         do throws(IOError) {
@@ -116,7 +117,7 @@ private struct MediaOutputs: Sendable {
     func playStream(
         _ source: Source, _ handler: @escaping PipelineFactory.Handler
     ) throws(PlaybackError) -> any PlaybackPipeline {
-        let options = RendererOptions(measuresTestSignal: false, useNullAudioDevice: !isHeard)
+        let options = RendererOptions(measuresTestSignal: false, useNullAudioDevice: !playsAudio)
         do throws(IOError) {
             return try StreamPipeline(
                 named: source.name, options: options, onFrame: show, onEvent: handler

@@ -49,7 +49,7 @@ extension Player {
     /// errors of ``SeekRequest/reachedPosition``.
     @discardableResult
     public func seek(to position: Double) async throws -> Double {
-        try await startSeek(to: position).reachedPosition.seconds
+        try await startSeek(to: Duration(boundedSeconds: position)).reachedPosition.seconds
     }
 
     /// Seeks to a position of the item, clamped to the seekable range, once the media is open. Returns the position
@@ -77,12 +77,6 @@ extension Player {
     @discardableResult
     public func startSeek(to moment: WallTime) -> SeekRequest { startSeek(.moment(moment)) }
 
-    /// Starts a seek to a position in seconds, without waiting.
-    @discardableResult
-    public func startSeek(to position: Double) -> SeekRequest {
-        startSeek(.position(TimeSpan(boundedSeconds: position)))
-    }
-
     /// Starts a seek to a target.
     private func startSeek(_ target: SeekTarget) -> SeekRequest {
         let request = SeekRequest()
@@ -92,10 +86,10 @@ extension Player {
     }
 }
 
-extension TimeSpan {
-    /// Creates a time span of a number of seconds, clamped to about 32 years either way. NaN is zero.
-    init(boundedSeconds seconds: Double) {
-        self.init(seconds: seconds.isNaN ? 0 : min(max(seconds, -1e9), 1e9))
+extension Duration {
+    /// Creates a duration of a number of seconds, clamped to about 32 years either way. NaN is zero.
+    package init(boundedSeconds seconds: Double) {
+        self = TimeSpan(seconds: seconds.isNaN ? 0 : min(max(seconds, -1e9), 1e9)).duration
     }
 }
 

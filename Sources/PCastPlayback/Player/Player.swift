@@ -1,4 +1,5 @@
 import Dispatch
+import PCastCore
 import PCastOverlay
 import PCastRendering
 import Synchronization
@@ -254,12 +255,12 @@ extension Player {
         }
     }
 
-    /// Restarts loading after a failure. A nil `position` is the last position, or the live edge of a live stream;
-    /// otherwise it is in seconds. Returns false, without effect, if playback has not failed or is already resuming.
+    /// Restarts loading after a failure. A nil `position` is the last position, or the live edge of a live stream.
+    /// Returns false, without effect, if playback has not failed or is already resuming.
     @discardableResult
-    public func resume(at position: Double? = nil, playing: Bool = true) -> Bool {
+    public func resume(at position: Duration? = nil, playing: Bool = true) -> Bool {
         change { state in
-            let target = position.map { SeekTarget.position(.init(boundedSeconds: $0)) }
+            let target = position.map { SeekTarget.position(TimeSpan($0)) }
             guard let session = state.session,
                 changeSession(&state, { $0.resume(at: target, playing: playing) }) == true
             else { return false }

@@ -9,14 +9,14 @@ public enum PlaybackProgress: Hashable, Sendable {
     /// Playback is at a position of the item.
     case at(Duration)
     /// The item was played to its end.
-    case behindEnd
+    case afterEnd
 
     /// The progress in seconds: negative infinity before the beginning, and infinity after the end.
-    public var seconds: Double {
+    package var seconds: Double {
         switch self {
         case .beforeBeginning: -.infinity
         case .at(let position): position.seconds
-        case .behindEnd: .infinity
+        case .afterEnd: .infinity
         }
     }
 }
@@ -26,9 +26,9 @@ extension PlaybackProgress: Comparable {
     public static func < (left: PlaybackProgress, right: PlaybackProgress) -> Bool {
         switch (left, right) {
         case (.at(let left), .at(let right)): left < right
-        case (.beforeBeginning, .beforeBeginning), (.behindEnd, .behindEnd): false
-        case (.beforeBeginning, _), (_, .behindEnd): true
-        case (_, .beforeBeginning), (.behindEnd, _): false
+        case (.beforeBeginning, .beforeBeginning), (.afterEnd, .afterEnd): false
+        case (.beforeBeginning, _), (_, .afterEnd): true
+        case (_, .beforeBeginning), (.afterEnd, _): false
         }
     }
 }

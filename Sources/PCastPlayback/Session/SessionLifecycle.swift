@@ -2,7 +2,7 @@
 ///
 /// Inputs are the commands and the events of the media. An input that is not valid in the current state, such as media
 /// after the end of the session, has no effect.
-public struct SessionLifecycle: Sendable {
+package struct SessionLifecycle: Sendable {
     /// The phase of the session.
     private enum Phase {
         /// No frame was displayed yet.
@@ -29,13 +29,13 @@ public struct SessionLifecycle: Sendable {
     private var events: [LifecycleEvent] = [.bufferEmpty]
 
     /// Creates the lifecycle of a session that begins to load.
-    public init() {}
+    package init() {}
 
     /// Returns the next event in order; nil if there is none.
-    public mutating func poll() -> LifecycleEvent? { events.isEmpty ? nil : events.removeFirst() }
+    package mutating func poll() -> LifecycleEvent? { events.isEmpty ? nil : events.removeFirst() }
 
     /// The state as observers of the player receive it.
-    public var playerState: PlayerState {
+    package var playerState: PlayerState {
         switch phase {
         case .failed, .terminated: .idle
         case .loading, .ready, .resuming:
@@ -44,7 +44,7 @@ public struct SessionLifecycle: Sendable {
     }
 
     /// The state as overlays receive it.
-    public var overlayState: OverlayPlayerState {
+    package var overlayState: OverlayPlayerState {
         switch phase {
         case .failed, .terminated: return .stopped
         case .loading, .ready, .resuming: break
@@ -57,13 +57,13 @@ public struct SessionLifecycle: Sendable {
     }
 
     /// Whether playback stands at the end of the content.
-    public var hasEnded: Bool { isAtEnd }
+    package var hasEnded: Bool { isAtEnd }
 
     /// Whether the session has neither failed nor been terminated.
     var isAlive: Bool { phase != .failed && phase != .terminated }
 
     /// Sets the session to play.
-    public mutating func play() {
+    package mutating func play() {
         guard isAlive else { return }
         events.append(.playRequest)
         isStopped = false
@@ -74,14 +74,14 @@ public struct SessionLifecycle: Sendable {
     }
 
     /// Sets the session to pause.
-    public mutating func pause() {
+    package mutating func pause() {
         guard isAlive else { return }
         events.append(.pauseRequest)
         setToPause()
     }
 
     /// Sets the session to pause at the beginning. Overlays receive it as stopped until it plays or seeks.
-    public mutating func stop() {
+    package mutating func stop() {
         guard isAlive else { return }
         isStopped = true
         events.append(.pauseRequest)
@@ -96,7 +96,7 @@ public struct SessionLifecycle: Sendable {
     }
 
     /// Records that there is no frame to display.
-    public mutating func bufferEmptied() {
+    package mutating func bufferEmptied() {
         guard isAlive, !isBuffering, !isAtEnd else { return }
         isBuffering = true
         events.append(.bufferEmpty)
@@ -109,7 +109,7 @@ public struct SessionLifecycle: Sendable {
 
     /// Records that enough media has arrived for playback, or that a seek is complete. The first time, the session
     /// becomes ready; after a failure, it resumes.
-    public mutating func bufferFilled() {
+    package mutating func bufferFilled() {
         guard isAlive, isBuffering else { return }
         isBuffering = false
         isSeeking = false
@@ -127,7 +127,7 @@ public struct SessionLifecycle: Sendable {
     /// Records that a seek begins. The buffer is empty until a frame of its position is displayed. Returns false,
     /// without effect, before the session is ready.
     @discardableResult
-    public mutating func seek() -> Bool {
+    package mutating func seek() -> Bool {
         guard phase == .ready else { return false }
         isStopped = false
         beginSeek()
@@ -150,7 +150,7 @@ public struct SessionLifecycle: Sendable {
     }
 
     /// Records whether another device plays the session.
-    public mutating func setCast(_ isCast: Bool) {
+    package mutating func setCast(_ isCast: Bool) {
         guard phase != .terminated, isCast != self.isCast else { return }
         self.isCast = isCast
         events.append(isCast ? .startCastSession : .endCastSession)
@@ -163,7 +163,7 @@ public struct SessionLifecycle: Sendable {
     var canEnd: Bool { isReady && !isAtEnd && !isSeeking }
 
     /// Records that the last frame was displayed. It has no effect again until a seek.
-    public mutating func ended() {
+    package mutating func ended() {
         guard canEnd else { return }
         isAtEnd = true
         isSetToPlay = false
@@ -175,7 +175,7 @@ public struct SessionLifecycle: Sendable {
     }
 
     /// Records that the media is unavailable or cannot be decoded.
-    public mutating func failed(_ reason: String, noPlayableSource: Bool = false) {
+    package mutating func failed(_ reason: String, noPlayableSource: Bool = false) {
         guard isAlive else { return }
         let failure: LifecycleEvent.Failure = noPlayableSource ? .noPlayableSource : .loadFailed(reason)
         switch phase {
@@ -190,7 +190,7 @@ public struct SessionLifecycle: Sendable {
     /// Records that loading restarts after a failure. Returns false, without effect, if the session has not failed or
     /// is already resuming.
     @discardableResult
-    public mutating func resume(playing: Bool) -> Bool {
+    package mutating func resume(playing: Bool) -> Bool {
         guard phase == .failed else { return false }
         phase = .resuming
         isBuffering = true
@@ -204,7 +204,7 @@ public struct SessionLifecycle: Sendable {
     }
 
     /// Records that the session is over.
-    public mutating func terminate() {
+    package mutating func terminate() {
         guard phase != .terminated else { return }
         setCast(false)
         phase = .terminated

@@ -334,7 +334,7 @@ extension SessionState {
         guard lifecycle.canEnd else { return false }
         if position != self.position { move(to: position) }
         show(subtitle: nil)
-        notify(.progressed(.behindEnd))
+        notify(.progressed(.afterEnd))
         if let passage = cuePoints.finish() { notify(.passedCuePoints(passage)) }
         lifecycle.ended()
         reportChanges()

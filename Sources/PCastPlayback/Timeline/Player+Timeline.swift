@@ -76,6 +76,6 @@ extension PlayheadClock {
 
     /// Returns the position of a wall-clock time, within about 32 years around zero; nil if there are no anchors.
     func position(of timecode: WallTime) -> TimeSpan? {
-        anchors.position(of: timecode, in: TimeSpan(boundedSeconds: -1e9)...TimeSpan(boundedSeconds: 1e9))
+        anchors.position(of: timecode, in: .seconds(-1_000_000_000) ... .seconds(1_000_000_000))
     }
 }

@@ -109,7 +109,7 @@ public struct TimelinePlatform: TimelineSource {
     }
 
     /// Returns the text with percent-encoding, for a segment of a path or a value of a query (RFC 3986, section 2.3).
-    public static func encoded(_ text: String) -> String {
+    package static func encoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
             switch byte {

@@ -33,7 +33,7 @@ final class GameWindow: EventSendableDelegate {
 
     init(_ name: String) {
         self.name = name
-        player = Player(.media(isHeard: false, shownOn: screen))
+        player = Player(.media(playsAudio: false, shownOn: screen))
         screen.watch(player)
         player.eventDelegate = self
         screen.beforeEachFrame { [weak self] in self?.holdDisplay() }

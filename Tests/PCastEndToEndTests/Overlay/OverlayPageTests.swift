@@ -58,7 +58,7 @@ extension EndToEnd {
 
         private static func lonePlayer(of programme: StampedProgramme) -> (Player, StampScreen) {
             let screen = StampScreen()
-            let player = Player(.media(isHeard: false, shownOn: screen))
+            let player = Player(.media(playsAudio: false, shownOn: screen))
             player.loop = true
             player.set(video: Video(programme.address), play: true)
             return (player, screen)

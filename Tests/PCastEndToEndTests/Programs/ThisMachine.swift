@@ -26,6 +26,9 @@ enum ThisMachine {
         return paths
     }()
 
+    /// Whether the Swift compiler is installed, which is not so in the virtual machine.
+    static let hasSwift = can("programs outside the package", when: ["swift"])
+
     static let hasNode = can("the module's gate outside a browser", when: ["node"])
 
     static let hasTypeScript = can("the module's types", when: ["tsc"])

@@ -38,7 +38,7 @@ import Testing
     func jobFiles() async throws {
         let (root, inside, _) = try Self.folders()
         defer { try? FileManager.default.removeItem(atPath: root) }
-        let configuration = JobConfiguration(program: "/bin/false", arguments: [], folder: inside)
+        let configuration = JobConfiguration(program: "/bin/false", arguments: [], directory: inside)
         let policy = JobPolicy(configuration: configuration, listen: .loopbackV4)
         func isAdmitted(_ path: String, _ kind: IngestJob.Kind) async -> Bool {
             (try? await policy.admit("file://\(root)/\(path)", for: kind)) != nil

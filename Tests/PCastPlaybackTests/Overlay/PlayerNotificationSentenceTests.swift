@@ -147,7 +147,7 @@ struct PlayerNotificationSentenceTests {
     @Test("playerVideoScale: Sent when the player will change the video surface's scale and position.")
     func playerVideoScale() async throws {
         let center = NotificationCenter()
-        let player = Player(.media(isHeard: false, shownOn: BlankScreen()))
+        let player = Player(.media(playsAudio: false, shownOn: BlankScreen()))
         let overlay = try Overlay(program: "scaled", player: PlayerOverlayPlugin(player), center: center)
         overlay.load()
         let (scales, scale) = AsyncStream.makeStream(of: [Float].self)

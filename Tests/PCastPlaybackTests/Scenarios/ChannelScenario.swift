@@ -32,7 +32,7 @@ extension RealTimePlayback {
             let shown = Mutex<(count: Int, last: Int)>((0, -1))
             let rounds = ChangeSignal()
             let screen = CountingScreen { stamp in shown.withLock { $0 = ($0.count + 1, stamp) } }
-            let player = Player(.media(isHeard: false, shownOn: screen))
+            let player = Player(.media(playsAudio: false, shownOn: screen))
             (player.loop, player.speed) = (true, 4)
             let failures = Mutex<[PlaybackError]>([])
             let events = player.events()

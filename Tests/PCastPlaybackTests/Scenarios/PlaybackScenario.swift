@@ -32,7 +32,7 @@ final class PlaybackScenario: Sendable {
         transcript = Transcript(hasProgress: true) { changes.raise() }
         screen = ScenarioScreen { changes.raise() }
         let factory = PipelineFactory.media(
-            isHeard: false, shownOn: screen, configuration: HLSContent.Configuration(timeout: timeout))
+            playsAudio: false, shownOn: screen, configuration: HLSContent.Configuration(timeout: timeout))
         controller = PlaybackController(factory)
         controller.addSessionConsumer(transcript)
         controller.addSessionConsumer(evaluate)

@@ -59,7 +59,7 @@ extension RealTimePlayback {
             defer { origin.stop() }
             let changes = ChangeSignal()
             let screen = FrameScreen(changes)
-            let player = Player(.media(isHeard: false, shownOn: screen))
+            let player = Player(.media(playsAudio: false, shownOn: screen))
             player.loop = true
             let events = player.events()
             let received = Exclusive<[VideoScale]>([])

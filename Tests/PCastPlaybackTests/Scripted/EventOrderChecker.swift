@@ -103,7 +103,7 @@ final class EventOrderChecker: PlaybackSessionConsumer, PlayerObserver {
         case .terminate: life.isTerminated = true
         case .end:
             defer { life.isAtEnd = true }
-            return life.progress != .behindEnd || life.isAtEnd ? "not at the end" : nil
+            return life.progress != .afterEnd || life.isAtEnd ? "not at the end" : nil
         case .bufferEmpty:
             life.isAtEnd = false
             life.isBuffering = true

@@ -134,7 +134,7 @@ struct GameTimelineTests {
         #expect(await received(timeline) == ["gameEvent deleted twoseek"])
         script.completeSeek()
         #expect(await received(timeline) == [])
-        player.startSeek(to: 19.5)
+        player.startSeek(to: .milliseconds(19_500))
         script.arrive()
         #expect(await received(timeline) == ["gameEvent added three", "gameEvent added two"])
         timeline.shutdown()

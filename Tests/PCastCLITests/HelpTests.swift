@@ -83,6 +83,16 @@ struct HelpTests {
         }
     }
 
+    @Test("an example is not wrapped in a terminal of 80 columns, so its lines keep their indentation")
+    func examples() {
+        for command in leaves(of: PCastCommand.self) + [PCastCommand.self] where command.configuration.shouldDisplay {
+            let lines = command.helpMessage(columns: 80).components(separatedBy: "\n")
+            guard let start = lines.firstIndex(where: { $0 == "Examples:" || $0 == "Example:" }) else { continue }
+            let examples = lines[(start + 1)...].prefix { !$0.isEmpty }
+            #expect(examples.allSatisfy { $0.hasPrefix("  ") }, "\(command): \(examples.joined(separator: "\n"))")
+        }
+    }
+
     @Test("the configuration file has exactly the options of the commands")
     func configurationFile() {
         let commands: [(String, any ParsableCommand.Type)] = [

@@ -18,7 +18,8 @@ struct PlayCommand: AsyncCommand {
 
             Examples:
               pcast play film.mp4 --start 90s --speed 1.5
-              pcast play https://live.example.com/index.m3u8 --overlay program --timeline NHL/2354717
+              pcast play https://live.example.com/index.m3u8 --overlay program \\
+                --timeline NHL/2354717
             """)
 
     /// The options for playback.

@@ -18,7 +18,8 @@ struct PlayoutCommand: AsyncCommand {
 
             Examples:
               pcast playout intro.mp4 film.mp4 --loop
-              pcast playout film.mp4 --overlay https://www.example.com/scoreboard --uri URI --token TOKEN
+              pcast playout film.mp4 --overlay https://www.example.com/scoreboard \\
+                --uri URI --token TOKEN
             """)
 
     /// The options for the playlist.

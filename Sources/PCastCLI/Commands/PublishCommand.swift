@@ -23,7 +23,8 @@ struct PublishCommand: AsyncCommand {
 
             Examples:
               pcast publish
-              pcast publish --uri https://live.example.com --token TOKEN --video film.mp4?loop=1 --audio null
+              pcast publish --uri https://live.example.com --token TOKEN \\
+                --video film.mp4?loop=1 --audio null
             """)
 
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions

@@ -25,7 +25,8 @@ struct ServeCommand: AsyncCommand {
 
             Examples:
               pcast serve
-              pcast serve --listen 0.0.0.0:8080 --advertise 203.0.113.5 --data /var/lib/pcast --application app:secret
+              pcast serve --listen 0.0.0.0:8080 --advertise 203.0.113.5 \\
+                --data /var/lib/pcast --application app:secret
             """)
 
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions

@@ -16,7 +16,8 @@ struct SubscribeCommand: AsyncCommand {
 
             Examples:
               pcast subscribe --render window
-              pcast subscribe --uri https://live.example.com --token TOKEN --for 10s --screenshot last.png
+              pcast subscribe --uri https://live.example.com --token TOKEN \\
+                --for 10s --screenshot last.png
             """)
 
     /// The options for the stream and its platform.

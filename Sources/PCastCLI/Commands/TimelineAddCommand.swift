@@ -14,7 +14,8 @@ struct TimelineAddCommand: AsyncCommand {
 
             Examples:
               pcast timeline add NHL 2354717 --id goal-1 --type goal --team home
-              pcast timeline add NHL 2354717 --id goal-1 --update --description "A. Scorer, 1:0"
+              pcast timeline add NHL 2354717 --id goal-1 --update \\
+                --description "A. Scorer, 1:0"
             """)
 
     /// The options for the event.

@@ -70,8 +70,10 @@ struct TokenCreateCommand: ParsableCommand {
             authentication and subscribing.
 
             Examples:
-              pcast token create --application app:secret --expires-in 1h --type stream --stream ID
-              pcast token create --application app:secret --expires-in 10m --type publish --apply-tag channel-1
+              pcast token create --application app:secret --expires-in 1h \\
+                --type stream --stream ID
+              pcast token create --application app:secret --expires-in 10m \\
+                --type publish --apply-tag channel-1
             """)
 
     /// The options for the signing application and the lifetime.

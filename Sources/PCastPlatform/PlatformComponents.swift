@@ -174,6 +174,7 @@ struct PlatformComponents: Sendable {
         routes.add(middleware: HeadRequestMiddleware())
         routes.add(middleware: CrossOriginMiddleware())
         routes.add(middleware: RequestLimitMiddleware(limiter: limiter, logger: logger))
+        routes.add(middleware: UnknownAddressMiddleware())
         let dashboard = DashboardAccess(authenticator: authenticator, credentials: credentials)
         for kind in [WebRTCHTTPController.Kind.whip, .whep] {
             WebRTCHTTPController(

@@ -31,7 +31,7 @@ struct AdministrationOptions: ParsableArguments {
             throw uri == nil
                 ? CommandFailure(
                     .nothingToPlay,
-                    "This user runs no platform on this host: give --uri and --application, or start “pcast serve”.")
+                    "No platform with a generated application was found: start “pcast serve”, or give --uri and --application.")
                 : CommandFailure(
                     .notAuthorized, "The platform requires an application: give --application ID:SECRET.")
         }

@@ -62,7 +62,8 @@ struct TimelineFollowCommand: AsyncCommand {
             // A platform for its own host only needs no token.
             platform = TimelinePlatform(uri: uri)
         } else {
-            throw CommandFailure(.nothingToPlay, "This user runs no platform on this host: give --uri and --token.")
+            throw CommandFailure(
+                .nothingToPlay, "No platform with a generated application was found: give --uri and --token.")
         }
         let run = TimelineFollowing(game, platform, since: SequenceNumber(range.since), console)
         let following = Task { try await run.run() }

@@ -66,7 +66,8 @@ struct PlayTimelineOptions: ParsableArguments {
                 token: try timelineToken ?? ApplicationTokens(application: local.application).following())
         }
         guard let timelinePlatform else {
-            throw CommandFailure(.nothingToPlay, "This user runs no platform on this host: give --timeline-platform.")
+            throw CommandFailure(
+                .nothingToPlay, "No platform with a generated application was found: give --timeline-platform.")
         }
         // A platform for its own host only needs no token.
         return TimelinePlatform(uri: timelinePlatform)

@@ -61,7 +61,7 @@ struct RemoteRun: Sendable {
         guard let uri else {
             return CommandFailure(
                 .nothingToPlay,
-                "This user runs no platform on this host: give --uri and --token, or start “pcast serve”.")
+                "No platform with a generated application was found: start “pcast serve”, or give --uri and --token.")
         }
         do throws(CommandFailure) {
             guard try PlatformURI.isOnThisComputer(uri) else { return .needsToken }

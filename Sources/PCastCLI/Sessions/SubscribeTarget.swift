@@ -23,7 +23,7 @@ struct SubscribeTarget: Sendable {
         guard !running.isEmpty else {
             throw CommandFailure(
                 .nothingToPlay,
-                "This user runs no platform on this host: start “pcast publish”, or give --uri and --token.")
+                "No platform with a generated application was found: start “pcast publish”, or give --uri and --token.")
         }
         for local in running {
             if let target = try await local.newest(stream: plan.stream) { return target }

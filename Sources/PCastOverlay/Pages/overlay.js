@@ -42,6 +42,7 @@ bridge.on("app.message", ({ message }) => view.say(message?.text ?? JSON.stringi
 bridge.on("player.state", ({ state }) => {
   model.state = state;
   view.state(model);
+  view.time(place());
 });
 bridge.on("player.time", ({ timecode, initialTimecode, maxTimecode }) => {
   Object.assign(model, { timecode, first: initialTimecode ?? null, last: maxTimecode ?? null });

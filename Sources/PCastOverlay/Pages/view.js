@@ -51,6 +51,8 @@ export class View {
     $("state").textContent = isWatching && link === "open" ? `${text} · ${this.words.watching}` : text;
     $("play").ariaLabel = $("play").title = this.words[state === "playing" ? "pause" : "play"];
     $("mute").ariaLabel = $("mute").title = this.words[muted ? "unmute" : "mute"];
+    // An overlay that has ended controls nothing.
+    $("controls").inert = $("events").inert = link === "closed";
   }
 
   status(status) {
@@ -61,12 +63,15 @@ export class View {
     document.body.dataset.controls = controls;
   }
 
-  time({ timecode, first, last, isHeld, canSeek }) {
+  time({ state, timecode, first, last, isHeld, canSeek }) {
     $("clock").textContent = timecode === null ? "–:–:–" : timeText(timecode);
     $("clock").dataset.timecode = timecode ?? "";
     const hasWindow = first !== null && last > first;
     $("seek").disabled = !hasWindow || !canSeek;
-    $("live").classList.toggle("now", hasWindow && last - timecode < 6000);
+    // Media with a time of day and without a window is live, and has no other position or speed.
+    const isLiveOnly = !hasWindow && timecode !== null && !isCounted(timecode);
+    document.body.dataset.window = isLiveOnly ? "none" : "some";
+    $("live").classList.toggle("now", isLiveOnly ? state === "playing" : hasWindow && last - timecode < 6000);
     if (!hasWindow) return;
     const share = Math.min(Math.max((timecode - first) / (last - first), 0), 1);
     if (!isHeld) {

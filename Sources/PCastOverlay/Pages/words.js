@@ -1,7 +1,7 @@
 // The texts of the example overlay by language. A further entry adds a language.
 export const words = {
   en: {
-    name: "English", play: "Play", pause: "Pause", back: "Back 10 seconds", ahead: "On 10 seconds", live: "Live",
+    name: "English", play: "Play", pause: "Pause", back: "Back 10 seconds", ahead: "Forward 10 seconds", live: "Live",
     mute: "Mute", unmute: "Unmute", volume: "Volume", speed: "Speed", seek: "Position", language: "Language",
     squeeze: "Make room beside the video", events: "Events", none: "No events yet.",
     playing: "Playing", paused: "Paused", seeking: "Seeking", stopped: "Stopped", buffering: "Loading",
@@ -15,7 +15,7 @@ export const words = {
   de: {
     name: "Deutsch", play: "Abspielen", pause: "Anhalten", back: "10 Sekunden zurück", ahead: "10 Sekunden vor",
     live: "Live", mute: "Ton aus", unmute: "Ton an", volume: "Lautstärke", speed: "Tempo", seek: "Stelle",
-    language: "Sprache", squeeze: "Platz neben dem Bild", events: "Was geschah", none: "Noch ist nichts geschehen.",
+    language: "Sprache", squeeze: "Platz neben dem Bild", events: "Ereignisse", none: "Noch keine Ereignisse.",
     playing: "Läuft", paused: "Angehalten", seeking: "Sucht", stopped: "Beendet", buffering: "Lädt",
     waiting: "Wartet auf den Player", lost: "Die Verbindung ist weg; neuer Versuch", over: "Dieses Overlay ist beendet.",
     watching: "Nur zusehen", home: "Heim", away: "Gast",
@@ -27,8 +27,8 @@ export const words = {
   es: {
     name: "Español", play: "Reproducir", pause: "Pausar", back: "10 segundos atrás", ahead: "10 segundos adelante",
     live: "En vivo", mute: "Silenciar", unmute: "Activar el sonido", volume: "Volumen", speed: "Velocidad",
-    seek: "Posición", language: "Idioma", squeeze: "Hacer sitio junto a la imagen", events: "Qué ha pasado",
-    none: "Todavía no ha pasado nada.", playing: "En marcha", paused: "En pausa", seeking: "Buscando",
+    seek: "Posición", language: "Idioma", squeeze: "Hacer sitio junto a la imagen", events: "Eventos",
+    none: "Todavía no hay eventos.", playing: "En marcha", paused: "En pausa", seeking: "Buscando",
     stopped: "Parado", buffering: "Cargando", waiting: "Esperando al reproductor",
     lost: "Se perdió la conexión; probando otra vez", over: "Este overlay ha terminado.", watching: "Solo mirar",
     home: "Local", away: "Visitante",

@@ -112,6 +112,21 @@ struct AccessLogMiddleware: RouterMiddleware {
     }
 }
 
+/// Answers a request for an unknown address with a sentence, or with JSON under the path of the management API. Browsers
+/// would otherwise show their own error page.
+struct UnknownAddressMiddleware: RouterMiddleware {
+    func handle(
+        _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let error as HTTPError where error.status == .notFound && error.body == nil {
+            guard !request.uri.path.hasPrefix("/pcast/") else { return ApplicationFailure.notFound.response }
+            return Responses.text(.notFound, "This platform has nothing at this address.")
+        }
+    }
+}
+
 /// Removes the content of all responses to HEAD, including errors. Clients would otherwise read it as the beginning of
 /// the next response (RFC 9110, section 9.3.2).
 struct HeadRequestMiddleware: RouterMiddleware {

@@ -7,6 +7,8 @@ if (new URLSearchParams(location.search).has("expired")) {
   history.replaceState(null, "", "/");
 }
 element("clear").hidden = isSecureContext;
+// Without the address, `pcast publish` would start another platform.
+element("commands").textContent = element("commands").textContent.replaceAll("URI", location.origin);
 
 element("login").addEventListener("submit", async (event) => {
   event.preventDefault();

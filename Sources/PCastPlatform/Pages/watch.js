@@ -44,6 +44,12 @@ const on = (type, handle) => viewer.addEventListener(type, ({ detail }) => handl
 const [league, game] = (parameters.get("timeline") ?? "").split("/");
 const timeline = league && game ? viewer.timeline({ league, game }) : null;
 const overlay = timeline || parameters.has("overlay") ? viewer.overlay({ timeline }) : null;
+if (overlay) {
+  // The captions are above the controls of the overlay, as long as these are visible.
+  const showControls = (controls) => video.parentElement.classList.toggle("controlled", controls === "visible");
+  showControls("visible");
+  overlay.addEventListener("stage", ({ detail }) => showControls(detail.controls));
+}
 
 on("statechange", ({ state }) => {
   if (state === "connecting") begin();
@@ -220,7 +226,7 @@ document.getElementById("fullscreen").addEventListener("click", () => {
   else video.webkitEnterFullscreen?.(); // on iPhones only a video element can be full screen
 });
 function labelMute() {
-  document.getElementById("mutelabel").textContent = video.muted ? "Sound on" : "Mute";
+  document.getElementById("mutelabel").textContent = video.muted ? "Unmute" : "Mute";
   document.getElementById("mute").classList.toggle("muted", video.muted);
   if (!video.muted) unmute.hidden = true;
 }

@@ -201,7 +201,7 @@ extension EndToEnd {
             #expect(stage.count(.bridgeLanguage) == 1 && stage.count(.appLanguage) == 1)
             try await browser.press("ArrowDown", in: "#language")
             try await stage.heard(.bridgeLanguage) { $0 == .bridgeLanguage("es", available: ["en", "de", "es"]) }
-            #expect(try await browser.text("#events-title") == "Qué ha pasado")
+            #expect(try await browser.text("#events-title") == "Eventos")
         }
 
         /// Sends messages in both directions.

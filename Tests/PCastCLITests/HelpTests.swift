@@ -113,5 +113,7 @@ struct HelpTests {
         #expect(await Program.run(["nonsense"]) == .unusableArguments)
         #expect(await Program.run(["token", "create"]) == .unusableArguments)
         #expect(await Program.run(["publish", "--for", "soon"]) == .unusableArguments)
+        #expect(await Program.run(["timeline", "add", "NHL", "1", "--team", "nobody"]) == .unusableArguments)
+        #expect(await Program.run(["timeline", "add", "NHL", "1", "--at", "yesterday"]) == .unusableArguments)
     }
 }

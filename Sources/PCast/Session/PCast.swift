@@ -178,7 +178,8 @@ public final class PCast: Sendable {
                 return UserMediaStream(LocalMedia(inputs, isOnDemand: options.isOnDemand))
             }
         } catch {
-            session.logger.warning("user media cannot be opened", metadata: ["error": "\(error.description)"])
+            // The caller receives the error. The log has it for callers that pass on only its status.
+            session.logger.notice("user media cannot be opened", metadata: ["error": "\(error.description)"])
             throw error
         }
         if let reason = stream.unmet[.deviceID] {

@@ -10,7 +10,9 @@ struct PlatformOptions: ParsableArguments {
             "EdgeAuth token. Repeat it if one token authenticates and another is for the stream.", valueName: "token"))
     var token: [String] = []
 
-    @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp("Stop after this duration, such as 90s or 10m.", valueName: "duration"))
     var duration: DurationArgument?
 }
 
@@ -31,7 +33,8 @@ struct AdministrationOptions: ParsableArguments {
             throw uri == nil
                 ? CommandFailure(
                     .nothingToPlay,
-                    "No platform with a generated application was found: start “pcast serve”, or give --uri and --application.")
+                    "No platform with a generated application was found: start “pcast serve”, or give --uri and --application."
+                )
                 : CommandFailure(
                     .notAuthorized, "The platform requires an application: give --application ID:SECRET.")
         }

@@ -5,7 +5,9 @@ struct PublishedStreamOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Tag of the stream. Repeatable.", valueName: "tag"))
     var tag: [String] = []
 
-    @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp("Stop after this duration, such as 90s or 10m.", valueName: "duration"))
     var duration: DurationArgument?
 }
 

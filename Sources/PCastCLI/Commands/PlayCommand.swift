@@ -50,7 +50,9 @@ struct PlayCommand: AsyncCommand {
         @Option(help: ArgumentHelp("Write the last frame at the end, as .png or .jpg.", valueName: "file"))
         var screenshot: String?
 
-        @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
+        @Option(
+            name: .customLong("for"),
+            help: ArgumentHelp("Stop after this duration, such as 90s or 10m.", valueName: "duration"))
         var duration: DurationArgument?
     }
 

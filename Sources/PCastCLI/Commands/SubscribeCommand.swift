@@ -53,7 +53,9 @@ struct SubscribeCommand: AsyncCommand {
                 "Record the stream without encoding it again. Implies --no-reconnect.", valueName: "file"))
         var record: String?
 
-        @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
+        @Option(
+            name: .customLong("for"),
+            help: ArgumentHelp("Stop after this duration, such as 90s or 10m.", valueName: "duration"))
         var duration: DurationArgument?
     }
 

@@ -68,6 +68,12 @@ struct TimelineAddCommand: AsyncCommand {
         guard options.id != nil || !(options.update || options.delete) else {
             throw ValidationError("--update and --delete require the event: add its --id.")
         }
+        if let team = options.team, team != TeamSide.home.rawValue, team != TeamSide.visitor.rawValue {
+            throw ValidationError("--team \(team): give home or visitor.")
+        }
+        if let at = options.at, Timestamp.parse(at) == nil {
+            throw ValidationError("--at \(at): write the time as 2026-01-31T12:00:00.000Z.")
+        }
     }
 
     func run() async throws {

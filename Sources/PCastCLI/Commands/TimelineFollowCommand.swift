@@ -22,7 +22,9 @@ struct TimelineFollowCommand: AsyncCommand {
         @Option(help: ArgumentHelp("Start after the change with this sequence number.", valueName: "seq"))
         var since = 0
 
-        @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this duration.", valueName: "duration"))
+        @Option(
+            name: .customLong("for"),
+            help: ArgumentHelp("Stop after this duration, such as 90s or 10m.", valueName: "duration"))
         var duration: DurationArgument?
     }
 

@@ -32,9 +32,8 @@ const quotedStream = JSON.stringify(stream).replaceAll("<", "\\u003c");
 document.getElementById("embed").textContent = `<video id="pcast" controls playsinline style="width:100%"></video>
 <script type="module">
   import { subscribe } from "${location.origin}/pcast.mjs";
-  subscribe({ stream: ${quotedStream}, ${token ? 'token: "TOKEN", ' : ""}video: document.getElementById("pcast") });
+  subscribe({ stream: ${quotedStream}, token: "TOKEN", video: document.getElementById("pcast") });
 </script>`;
-document.getElementById("embednote").hidden = !token;
 
 const captions = new Captions(video, document.getElementById("captions"), document.getElementById("cc"));
 const viewer = subscribe({ stream, token, video });

@@ -33,8 +33,8 @@ struct AdministrationOptions: ParsableArguments {
             throw uri == nil
                 ? CommandFailure(
                     .nothingToPlay,
-                    "No platform with a generated application was found: start “pcast serve”, or give --uri and --application."
-                )
+                    "No platform with a generated application was found: start “pcast serve”, or give --uri and "
+                        + "--application.")
                 : CommandFailure(
                     .notAuthorized, "The platform requires an application: give --application ID:SECRET.")
         }

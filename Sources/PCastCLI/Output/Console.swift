@@ -72,6 +72,13 @@ final class Console: Sendable {
         if !state.withLock({ $0.isQuiet }) { warn(sentence) }
     }
 
+    /// Writes a subtitle or a caption like a message about the progress. While video covers the terminal, it is dropped,
+    /// because it belongs to a frame that is over when the video ends.
+    func subtitle(_ text: String) {
+        let isCovered = state.withLock { $0.held != nil } && isatty(isLive ? STDOUT_FILENO : STDERR_FILENO) == 1
+        if !isCovered { inform("“\(text)”") }
+    }
+
     /// Writes a warning or a log line above the status block, also with `--quiet`.
     func warn(_ sentence: String) {
         let descriptor = isLive ? STDOUT_FILENO : STDERR_FILENO

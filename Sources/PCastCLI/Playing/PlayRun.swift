@@ -127,7 +127,7 @@ struct PlayRun: Sendable {
             case .videoChanged(let video?): console.inform("Playing \(video.preferredSource?.name ?? "nothing").")
             case .error(let error): end.end(.failed(error))
             case .playlistCompleted where !plan.isLooping: end.end(.completed)
-            case .subtitleChanged(let text?): console.inform("“\(text)”")
+            case .subtitleChanged(let text?): console.subtitle(text)
             default: break
             }
         }

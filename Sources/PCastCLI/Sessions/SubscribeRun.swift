@@ -169,7 +169,7 @@ struct SubscribeRun: Sendable {
         for await text in renderer.caption.values where text != last {
             last = text
             console.event("caption", ["text": .text(text)])
-            if let text { console.inform("“\(text)”") }
+            if let text { console.subtitle(text) }
         }
     }
 

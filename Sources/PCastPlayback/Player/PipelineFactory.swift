@@ -13,6 +13,8 @@ public struct PipelineFactory: Sendable {
     private let preloading: @Sendable (Source) -> (any PipelinePreload)?
     /// The composition of frames with an overlay's scale; nil if frames are displayed unchanged.
     let composition: FrameComposition?
+    /// The surface that displays the frames; nil for none.
+    private let surface: (any RenderSurface)?
 
     /// Creates a factory from a function that makes pipelines. `preloading` begins to preload the next source while
     /// another one plays; it returns nil for a source that cannot be preloaded.
@@ -23,13 +25,14 @@ public struct PipelineFactory: Sendable {
         self.init(composition: nil, body, preloading: preloading)
     }
 
-    /// Creates a factory with a composition of frames.
+    /// Creates a factory with a composition of frames, which a surface displays.
     init(
-        composition: FrameComposition?,
+        composition: FrameComposition?, shownOn surface: (any RenderSurface)? = nil,
         _ body: @escaping @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline,
         preloading: @escaping @Sendable (Source) -> (any PipelinePreload)?
     ) {
-        (self.composition, self.body, self.preloading) = (composition, body, preloading)
+        (self.composition, self.surface) = (composition, surface)
+        (self.body, self.preloading) = (body, preloading)
     }
 
     /// Makes the pipeline of a source. Throws ``PlaybackError/unsupportedAddress(_:)`` if the source has an unsupported
@@ -39,6 +42,12 @@ public struct PipelineFactory: Sendable {
     ) throws(PlaybackError) -> any PlaybackPipeline {
         try body(source, handler)
     }
+
+    /// The mode that fits frames to the surface; nil without one.
+    var aspectMode: AspectRatioMode? { surface?.arrangement.aspectRatioMode }
+
+    /// Sets the mode that fits frames to the surface. It has no effect without one.
+    func setAspectMode(_ mode: AspectRatioMode) { surface?.arrangement.aspectRatioMode = mode }
 
     /// Begins to preload a source; nil if it cannot be preloaded. It may be called while a pipeline plays.
     package func preload(_ source: Source) -> (any PipelinePreload)? { preloading(source) }
@@ -62,7 +71,7 @@ extension PipelineFactory {
             playsAudio: playsAudio, composition: composition, capture: capture, configuration: configuration,
             subscribe: subscribe)
         return PipelineFactory(
-            composition: composition,
+            composition: composition, shownOn: surface,
             { source, handler throws(PlaybackError) in
                 if source.deliveryMethod == .pcast { return try outputs.playStream(source, handler) }
                 return try outputs.play(try outputs.content(of: source), of: source, handler)

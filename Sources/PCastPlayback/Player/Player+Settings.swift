@@ -54,13 +54,14 @@ extension Player {
         }
     }
 
-    /// The mode that fits frames into the display area.
+    /// The mode that fits frames into the display area. A change applies to the current frame at once.
     public var aspectMode: AspectMode {
         get { read { $0.aspectMode } }
         set {
             change { state in
                 guard state.aspectMode != newValue else { return }
                 state.aspectMode = newValue
+                pipelines.setAspectMode(newValue)
                 notify(.aspectModeChanged(newValue), &state)
             }
         }

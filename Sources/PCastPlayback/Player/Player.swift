@@ -46,8 +46,13 @@ public final class Player: PlayerProtocol {
     /// The queue on which pipelines are made and stopped, which may block, and on which their events are handled.
     let engine = DispatchQueue(label: "pcast.player")
 
-    /// Creates a player without content. `pipelines` makes the pipelines of its sources.
-    public init(_ pipelines: PipelineFactory) { self.pipelines = pipelines }
+    /// Creates a player without content. `pipelines` makes the pipelines of its sources. The aspect mode is that of
+    /// their surface.
+    public init(_ pipelines: PipelineFactory) {
+        self.pipelines = pipelines
+        guard let mode = pipelines.aspectMode else { return }
+        storage.withLock { $0.aspectMode = mode }
+    }
 
     deinit {
         let state = storage.withLock { state in

@@ -183,6 +183,37 @@ struct PlayerTests {
         #expect(first.isStopped && second.volume == 0.25 && !second.isMuted && second.calls == ["play"])
     }
 
+    @Test("the aspect mode is that of the surface, and a change applies to the frame that it displays")
+    func aspectMode() throws {
+        let surface = MemorySurface(
+            dimensions: Dimensions(width: 64, height: 64), arrangement: FrameArrangement(aspectRatioMode: .letterbox))
+        let player = Player(.media(playsAudio: false, shownOn: surface))
+        #expect(player.aspectMode == .letterbox)
+        surface.show(Self.grey())
+        func blackRows() throws -> Int {
+            let image = try #require(surface.image())
+            return (0..<image.dimensions.height).count { row in
+                image.bytes[row * image.stride..<(row + 1) * image.stride].allSatisfy { $0 == 0 }
+            }
+        }
+        #expect(try blackRows() == 28)
+        player.aspectMode = .fill
+        #expect(try blackRows() == 0)
+        player.aspectMode = .letterbox
+        #expect(try blackRows() == 28)
+    }
+
+    /// Returns a grey frame of 64 by 36 pixels.
+    private static func grey() -> VideoFrame {
+        let dimensions = Dimensions(width: 64, height: 36)
+        let memory = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: VideoFrame.layout(dimensions).byteCount, alignment: 64)
+        memory.initializeMemory(as: UInt8.self, repeating: 126)
+        return VideoFrame(
+            dimensions: dimensions, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video), memory: memory,
+            release: { $0.deallocate() })
+    }
+
     @Test("tracks are selected among the available ones, and subtitles are reported as they are shown")
     func tracks() async throws {
         #expect(throws: PlaybackError.noTrack("s")) { try player.select(.init(rawValue: "s"), of: .subtitles) }

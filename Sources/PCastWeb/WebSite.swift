@@ -64,7 +64,15 @@ package struct WebSite: Sendable {
         server = WebServer(
             binding: binding, router: router, webSocketPath: webSocketPath,
             opensWebSocket: { webSocketPath.hasSuffix("/") && $0.hasPrefix(webSocketPath) },
-            logger: Logger(label: label), webSocket: webSocket)
+            logger: Self.logger(label), webSocket: webSocket)
+    }
+
+    /// Returns the logger of a site. The application reports the address itself, so the server's message that it has
+    /// started (info) is omitted.
+    private static func logger(_ label: String) -> Logger {
+        var logger = Logger(label: label)
+        logger.logLevel = max(logger.logLevel, .notice)
+        return logger
     }
 
     /// Serves until the task is cancelled. `onListening` is called once with the port.

@@ -13,12 +13,16 @@ configuration.limits[.viewersPerAddress] = 100
 configuration.trustedProxies = [IPNetwork("10.0.0.0/8")].compactMap(\.self)
 configuration.jobs = JobConfiguration(program: "/usr/bin/pcast", arguments: ["worker"], directory: "/srv/media")
 
-let hook: AuthenticationHook = { (request: AuthenticationRequest) async -> AuthenticationDecision in
-    if case .subscribe(let stream) = request.purpose, stream == StreamID("secret") { return .reject("It is secret.") }
-    let isKnown: (IPAddress?, SessionID?) = (request.address, request.session)
-    return request.tags.contains("guest") && isKnown.0 == nil ? .reject("Guests may watch only.") : .permit
+/// Decides about a client that EdgeAuth has accepted.
+@Sendable func decide(_ request: AuthenticationRequest) async -> AuthenticationDecision {
+    let (address, session): (IPAddress?, SessionID?) = (request.address, request.session)
+    switch request.purpose {
+    case .subscribe(StreamID("secret")): return .reject("It is secret.")
+    case .publish where request.tags.contains("guest"): return .reject("Guests may watch only.")
+    default: return address == nil && session == nil ? .reject("The connection is closed.") : .permit
+    }
 }
-let platform = Platform(configuration, authentication: hook, logger: Logger(label: "server"))
+let platform = Platform(configuration, authentication: decide, logger: Logger(label: "server"))
 
 Task {
     for await event: StreamEvent in platform.events() {

@@ -57,7 +57,8 @@ struct OutsideCompiler {
 
     /// Returns the compiler and its arguments for a program of the package.
     private static func command(of program: String, in description: Data) throws -> [String] {
-        guard let name = description.range(of: Data("\"-module-name\",\"\(program)\"".utf8)) else {
+        // The command that links the program has these arguments too, but not first.
+        guard let name = description.range(of: Data("/swiftc\",\"-module-name\",\"\(program)\"".utf8)) else {
             throw EndToEndFailure("the build has no command for \(program)")
         }
         let lineBreak = UInt8(ascii: "\n")

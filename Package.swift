@@ -60,7 +60,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // C libraries: a module map and a shim each.
+        // The C libraries. Each has a module map and a shim.
         systemLibrary(
             "CFFmpeg", pkgConfig: "libavformat libavcodec libswscale libswresample libavutil",
             apt: ["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libswresample-dev", "libavutil-dev"]),
@@ -77,17 +77,17 @@ let package = Package(
             ]),
         systemLibrary("CZlib", pkgConfig: "zlib", apt: ["zlib1g-dev"]),
         systemLibrary("COpenSSL", pkgConfig: "openssl", apt: ["libssl-dev"]),
-        // Looked for when the program runs: nothing is linked, and no build needs it.
+        // These two are loaded at run time. Nothing is linked, and no build needs them.
         systemLibrary("CIPSecMB"),
         systemLibrary("CSDL"),
         systemLibrary("CLinux"),
         systemLibrary("CSRTP", pkgConfig: "libsrtp2", apt: ["libsrtp2-dev"]),
 
-        // 0: nouns
+        // Layer 0: values.
         module("Core"),
         module("JSON"),
 
-        // 1: core. No clock, socket, thread, lock or chance.
+        // Layer 1: state machines, without clock, socket, thread, lock or randomness.
         module("RTP", ["PCastCore"]),
         module("WebRTC", ["PCastCore", "PCastRTP", "COpenSSL", "CIPSecMB"]),
         module("Signaling", ["PCastCore", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
@@ -97,7 +97,7 @@ let package = Package(
         module("EdgeAuth", ["PCastCore", "PCastJSON", .product(name: "Crypto", package: "swift-crypto")]),
         module("SFU", ["PCastCore", "PCastRTP", "PCastWebRTC"]),
 
-        // 2: edges. Threads, sockets, files, C libraries.
+        // Layer 2: threads, sockets, files and C libraries.
         module("IO", ["PCastCore", "CLinux"]),
         // Support of tests and of pcast-bench: no product depends on it.
         module("TestSupport", ["PCastCore", "PCastWebRTC", "PCastSFU", "PCastIO", "CLinux"]),
@@ -132,7 +132,7 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
             ]),
 
-        // 3: faces
+        // Layer 3: SDK, server and player.
         .target(
             name: "PCast",
             dependencies: [
@@ -161,7 +161,7 @@ let package = Package(
             ]),
         module("Compatibility", ["PCast", "PCastPlayback"]),
 
-        // 4: programs
+        // Layer 4: programs.
         .executableTarget(
             name: "PCastCLI",
             dependencies: [
@@ -178,7 +178,10 @@ let package = Package(
                 "PCastRendering", "PCastWindow", "PCastPlayback", "PCastCompatibility", "PCastOverlay",
                 "PCastTimeline", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
             ], swiftSettings: settings),
         .executableTarget(
             name: "PublishExample", dependencies: ["PCast"], path: "Examples/Publish", swiftSettings: settings),
@@ -199,7 +202,7 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ], path: "Examples/Embed", swiftSettings: settings),
 
-        // Every parser of foreign bytes as a fuzz target: run by the tests on their corpus and by `make fuzz`.
+        // A fuzz target for each parser of untrusted bytes. The tests run it on its corpus, and so does `make fuzz`.
         .target(
             name: "PCastFuzzing",
             dependencies: [
@@ -209,7 +212,7 @@ let package = Package(
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 
-        // The relay in memory, small enough to be run under callgrind: `ForwardingCostTests` do.
+        // An SFU and its peers in memory. `ForwardingCostTests` run it under callgrind.
         .executableTarget(
             name: "PCastForwarding", dependencies: ["PCastCore", "PCastWebRTC", "PCastSFU", "PCastTestSupport"],
             path: "Tests/PCastForwarding", swiftSettings: settings),
@@ -242,13 +245,13 @@ let package = Package(
         tests(
             "Rendering",
             ["PCastRendering", "PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore", "CALSA", "CLinux"]),
-        // A program with a window that the tests of windows command: a display is named by a process's environment.
+        // A program with a window. The tests of windows control it, because the environment of a process names its
+        // display.
         .executableTarget(
             name: "PCastWindowing",
             dependencies: ["PCastWindow", "PCastRendering", "PCastCodecs", "PCastIO", "PCastCore"],
             path: "Tests/PCastWindowing", swiftSettings: settings),
-        // A program that views a stream by the vendor's sample; its display and audio device are named by its
-        // environment.
+        // A program that views a stream by the vendor's sample. Its environment names its display and audio device.
         .executableTarget(
             name: "PCastViewing", dependencies: ["PCastCompatibility", "PCastCore"], path: "Tests/PCastViewing",
             swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
@@ -297,11 +300,11 @@ let package = Package(
                 "PCastRendering", "PCastTestSupport", "PCastCore", "PCastJSON", "CLinux",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // As an application writes that was made for the vendors' libraries: by their names alone, in Swift 5.
+        // These tests are written like an application for the vendors' libraries: with their names only, in Swift 5.
         tests(
             "Compatibility", ["PCastCompatibility", "PCastPlayback", "PCastTimeline", "PCastCore"],
             settings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
-        // Run by `scripts/test` in a virtual machine with real drivers; outside of it they say so and pass.
+        // `scripts/test` runs these tests in a virtual machine with real drivers. Elsewhere they report that and pass.
         tests(
             "Hardware",
             ["PCastDevices", "PCastRendering", "PCastCodecs", "PCastIO", "PCastCore", "CALSA"],

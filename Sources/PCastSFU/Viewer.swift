@@ -226,7 +226,7 @@ struct PeerDeadlines {
         if abandonLimit != nil { lastData = now }
     }
 
-    /// Data came, or none could have; for every packet.
+    /// Records that data arrived, or that none could arrive. It is called for each packet.
     mutating func noteData(at now: Instant) {
         if lastData != nil { lastData = now }
     }

@@ -29,7 +29,7 @@ final class LayeredEncoding: Sendable {
     /// The layers without subscribers, by the platform's indices.
     private let pausedLayers = Mutex<Set<Int>>([])
 
-    /// Creates the encoders, which begin with ``start(taken:)``.
+    /// Creates the encoders, which begin with ``start(layers:)``.
     ///
     /// - Parameters:
     ///   - layers: The number of layers, 1...3.

@@ -53,7 +53,7 @@ final class SwitchableSource<Sample: Sendable>: Sendable {
     /// The lock for opening and closing devices, which takes time.
     private let operations = Mutex(())
 
-    /// Creates a slot with a source that is open but not started. `opening` opens the same source again. `timeout` is
+    /// Creates a replaceable source from a source that is open but not started. `opening` opens the same source again. `timeout` is
     /// the time for which a disconnected device is awaited. `substitute` returns the substitute samples.
     init(
         name: String, source: Source, timeout: TimeSpan, opening: @escaping Opening,

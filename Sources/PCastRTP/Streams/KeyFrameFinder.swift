@@ -26,7 +26,7 @@ package struct KeyFrameFinder: Sendable {
         let since: Instant
         /// Whether the frame was returned as a key frame.
         var isFound = false
-        /// The packet before it was waited for long enough, and it was looked at since.
+        /// Whether the packet before it was awaited for the maximum time, and the frame was examined after that.
         var hasWaited = false
     }
 
@@ -37,9 +37,9 @@ package struct KeyFrameFinder: Sendable {
     private static let longestLack = TimeSpan.seconds(1 as Int64)
     /// The maximum number of packets before the first IDR slice of a frame.
     private static let longestHead: Int64 = 64
-    /// NAL units of these packets that are looked at: a packet that aggregates has room for hundreds.
+    /// The maximum number of NAL units of these packets that are examined. A packet that aggregates may have hundreds.
     private static let maximumUnitsOfHead = 256
-    /// Parameter sets of one packet that are kept.
+    /// The maximum number of parameter sets of one packet that are kept.
     private static let maximumSetsOfPacket = 8
     /// The maximum number of fragments of a parameter set.
     private static let longestFragmentation: Int64 = 16
@@ -50,7 +50,7 @@ package struct KeyFrameFinder: Sendable {
     private let aggregates: Bool
     /// The newest frame with an IDR slice; nil if there is none.
     private var candidate: Candidate?
-    /// NAL units that were looked at.
+    /// The number of NAL units that were examined.
     private(set) var unitsRead = 0
 
     /// Creates a finder for a track.
@@ -132,7 +132,7 @@ package struct KeyFrameFinder: Sendable {
         if candidate.isFound {
             if candidate.timestamp != timestamp || candidate.first != sequence { return nil }
         } else {
-            // Nothing else changes what was seen the last time.
+            // Another packet does not change the result of the last search.
             let isOfHead =
                 candidate.timestamp == timestamp && sequence >= candidate.first
                 && sequence - candidate.first < Self.longestHead
@@ -230,7 +230,7 @@ package struct KeyFrameFinder: Sendable {
         var isDelimited = false
     }
 
-    /// Nil where the IDR picture's first slice is missing.
+    /// Returns the units before the first IDR slice of a frame; nil if a packet before that slice is missing.
     private mutating func head(from first: Int64, _ timestamp: UInt32, in log: borrowing PacketLog) -> Head? {
         var head = Head()
         let maximumUnits = unitsRead &+ Self.maximumUnitsOfHead

@@ -1,10 +1,35 @@
-/// Extends the 16-bit sequence numbers of an RTP stream to 64 bits without wraparound.
+/// Extends the 16-bit sequence numbers of an RTP stream to 64 bits without wraparound (RFC 3550, appendix A.1).
 ///
-/// A number is assumed to be the nearest one to the number before (RFC 3550, appendix A.1). The low 16 bits are the
-/// original number.
+/// It is not generic, because other modules would call generic code for each packet, which is slow.
 package struct SequenceUnwrapper: Sendable {
-    /// The value that is added to the first number, so that preceding numbers are positive; a multiple of 2^16.
-    package static let origin: Int64 = 1 << 32
+    private var numbers = NumberUnwrapper<UInt16>()
+
+    /// The value that is added to the first number.
+    package static var origin: Int64 { NumberUnwrapper<UInt16>.origin }
+
+    /// The last result; nil before the first.
+    package var last: Int64? { numbers.last }
+
+    /// Creates an unwrapper without a reference.
+    package init() {}
+
+    /// Extends a number, which becomes the reference for the next one.
+    package mutating func unwrap(_ sequenceNumber: UInt16) -> Int64 { numbers.unwrap(sequenceNumber) }
+
+    /// Extends a number without changing the reference.
+    package func peek(_ sequenceNumber: UInt16) -> Int64 { numbers.peek(sequenceNumber) }
+}
+
+/// Extends the 32-bit timestamps of an RTP stream to 64 bits without wraparound, which happens after 13.26 hours at 90
+/// kHz.
+package typealias TimestampUnwrapper = NumberUnwrapper<UInt32>
+
+/// Extends numbers that wrap around to 64 bits.
+///
+/// A number is assumed to be the nearest one to the number before. The low bits are the original number.
+package struct NumberUnwrapper<Number: FixedWidthInteger & UnsignedInteger>: Sendable {
+    /// The value that is added to the first number, so that preceding numbers are positive; a multiple of 2^32.
+    package static var origin: Int64 { 1 << 32 }
 
     /// The last result; nil before the first.
     package private(set) var last: Int64?
@@ -13,45 +38,18 @@ package struct SequenceUnwrapper: Sendable {
     package init() {}
 
     /// Extends a number, which becomes the reference for the next one.
-    package mutating func unwrap(_ sequenceNumber: UInt16) -> Int64 {
-        let unwrapped = peek(sequenceNumber)
+    package mutating func unwrap(_ number: Number) -> Int64 {
+        let unwrapped = peek(number)
         last = unwrapped
         return unwrapped
     }
 
     /// Extends a number without changing the reference.
-    package func peek(_ sequenceNumber: UInt16) -> Int64 {
-        guard let last else { return Self.origin + Int64(sequenceNumber) }
-        let step = Int16(truncatingIfNeeded: Int64(sequenceNumber) &- last)
-        return last &+ Int64(step)
-    }
-}
-
-/// Extends the 32-bit timestamps of an RTP stream to 64 bits without wraparound, which happens after 13.26 hours at 90
-/// kHz.
-///
-/// A timestamp is assumed to be the nearest one to the timestamp before. The low 32 bits are the original timestamp.
-package struct TimestampUnwrapper: Sendable {
-    /// The value that is added to the first timestamp, so that preceding timestamps are positive; a multiple of 2^32.
-    package static let origin: Int64 = 1 << 32
-
-    /// The last result; nil before the first.
-    package private(set) var last: Int64?
-
-    /// Creates an unwrapper without a reference.
-    package init() {}
-
-    /// Extends a timestamp, which becomes the reference for the next one.
-    package mutating func unwrap(_ timestamp: UInt32) -> Int64 {
-        let unwrapped = peek(timestamp)
-        last = unwrapped
-        return unwrapped
-    }
-
-    /// Extends a timestamp without changing the reference.
-    package func peek(_ timestamp: UInt32) -> Int64 {
-        guard let last else { return Self.origin + Int64(timestamp) }
-        let step = Int32(truncatingIfNeeded: Int64(timestamp) &- last)
-        return last &+ Int64(step)
+    package func peek(_ number: Number) -> Int64 {
+        guard let last else { return Self.origin + Int64(number) }
+        let difference = Int64(truncatingIfNeeded: number &- Number(truncatingIfNeeded: last))
+        // The shifts extend the sign of the difference.
+        let unused = 64 - Number.bitWidth
+        return last &+ (difference &<< unused) &>> unused
     }
 }

@@ -59,13 +59,7 @@ extension PCast {
         _ options: UserMediaOptions,
         _ userMediaCallback: @escaping @Sendable (PCast, RequestStatus, UserMediaStream?) -> Void
     ) {
-        Task {
-            do throws(PCastError) {
-                userMediaCallback(self, .ok, try await getUserMedia(options))
-            } catch {
-                userMediaCallback(self, error.status, nil)
-            }
-        }
+        report(to: userMediaCallback) { () throws(PCastError) in try await self.getUserMedia(options) }
     }
 
     /// Publishes a stream and calls back once with the publisher, or with the reason of a failure.
@@ -73,14 +67,8 @@ extension PCast {
         streamToken: String, mediaStream: MediaStream, tags: [String] = [], options: PublishOptions = PublishOptions(),
         _ publishCallback: @escaping @Sendable (PCast, RequestStatus, Publisher?) -> Void
     ) {
-        Task {
-            do throws(PCastError) {
-                let publisher = try await publish(
-                    streamToken: streamToken, mediaStream: mediaStream, tags: tags, options: options)
-                publishCallback(self, .ok, publisher)
-            } catch {
-                publishCallback(self, error.status, nil)
-            }
+        report(to: publishCallback) { () throws(PCastError) in
+            try await self.publish(streamToken: streamToken, mediaStream: mediaStream, tags: tags, options: options)
         }
     }
 
@@ -89,12 +77,8 @@ extension PCast {
         streamToken: String, streamID: StreamID? = nil,
         _ subscribeCallback: @escaping @Sendable (PCast, RequestStatus, MediaStream?) -> Void
     ) {
-        Task {
-            do throws(PCastError) {
-                subscribeCallback(self, .ok, try await subscribe(streamToken: streamToken, streamID: streamID))
-            } catch {
-                subscribeCallback(self, error.status, nil)
-            }
+        report(to: subscribeCallback) { () throws(PCastError) in
+            try await self.subscribe(streamToken: streamToken, streamID: streamID)
         }
     }
 
@@ -104,14 +88,9 @@ extension PCast {
         streamToken: String, uri: String, tags: [String] = [], connectOptions: ConnectOptions = ConnectOptions(),
         _ publishCallback: @escaping @Sendable (PCast, RequestStatus, Publisher?) -> Void
     ) {
-        Task {
-            do throws(PCastError) {
-                let publisher = try await publishFromUri(
-                    streamToken: streamToken, uri: uri, tags: tags, connectOptions: connectOptions)
-                publishCallback(self, .ok, publisher)
-            } catch {
-                publishCallback(self, error.status, nil)
-            }
+        report(to: publishCallback) { () throws(PCastError) in
+            try await self.publishFromUri(
+                streamToken: streamToken, uri: uri, tags: tags, connectOptions: connectOptions)
         }
     }
 
@@ -128,6 +107,20 @@ extension PCast {
         _ callback: @escaping @Sendable (PCast, RequestStatus, _ messages: String) -> Void
     ) {
         Task { callback(self, .ok, collectLogMessages()) }
+    }
+
+    /// Calls back once with the value of an operation, or with the reason of its failure.
+    private func report<Value: Sendable>(
+        to callback: @escaping @Sendable (PCast, RequestStatus, Value?) -> Void,
+        _ operation: @escaping @Sendable () async throws(PCastError) -> Value
+    ) {
+        Task {
+            do throws(PCastError) {
+                callback(self, .ok, try await operation())
+            } catch {
+                callback(self, error.status, nil)
+            }
+        }
     }
 }
 

@@ -214,54 +214,18 @@ struct ParameterSetTests {
 
     @Test("a switch of layers begins with the parameter sets of the new layer")
     func layers() throws {
-        let network = VirtualNetwork()
-        let publisher = try network.scriptPublisher(.h264, layers: ["l", "h"])
-        #expect(network.run { publisher.isConnected })
-        var sequences: [UInt16] = [100, 200]
-        var frame: UInt32 = 0
-        func send(_ packets: (Int) -> [[UInt8]]) {
-            for layer in 0..<2 {
-                let payloads = packets(layer)
-                for (index, payload) in payloads.enumerated() {
-                    publisher.say(
-                        .video, sequence: sequences[layer], timestamp: frame * 3_600, payload: payload,
-                        marker: index == payloads.count - 1, ssrc: UInt32(10 + layer), rid: ["l", "h"][layer])
-                    sequences[layer] &+= 1
-                }
-            }
-            let wall = VirtualNetwork.clock.wallTime(at: network.now)
-            for layer in 0..<2 {
-                publisher.report { writer in
-                    writer.senderReport(
-                        SenderInformation(
-                            ssrc: UInt32(10 + layer), ntpTimestamp: wall.ntpTimestamp, rtpTimestamp: frame * 3_600,
-                            packetCount: 1, octetCount: 1))
-                }
-            }
-            frame += 1
-            network.deliverAll(publisher)
-            network.run(for: .milliseconds(40))
-        }
-        func filling(_ layer: Int) -> [UInt8] { [UInt8](repeating: 7, count: layer == 0 ? 100 : 900) + [UInt8(layer)] }
-        func idr(_ layer: Int) -> [UInt8] { [0x65, 0x88, 0x84] + filling(layer) }
+        var layers = try ScriptedH264Layers()
         // Each layer has a picture parameter set with different contents.
-        send { [Self.sps, Self.pps + [UInt8($0)], idr($0)] }
-        let viewer = try network.scriptViewer()
-        #expect(network.run { viewer.isConnected })
-        try network.sfu.pin(viewer.id, layer: "h", at: network.now)
-        send { [idr($0)] }
-        for _ in 0..<25 { send { [[0x41, 0x9A] + filling($0)] } }
-        #expect(viewer.packets.last?.payload.last == 1)
-        try network.sfu.pin(viewer.id, layer: "l", at: network.now)
-        network.settleRelay()
-        send { $0 == 0 ? [idr(0)] : [[0x41, 0x9A] + filling(1)] }
-        for _ in 0..<3 { send { [[0x41, 0x9A] + filling($0)] } }
+        layers.send { [Self.sps, Self.pps + [UInt8($0)], ScriptedH264Layers.idr($0)] }
+        let viewer = try layers.viewerSwitchingDown { [ScriptedH264Layers.idr($0)] }
+        layers.send { $0 == 0 ? [ScriptedH264Layers.idr($0)] : ScriptedH264Layers.frame($0) }
+        for _ in 0..<3 { layers.send(ScriptedH264Layers.frame) }
         let packets = viewer.packets(viewer.media(.video).remoteSources.first?.ssrc)
         let change = try #require(packets.lastIndex { $0.payload.last == 1 }).advanced(by: 1)
         let begin = Array(packets.dropFirst(change).prefix(2))
         try #require(begin.count == 2)
         #expect(begin[0].payload == [0x78, 0, UInt8(Self.sps.count)] + Self.sps + [0, 6] + Self.pps + [0])
-        #expect(begin[1].payload == idr(0))
+        #expect(begin[1].payload == ScriptedH264Layers.idr(0))
         #expect(begin[0].header.timestamp == begin[1].header.timestamp)
         let numbers = packets.map(\.header.sequenceNumber)
         #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })

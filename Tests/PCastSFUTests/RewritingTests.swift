@@ -58,76 +58,24 @@ struct RewritingTests {
         return values
     }()
 
-    /// Two layers of H.264 whose frames have one packet each, except for key frames.
-    private struct Layers {
-        let publisher: ScriptedPeer
-        let network: VirtualNetwork
-        private var sequences: [UInt16] = [100, 200]
-        private var frame: UInt32 = 0
-
-        init(_ publisher: ScriptedPeer, _ network: VirtualNetwork) {
-            self.publisher = publisher
-            self.network = network
-        }
-
-        /// Returns the packets of a key frame. The last byte of each packet identifies the layer.
-        static func keyFrame(_ layer: Int) -> [[UInt8]] {
-            let sets: [[UInt8]] = [[0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x01], [0x68, 0xCE, 0x3C, 0x80]]
-            return sets.map { $0 + [UInt8(layer)] } + [[0x65, 0x88, 0x84] + filling(layer)]
-        }
-        /// Returns a key frame that refers to a picture parameter set that the layer has not sent.
-        static func withoutSets(_ layer: Int) -> [[UInt8]] { [[0x65, 0x88, 0x44] + filling(layer)] }
-        static func frame(_ layer: Int) -> [[UInt8]] { [[0x41, 0x9A] + filling(layer)] }
-        private static func filling(_ layer: Int) -> [UInt8] {
-            [UInt8](repeating: 7, count: layer == 0 ? 100 : 900) + [UInt8(layer)]
-        }
-
-        mutating func send(low: [[UInt8]], high: [[UInt8]]) {
-            for (layer, packets) in [low, high].enumerated() {
-                for (index, payload) in packets.enumerated() {
-                    publisher.say(
-                        .video, sequence: sequences[layer], timestamp: frame * 3_600, payload: payload,
-                        marker: index == packets.count - 1, ssrc: UInt32(10 + layer), rid: ["l", "h"][layer])
-                    sequences[layer] &+= 1
-                }
-            }
-            let wall = VirtualNetwork.clock.wallTime(at: network.now)
-            for layer in 0..<2 {
-                publisher.report { writer in
-                    writer.senderReport(
-                        SenderInformation(
-                            ssrc: UInt32(10 + layer), ntpTimestamp: wall.ntpTimestamp, rtpTimestamp: frame * 3_600,
-                            packetCount: 1, octetCount: 1))
-                }
-            }
-            frame += 1
-            network.deliverAll(publisher)
-            network.run(for: .milliseconds(40))
-        }
+    /// Returns the packets of a key frame with its parameter sets.
+    private static func keyFrame(_ layer: Int) -> [[UInt8]] {
+        let sets: [[UInt8]] = [[0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x01], [0x68, 0xCE, 0x3C, 0x80]]
+        return sets.map { $0 + [UInt8(layer)] } + [ScriptedH264Layers.idr(layer)]
     }
 
-    @Test(
-        "a switch to an H.264 layer waits for parameter sets, and begins with them"
-    )
+    @Test("a switch to an H.264 layer waits for parameter sets, and begins with them")
     func layerSwitchNeedsParameterSets() throws {
-        let network = VirtualNetwork()
-        let publisher = try network.scriptPublisher(.h264, layers: ["l", "h"])
-        #expect(network.run { publisher.isConnected })
-        var layers = Layers(publisher, network)
-        layers.send(low: Layers.keyFrame(0), high: Layers.keyFrame(1))
-        let viewer = try network.scriptViewer()
-        #expect(network.run { viewer.isConnected })
-        try network.sfu.pin(viewer.id, layer: "h", at: network.now)
-        layers.send(low: Layers.keyFrame(0), high: Layers.keyFrame(1))
-        for _ in 0..<25 { layers.send(low: Layers.frame(0), high: Layers.frame(1)) }
-        #expect(viewer.packets.last?.payload.last == 1)
-        try network.sfu.pin(viewer.id, layer: "l", at: network.now)
-        network.settleRelay()
-        layers.send(low: Layers.withoutSets(0), high: Layers.frame(1))
-        for _ in 0..<3 { layers.send(low: Layers.frame(0), high: Layers.frame(1)) }
+        var layers = try ScriptedH264Layers()
+        layers.send(Self.keyFrame)
+        let viewer = try layers.viewerSwitchingDown(Self.keyFrame)
+        // The layer has not sent the picture parameter set to which this key frame refers.
+        let withoutSets = [[0x65, 0x88, 0x44] + ScriptedH264Layers.filling(0)]
+        layers.send { $0 == 0 ? withoutSets : ScriptedH264Layers.frame($0) }
+        for _ in 0..<3 { layers.send(ScriptedH264Layers.frame) }
         #expect(viewer.packets.last?.payload.last == 1, "the best layer continues until the other one can be decoded")
-        layers.send(low: Layers.keyFrame(0), high: Layers.frame(1))
-        for _ in 0..<3 { layers.send(low: Layers.frame(0), high: Layers.frame(1)) }
+        layers.send { $0 == 0 ? Self.keyFrame($0) : ScriptedH264Layers.frame($0) }
+        for _ in 0..<3 { layers.send(ScriptedH264Layers.frame) }
         let packets = viewer.packets(viewer.media(.video).remoteSources.first?.ssrc)
         let change = try #require(packets.lastIndex { $0.payload.last == 1 }).advanced(by: 1)
         #expect(packets.dropFirst(change).prefix(3).map { $0.payload[0] } == [0x67, 0x68, 0x65])

@@ -1,6 +1,7 @@
 import PCastCore
 import PCastRTP
 import PCastSFU
+import Testing
 
 @testable import PCastWebRTC
 
@@ -143,6 +144,70 @@ struct ScriptedLayers {
             pictureID = descriptor.pictureID?.value ?? 0
             tl0PictureIndex = descriptor.tl0PictureIndex ?? 0
         }
+    }
+}
+
+/// Two layers of one H.264 video from a scripted publisher, `l` and `h`. The last byte of each packet is the number of
+/// its layer.
+struct ScriptedH264Layers {
+    let publisher: ScriptedPeer
+    let network: VirtualNetwork
+    private var sequences: [UInt16] = [100, 200]
+    private var count: UInt32 = 0
+
+    init() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.scriptPublisher(.h264, layers: ["l", "h"])
+        #expect(network.run { publisher.isConnected })
+        (self.network, self.publisher) = (network, publisher)
+    }
+
+    /// Returns the end of a packet.
+    static func filling(_ layer: Int) -> [UInt8] {
+        [UInt8](repeating: 7, count: layer == 0 ? 100 : 900) + [UInt8(layer)]
+    }
+
+    /// Returns the packet of an IDR picture.
+    static func idr(_ layer: Int) -> [UInt8] { [0x65, 0x88, 0x84] + filling(layer) }
+
+    /// Returns the packets of a frame that is not a key frame.
+    static func frame(_ layer: Int) -> [[UInt8]] { [[0x41, 0x9A] + filling(layer)] }
+
+    /// Sends one frame in each layer, and a sender report for it.
+    mutating func send(_ packets: (Int) -> [[UInt8]]) {
+        for layer in 0..<2 {
+            let payloads = packets(layer)
+            for (index, payload) in payloads.enumerated() {
+                publisher.say(
+                    .video, sequence: sequences[layer], timestamp: count * 3_600, payload: payload,
+                    marker: index == payloads.count - 1, ssrc: UInt32(10 + layer), rid: ["l", "h"][layer])
+                sequences[layer] &+= 1
+            }
+        }
+        let wall = VirtualNetwork.clock.wallTime(at: network.now)
+        for layer in 0..<2 {
+            let report = SenderInformation(
+                ssrc: UInt32(10 + layer), ntpTimestamp: wall.ntpTimestamp, rtpTimestamp: count * 3_600,
+                packetCount: 1, octetCount: 1)
+            publisher.report { $0.senderReport(report) }
+        }
+        count += 1
+        network.deliverAll(publisher)
+        network.run(for: .milliseconds(40))
+    }
+
+    /// Returns a viewer that receives the layer `h` and has requested the layer `l`. `keyFrame` returns the packets of
+    /// a key frame, with which `h` begins.
+    mutating func viewerSwitchingDown(_ keyFrame: (Int) -> [[UInt8]]) throws -> ScriptedPeer {
+        let viewer = try network.scriptViewer()
+        #expect(network.run { viewer.isConnected })
+        try network.sfu.pin(viewer.id, layer: "h", at: network.now)
+        send(keyFrame)
+        for _ in 0..<25 { send(Self.frame) }
+        #expect(viewer.packets.last?.payload.last == 1)
+        try network.sfu.pin(viewer.id, layer: "l", at: network.now)
+        network.settleRelay()
+        return viewer
     }
 }
 

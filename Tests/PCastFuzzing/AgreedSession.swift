@@ -62,6 +62,103 @@ struct AgreedEnd: ~Copyable {
     }
 }
 
+/// A machine that receives the packets of an `AgreedEnd`.
+struct AgreedSession<Machine: DatagramMachine & ~Copyable>: ~Copyable {
+    var machine: Machine
+    private(set) var now = AgreedEnd.now
+    private var end: AgreedEnd
+    private let path: NetworkPath
+    private let back: NetworkPath
+    private var batch = DatagramBatch()
+    private let drainOutputs: (inout Machine, Instant) throws(BrokenInvariant) -> Void
+
+    /// Creates a session without keys. `drainOutputs` polls what the machine reports besides datagrams.
+    init(
+        _ machine: consuming Machine, at address: TransportAddress, with end: consuming AgreedEnd,
+        at remoteAddress: TransportAddress,
+        drainOutputs: @escaping (inout Machine, Instant) throws(BrokenInvariant) -> Void
+    ) {
+        self.machine = machine
+        self.end = end
+        path = NetworkPath(local: address, remote: remoteAddress)
+        back = NetworkPath(local: remoteAddress, remote: address)
+        self.drainOutputs = drainOutputs
+    }
+
+    /// Lets the end and the machine connect.
+    mutating func processHandshakes() throws(BrokenInvariant) {
+        for _ in 0..<200 where !end.isConnected {
+            machine.advance(to: now)
+            for datagram in try drain() { end.handle(datagram, from: back, at: now) }
+            end.advance(to: now)
+            _ = end.poll(into: &batch, at: now)
+            let answers = (0..<batch.count).map { Array(batch.bytes(of: batch[$0])) }
+            batch.removeAll()
+            for answer in answers { deliver(answer) }
+            now += .milliseconds(1)
+        }
+        try check(end.isConnected, "no keys are agreed on")
+    }
+
+    /// Sends the packets with their pauses, and lets time pass. Returns whether one of them could be encrypted.
+    mutating func send(_ packets: AgreedPackets) throws(BrokenInvariant) -> Bool {
+        var packets = packets
+        var isHeard = false
+        while let (packet, pause) = packets.next() {
+            let protected =
+                switch packet {
+                case .rtp(let bytes): end.protect(rtp: bytes)
+                case .rtcp(let bytes): end.protect(rtcp: bytes)
+                }
+            now += pause
+            guard let protected else { continue }
+            isHeard = true
+            deliver(protected)
+            _ = try drain()
+            try advance()
+        }
+        now += .seconds(2)
+        try advance()
+        return isHeard
+    }
+
+    private mutating func deliver(_ datagram: [UInt8]) {
+        var datagram = datagram
+        datagram.withUnsafeMutableBytes { machine.handle($0, from: path, at: now) }
+    }
+
+    /// Polls all outputs, and returns the datagrams.
+    private mutating func drain() throws(BrokenInvariant) -> [[UInt8]] {
+        var datagrams: [[UInt8]] = []
+        var rounds = 0
+        while true {
+            let hasMore = machine.poll(into: &batch, at: now)
+            for index in 0..<batch.count {
+                let bytes = batch.bytes(of: batch[index])
+                try check(bytes.count <= 1_500, "a datagram of \(bytes.count) bytes")
+                datagrams.append(Array(bytes))
+            }
+            batch.removeAll()
+            rounds += 1
+            try check(rounds < 1_000, "there is always more to send")
+            if !hasMore { break }
+        }
+        try drainOutputs(&machine, now)
+        return datagrams
+    }
+
+    /// Advances the machine to all deadlines until now.
+    private mutating func advance() throws(BrokenInvariant) {
+        var rounds = 0
+        while let deadline = machine.deadline, deadline <= now {
+            machine.advance(to: now)
+            _ = try drain()
+            rounds += 1
+            try check(rounds < 1_000, "a deadline does not move on")
+        }
+    }
+}
+
 /// The packets of an input: kinds, pauses, and the bytes that are encrypted.
 struct AgreedPackets {
     enum Packet {

@@ -7,15 +7,11 @@ import PCastWebRTC
 /// The packets that a platform sends to a connected client. The first byte selects publishing or viewing, and the video
 /// codec.
 enum CallMediaTarget {
-    private static let path = NetworkPath(local: AgreedEnd.peerAddress, remote: AgreedEnd.relayAddress)
-    private static let back = NetworkPath(local: AgreedEnd.relayAddress, remote: AgreedEnd.peerAddress)
-
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         var input = FuzzInput(bytes)
         let choice = input.byte()
         let isPublisher = choice & 1 == 0
         let codec: Codec = choice & 2 == 0 ? .vp8 : .h264
-        var now = AgreedEnd.now
         guard let certificate = AgreedEnd.certificate else { throw BrokenInvariant(description: "no certificate") }
         var generator = SeededGenerator(seed: 8)
         var connection = PeerConnection(
@@ -23,34 +19,27 @@ enum CallMediaTarget {
             configuration: PeerConnection.Configuration(
                 certificate: certificate, addresses: [AgreedEnd.peerAddress], clock: AgreedEnd.clock, cname: "fuzz"),
             using: &generator)
-        var end = try answer(&connection, certificate, isPublisher: isPublisher, codec, at: now)
-        var batch = DatagramBatch()
-        try processHandshakes(&connection, &end, &batch, at: &now)
+        let end = try answer(&connection, certificate, isPublisher: isPublisher, codec, at: AgreedEnd.now)
+        var session = AgreedSession(
+            connection, at: AgreedEnd.peerAddress, with: end, at: AgreedEnd.relayAddress, drainOutputs: drainOutputs)
+        try session.processHandshakes()
         if isPublisher {
-            connection.send(
+            let now = session.now
+            session.machine.send(
                 EncodedFrame(
                     codec: codec, bytes: codec == .vp8 ? vp8KeyFrame : h264KeyFrame, isKeyFrame: true,
                     timestamp: MediaTime(ticks: 0, rate: .video), captureTime: nil), at: now)
         }
-        var packets = AgreedPackets(input)
-        var isHeard = false
-        while let (packet, pause) = packets.next() {
-            let protected =
-                switch packet {
-                case .rtp(let bytes): end.protect(rtp: bytes)
-                case .rtcp(let bytes): end.protect(rtcp: bytes)
-                }
-            now += pause
-            guard let protected else { continue }
-            isHeard = true
-            var datagram = protected
-            datagram.withUnsafeMutableBytes { connection.handle($0, from: path, at: now) }
-            try drain(&connection, &batch, at: now) { _ in }
-            try pass(&connection, &batch, until: now)
+        return try session.send(AgreedPackets(input))
+    }
+
+    private static func drainOutputs(_ connection: inout PeerConnection, at now: Instant) throws(BrokenInvariant) {
+        var frames = 0
+        while connection.pollFrame(at: now) != nil {
+            frames += 1
+            try check(frames < 10_000, "frames without end")
         }
-        now += .seconds(2)
-        try pass(&connection, &batch, until: now)
-        return isHeard
+        while connection.pollEvent() != nil {}
     }
 
     private static let vp8KeyFrame: [UInt8] = [0x50, 0x01, 0x00, 0x9D, 0x01, 0x2A, 0x10, 0, 0x10, 0]
@@ -95,60 +84,6 @@ enum CallMediaTarget {
         let handshake = OpenSSLHandshake(
             certificate: certificate, role: .server, expectedFingerprints: [certificate.fingerprint])
         return AgreedEnd(SecureTransport(lite: ICELiteAgent(local: local), handshake: handshake, seed: 11))
-    }
-
-    private static func processHandshakes(
-        _ connection: inout PeerConnection, _ end: inout AgreedEnd, _ batch: inout DatagramBatch, at now: inout Instant
-    ) throws(BrokenInvariant) {
-        for _ in 0..<200 where !end.isConnected {
-            connection.advance(to: now)
-            var flight: [[UInt8]] = []
-            try drain(&connection, &batch, at: now) { flight.append($0) }
-            for datagram in flight { end.handle(datagram, from: back, at: now) }
-            end.advance(to: now)
-            _ = end.poll(into: &batch, at: now)
-            let answers = (0..<batch.count).map { Array(batch.bytes(of: batch[$0])) }
-            batch.removeAll()
-            for var answer in answers { answer.withUnsafeMutableBytes { connection.handle($0, from: path, at: now) } }
-            now += .milliseconds(1)
-        }
-        try check(end.isConnected, "no keys are agreed on")
-    }
-
-    private static func drain(
-        _ connection: inout PeerConnection, _ batch: inout DatagramBatch, at now: Instant, _ body: ([UInt8]) -> Void
-    ) throws(BrokenInvariant) {
-        var rounds = 0
-        while true {
-            let hasMore = connection.poll(into: &batch, at: now)
-            for index in 0..<batch.count {
-                let bytes = batch.bytes(of: batch[index])
-                try check(bytes.count <= 1_500, "a datagram of \(bytes.count) bytes")
-                body(Array(bytes))
-            }
-            batch.removeAll()
-            rounds += 1
-            try check(rounds < 1_000, "there is always more to send")
-            if !hasMore { break }
-        }
-        var frames = 0
-        while connection.pollFrame(at: now) != nil {
-            frames += 1
-            try check(frames < 10_000, "frames without end")
-        }
-        while connection.pollEvent() != nil {}
-    }
-
-    private static func pass(
-        _ connection: inout PeerConnection, _ batch: inout DatagramBatch, until now: Instant
-    ) throws(BrokenInvariant) {
-        var rounds = 0
-        while let deadline = connection.deadline, deadline <= now {
-            connection.advance(to: now)
-            try drain(&connection, &batch, at: now) { _ in }
-            rounds += 1
-            try check(rounds < 1_000, "a deadline does not move on")
-        }
     }
 
     static let corpus: [[UInt8]] = {

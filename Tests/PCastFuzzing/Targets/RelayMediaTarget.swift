@@ -7,38 +7,18 @@ import PCastWebRTC
 /// The packets that a connected publisher or viewer sends to the SFU. The first byte selects the role and the video
 /// codec.
 enum RelayMediaTarget {
-    private static let path = NetworkPath(local: AgreedEnd.relayAddress, remote: AgreedEnd.peerAddress)
-    private static let back = NetworkPath(local: AgreedEnd.peerAddress, remote: AgreedEnd.relayAddress)
-
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         var input = FuzzInput(bytes)
         let choice = input.byte()
         let isPublisher = choice & 1 == 0
         let codec: Codec = choice & 2 == 0 ? .vp8 : .h264
-        var now = AgreedEnd.now
         var sfu = try sfu()
-        var batch = DatagramBatch()
-        var end = try join(&sfu, asPublisher: isPublisher, codec)
-        try processHandshakes(&sfu, &end, &batch, at: &now)
-        var packets = AgreedPackets(input)
-        var isHeard = false
-        while let (packet, pause) = packets.next() {
-            let protected =
-                switch packet {
-                case .rtp(let bytes): end.protect(rtp: bytes)
-                case .rtcp(let bytes): end.protect(rtcp: bytes)
-                }
-            now += pause
-            guard let protected else { continue }
-            isHeard = true
-            var datagram = protected
-            datagram.withUnsafeMutableBytes { sfu.handle($0, from: path, at: now) }
-            try drain(&sfu, &batch, at: now) { _ in }
-            try pass(&sfu, &batch, until: now)
-        }
-        now += .seconds(2)
-        try pass(&sfu, &batch, until: now)
-        return isHeard
+        let end = try join(&sfu, asPublisher: isPublisher, codec)
+        var session = AgreedSession(
+            sfu, at: AgreedEnd.relayAddress, with: end, at: AgreedEnd.peerAddress
+        ) { sfu, _ in while sfu.pollEvent() != nil {} }
+        try session.processHandshakes()
+        return try session.send(AgreedPackets(input))
     }
 
     private static func sfu() throws(BrokenInvariant) -> SFU {
@@ -119,56 +99,6 @@ enum RelayMediaTarget {
                 fingerprint: certificate.fingerprint.attribute, candidates: []),
             capabilities: MediaCapabilities(feedback: .all))
         return (offer, credentials)
-    }
-
-    private static func processHandshakes(
-        _ sfu: inout SFU, _ end: inout AgreedEnd, _ batch: inout DatagramBatch, at now: inout Instant
-    ) throws(BrokenInvariant) {
-        for _ in 0..<200 where !end.isConnected {
-            end.advance(to: now)
-            _ = end.poll(into: &batch, at: now)
-            let flight = (0..<batch.count).map { Array(batch.bytes(of: batch[$0])) }
-            batch.removeAll()
-            for var datagram in flight { datagram.withUnsafeMutableBytes { sfu.handle($0, from: path, at: now) } }
-            sfu.advance(to: now)
-            var answers: [[UInt8]] = []
-            try drain(&sfu, &batch, at: now) { answers.append($0) }
-            for answer in answers { end.handle(answer, from: back, at: now) }
-            now += .milliseconds(1)
-        }
-        try check(end.isConnected, "no keys are agreed on")
-    }
-
-    private static func drain(
-        _ sfu: inout SFU, _ batch: inout DatagramBatch, at now: Instant, _ body: ([UInt8]) -> Void
-    ) throws(BrokenInvariant) {
-        var rounds = 0
-        while true {
-            let hasMore = sfu.poll(into: &batch, at: now)
-            for index in 0..<batch.count {
-                let bytes = batch.bytes(of: batch[index])
-                try check(bytes.count <= 1_500, "a datagram of \(bytes.count) bytes")
-                body(Array(bytes))
-            }
-            batch.removeAll()
-            rounds += 1
-            try check(rounds < 1_000, "there is always more to send")
-            if !hasMore { break }
-        }
-        while sfu.pollEvent() != nil {}
-    }
-
-    /// Lets time pass for the SFU.
-    private static func pass(
-        _ sfu: inout SFU, _ batch: inout DatagramBatch, until now: Instant
-    ) throws(BrokenInvariant) {
-        var rounds = 0
-        while let deadline = sfu.deadline, deadline <= now {
-            sfu.advance(to: now)
-            try drain(&sfu, &batch, at: now) { _ in }
-            rounds += 1
-            try check(rounds < 1_000, "a deadline does not move on")
-        }
     }
 
     static let corpus: [[UInt8]] = {

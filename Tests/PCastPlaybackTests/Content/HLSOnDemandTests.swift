@@ -12,10 +12,8 @@ struct HLSOnDemandTests {
         "each frame is delivered once from beginning to end, and a seek shows the frame at its position",
         arguments: [false, true])
     func seeks(isFragmented: Bool) async throws {
-        let folder = try TemporaryFolder()
         let film = StampedVideo(seconds: 12)
-        _ = try HLSFilm(film, segmentSeconds: 2, in: folder, fragmented: isFragmented)
-        let origin = try TestOrigin(serving: folder)
+        let origin = try TestOrigin(serving: film, segmentSeconds: 2, fragmented: isFragmented)
         defer { origin.stop() }
         let content = ThreadContent(HLSContent(origin.uri("/s.m3u8")))
         defer { content.close() }

@@ -99,6 +99,13 @@ final class TestOrigin: Sendable {
         try self.init { request in (try? folder.read(String(request.path.dropFirst()))).map { Answer(body: $0) } }
     }
 
+    /// Serves a film in segments. `/s.m3u8` lists them.
+    convenience init(serving film: StampedVideo, segmentSeconds: Int, fragmented: Bool = false) throws {
+        let folder = try TemporaryFolder()
+        _ = try HLSFilm(film, segmentSeconds: segmentSeconds, in: folder, fragmented: fragmented)
+        try self.init(serving: folder)
+    }
+
     func uri(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
     /// The requested paths in order of arrival.

@@ -170,15 +170,6 @@ struct PlayerNotificationSentenceTests {
 }
 
 /// A surface on which nothing is looked at.
-private final class BlankScreen: RenderSurface {
+private final class BlankScreen: UnseenSurface {
     func show(_ frame: VideoFrame) {}
-
-    var arrangement: FrameArrangement {
-        get { FrameArrangement() }
-        set {}
-    }
-
-    var statistics: SurfaceStatistics { SurfaceStatistics() }
-
-    var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
 }

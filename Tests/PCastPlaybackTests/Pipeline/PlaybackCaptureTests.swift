@@ -10,7 +10,7 @@ import Testing
 @Suite("An outlet that plays elsewhere")
 struct PlaybackOutletTests {
     /// Keeps the frames that it shows, and may be delayed by a frame.
-    private final class Screen: RenderSurface {
+    private final class Screen: UnseenSurface {
         let shown = Mutex<[VideoFrame]>([])
         private let whileShowing: @Sendable (VideoFrame) -> Void
 
@@ -20,13 +20,6 @@ struct PlaybackOutletTests {
             whileShowing(frame)
             shown.withLock { $0.append(frame) }
         }
-
-        var arrangement: FrameArrangement {
-            get { FrameArrangement() }
-            set {}
-        }
-
-        var statistics: SurfaceStatistics { SurfaceStatistics() }
 
         var events: AsyncStream<SurfaceEvent> { AsyncStream { $0.finish() } }
 

@@ -77,10 +77,8 @@ extension RealTimePlayback {
 
         @Test("fifty concurrent players each show their film completely and in order", .timeLimit(.minutes(5)))
         func many() async throws {
-            let folder = try TemporaryFolder()
             let film = StampedVideo(seconds: 4, rate: 5, dimensions: Dimensions(width: 320, height: 180))
-            _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
-            let origin = try TestOrigin(serving: folder)
+            let origin = try TestOrigin(serving: film, segmentSeconds: 2)
             defer { origin.stop() }
             let stories = (0..<50).map { _ in PlaybackScenario(rate: film.rate) }
             let delays = Mutex<[TimeSpan]>([])
@@ -123,21 +121,12 @@ extension RealTimePlayback {
 }
 
 /// Counts frames without keeping them.
-private final class CountingScreen: RenderSurface {
+private final class CountingScreen: UnseenSurface {
     private let seen: @Sendable (Int) -> Void
 
     init(_ seen: @escaping @Sendable (Int) -> Void) { self.seen = seen }
 
     func show(_ frame: VideoFrame) { seen(TestPatternStrip.read(frame).map { Int($0.counter) } ?? -1) }
-
-    var arrangement: FrameArrangement {
-        get { FrameArrangement() }
-        set {}
-    }
-
-    var statistics: SurfaceStatistics { SurfaceStatistics() }
-
-    var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
 }
 
 /// Receives positions as they are reported.

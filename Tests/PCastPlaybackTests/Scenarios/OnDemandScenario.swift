@@ -9,10 +9,8 @@ extension RealTimePlayback {
     struct OnDemandScenario {
         @Test("the displayed frame matches the position, and all events are in order", .timeLimit(.minutes(5)))
         func film() async throws {
-            let folder = try TemporaryFolder()
             let film = StampedVideo(seconds: 6)
-            _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
-            let origin = try TestOrigin(serving: folder)
+            let origin = try TestOrigin(serving: film, segmentSeconds: 2)
             defer { origin.stop() }
             let scenario = PlaybackScenario()
             let player = scenario.player
@@ -77,10 +75,7 @@ extension RealTimePlayback {
 
         @Test("observers are held weakly, and a released player ends its threads", .timeLimit(.minutes(5)))
         func leaks() async throws {
-            let folder = try TemporaryFolder()
-            let film = StampedVideo(seconds: 2)
-            _ = try HLSFilm(film, segmentSeconds: 1, in: folder)
-            let origin = try TestOrigin(serving: folder)
+            let origin = try TestOrigin(serving: StampedVideo(seconds: 2), segmentSeconds: 1)
             defer { origin.stop() }
             weak var player: Player?
             weak var session: PlaybackSession?

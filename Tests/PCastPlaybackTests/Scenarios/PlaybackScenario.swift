@@ -140,7 +140,7 @@ final class PlaybackScenario: Sendable {
 }
 
 /// A screen that reads the number of each frame, and records the position that playback reported then.
-final class ScenarioScreen: RenderSurface {
+final class ScenarioScreen: UnseenSurface {
     struct Sight: Sendable {
         /// The number of the frame; -1 if it cannot be read.
         var stamp: Int
@@ -170,8 +170,12 @@ final class ScenarioScreen: RenderSurface {
         state.withLock { $0.sights.append(Sight(stamp: stamp, instant: MonotonicClock.now(), playhead: playhead)) }
         changed()
     }
+}
 
-    /// The arrangement, which has no effect because nobody sees the surface.
+/// A surface that nobody sees: its arrangement has no effect, and it has no statistics and no events.
+protocol UnseenSurface: RenderSurface {}
+
+extension UnseenSurface {
     var arrangement: FrameArrangement {
         get { FrameArrangement() }
         set {}
@@ -188,10 +192,7 @@ extension RealTimePlayback {
     struct CuePointScenario {
         @Test("each move reports the cue points that it passes, once and in one event", .timeLimit(.minutes(5)))
         func windows() async throws {
-            let folder = try TemporaryFolder()
-            let film = StampedVideo(seconds: 8)
-            _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
-            let origin = try TestOrigin(serving: folder)
+            let origin = try TestOrigin(serving: StampedVideo(seconds: 8), segmentSeconds: 2)
             defer { origin.stop() }
             let scenario = PlaybackScenario()
             let player = scenario.player
@@ -246,10 +247,7 @@ extension RealTimePlayback {
     struct LateJoinersScenario {
         @Test("a late consumer receives the current state once, and then only new events", .timeLimit(.minutes(5)))
         func late() async throws {
-            let folder = try TemporaryFolder()
-            let film = StampedVideo(seconds: 4)
-            _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
-            let origin = try TestOrigin(serving: folder)
+            let origin = try TestOrigin(serving: StampedVideo(seconds: 4), segmentSeconds: 2)
             defer { origin.stop() }
             let scenario = PlaybackScenario()
             let player = scenario.player

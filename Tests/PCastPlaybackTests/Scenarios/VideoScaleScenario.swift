@@ -7,7 +7,7 @@ import Testing
 @testable import PCastPlayback
 
 /// A screen that finds the frame on black.
-private final class FrameScreen: RenderSurface {
+private final class FrameScreen: UnseenSurface {
     struct Sight: Sendable, Equatable {
         var left: Int
         var top: Int
@@ -35,15 +35,6 @@ private final class FrameScreen: RenderSurface {
         all.withLock { $0.append(Sight(left: left, top: top, width: right - left + 1, height: bottom - top + 1)) }
         changes.raise()
     }
-
-    var arrangement: FrameArrangement {
-        get { FrameArrangement() }
-        set {}
-    }
-
-    var statistics: SurfaceStatistics { SurfaceStatistics() }
-
-    var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
 }
 
 extension RealTimePlayback {
@@ -52,10 +43,7 @@ extension RealTimePlayback {
     struct VideoScaleScenario {
         @Test("the video moves smoothly to its corner and back, both playing and paused", .timeLimit(.minutes(5)))
         func squeeze() async throws {
-            let folder = try TemporaryFolder()
-            let film = StampedVideo(seconds: 6)
-            _ = try HLSFilm(film, segmentSeconds: 2, in: folder)
-            let origin = try TestOrigin(serving: folder)
+            let origin = try TestOrigin(serving: StampedVideo(seconds: 6), segmentSeconds: 2)
             defer { origin.stop() }
             let changes = ChangeSignal()
             let screen = FrameScreen(changes)

@@ -9,6 +9,8 @@ import urllib.parse
 import aiortc
 from aioice import ice
 
+import program
+
 CONNECT_TIMEOUT = 60
 
 
@@ -25,6 +27,15 @@ def use_addresses(addresses, url):
             probe.connect(target)
             addresses = [probe.getsockname()[0]]
     ice.get_host_addresses = lambda use_ipv4, use_ipv6: list(addresses)
+
+
+def main(parser, peer, body):
+    """Parses the arguments and runs the program. `body` is a coroutine function of the run and the options."""
+    parser.add_argument("--address", action="append", help="address to gather candidates on")
+    options = parser.parse_args()
+    use_addresses(options.address, options.url)
+    run = program.Program(peer, options.seconds)
+    run.run(lambda: asyncio.run(body(run, options)))
 
 
 def peer_connection():

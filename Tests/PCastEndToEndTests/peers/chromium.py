@@ -14,6 +14,9 @@ import subprocess
 import tempfile
 import time
 
+import browser
+from browser import BrowserError, DocumentGone
+
 FLAGS = [
     "--headless=new", "--no-sandbox", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check",
     "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking",
@@ -32,16 +35,6 @@ AUTOPLAY = "--autoplay-policy=document-user-activation-required"
 COMMAND_TIMEOUT = 60
 START_TIMEOUT = 120
 """The timeout of the first command. A browser that is not in the page cache first reads several hundred megabytes."""
-
-
-class BrowserError(Exception):
-    """Chromium rejected a command, a page threw an exception, or a condition was not met within the timeout."""
-
-
-class DocumentGone(BrowserError):
-    """Another document replaced the one that evaluated the expression."""
-
-    MESSAGES = ("Inspected target navigated or closed", "Execution context was destroyed.")
 
 
 class Chromium:
@@ -187,15 +180,13 @@ class Chromium:
         shutil.rmtree(self._profile, ignore_errors=True)
 
 
-class Page:
+class Page(browser.Page):
     """A tab."""
 
-    def __init__(self, browser, session):
-        self._browser = browser
+    def __init__(self, chromium, session):
+        super().__init__(chromium)
         self._session = session
         self._loaded = False
-        self.problems = []
-        """The errors of the console and the network, and uncaught exceptions, as text."""
 
     def command(self, method, timeout=COMMAND_TIMEOUT, **parameters):
         return self._browser.command(method, session=self._session, timeout=timeout, **parameters)
@@ -230,10 +221,7 @@ class Page:
         """Returns the value of a JavaScript expression. A promise is awaited."""
         answer = self.command(
             "Runtime.evaluate", timeout=timeout, expression=expression, awaitPromise=True, returnByValue=True)
-        if "exceptionDetails" in answer:
-            detail = answer["exceptionDetails"]
-            raise BrowserError(detail.get("exception", {}).get("description", detail["text"]))
-        return answer["result"].get("value")
+        return self._value(answer)
 
     def inside(self, expression):
         """The value of a JavaScript expression in the first frame of the page, in a world of its own."""
@@ -241,62 +229,18 @@ class Page:
         context = self.command("Page.createIsolatedWorld", frameId=frame)["executionContextId"]
         answer = self.command(
             "Runtime.evaluate", expression=expression, contextId=context, awaitPromise=True, returnByValue=True)
+        return self._value(answer)
+
+    @staticmethod
+    def _value(answer):
         if "exceptionDetails" in answer:
             detail = answer["exceptionDetails"]
             raise BrowserError(detail.get("exception", {}).get("description", detail["text"]))
         return answer["result"].get("value")
 
-    def wait_inside(self, expression, timeout, what=None):
-        """Waits until the expression is true in the first frame of the page, and returns its value."""
-        deadline = time.monotonic() + timeout
-        while not (value := self.inside(expression)):
-            if time.monotonic() > deadline:
-                raise BrowserError(f"waited {timeout} s in vain for {what or expression}")
-            self._browser.pump(0.05)
-        return value
-
-    def wait(self, expression, timeout, what=None):
-        """Waits until the expression is true, also across navigations, and returns its value."""
-        deadline = time.monotonic() + timeout
-        while True:
-            try:
-                value = self.evaluate(expression)
-            except DocumentGone:
-                value = None
-            if value:
-                return value
-            if time.monotonic() > deadline:
-                raise BrowserError(f"waited {timeout} s in vain for {what or expression}")
-            self._browser.pump(0.05)
-
-    def await_frames(self, direction, field, count, timeout=60):
-        """Waits until `count` frames of the video are counted, with the hook of `peer_connections.js`."""
-        frames = f"pcastStatistics().then((now) => now.media['{direction}-rtp-video']?.{field} ?? 0)"
-        self.wait(f"{frames}.then((now) => now >= {count})", timeout, f"{count} {field}")
-
-    def text(self, selector):
-        """Returns the visible text of an element on one line, which is empty if the element is hidden."""
-        shown = self.evaluate(f"""(() => {{
-            const element = document.querySelector({json.dumps(selector)});
-            return element?.checkVisibility() ? element.innerText : "";
-        }})()""")
-        return " ".join(shown.split())
-
-    def rest(self, seconds):
-        """Waits for a number of seconds."""
-        self._browser.pump(seconds)
-
     def click(self, selector):
         """Clicks the center of an element with the mouse, which gives the page its user activation."""
-        place = self.evaluate(f"""(() => {{
-            const element = document.querySelector({json.dumps(selector)});
-            if (!element) return null;
-            element.scrollIntoView({{ block: "center", behavior: "instant" }});
-            const {{ x, y, width, height }} = element.getBoundingClientRect();
-            return width && height ? {{ x: x + width / 2, y: y + height / 2 }} : null;
-        }})()""")
-        if place is None:
-            raise BrowserError(f"{selector} cannot be clicked: it is not there or not visible")
+        place = self.center(selector)
         for kind, count in (("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 1)):
             self.command("Input.dispatchMouseEvent", type=kind, button="left" if count else "none",
                          clickCount=count, **place)

@@ -16,9 +16,9 @@ import time
 import urllib.request
 
 import chromium
+import page_program
 import program
 
-HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connections.js")
 DESK, TELEPHONE = (1280, 900), (390, 844)
 WORDS = "Too loud for the neighbours"
 
@@ -93,8 +93,7 @@ class Story:
 
     def __init__(self, run, options, browser):
         self.run, self.options, self.browser = run, options, browser
-        with open(HOOK, encoding="utf-8") as file:
-            self.hook = file.read()
+        self.hook = page_program.hook()
         self.page = browser.page(self.hook)
         self.page.resize(*DESK)
 

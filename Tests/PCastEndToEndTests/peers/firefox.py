@@ -14,8 +14,9 @@ import subprocess
 import tempfile
 import time
 
-import chromium
+import browser
 import program
+from browser import BrowserError
 
 program.require(os.path.join(program.environment(), "bin", "python"), "websockets.sync.client")
 
@@ -42,10 +43,6 @@ PREFERENCES = {
 
 COMMAND_TIMEOUT = 60
 START_TIMEOUT = 90
-
-
-class BrowserError(chromium.BrowserError):
-    """Firefox rejected a command, a page threw an exception, or a condition was not met within the timeout."""
 
 
 class Firefox:
@@ -180,14 +177,12 @@ class Firefox:
         shutil.rmtree(self._home, ignore_errors=True)
 
 
-class Page:
+class Page(browser.Page):
     """A tab."""
 
-    def __init__(self, browser, context):
-        self._browser = browser
+    def __init__(self, firefox, context):
+        super().__init__(firefox)
         self._context = context
-        self.problems = []
-        """The errors of the console and the network, and uncaught exceptions, as text."""
 
     def command(self, method, timeout=COMMAND_TIMEOUT, **parameters):
         return self._browser.command(method, timeout=timeout, context=self._context, **parameters)
@@ -209,15 +204,6 @@ class Page:
         tree = self._browser.command("browsingContext.getTree", root=self._context)
         return self.evaluate(expression, context=tree["contexts"][0]["children"][0]["context"])
 
-    def wait_inside(self, expression, timeout, what=None):
-        """Waits until the expression is true in the first frame of the page, and returns its value."""
-        deadline = time.monotonic() + timeout
-        while not (value := self.inside(expression)):
-            if time.monotonic() > deadline:
-                raise BrowserError(f"waited {timeout} s in vain for {what or expression}")
-            self._browser.pump(0.05)
-        return value
-
     def evaluate(self, expression, timeout=COMMAND_TIMEOUT, context=None):
         """The value of a JavaScript expression; a promise is awaited."""
         answer = self._browser.command(
@@ -229,40 +215,9 @@ class Page:
         text = answer["result"].get("value")
         return None if text is None else json.loads(text)
 
-    def wait(self, expression, timeout, what=None):
-        """Waits until the expression is true, and returns its value."""
-        deadline = time.monotonic() + timeout
-        while True:
-            value = self.evaluate(expression)
-            if value:
-                return value
-            if time.monotonic() > deadline:
-                raise BrowserError(f"waited {timeout} s in vain for {what or expression}")
-            self._browser.pump(0.05)
-
-    def text(self, selector):
-        """Returns the visible text of an element on one line, which is empty if the element is hidden."""
-        shown = self.evaluate(f"""(() => {{
-            const element = document.querySelector({json.dumps(selector)});
-            return element?.checkVisibility() ? element.innerText : "";
-        }})()""")
-        return " ".join(shown.split())
-
-    def rest(self, seconds):
-        """Waits for a number of seconds."""
-        self._browser.pump(seconds)
-
     def click(self, selector):
         """Clicks the center of an element with the mouse, which gives the page its user activation."""
-        place = self.evaluate(f"""(() => {{
-            const element = document.querySelector({json.dumps(selector)});
-            if (!element) return null;
-            element.scrollIntoView({{ block: "center", behavior: "instant" }});
-            const {{ x, y, width, height }} = element.getBoundingClientRect();
-            return width && height ? {{ x: Math.round(x + width / 2), y: Math.round(y + height / 2) }} : null;
-        }})()""")
-        if place is None:
-            raise BrowserError(f"{selector} cannot be clicked: it is not there or not visible")
+        place = {axis: round(value) for axis, value in self.center(selector).items()}
         self.command("input.performActions", actions=[{
             "type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
                 {"type": "pointerMove", **place}, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0},

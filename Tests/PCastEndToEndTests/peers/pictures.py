@@ -71,3 +71,11 @@ class AudioJudge:
         run.figures.update(audioFrames=self.frames, audioRMS=round(mean, 5), audioPeakRMS=round(self.peak, 5))
         run.check("enough frames of sound were decoded", self.has(seconds))
         run.check("there is sound", self.peak > 0.005)
+
+
+def report(run, viewer, started, seconds):
+    """Reports the time of the first frame, and the judgements of both tracks of a viewer."""
+    if viewer.first_frame is not None:
+        run.figures["firstFrameMilliseconds"] = round((viewer.first_frame - started) * 1000)
+    viewer.picture.report(run, seconds)
+    viewer.sound.report(run, seconds)

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 """Opens /publish in headless Chromium with its fake camera and microphone, and measures what it sends by WHIP."""
 
-import os
 import urllib.parse
 
 import chromium
 import outage
+import page_program
 import program
-
-HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connections.js")
 
 
 def address(options):
@@ -55,12 +53,10 @@ def measure(run, page, seconds):
 
 
 def publish(run, options):
-    with open(HOOK, encoding="utf-8") as file:
-        hook = file.read()
     run.figures["codecAsked"] = options.codec
     with chromium.Chromium(*options.flag) as browser:
         run.figures["peer"] = browser.version
-        page = browser.page(hook)
+        page = browser.page(page_program.hook())
         try:
             page.open(address(options))
             page.wait("!document.getElementById('publish').disabled", options.join, "the camera")
@@ -86,9 +82,7 @@ def publish(run, options):
             while program.goes_on(options, 0):
                 page.rest(0.1)
         finally:
-            if options.screenshot:
-                page.screenshot(options.screenshot)
-            run.figures["problems"] = page.problems
+            page_program.end(run, page, options)
         # The console contains the requests that failed during the outage.
         run.check("no errors in the console", options.outage or options.restart or not page.problems)
         page.click("#stop")
@@ -97,19 +91,10 @@ def publish(run, options):
 
 
 def main():
-    parser = program.arguments(__doc__, "the page, http://HOST/publish", positional=True)
+    parser = page_program.arguments(
+        __doc__, "the page, http://HOST/publish", "publishes", "seconds within which it must be publishing")
     parser.add_argument("--codec", choices=["H264", "VP8"], default="H264")
-    parser.add_argument("--screenshot", metavar="FILE", help="a PNG of the page while it publishes")
-    parser.add_argument("--join", type=float, default=60, help="seconds within which it must be publishing")
-    parser.add_argument("--outage", action="store_true", help="expect an outage, and measure after it")
-    parser.add_argument("--restart", action="store_true", help="expect the platform to end, and to be started again")
-    parser.add_argument("--flag", action="append", default=[], help="one more flag for Chromium")
-    options = parser.parse_args()
-    options.url = options.url or options.url_option
-    if not options.url:
-        parser.error("the page's address is missing")
-    run = program.Program("Chromium", options.seconds)
-    run.run(lambda: publish(run, options))
+    page_program.main(parser, publish)
 
 
 if __name__ == "__main__":

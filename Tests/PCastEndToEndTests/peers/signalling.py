@@ -59,3 +59,10 @@ class Resource:
         except urllib.error.HTTPError as error:
             text = error.read(300).decode(errors="replace").strip()
             raise Refused(f"{method} was answered {error.code}: {text}") from None
+
+
+def check_end(run, resource):
+    """Checks that the connection stayed until its session was deleted, and that this succeeded."""
+    run.figures["deleteStatus"] = resource.deleted
+    run.check("the connection stayed", run.figures["connectionState"] == "connected")
+    run.check("DELETE was answered 200", resource.deleted == 200)

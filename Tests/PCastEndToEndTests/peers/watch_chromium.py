@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 """Opens a /watch/… page in headless Chromium, enables its audio with a click, and measures the playback."""
 
-import os
 import statistics
 import sys
 import urllib.parse
 
 import chromium
 import outage
-import program
+import page_program
 
-HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connections.js")
 VIDEO_BOX = """(() => {
     const box = document.getElementById("video").getBoundingClientRect();
     return [box.x, box.y, box.width, box.height].map(Math.round);
@@ -91,11 +89,9 @@ def measure(run, page, seconds):
 
 
 def watch(run, options):
-    with open(HOOK, encoding="utf-8") as file:
-        hook = file.read()
     with chromium.Chromium(*options.flag) as browser:
         run.figures["peer"] = browser.version
-        page = browser.page(hook)
+        page = browser.page(page_program.hook())
         if options.url == "-":
             print("ready", flush=True)
             options.url = sys.stdin.readline().strip()
@@ -122,9 +118,7 @@ def watch(run, options):
             run.figures["tokenInAddress"] = page.evaluate("location.href.includes('token=')")
             run.check("the token left the address", not run.figures["tokenInAddress"])
         finally:
-            if options.screenshot:
-                page.screenshot(options.screenshot)
-            run.figures["problems"] = page.problems
+            page_program.end(run, page, options)
         # The console contains the requests that failed during the outage.
         run.check("no errors in the console", options.outage or not page.problems)
         page.open("about:blank")  # the page deletes its session when it is closed
@@ -132,19 +126,9 @@ def watch(run, options):
 
 
 def main():
-    parser = program.arguments(__doc__, "the page, http://HOST/watch/STREAM; - to be told it on a line of standard input, "
-                               "when the browser is ready", positional=True)
-    parser.add_argument("--screenshot", metavar="FILE", help="a PNG of the page while it plays")
-    parser.add_argument("--join", type=float, default=60, help="seconds within which a picture must show")
-    parser.add_argument("--outage", action="store_true", help="expect an outage, and measure after it")
-    parser.add_argument("--restart", action="store_true", help="expect the platform to end, and to be started again")
-    parser.add_argument("--flag", action="append", default=[], help="one more flag for Chromium")
-    options = parser.parse_args()
-    options.url = options.url or options.url_option
-    if not options.url:
-        parser.error("the page's address is missing")
-    run = program.Program("Chromium", options.seconds)
-    run.run(lambda: watch(run, options))
+    page_program.main(page_program.arguments(
+        __doc__, "the page, http://HOST/watch/STREAM; - to be told it on a line of standard input, when the browser is "
+        "ready", "plays", "seconds within which a picture must show"), watch)
 
 
 if __name__ == "__main__":

@@ -84,24 +84,15 @@ async def watch(run, options):
     for kind in ("video", "audio"):
         run.figures[f"{kind}PacketsReceived"] = received[kind].packetsReceived if kind in received else 0
         run.figures[f"{kind}PacketsLost"] = received[kind].packetsLost if kind in received else None
-    if viewer.first_frame is not None:
-        run.figures["firstFrameMilliseconds"] = round((viewer.first_frame - started) * 1000)
-    viewer.picture.report(run, options.seconds)
-    viewer.sound.report(run, options.seconds)
-    run.figures["deleteStatus"] = resource.deleted
-    run.check("the connection stayed", run.figures["connectionState"] == "connected")
-    run.check("DELETE was answered 200", resource.deleted == 200)
+    pictures.report(run, viewer, started, options.seconds)
+    signalling.check_end(run, resource)
 
 
 def main():
     parser = program.arguments(__doc__, "WHEP endpoint")
     parser.add_argument("--codec", choices=["H264", "VP8"], help="offer this video codec only")
     parser.add_argument("--silent", action="store_true", help="expect no media, and to be ended")
-    parser.add_argument("--address", action="append", help="address to gather candidates on")
-    options = parser.parse_args()
-    aiortc_peer.use_addresses(options.address, options.url)
-    run = program.Program(f"aiortc {aiortc.__version__} (PyAV {av.__version__})", options.seconds)
-    run.run(lambda: asyncio.run(watch(run, options)))
+    aiortc_peer.main(parser, f"aiortc {aiortc.__version__} (PyAV {av.__version__})", watch)
 
 
 if __name__ == "__main__":

@@ -113,13 +113,8 @@ def watch(run, options):
             f"{kind}PacketsReceived": received.get(kind, {}).get("packets-received", 0),
             f"{kind}PacketsLost": received.get(kind, {}).get("packets-lost"),
         })
-    if viewer.first_frame is not None:
-        run.figures["firstFrameMilliseconds"] = round((viewer.first_frame - started) * 1000)
-    viewer.picture.report(run, options.seconds)
-    viewer.sound.report(run, options.seconds)
-    run.figures["deleteStatus"] = resource.deleted
-    run.check("the connection stayed", run.figures["connectionState"] == "connected")
-    run.check("DELETE was answered 200", resource.deleted == 200)
+    pictures.report(run, viewer, started, options.seconds)
+    signalling.check_end(run, resource)
 
 
 def main():

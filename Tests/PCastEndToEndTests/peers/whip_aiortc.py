@@ -129,20 +129,14 @@ async def publish(run, options):
         run.check(f"receiver reports on {kind} came", kind in reported)
     run.figures["roundTripMilliseconds"] = (
         round(reported["video"].roundTripTime * 1000, 2) if "video" in reported else None)
-    run.figures["deleteStatus"] = resource.deleted
-    run.check("the connection stayed", run.figures["connectionState"] == "connected")
-    run.check("DELETE was answered 200", resource.deleted == 200)
+    signalling.check_end(run, resource)
 
 
 def main():
     parser = program.arguments(__doc__, "WHIP endpoint")
     parser.add_argument("--codec", choices=["H264", "VP8"], default="H264")
     parser.add_argument("--silent", action="store_true", help="send nothing, and expect to be ended")
-    parser.add_argument("--address", action="append", help="address to gather candidates on")
-    options = parser.parse_args()
-    aiortc_peer.use_addresses(options.address, options.url)
-    run = program.Program(f"aiortc {aiortc.__version__}", options.seconds)
-    run.run(lambda: asyncio.run(publish(run, options)))
+    aiortc_peer.main(parser, f"aiortc {aiortc.__version__}", publish)
 
 
 if __name__ == "__main__":

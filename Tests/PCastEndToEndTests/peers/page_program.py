@@ -1,0 +1,41 @@
+"""The common code of the programs that measure a page of the platform in Chromium: arguments, and the hook of the page."""
+
+import os
+
+import program
+
+HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connections.js")
+
+
+def hook():
+    """Returns the script that counts the peer connections of a page, and reads their statistics."""
+    with open(HOOK, encoding="utf-8") as file:
+        return file.read()
+
+
+def arguments(description, url_help, activity, join_help):
+    """Returns a parser. The caller adds its own arguments. `activity` is what the page does, such as "plays"."""
+    parser = program.arguments(description, url_help, positional=True)
+    parser.add_argument("--screenshot", metavar="FILE", help=f"a PNG of the page while it {activity}")
+    parser.add_argument("--join", type=float, default=60, help=join_help)
+    parser.add_argument("--outage", action="store_true", help="expect an outage, and measure after it")
+    parser.add_argument("--restart", action="store_true", help="expect the platform to end, and to be started again")
+    parser.add_argument("--flag", action="append", default=[], help="one more flag for Chromium")
+    return parser
+
+
+def main(parser, body):
+    """Parses the arguments and runs the program. `body` receives the run and the options."""
+    options = parser.parse_args()
+    options.url = options.url or options.url_option
+    if not options.url:
+        parser.error("the page's address is missing")
+    run = program.Program("Chromium", options.seconds)
+    run.run(lambda: body(run, options))
+
+
+def end(run, page, options):
+    """Writes the screenshot and the errors of the page."""
+    if options.screenshot:
+        page.screenshot(options.screenshot)
+    run.figures["problems"] = page.problems

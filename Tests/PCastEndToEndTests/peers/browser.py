@@ -1,6 +1,7 @@
 """The common code of the drivers of browsers: errors, and the use of a page by expressions that it evaluates."""
 
 import json
+import os
 import time
 
 
@@ -12,6 +13,12 @@ class DocumentGone(BrowserError):
     """Another document replaced the one that evaluated the expression."""
 
     MESSAGES = ("Inspected target navigated or closed", "Execution context was destroyed.")
+
+
+def script(name):
+    """Returns the text of a script in this folder, for `page`."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), encoding="utf-8") as file:
+        return file.read()
 
 
 class Page:

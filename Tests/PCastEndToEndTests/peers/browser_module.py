@@ -215,7 +215,7 @@ def use(run, options):
     producer = Producer(options)
     with start(options) as browser:
         run.figures["peer"] = browser.version
-        page = browser.page()
+        page = browser.page(chromium.script("time_strip.js"))
         page.open(f"http://127.0.0.1:{site.server_port}/#{urllib.parse.quote(words, safe='')}")
         try:
             page.wait("window.isLoaded", PATIENCE, "the module")

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import browser
-from browser import BrowserError, DocumentGone
+from browser import BrowserError, DocumentGone, script  # noqa: F401
 
 FLAGS = [
     "--headless=new", "--no-sandbox", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check",

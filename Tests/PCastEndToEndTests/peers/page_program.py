@@ -1,16 +1,12 @@
 """The common code of the programs that measure a page of the platform in Chromium: arguments, and the hook of the page."""
 
-import os
-
+import browser
 import program
-
-HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_connections.js")
 
 
 def hook():
-    """Returns the script that counts the peer connections of a page, and reads their statistics."""
-    with open(HOOK, encoding="utf-8") as file:
-        return file.read()
+    """Returns the script that stores the peer connections of a page and reads its frames."""
+    return browser.script("time_strip.js") + browser.script("peer_connections.js")
 
 
 def arguments(description, url_help, activity, join_help):

@@ -48,32 +48,16 @@
   };
 
   /**
-   * Reads the time strip of the test pattern (64 cells: a counter, 40 bits of UTC milliseconds, a CRC-8) in each frame
-   * that is shown from now on. Stores the ages of the frames and the number of unreadable strips.
+   * Reads the time strip (`time_strip.js`) in each frame that is shown from now on. Stores the ages of the frames and
+   * the number of unreadable strips.
    */
   window.pcastMeasureLag = () => {
     const video = document.querySelector("video");
     const lags = (window.pcastLags = { read: [], broken: 0 });
-    const context = new OffscreenCanvas(64, 1).getContext("2d", { willReadFrequently: true });
-    const age = () => {
-      const height = Math.max(16, Math.floor(video.videoHeight / 18));
-      context.drawImage(video, 0, height / 4, video.videoWidth, height / 2, 0, 0, 64, 1);
-      const pixels = context.getImageData(0, 0, 64, 1).data;
-      const bytes = Array.from({ length: 8 }, (_, at) =>
-        Array.from({ length: 8 }, (_, bit) => +(pixels[4 * (8 * at + bit) + 1] > 127)).reduce((a, b) => 2 * a + b));
-      let check = 0;
-      for (const byte of bytes.slice(0, 7)) {
-        check ^= byte;
-        for (let bit = 0; bit < 8; bit += 1) check = check & 0x80 ? ((check << 1) ^ 0x07) & 0xff : check << 1;
-      }
-      if (check !== bytes[7]) return null;
-      const captured = bytes.slice(2, 7).reduce((sum, byte) => sum * 256 + byte, 0);
-      return (performance.timeOrigin + performance.now()) % 2 ** 40 - captured;
-    };
     const next = () => {
-      const lag = age();
-      if (lag === null) lags.broken += 1;
-      else lags.read.push(lag);
+      const strip = pcastReadStrip(video);
+      if (strip) lags.read.push((performance.timeOrigin + performance.now()) % 2 ** 40 - strip.milliseconds);
+      else lags.broken += 1;
       video.requestVideoFrameCallback(next);
     };
     video.requestVideoFrameCallback(next);

@@ -1,49 +1,37 @@
 import Glibc
 import PCastCodecs
 package import PCastCore
-import PCastIO
 
-/// The clapper's tone and quiet noise in frames of 20 ms. Like those of a microphone, a frame is delivered at the time
-/// of its last sample.
+/// The clapper's tone and quiet noise in frames of 20 ms.
 package final class SyntheticAudioSource: AudioSource {
-    /// The number of channels, 1 or 2.
-    package let channels: Int
+    private let frames: PacedAudio
     private let signal = ClapperSignal()
-    private let pace = PacedThread()
     private let timeout: TimeSpan
 
     /// Creates a source with 1 or 2 channels, which are equal. A frame that is late by more than `timeout` is skipped.
     package init(channels: Int = 2, timeout: TimeSpan = .seconds(1)) {
-        precondition(channels == 1 || channels == 2)
-        self.channels = channels
+        frames = PacedAudio(channels: channels)
         self.timeout = timeout
     }
+
+    /// The number of channels, 1 or 2.
+    package var channels: Int { frames.channels }
 
     /// Starts to deliver audio. `ended` is never called. Throws `DeviceError.noThread`.
     package func start(
         deliver: @escaping @Sendable (AudioFrame) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let (signal, channels) = (signal, channels)
-        let reference = MonotonicClock.reference()
-        let origin = reference.wallTime
-        // The number of the first sample since 1970.
-        let (seconds, rest) = origin.nanosecondsSinceEpoch.quotientAndRemainder(dividingBy: 1_000_000_000)
-        let first = seconds * Int64(AudioFrame.sampleRate) + ClockRate.opus.ticks(in: .nanoseconds(rest))
-        try pace.start(
-            name: "synthetic-audio", from: reference.instant, due: AudioFrameTiming.due, timeout: timeout
-        ) {
-            frameIndex, _ in
-            let start = frameIndex * Int64(AudioFrameTiming.sampleCount)
-            let samples = signal.samples(from: first + start, count: AudioFrameTiming.sampleCount, channels: channels)
-            deliver(
-                AudioFrame(
-                    samples: samples, channels: channels, captureTime: origin + ClockRate.opus.span(ofTicks: start),
-                    timestamp: MediaTime(ticks: start, rate: .opus)))
+        try frames.start(name: "synthetic-audio", timeout: timeout, deliver: deliver) { start, origin in
+            // The number of the first sample since 1970.
+            let (seconds, rest) = origin.nanosecondsSinceEpoch.quotientAndRemainder(dividingBy: 1_000_000_000)
+            let first = seconds * Int64(AudioFrame.sampleRate) + ClockRate.opus.ticks(in: .nanoseconds(rest))
+            return signal.samples(from: first + start, count: AudioFrameTiming.sampleCount, channels: channels)
         }
     }
 
     /// Stops delivery.
-    package func stop() { pace.stop() }
+    package func stop() { frames.stop() }
 }
 
 /// The frames of 20 ms that every audio source delivers.
@@ -103,54 +91,44 @@ struct ClapperSignal {
 
 /// The test pattern at a constant rate. Its time strip contains the capture time of each frame.
 package final class SyntheticVideoSource: VideoSource {
-    /// The size of the frames.
-    package let dimensions: Dimensions
-    /// The frame rate in frames per second.
-    package let nominalFrameRate: Double
-    private let videoFrame: TestPattern
-    private let pool: VideoFramePool
-    private let pace = PacedThread()
+    private let frames: PacedVideo
+    private let pattern: TestPattern
+    private let pool = VideoFramePool()
 
     /// Creates a source.
     ///
     /// - Parameters:
     ///   - dimensions: The size of the frames, at least 64 columns and 32 rows.
     ///   - frameRate: The frame rate, 1 to 240.
-    package init(dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30) {
-        precondition((1...240).contains(frameRate), "the frame rate must be valid")
-        self.dimensions = dimensions
-        nominalFrameRate = Double(frameRate)
-        videoFrame = TestPattern(dimensions: dimensions)
-        pool = VideoFramePool()
+    package convenience init(dimensions: Dimensions = Dimensions(width: 1_280, height: 720), frameRate: Int = 30) {
+        self.init(PacedVideo(dimensions: dimensions, frameRate: frameRate))
     }
 
-    convenience init(_ configuration: VideoConfiguration) {
-        self.init(
-            dimensions: configuration.dimensions,
-            frameRate: min(240, max(1, Int(configuration.frameRate.perSecond.rounded()))))
+    convenience init(_ configuration: VideoConfiguration) { self.init(PacedVideo(configuration)) }
+
+    private init(_ frames: PacedVideo) {
+        self.frames = frames
+        pattern = TestPattern(dimensions: frames.dimensions)
     }
+
+    /// The size of the frames.
+    package var dimensions: Dimensions { frames.dimensions }
+
+    /// The frame rate in frames per second.
+    package var nominalFrameRate: Double { Double(frames.frameRate) }
 
     /// Starts to deliver frames. `ended` is never called. Throws `DeviceError.noThread`.
     package func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
-        let rate = ClockRate(hertz: Int64(nominalFrameRate))
-        let reference = MonotonicClock.reference()
-        let origin = reference.wallTime
-        let (videoFrame, pool) = (videoFrame, pool)
-        try pace.start(
-            name: "synthetic-video", from: reference.instant, due: { rate.span(ofTicks: $0) },
-            timeout: .milliseconds(200)
-        ) {
-            frameIndex, due in
-            let frame = pool.frame(
-                dimensions: videoFrame.dimensions, captureTime: origin + due,
-                timestamp: MediaTime(ticks: ClockRate.video.ticks(in: due), rate: .video))
-            videoFrame.draw(counter: Int(frameIndex), captureTime: origin + due, into: frame)
-            deliver(.frame(frame))
+        let (pattern, pool) = (pattern, pool)
+        try frames.start(name: "synthetic-video", deliver: deliver) { frameIndex, captureTime, timestamp in
+            let frame = pool.frame(dimensions: pattern.dimensions, captureTime: captureTime, timestamp: timestamp)
+            pattern.draw(counter: Int(frameIndex), captureTime: captureTime, into: frame)
+            return frame
         }
     }
 
     /// Stops delivery.
-    package func stop() { pace.stop() }
+    package func stop() { frames.stop() }
 }

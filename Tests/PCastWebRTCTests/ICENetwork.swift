@@ -149,7 +149,18 @@ struct ICENetwork {
     }
 }
 
-extension ICELiteAgent {
+/// An ICE agent, whose messages tests pass as arrays.
+protocol ICEAgent {
+    mutating func handle(
+        _ bytes: Span<UInt8>, message: STUNMessage, from path: NetworkPath, at now: Instant,
+        reply: UnsafeMutableRawBufferPointer
+    ) -> ICEOutcome
+}
+
+extension ICELiteAgent: ICEAgent {}
+extension ICEControllingAgent: ICEAgent {}
+
+extension ICEAgent {
     mutating func handleMessage(
         _ bytes: [UInt8], _ message: STUNMessage? = nil, from path: NetworkPath, at now: Instant
     ) -> (outcome: ICEOutcome, reply: [UInt8]) {
@@ -165,19 +176,6 @@ extension ICELiteAgent {
 }
 
 extension ICEControllingAgent {
-    mutating func handleMessage(
-        _ bytes: [UInt8], _ message: STUNMessage? = nil, from path: NetworkPath, at now: Instant
-    ) -> (outcome: ICEOutcome, reply: [UInt8]) {
-        var outcome = ICEOutcome()
-        let reply = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
-            guard let message = message ?? STUNMessage.parse(bytes.span) else { return }
-            outcome = handle(
-                bytes.span, message: message, from: path, at: now, reply: UnsafeMutableRawBufferPointer(buffer))
-            count = outcome.replyLength
-        }
-        return (outcome, reply)
-    }
-
     mutating func pollMessage(at now: Instant) -> (bytes: [UInt8], path: NetworkPath)? {
         var path: NetworkPath?
         let bytes = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in

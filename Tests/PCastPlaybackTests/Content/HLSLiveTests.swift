@@ -83,7 +83,7 @@ struct HLSLiveTests {
             )
             let open = state.numbers.upperBound
             guard open < segments.count else { return text + "#EXT-X-ENDLIST\n" }
-            text += "#EXT-X-PROGRAM-DATE-TIME:\(HLSFilm.date(hls.captureTime(ofSegment: open)))\n"
+            text += "#EXT-X-PROGRAM-DATE-TIME:\(Timestamp.text(hls.captureTime(ofSegment: open)))\n"
             for part in 0..<state.parts {
                 let (offset, length) = range(open, part)
                 text +=

@@ -66,7 +66,7 @@ struct HLSOnDemandTests {
         var text = enciphered.replacingOccurrences(of: "#EXT-X-ENDLIST\n", with: "")
         text = text.replacingOccurrences(of: "#EXT-X-VERSION:3", with: "#EXT-X-VERSION:6")
         text += "#EXT-X-DISCONTINUITY\n#EXT-X-KEY:METHOD=NONE\n"
-        text += "#EXT-X-PROGRAM-DATE-TIME:\(HLSFilm.date(StampedVideo.captureTime + .seconds(100 as Int64)))\n"
+        text += "#EXT-X-PROGRAM-DATE-TIME:\(Timestamp.text(StampedVideo.captureTime + .seconds(100 as Int64)))\n"
         var offset = 0
         for (index, segment) in segments.enumerated() {
             text += "#EXT-X-BYTERANGE:\(segment.count)" + (index == 0 ? "@0" : "") + "\n#EXTINF:2,\nall.ts\n"
@@ -102,7 +102,7 @@ struct HLSOnDemandTests {
         }
         let range =
             "#EXT-X-DATERANGE:ID=\"goal\",CLASS=\"score\",START-DATE=\""
-            + "\(HLSFilm.date(StampedVideo.captureTime + .seconds(3 as Int64)))\",DURATION=1,X-COM-TEAM=\"home\"\n"
+            + "\(Timestamp.text(StampedVideo.captureTime + .seconds(3 as Int64)))\",DURATION=1,X-COM-TEAM=\"home\"\n"
         try folder.write(hls.playlist(0..<4, isComplete: true, more: range, name: "v"), to: "video.m3u8")
         for number in 0..<4 {
             let second = number * 2

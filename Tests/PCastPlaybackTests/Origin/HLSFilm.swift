@@ -234,7 +234,7 @@ struct HLSFilm {
             "#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-TARGETDURATION:\(Int(segmentLength.seconds))\n"
             + "#EXT-X-MEDIA-SEQUENCE:\(numbers.lowerBound)\n" + more
         for number in numbers {
-            if dates { text += "#EXT-X-PROGRAM-DATE-TIME:\(Self.date(captureTime(ofSegment: number)))\n" }
+            if dates { text += "#EXT-X-PROGRAM-DATE-TIME:\(Timestamp.text(captureTime(ofSegment: number)))\n" }
             text += "#EXTINF:\(segmentLength.seconds),\n\(name)\(number).ts\n"
         }
         return text + (isComplete ? "#EXT-X-ENDLIST\n" : "")
@@ -242,22 +242,5 @@ struct HLSFilm {
 
     func captureTime(ofSegment number: Int) -> WallTime {
         StampedVideo.captureTime + TimeSpan(nanoseconds: segmentLength.nanoseconds * Int64(number))
-    }
-
-    static func date(_ time: WallTime) -> String {
-        let seconds = time.millisecondsSinceEpoch / 1_000
-        let (day, rest) = (seconds / 86_400, seconds % 86_400)
-        // Converts days since 1970 to a date (Howard Hinnant, "chrono-compatible low-level date algorithms").
-        let z = day + 719_468
-        let era = z / 146_097
-        let dayOfEra = z - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shifted = (5 * dayOfYear + 2) / 153
-        let month = shifted < 10 ? shifted + 3 : shifted - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        return "\(year)-\(two(month))-\(two(dayOfYear - (153 * shifted + 2) / 5 + 1))T\(two(rest / 3_600)):"
-            + "\(two(rest % 3_600 / 60)):\(two(rest % 60))Z"
     }
 }

@@ -42,7 +42,7 @@ extension RealTimePlayback {
                 + "#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-MAP:URI=\"init.mp4\"\n"
             for part in 0..<count {
                 if part % partsPerSegment == 0 {
-                    let date = HLSFilm.date(StampedVideo.captureTime + TimeSpan(seconds: Double(part) * partSeconds))
+                    let date = Timestamp.text(StampedVideo.captureTime + TimeSpan(seconds: Double(part) * partSeconds))
                     text += "#EXT-X-PROGRAM-DATE-TIME:\(date)\n"
                 }
                 text += "#EXT-X-PART:DURATION=\(partSeconds),URI=\"p\(part).m4s\",INDEPENDENT=YES\n"

@@ -221,7 +221,7 @@ let package = Package(
         tests("Core", ["PCastCore"]),
         tests("TestSupport", ["PCastTestSupport", "PCastCore"]),
         tests("RTP", ["PCastRTP", "PCastTestSupport", "PCastCore"]),
-        tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastTestSupport", "PCastCore", "COpenSSL", "CSRTP"]),
+        tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastTestSupport", "PCastCore", "CLinux", "COpenSSL", "CSRTP"]),
         tests("Signaling", ["PCastSignaling", "PCastCore"]),
         tests("HLS", ["PCastHLS", "PCastTestSupport", "PCastCore"]),
         tests("JSON", ["PCastJSON", "PCastTestSupport"]),

@@ -1,3 +1,4 @@
+import CLinux
 import CSRTP
 import Testing
 
@@ -236,7 +237,13 @@ enum SRTPFootprint {
         return (counts.map(\.sender).min()!, counts.map(\.receiver).min()!)
     }
 
-    private static var bytesInUse: Int { Int(mallinfo2().uordblks) }
+    /// The bytes that the process has allocated.
+    static var bytesInUse: Int {
+        let bytes = Int(mallinfo2().uordblks)
+        // Without the module that declares the function, `mallinfo2()` would be a structure of zeros.
+        precondition(bytes > 0)
+        return bytes
+    }
 
     private static func count(_ profile: SRTPProfile) -> (sender: Int, receiver: Int) {
         let keys = SRTPKeyingMaterial.pair(profile, seed: 1).client

@@ -30,7 +30,7 @@ router.delete("/my-streams/:id") { _, context -> HTTPResponse.Status in
     let id = try StreamID(context.parameters.require("id"))
     return await platform.end(id, reason: .censored) ? .noContent : .notFound
 }
-// The application has a page of its own at “/”, so it leaves out the dashboard.
+// The application has a page of its own at `/`, so it leaves out the dashboard.
 platform.addRoutes(to: router, .all.subtracting(.dashboard))
 
 let application = Application(

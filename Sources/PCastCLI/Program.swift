@@ -7,7 +7,10 @@ import PCastIO
 enum Program {
     static func main() async {
         StandardOutput.prepare()
-        exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
+        let status = await run(Array(CommandLine.arguments.dropFirst()))
+        fflush(nil)
+        // Exit handlers are not run: they release libraries that other threads may still use, which can crash.
+        _exit(status.rawValue)
     }
 
     /// Runs a command and returns the exit status of the process.

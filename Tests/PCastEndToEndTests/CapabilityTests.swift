@@ -50,7 +50,7 @@ extension EndToEnd {
                 for impossible in ["streaming", "prefer-vp8=force"] {
                     let token = try await Self.token(workspace, "stream", impossible)
                     let program = try workspace.pcast("subscribe", "--uri", platform.uri, "--token", token)
-                    #expect(try await program.exitStatus() == 2, "\(impossible)")
+                    try await program.expectExitStatus(2)
                 }
                 for program in [viewer, listener, publisher] { program.send(SIGINT) }
                 try await platform.program.end()

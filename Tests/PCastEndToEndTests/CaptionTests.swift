@@ -114,7 +114,7 @@ extension EndToEnd {
                 }
                 #expect(Self.areInOrder(Self.subtitles(player)), "\(Self.subtitles(player))")
                 publisher.send(SIGINT)
-                #expect(try await player.exitStatus() == 0)
+                try await player.expectExitStatus(0)
                 for renderer in renderers { renderer.stop() }
                 await watched.close()
                 try await platform.program.end()
@@ -182,7 +182,7 @@ extension EndToEnd {
                 #expect(try await browser.problems() == [])
                 try await browser.end()
                 publisher.send(SIGINT)
-                #expect(try await publisher.exitStatus() == 0)
+                try await publisher.expectExitStatus(0)
                 try await platform.program.end()
             }
         }
@@ -207,7 +207,7 @@ extension EndToEnd {
             try await browser.wait(for: "!document.getElementById('cc').hidden", at: "lines")
             #expect(try await browser.problems(at: "lines") == [])
             publisher.send(SIGINT)
-            #expect(try await publisher.exitStatus() == 0)
+            try await publisher.expectExitStatus(0)
         }
 
         /// Where the page's frame is kept: in `PCAST_SCREENSHOTS` if that is set.

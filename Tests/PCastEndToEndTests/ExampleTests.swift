@@ -22,7 +22,7 @@ extension EndToEnd {
                 for program in [viewer, publisher] {
                     // It publishes until its viewer has finished.
                     if program === publisher { try await platform.end(stream) }
-                    #expect(try await program.exitStatus() == 0)
+                    try await program.expectExitStatus(0)
                     let lines = program.output.lines.values
                     #expect(lines.first?.hasPrefix("session ") == true, "\(program.report)")
                     #expect(lines.contains { $0.contains(" frames, ") }, "\(program.report)")
@@ -47,7 +47,7 @@ extension EndToEnd {
                 let example = try workspace.start(
                     "\(BuiltProgram.peers)/namespace.sh",
                     [network, BuiltProgram.path("QuickStartExample")])
-                #expect(try await example.exitStatus() == 0, "\(example.report)")
+                try await example.expectExitStatus(0)
                 let printed = example.output.lines.values.last
                 #expect(printed?.isEmpty == false, "\(example.report)")
                 if ThisMachine.hasFFmpeg {
@@ -91,7 +91,7 @@ extension EndToEnd {
                     script,
                     [network, BuiltProgram.path("PublishExample"), "http://127.0.0.1:8080"] + tokens
                         + ["synthetic", "2"])
-                #expect(try await publisher.exitStatus() == 0)
+                try await publisher.expectExitStatus(0)
                 let lines = publisher.output.lines.values
                 #expect(lines.contains { $0.contains(" frames, ") }, "\(publisher.report)")
                 try await server.end()
@@ -119,7 +119,7 @@ extension EndToEnd {
                 let guest = try await workspace.token(application, "--type", "publish", "--apply-tag", "guest")
                 let rejected = try workspace.start(
                     BuiltProgram.path("PublishExample"), [uri, authentication, guest, "synthetic", "2"])
-                #expect(try await rejected.exitStatus() == 0)
+                try await rejected.expectExitStatus(0)
                 #expect(rejected.output.lines.values.contains { $0.hasPrefix("failed:") }, "\(rejected.report)")
 
                 let token = try await workspace.token(application, "--type", "publish")
@@ -135,13 +135,13 @@ extension EndToEnd {
                     } else {
                         program.send(SIGTERM)
                     }
-                    #expect(try await publisher.exitStatus() == 0)
+                    try await publisher.expectExitStatus(0)
                     let lines = publisher.output.lines.values
                     #expect(lines.contains("ended: \(end)"), "\(publisher.report)")
                     let event = try await program.message(containing: "event=ended(\(stream)")
                     #expect(event.contains(end), "\(event)")
                 }
-                #expect(try await program.exitStatus() == 0)
+                try await program.expectExitStatus(0)
                 #expect(program.messages.lines.values.contains { $0.contains("event=started(") })
             }
         }

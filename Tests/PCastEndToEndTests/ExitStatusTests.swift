@@ -19,7 +19,7 @@ extension EndToEnd {
         func arguments(_ arguments: [String]) async throws {
             try await TestWorkspace.run { workspace in
                 let program = try workspace.start(BuiltProgram.path("pcast"), arguments)
-                #expect(try await program.exitStatus() == 2)
+                try await program.expectExitStatus(2)
                 #expect(!program.messages.lines.values.isEmpty)
             }
         }
@@ -28,15 +28,15 @@ extension EndToEnd {
         func nothingToPlay() async throws {
             try await TestWorkspace.run { workspace in
                 let alone = try workspace.pcast("subscribe")
-                #expect(try await alone.exitStatus() == 4)
+                try await alone.expectExitStatus(4)
                 let platform = try await LocalPlatform.start(in: workspace)
                 let token = try await platform.viewingToken("stream-that-never-was")
                 let viewer = try workspace.pcast("subscribe", "--uri", platform.uri, "--token", token)
-                #expect(try await viewer.exitStatus() == 4)
+                try await viewer.expectExitStatus(4)
                 let end = try workspace.pcast(
                     "streams", "end", "stream-that-never-was", "--reason", "ended", "--uri", platform.uri,
                     "--application", LocalPlatform.application)
-                #expect(try await end.exitStatus() == 4)
+                try await end.expectExitStatus(4)
             }
         }
 
@@ -44,7 +44,7 @@ extension EndToEnd {
         func noSource() async throws {
             try await TestWorkspace.run { workspace in
                 let publisher = try workspace.pcast("publish", "--listen", "127.0.0.1:0", "--video", "nowhere.mp4")
-                #expect(try await publisher.exitStatus() == 5)
+                try await publisher.expectExitStatus(5)
                 #expect(workspace.credentialsFiles.isEmpty)
             }
         }
@@ -55,10 +55,10 @@ extension EndToEnd {
                 for command in ["publish", "subscribe"] {
                     let token = try await workspace.token(LocalPlatform.application)
                     let program = try workspace.pcast(command, "--uri", "http://127.0.0.1:1", "--token", token)
-                    #expect(try await program.exitStatus() == 6)
+                    try await program.expectExitStatus(6)
                 }
                 let player = try workspace.pcast("play", "pcast://127.0.0.1:1/some-stream", "--render", "null")
-                #expect(try await player.exitStatus() == 6)
+                try await player.expectExitStatus(6)
                 #expect(player.messages.lines.values.contains { $0.contains("pcast://127.0.0.1:1/some-stream") })
             }
         }
@@ -79,17 +79,17 @@ extension EndToEnd {
                 ]
                 for (command, token) in refused {
                     let program = try workspace.pcast(command, "--uri", platform.uri, "--token", token)
-                    #expect(try await program.exitStatus() == 3, "\(command)\n\(program.report)")
+                    try await program.expectExitStatus(3)
                 }
                 let host = platform.uri.dropFirst("http://".count)
                 let player = try workspace.pcast(
                     "play", "pcast://\(host)/#token=\(foreign.addingPercentEncoding)", "--render", "null")
-                #expect(try await player.exitStatus() == 3)
+                try await player.expectExitStatus(3)
                 let pull = try workspace.pcast("pull", "http://a.example/film.mp4", "--uri", "http://platform.example")
-                #expect(try await pull.exitStatus() == 3)
+                try await pull.expectExitStatus(3)
                 let list = try workspace.pcast(
                     "streams", "list", "--uri", platform.uri, "--application", "studio:guessed")
-                #expect(try await list.exitStatus() == 3)
+                try await list.expectExitStatus(3)
             }
         }
 
@@ -101,17 +101,17 @@ extension EndToEnd {
                 let viewer = try workspace.pcast("subscribe")
                 _ = try await viewer.event("firstFrame")
                 let list = try workspace.pcast("streams", "list")
-                #expect(try await list.exitStatus() == 0)
+                try await list.expectExitStatus(0)
                 let listed = try await list.event("stream")
                 #expect(listed["streamId"].text == stream)
                 #expect(listed["tags"] == .list([.text("news")]))
                 #expect(listed["viewers"] == .number(1))
 
                 let end = try workspace.pcast("streams", "end", stream, "--reason", "censored")
-                #expect(try await end.exitStatus() == 0)
+                try await end.expectExitStatus(0)
                 for program in [publisher, viewer] {
                     #expect(try await program.event("ended")["reason"].text == "censored")
-                    #expect(try await program.exitStatus() == 7)
+                    try await program.expectExitStatus(7)
                 }
                 #expect(workspace.credentialsFiles.isEmpty)
             }

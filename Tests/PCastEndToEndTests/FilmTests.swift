@@ -29,7 +29,7 @@ extension EndToEnd {
                 for program in [publisher] + viewers {
                     let end = try await program.event("ended", within: .seconds(Self.seconds) + .timeout)
                     #expect(end["reason"].text == "ended")
-                    #expect(try await program.exitStatus() == 0)
+                    try await program.expectExitStatus(0)
                 }
                 for viewer in viewers {
                     let summary = try await viewer.event("summary")

@@ -126,7 +126,7 @@ extension EndToEnd {
                 let viewer = try film.workspace.pcast(
                     "subscribe", "--uri", film.platform.uri, "--token",
                     try await film.platform.viewingToken("\(stream)"), "--record", name, "--for", "4s")
-                #expect(try await viewer.exitStatus() == 0)
+                try await viewer.expectExitStatus(0)
                 let recording = MediaFile(path: name, workspace: film.workspace)
                 #expect(try await recording.loudness() > -60)
                 #expect(abs(try await recording.track("video").duration - recording.track("audio").duration) < 0.5)

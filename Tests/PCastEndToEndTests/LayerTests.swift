@@ -28,7 +28,7 @@ extension EndToEnd {
                 }
                 #expect(rests != nil)
                 publisher.send(SIGINT)
-                #expect(try await publisher.exitStatus() == 0)
+                try await publisher.expectExitStatus(0)
                 await viewer.close()
             }
         }

@@ -78,8 +78,8 @@ extension EndToEnd {
             func end() async throws {
                 viewer.send(SIGINT)
                 publisher.send(SIGINT)
-                #expect(try await viewer.exitStatus() == 0)
-                #expect(try await publisher.exitStatus() == 0)
+                try await viewer.expectExitStatus(0)
+                try await publisher.expectExitStatus(0)
             }
         }
 
@@ -116,7 +116,7 @@ extension EndToEnd {
                 _ = try await welcome.event("firstFrame")
                 _ = try await program.message(containing: " debug platform: secure transport connected")
                 welcome.send(SIGINT)
-                #expect(try await welcome.exitStatus() == 0)
+                try await welcome.expectExitStatus(0)
                 try await broadcast.awaitFrames()
                 #expect(broadcast.viewer.events("subscribed").count == 1)
                 try await broadcast.end()
@@ -133,9 +133,9 @@ extension EndToEnd {
                 for program in [broadcast.viewer, broadcast.publisher] {
                     let ended = try await program.event("ended")
                     #expect(ended["reason"].text == "maintenance")
-                    #expect(try await program.exitStatus() == 7)
+                    try await program.expectExitStatus(7)
                 }
-                #expect(try await broadcast.platform.program.exitStatus() == 0)
+                try await broadcast.platform.program.expectExitStatus(0)
             }
         }
 
@@ -169,7 +169,7 @@ extension EndToEnd {
                         }
                         #expect(status == 128 + SIGTERM)
                     } else {
-                        #expect(try await program.exitStatus() == 0)
+                        try await program.expectExitStatus(0)
                     }
                 }
             }
@@ -199,7 +199,7 @@ extension EndToEnd {
                 let welcome = try await broadcast.anotherViewer()
                 _ = try await welcome.event("firstFrame")
                 try await broadcast.awaitFrames()
-                #expect(try await flood.exitStatus() == 0)
+                try await flood.expectExitStatus(0)
                 let figures = try #require(flood.output.lines.values.last.flatMap(JSON.init(line:)))
                 print("flood: \(flood.output.lines.values.last ?? "")")
                 #expect(figures["refusedConnections"].number ?? 0 > 100)
@@ -208,7 +208,7 @@ extension EndToEnd {
                 #expect(figures["answeredBytes"] == .number(0))
                 #expect(broadcast.viewer.events("subscribed").count == 1 && platform.program.isRunning)
                 welcome.send(SIGINT)
-                #expect(try await welcome.exitStatus() == 0)
+                try await welcome.expectExitStatus(0)
                 try await broadcast.end()
             }
         }
@@ -231,13 +231,13 @@ extension EndToEnd {
                         "--address", String(platform.uri.dropFirst("http://".count)), "--rtc-port", "9", "--seconds",
                         ThisMachine.isFull ? "5" : "2",
                     ])
-                #expect(try await flood.exitStatus() == 0)
+                try await flood.expectExitStatus(0)
                 let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
                     try await platform.publishingToken(), "--video", "synthetic", "--audio", "null")
                 _ = try await publisher.event("publishing")
                 publisher.send(SIGINT)
-                #expect(try await publisher.exitStatus() == 0)
+                try await publisher.expectExitStatus(0)
                 #expect(program.isRunning)
             }
         }

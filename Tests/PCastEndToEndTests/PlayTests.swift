@@ -21,7 +21,7 @@ extension EndToEnd {
                 let player = try workspace.pcast(
                     "play", film.file.path, "--render", "null", "--cue", "1500ms=goal", "--screenshot",
                     workspace.path("last.png"))
-                #expect(try await player.exitStatus() == 0)
+                try await player.expectExitStatus(0)
                 let passed = player.events("cue")
                 #expect(passed.count == 1 && passed.first?["types"].list.first?.text == "goal")
                 #expect(player.events("ready").count == 1 && player.events("finished").count == 1)
@@ -50,7 +50,7 @@ extension EndToEnd {
                 let player = try workspace.pcast(
                     "play", "http://127.0.0.1:\(port)/main.m3u8", "--render", "null", "--start", "2s", "--screenshot",
                     workspace.path("last.png"))
-                #expect(try await player.exitStatus() == 0)
+                try await player.expectExitStatus(0)
                 let positions = player.events("position").compactMap { $0["position"].number }
                 #expect(positions.allSatisfy { $0 >= 2 } && positions.contains { $0 >= 3 })
                 try await Self.expectLast(of: film, in: workspace.path("last.png"), at: workspace)
@@ -61,7 +61,7 @@ extension EndToEnd {
         func nothing() async throws {
             try await TestWorkspace.run { workspace in
                 let player = try workspace.pcast("play", workspace.path("nothing.mp4"), "--render", "null")
-                #expect(try await player.exitStatus() == 4)
+                try await player.expectExitStatus(4)
                 #expect(player.events("ended").first?["reason"].text == "failed")
                 #expect(player.messages.lines.values.contains { $0.contains("nothing.mp4") })
             }

@@ -57,7 +57,7 @@ extension EndToEnd {
                 player.reset()
                 await player.settled()
                 channel.send(SIGINT)
-                #expect(try await channel.exitStatus() == 0)
+                try await channel.expectExitStatus(0)
                 #expect(channel.events("ended").first?["reason"].text == "ended")
             }
         }
@@ -113,7 +113,7 @@ extension EndToEnd {
                     let channel = try workspace.start(
                         BuiltProgram.path("pcast"),
                         ["playout", "film.mp4", "--listen", "127.0.0.1:0", "--json"] + options)
-                    #expect(try await channel.exitStatus() == 4, "\(channel.report)")
+                    try await channel.expectExitStatus(4)
                     #expect(channel.events("publishing").isEmpty)
                     #expect(channel.messages.lines.values.contains { $0.contains("page") || $0.contains("browser") })
                 }

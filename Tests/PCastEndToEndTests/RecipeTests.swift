@@ -181,7 +181,7 @@ extension EndToEnd {
                     ])
                 let recipe = try ReadmeRecipe("Watch, record and push with `pcast`")
                 let push = try platform.start(try recipe.command(with: "pcast push"), stream: stream)
-                #expect(try await receiver.exitStatus() == 0, "\(receiver.report) \(push.report)")
+                try await receiver.expectExitStatus(0)
                 let video = try await MediaFile(path: workspace.path("pushed.mkv"), workspace: workspace).track("video")
                 #expect(video.codec == "h264" && video.frames > 60)
                 try await push.end()

@@ -90,7 +90,7 @@ extension EndToEnd {
                 _ = try await viewer.event("firstFrame")
                 platform.program.send(SIGTERM)
                 // This is long before the drain time is over.
-                #expect(try await platform.program.exitStatus() == 0)
+                try await platform.program.expectExitStatus(0)
                 for client in [publisher, viewer] {
                     #expect(try await client.event("ended")["reason"].text == "maintenance")
                 }
@@ -116,7 +116,7 @@ extension EndToEnd {
                         ])
                 }
                 let refused = try start("64k")
-                #expect(try await refused.exitStatus() == 1)
+                try await refused.expectExitStatus(1)
                 #expect(refused.messages.lines.values.contains { $0.contains("the disk is full") })
 
                 let program = try start("8m")
@@ -134,7 +134,7 @@ extension EndToEnd {
                 _ = try await program.message(containing: "the database is writable again")
                 #expect(publisher.isRunning && program.isRunning)
                 publisher.send(SIGINT)
-                #expect(try await publisher.exitStatus() == 0)
+                try await publisher.expectExitStatus(0)
             }
         }
 

@@ -66,7 +66,7 @@ extension EndToEnd {
                 }
                 #expect(seen.count == 2)
                 viewer.send(SIGINT)
-                #expect(try await viewer.exitStatus() == 0)
+                try await viewer.expectExitStatus(0)
                 for program in [headless, publisher] { program.send(SIGINT) }
                 try await platform.program.end()
                 server.send(SIGTERM)
@@ -85,7 +85,7 @@ extension EndToEnd {
                 let viewer = try workspace.pcast(
                     "subscribe", "--uri", platform.uri, "--render", "window",
                     variables: ["DISPLAY": "", "WAYLAND_DISPLAY": ""])
-                #expect(try await viewer.exitStatus() == 5)
+                try await viewer.expectExitStatus(5)
                 #expect(viewer.messages.lines.values.contains { $0.contains("No window can be opened") })
                 publisher.send(SIGINT)
                 try await platform.program.end()

@@ -23,13 +23,13 @@ extension EndToEnd {
                     // The stream is complete after it resumed: no packet was lost while it was paused.
                     _ = try await viewer.event("stats") { $0["framesRendered"].number ?? 0 >= 30 }
                     viewer.send(SIGINT)
-                    #expect(try await viewer.exitStatus() == 0)
+                    try await viewer.expectExitStatus(0)
                     let summary = try await viewer.event("summary")
                     for field in ["packetsLost", "nackCount"] { #expect(summary[field] == .number(0), "\(field)") }
                     resting = try await Self.rest(of: publisher, after: woken)
                 }
                 publisher.send(SIGINT)
-                #expect(try await publisher.exitStatus() == 0)
+                try await publisher.expectExitStatus(0)
             }
         }
 

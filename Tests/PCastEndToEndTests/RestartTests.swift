@@ -65,7 +65,7 @@ extension EndToEnd {
             // status.
             for program in [viewer, publisher] {
                 program.send(SIGINT)
-                #expect(try await program.exitStatus() == 0, "\(program.name)")
+                try await program.expectExitStatus(0)
             }
         }
 

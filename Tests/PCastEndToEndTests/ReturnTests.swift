@@ -81,7 +81,7 @@ extension EndToEnd {
             func end() async throws {
                 for program in [viewer, publisher] where program.isRunning {
                     program.send(SIGINT)
-                    #expect(try await program.exitStatus() == 0, "\(program.name)")
+                    try await program.expectExitStatus(0)
                 }
             }
         }
@@ -232,7 +232,7 @@ extension EndToEnd {
                 #expect(scene.viewer.events("subscribed").count == 1)
                 second.send(SIGINT)
                 #expect(try await scene.viewer.event("ended")["reason"].text == "ended")
-                #expect(try await second.exitStatus() == 0)
+                try await second.expectExitStatus(0)
             }
         }
 
@@ -274,7 +274,7 @@ extension EndToEnd {
                     ], recovers: true)
                 let seen = try await viewer.event("firstFrame")["time"].text ?? ""
                 platform.running.program.send(SIGTERM)
-                #expect(try await platform.running.program.exitStatus() == 0)
+                try await platform.running.program.expectExitStatus(0)
                 for program in [publisher, viewer] {
                     #expect(
                         try await program.event("retrying")["reason"].text == "maintenance")
@@ -288,7 +288,7 @@ extension EndToEnd {
                 _ = try await viewer.event("firstFrame") { ($0["time"].text ?? "") > seen }
                 for program in [viewer, publisher] {
                     program.send(SIGINT)
-                    #expect(try await program.exitStatus() == 0, "\(program.name)")
+                    try await program.expectExitStatus(0)
                     #expect(program.events("ended").count == 1)
                 }
             }

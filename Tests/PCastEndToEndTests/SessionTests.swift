@@ -30,14 +30,14 @@ extension EndToEnd {
                 print("a session: the first frame after \(wait) ms, another viewer's after \(second) ms")
                 another.send(SIGINT)
                 #expect(try await another.event("ended")["description"].text == "interrupted")
-                #expect(try await another.exitStatus() == 0)
+                try await another.expectExitStatus(0)
                 #expect(publisher.isRunning && viewer.isRunning)
 
                 publisher.send(SIGINT)
                 #expect(try await viewer.event("ended")["reason"].text == "ended")
                 #expect(try await publisher.event("ended")["reason"].text == "ended")
-                #expect(try await viewer.exitStatus() == 0)
-                #expect(try await publisher.exitStatus() == 0)
+                try await viewer.expectExitStatus(0)
+                try await publisher.expectExitStatus(0)
                 #expect(workspace.credentialsFiles.isEmpty)
             }
         }
@@ -55,9 +55,9 @@ extension EndToEnd {
                 // A busy machine takes longer for them.
                 _ = try await viewer.event("stats") { $0["framesRendered"].number ?? 0 >= 100 }
                 viewer.send(SIGINT)
-                #expect(try await viewer.exitStatus() == 0)
+                try await viewer.expectExitStatus(0)
                 publisher.send(SIGINT)
-                #expect(try await publisher.exitStatus() == 0)
+                try await publisher.expectExitStatus(0)
 
                 let summary = try await viewer.event("summary")
                 try Self.check(figures: summary)
@@ -94,7 +94,7 @@ extension EndToEnd {
                     script,
                     [network, "env", "XDG_RUNTIME_DIR=/nowhere", pcast]
                         + ["subscribe", "--uri", "http://127.0.1.1:8080", "--stream", stream, "--json"])
-                #expect(try await unknownPeer.exitStatus() == 3)
+                try await unknownPeer.expectExitStatus(3)
                 let endpoint = ["--url", "http://127.0.1.1:8080/whep/\(stream)", "--codec", "H264"]
                 let uninvited = try Peer("whep_aiortc.py", endpoint, in: network, of: workspace, seconds: 2)
                 await #expect(throws: EndToEndFailure.self) { try await uninvited.figures() }

@@ -127,13 +127,13 @@ extension EndToEnd {
                 }
                 publisher.send(SIGINT)
                 for (index, player) in players.enumerated() {
-                    #expect(try await player.exitStatus() == 0)
+                    try await player.expectExitStatus(0)
                     #expect(player.events("ended").first?["reason"].text == "completed")
                     let file = MediaFile(path: workspace.path("last\(index).png"), workspace: workspace)
                     #expect(try await file.stamps(width: 1_280, height: 720).first != nil)
                 }
                 let nothing = try workspace.pcast("play", "pcast://\(host)/stream-of-nobody", "--render", "null")
-                #expect(try await nothing.exitStatus() == 4)
+                try await nothing.expectExitStatus(4)
                 try await platform.program.end()
             }
         }

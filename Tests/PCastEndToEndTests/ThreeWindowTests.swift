@@ -39,7 +39,7 @@ extension EndToEnd {
                 for window in windows { try await window.seesGoal() }
                 #expect(await near.hasSeen(goal + .seconds(4)))
                 recorder.send(SIGINT)
-                #expect(try await recorder.exitStatus() == 0)
+                try await recorder.expectExitStatus(0)
 
                 // The recording shows the same frames later.
                 let late = GameWindow("\(Self.delay) s behind")

@@ -123,7 +123,7 @@ extension EndToEnd {
                     "play", film.file.path, "--render", "null", "--timeline",
                     "\(TimelineGround.league)/\(TimelineGround.game)", "--timeline-platform", await ground.uri,
                     "--timeline-start", "2026-05-01T12:00:00.000Z")
-                #expect(try await player.exitStatus() == 0)
+                try await player.expectExitStatus(0)
                 let received = player.events("timeline")
                 #expect(received.map { $0["id"].text } == ["wicket"])
                 #expect(received.first?["change"].text == "added" && received.first?["type"].text == "wicket")
@@ -163,7 +163,7 @@ extension EndToEnd {
                 try await ground.run(["add", "NHL", "1", "--id", "c", "--type", "penalty"])
                 _ = try await follower.event("change") { $0["seq"].number == 5 }
                 follower.send(SIGINT)
-                #expect(try await follower.exitStatus() == 0)
+                try await follower.expectExitStatus(0)
                 let changes = follower.events("change")
                 #expect(changes.map { $0["change"].text } == ["added", "modified", "deleted", "added", "added"])
                 #expect(changes.compactMap { $0["seq"].number } == [1, 2, 3, 4, 5])
@@ -171,7 +171,7 @@ extension EndToEnd {
                 let nothing = try workspace.pcast(
                     "timeline", "follow", "NHL", "none", "--uri", await ground.uri, "--application",
                     LocalPlatform.application)
-                #expect(try await nothing.exitStatus() == 4)
+                try await nothing.expectExitStatus(4)
             }
         }
     }

@@ -72,7 +72,7 @@ extension EndToEnd {
         func verify(token: String, secret: String, code: String, status: Int32) async throws {
             try await TestWorkspace.run { workspace in
                 let program = try workspace.pcast("token", "verify", token, "--secret", secret)
-                #expect(try await program.exitStatus() == status)
+                try await program.expectExitStatus(status)
                 let received = try await program.event("token")
                 #expect(received["code"].text == code)
                 #expect(received["value"]["requiredTag"].text == (status == 0 ? "channelAlias:my-channel" : nil))

@@ -72,7 +72,7 @@ extension EndToEnd {
                         throw error
                     }
                 }
-                #expect(try await receiver.exitStatus() == 0)
+                try await receiver.expectExitStatus(0)
                 let file = MediaFile(path: record, workspace: workspace)
                 #expect(try await file.track("video").codec == "h264")
                 #expect(try await file.track("audio").codec == "aac")
@@ -165,7 +165,7 @@ extension EndToEnd {
                 pushed = try? await platform.pcast.egress(
                     streamToken: token, streamID: StreamID(stream), uri: uri)
             }
-            #expect(try await receiver.exitStatus() == 0)
+            try await receiver.expectExitStatus(0)
             let file = MediaFile(path: record, workspace: workspace)
             #expect(try await file.track("audio").codec == "aac")
             let stamps = try await file.stamps()

@@ -15,7 +15,7 @@ extension EndToEnd {
                 let program = try workspace.start(
                     BuiltProgram.path("pcast"), Self.publish + options,
                     variables: ["PCAST_LOG_LEVEL": "warning"].merging(variables) { $1 })
-                #expect(try await program.exitStatus() == 0)
+                try await program.expectExitStatus(0)
                 lines = program.messages.lines.values
             }
             return lines

@@ -57,7 +57,7 @@ extension EndToEnd {
                         try await platform.viewingToken(stream), "--for", "6s", "--screenshot", frame, "--record",
                         recording, "--json",
                     ])
-                #expect(try await viewer.exitStatus() == 0, "\(viewer.report)")
+                try await viewer.expectExitStatus(0)
                 try await Self.check(frame, of: workspace)
                 // A tone is played to the microphone.
                 #expect(try await MediaFile(path: recording, workspace: workspace).loudness() > -40)

@@ -82,7 +82,7 @@ extension EndToEnd {
                 #expect(figures["streamID"].text == stream)
                 // The page ends its session by DELETE: viewers do not wait for a publisher that is silent, whose stream fails.
                 #expect(try await viewer.event("ended")["reason"].text == "ended")
-                #expect(try await viewer.exitStatus() == 0)
+                try await viewer.expectExitStatus(0)
                 try await Self.check(viewer, MediaFile(path: recording, workspace: workspace), codec)
             }
         }
@@ -123,7 +123,7 @@ extension EndToEnd {
 
                 let killed = Date()
                 publisher.send(SIGKILL)
-                #expect(try await publisher.exitStatus() == 128 + SIGKILL)
+                try await publisher.expectExitStatus(128 + SIGKILL)
                 let received = try await platform.program.message(containing: "no packets for 5 s")
                 let silence = try Self.time(of: received).timeIntervalSince(killed)
                 #expect(silence > 0)
@@ -148,7 +148,7 @@ extension EndToEnd {
             #expect(ended["reason"].text == "failed")
             let wait = try ended.time.timeIntervalSince(killed)
             print("a vanished publisher has failed after \(wait) s")
-            #expect(try await viewer.exitStatus() == 7)
+            try await viewer.expectExitStatus(7)
             return wait
         }
     }

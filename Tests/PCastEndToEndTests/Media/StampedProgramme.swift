@@ -99,7 +99,7 @@ enum StampedRecording {
             "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic", "--size", "640x360")
         _ = try await publisher.event("publishing")
         let viewer = try workspace.pcast("subscribe", "--record", path, "--for", "\(seconds)s")
-        #expect(try await viewer.exitStatus() == 0)
+        try await viewer.expectExitStatus(0)
         try await publisher.end()
         return MediaFile(path: path, workspace: workspace)
     }

@@ -1,5 +1,6 @@
 import Foundation
 import PCastIO
+import Testing
 
 /// A process that a test started. It ends by itself, by `end`, or at its time limit.
 final class RunningProgram: Sendable {
@@ -57,6 +58,12 @@ final class RunningProgram: Sendable {
         // A child that outlives the program may keep its outputs open.
         for lines in [output.lines, messages.lines] { _ = await lines.first(within: .seconds(20)) { _ in false } }
         return status
+    }
+
+    /// Waits for the end, and records an issue with the program's output if it ended with another status.
+    func expectExitStatus(_ expected: Int32, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        let status = try await exitStatus()
+        #expect(status == expected, "\(report)", sourceLocation: sourceLocation)
     }
 
     /// Ends the program if it is still running.

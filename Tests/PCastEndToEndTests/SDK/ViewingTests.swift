@@ -58,7 +58,7 @@ extension EndToEnd {
 
             func close() async throws {
                 try viewer.notify("quit")
-                #expect(try await viewer.exitStatus() == 0)
+                try await viewer.expectExitStatus(0)
                 publisher.send(SIGINT)
                 try await platform.program.end()
             }

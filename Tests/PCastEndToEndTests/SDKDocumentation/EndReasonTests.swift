@@ -24,7 +24,7 @@ extension EndToEnd.SDKDocumentation {
                     let received = try await shared.notification("ended", of: published.publisher.streamID)
                     #expect(received["data"]["reason"].text == "maintenance")
                 }
-                #expect(try await shared.platform.program.exitStatus() == 0)
+                try await shared.platform.program.expectExitStatus(0)
                 await watched.close()
                 await published.close()
             }

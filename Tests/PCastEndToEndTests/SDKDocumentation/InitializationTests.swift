@@ -27,7 +27,7 @@ extension EndToEnd.SDKDocumentation {
             #expect(await renderer.firstFrame != nil)
             publisher.send(number)
             // The process then ends by the signal, handled or not.
-            #expect(try await publisher.exitStatus() == 128 + number)
+            try await publisher.expectExitStatus(128 + number)
             if isEnabled {
                 #expect(await viewer.stream.ended.reason == .pcastStop)
                 _ = try await shared.notification("ended", of: name)

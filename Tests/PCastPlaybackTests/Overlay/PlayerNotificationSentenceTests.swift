@@ -86,8 +86,10 @@ struct PlayerNotificationSentenceTests {
     @Test("playerState: Sent when the player changes state, for example a change from paused to playing.")
     func playerState() async throws {
         let scene = try await NotificationScene.open()
-        let pipeline = try await scene.served.open()
+        // The states of the start are observed, too, because a late one would be taken for the next change.
         var states = scene.observe(Keys.playerState, Keys.stateUserInfoKey, String.self)
+        let pipeline = try await scene.served.open()
+        while let state = await states.next(), state != "playing" {}
         let player = scene.served.player
         player.pause()
         #expect(await states.next() == "paused")

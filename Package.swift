@@ -92,6 +92,8 @@ let package = Package(
         module("WebRTC", ["PCastCore", "PCastRTP", "COpenSSL", "CIPSecMB"]),
         module("Signaling", ["PCastCore", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
         module("HLS", ["PCastCore"]),
+        module("Packaging", ["PCastCore", "PCastHLS"]),
+        module("RTMP", ["PCastCore"]),
         module("Overlay", ["PCastCore", "PCastJSON"], resources: [.embedInCode("Pages")]),
         module("Timeline", ["PCastCore", "PCastJSON"]),
         module("EdgeAuth", ["PCastCore", "PCastJSON", .product(name: "Crypto", package: "swift-crypto")]),
@@ -105,13 +107,15 @@ let package = Package(
         module(
             "Web",
             [
-                "PCastCore", "CZlib",
+                "PCastCore", "PCastRTMP", "CZlib",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "HummingbirdHTTP2", package: "hummingbird"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
@@ -131,6 +135,7 @@ let package = Package(
                 "PCastCore", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ]),
+        module("Recording", ["PCastCore", "PCastHLS", "PCastPackaging", "PCastDatabase", "CZlib"]),
 
         // Layer 3: SDK, server and player.
         .target(
@@ -144,6 +149,7 @@ let package = Package(
             "Platform",
             [
                 "PCastCore", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastSFU",
+                "PCastHLS", "PCastPackaging", "PCastRecording", "PCastCodecs",
                 "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline", "PCastOverlay",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -176,7 +182,7 @@ let package = Package(
                 "PCast", "PCastCore", "PCastJSON", "PCastTestSupport", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC",
                 "PCastSFU", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
                 "PCastRendering", "PCastWindow", "PCastPlayback", "PCastCompatibility", "PCastOverlay",
-                "PCastTimeline", "CLinux",
+                "PCastTimeline", "PCastHLS", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -207,7 +213,7 @@ let package = Package(
             name: "PCastFuzzing",
             dependencies: [
                 "PCastCore", "PCastJSON", "PCastTestSupport", "PCastRTP", "PCastWebRTC", "PCastSignaling",
-                "PCastHLS",
+                "PCastHLS", "PCastPackaging", "PCastRTMP",
                 "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastSFU",
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
@@ -224,6 +230,8 @@ let package = Package(
         tests("WebRTC", ["PCastWebRTC", "PCastRTP", "PCastTestSupport", "PCastCore", "CLinux", "COpenSSL", "CSRTP"]),
         tests("Signaling", ["PCastSignaling", "PCastCore"]),
         tests("HLS", ["PCastHLS", "PCastTestSupport", "PCastCore"]),
+        tests("Packaging", ["PCastPackaging", "PCastHLS", "PCastCodecs", "PCastCore"]),
+        tests("RTMP", ["PCastRTMP", "PCastTestSupport", "PCastCore"]),
         tests("JSON", ["PCastJSON", "PCastTestSupport"]),
         tests("Overlay", ["PCastOverlay", "PCastJSON", "PCastTestSupport", "PCastCore"]),
         tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastTestSupport", "PCastCore"]),
@@ -234,7 +242,8 @@ let package = Package(
         tests(
             "Web",
             [
-                "PCastWeb", "PCastCore",
+                "PCastWeb", "PCastRTMP", "PCastCore",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -257,9 +266,19 @@ let package = Package(
             swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
         tests("Window", ["PCastWindow", "PCastDevices", "PCastIO", "PCastCore", "CXCB"]),
         tests("Database", ["PCastDatabase", "PCastCore", .product(name: "GRDB", package: "GRDB.swift")]),
+        tests("Recording", ["PCastRecording", "PCastDatabase", "PCastPackaging", "PCastHLS", "PCastCore"]),
         tests("Fuzzing", ["PCastFuzzing"]),
         tests(
-            "Bench", ["PCastBench", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastTimeline", "PCastCore"]),
+            "Bench",
+            [
+                "PCastBench", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastTimeline", "PCastCore", "PCastHLS",
+                "PCastIO",
+                "PCastWeb",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ]),
         .testTarget(
             name: "PCastTests",
             dependencies: [
@@ -278,7 +297,8 @@ let package = Package(
             "Platform",
             [
                 "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastCore",
-                "PCastJSON", "PCastDatabase", "PCastSFU", "PCastTimeline",
+                "PCastJSON", "PCastDatabase", "PCastSFU", "PCastTimeline", "PCastHLS", "PCastPackaging", "PCastCodecs",
+                "PCastRecording",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "GRDB", package: "GRDB.swift"),

@@ -2,5 +2,9 @@
 
 #include <zlib.h>
 
-// inflateInit2 is a macro that passes the size of the structure, which Swift does not import.
+// inflateInit2 and deflateInit2 are macros that pass the size of the structure, which Swift does not import.
 static inline int czlib_inflate_begin(z_stream *stream, int window_bits) { return inflateInit2(stream, window_bits); }
+
+static inline int czlib_deflate_begin(z_stream *stream, int level, int window_bits) {
+    return deflateInit2(stream, level, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
+}

@@ -11,6 +11,13 @@ package struct WebVTTSegment: Hashable, Sendable {
         package var end: TimeSpan
         /// The lines of the text, separated by line feeds and without markup.
         package var text: String
+
+        /// Creates a cue.
+        package init(start: TimeSpan, end: TimeSpan, text: String) {
+            self.start = start
+            self.end = end
+            self.text = text
+        }
     }
 
     /// The cues in the order of the file, at most 10,000.
@@ -20,6 +27,53 @@ package struct WebVTTSegment: Hashable, Sendable {
 
     /// The most cues that are read; the rest of the segment is ignored.
     static let cueLimit = 10_000
+
+    /// Creates a segment.
+    package init(cues: [Cue], clockOffset: TimeSpan = .zero) {
+        self.cues = cues
+        self.clockOffset = clockOffset
+    }
+
+    /// The segment as text. Empty lines of cues are left out, because they would end the cue. Times have milliseconds.
+    package var text: String {
+        let ticks = ClockRate.video.ticks(in: clockOffset) & ((1 << 33) - 1)
+        var lines = ["WEBVTT", "X-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:\(ticks)", ""]
+        for cue in cues {
+            let start = Self.milliseconds(cue.start)
+            let end = max(start + 1, Self.milliseconds(cue.end))
+            lines.append("\(Self.written(start)) --> \(Self.written(end))")
+            lines += cue.text.split(separator: "\n").map { Self.escaped($0) }
+            lines.append("")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func milliseconds(_ time: TimeSpan) -> Int64 { max(0, (time.nanoseconds + 500_000) / 1_000_000) }
+
+    /// Returns a number of milliseconds as `HH:MM:SS.mmm`.
+    private static func written(_ milliseconds: Int64) -> String {
+        func padded(_ number: Int64, _ width: Int) -> String {
+            let digits = String(number)
+            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        }
+        let seconds = milliseconds / 1_000
+        let clock = [seconds / 3_600, seconds / 60 % 60, seconds % 60].map { padded($0, 2) }.joined(separator: ":")
+        return "\(clock).\(padded(milliseconds % 1_000, 3))"
+    }
+
+    /// Returns a line in which the characters of markup are references.
+    private static func escaped(_ line: Substring) -> String {
+        var text = ""
+        for character in line {
+            switch character {
+            case "&": text += "&amp;"
+            case "<": text += "&lt;"
+            case ">": text += "&gt;"
+            default: text.append(character)
+            }
+        }
+        return text
+    }
 
     /// Parses a segment. Returns nil if the bytes do not begin with `WEBVTT`; lines that cannot be read are skipped.
     package init?(_ bytes: [UInt8]) {
@@ -45,6 +99,20 @@ package struct WebVTTSegment: Hashable, Sendable {
             }
             cues.append(Cue(start: times.start, end: times.end, text: texts.joined(separator: "\n")))
         }
+    }
+
+    /// Returns the bytes of a segment that is still loaded, up to its last empty line. The rest may be a part of a cue.
+    package static func completePrefix(of bytes: [UInt8]) -> [UInt8] {
+        let (feed, carriage) = (UInt8(ascii: "\n"), UInt8(ascii: "\r"))
+        var index = bytes.count - 1
+        while index > 0 {
+            if bytes[index] == feed {
+                let before = bytes[index - 1] == carriage ? index - 2 : index - 1
+                if before >= 0, bytes[before] == feed { return Array(bytes[...index]) }
+            }
+            index -= 1
+        }
+        return []
     }
 
     /// Returns the media timestamp minus the cue time that an `X-TIMESTAMP-MAP` header relates to each other.

@@ -45,6 +45,18 @@ public struct Platform: Service, Sendable {
         try await control.apply(configuration)
     }
 
+    /// Whether all media threads and the directories of streams and sessions respond, or the platform does not run. It
+    /// waits for those that do not respond. A thread whose queue is full counts as one that does not respond. A watchdog
+    /// queries it.
+    package var isResponsive: Bool {
+        get async {
+            guard let components = host.components.value else { return true }
+            _ = await components.directory.counts
+            _ = await components.registry.counts
+            return await components.router.isResponsive
+        }
+    }
+
     // MARK: Streams
 
     /// Returns the changes of streams from now on, until the platform stops. Each call returns its own sequence. A reader
@@ -127,11 +139,13 @@ public struct Platform: Service, Sendable {
             }
         }
         let certificate = BackgroundService("certificate") { await components.certificate?.watch() }
+        let packaging = BackgroundService("packaging") { await components.packaging.run() }
+        let recordings = BackgroundService("recordings") { await components.recordings.run() }
         let media = MediaService(components: components)
         return [
             BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
-            certificate, servers, RecordsService(components: components, media: media), media,
-            DrainService(components: components),
+            certificate, servers, RecordsService(components: components, media: media), media, packaging,
+            recordings, DrainService(components: components),
         ]
     }
 }

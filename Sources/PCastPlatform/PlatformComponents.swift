@@ -17,6 +17,12 @@ struct PlatformComponents: Sendable {
     let router: MediaRouter
     let authenticator: TokenAuthenticator
     let limiter: RequestLimiter
+    /// Records streams.
+    let recordings: RecordingService
+    /// Packages streams for HLS.
+    let packaging: PackagingService
+    /// Makes still images of streams.
+    let thumbnails: ThumbnailService
     let directory: StreamDirectory
     let registry: SessionRegistry
     let turnCredentials: TURNCredentialProvider?
@@ -50,11 +56,18 @@ struct PlatformComponents: Sendable {
         limiter = RequestLimiter(
             limits: configuration.limits, trustedProxies: configuration.trustedProxies,
             forwardedHeader: configuration.forwardedHeader)
+        recordings = try RecordingService(
+            configuration.recording, dataDirectory: configuration.storage.directory,
+            records: platformRecords.records, writeQueue: platformRecords.writeQueue, logger: logger)
+        packaging = PackagingService(
+            router: router, configuration: configuration.hls, writeQueue: platformRecords.writeQueue,
+            recordings: recordings, logger: logger)
+        thumbnails = ThumbnailService(configuration.hls.thumbnails)
         directory = StreamDirectory(
             router: router, authenticator: authenticator, writeQueue: platformRecords.writeQueue,
             reconnectGrace: TimeSpan(configuration.reconnectGrace),
-            reasonTimeout: configuration.reasonTimeout, limiter: limiter, statistics: statistics, events: events,
-            logger: logger)
+            reasonTimeout: configuration.reasonTimeout, limiter: limiter, statistics: statistics,
+            packaging: packaging, events: events, logger: logger)
         registry = SessionRegistry(
             writeQueue: platformRecords.writeQueue, absence: TimeSpan(configuration.sessionTimeout))
         turnCredentials = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }
@@ -68,6 +81,7 @@ struct PlatformComponents: Sendable {
             directory: directory, registry: registry, router: router, platformRecords: platformRecords,
             limiter: limiter, statistics: statistics, authenticator: authenticator, timelines: timelines)
         await restore()
+        await recordings.reconcile(interrupted: Set(platformRecords.interrupted.streams.map(\.id)))
         await directory.endsWaiting { [weak workers] id, application, reason, description in
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
@@ -167,6 +181,13 @@ struct PlatformComponents: Sendable {
             certificate.certificate, tunnels: TunnelServer(service, clock: { MonotonicClock.now() }))
     }
 
+    /// Returns the routes of packaged streams, of which the platform's own servers send most responses directly.
+    func videoRoutes() -> VideoRoutes {
+        VideoRoutes(
+            packaging: packaging, directory: directory, authenticator: authenticator, limiter: limiter, logger: logger,
+            thumbnails: thumbnails)
+    }
+
     /// Returns the router of all HTTP routes.
     func routes() -> Router<WebRequestContext> {
         let routes = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
@@ -183,6 +204,11 @@ struct PlatformComponents: Sendable {
                 logger: logger
             ).addRoutes(to: routes)
         }
+        videoRoutes().addRoutes(to: routes)
+        RecordingRoutes(
+            recordings: recordings, records: platformRecords.records, authenticator: authenticator, limiter: limiter,
+            logger: logger
+        ).addRoutes(to: routes)
         StaticPages(frameAncestors: configuration.frameAncestors).addRoutes(to: routes)
         HealthRoutes(
             metrics: metrics, limiter: limiter, attempts: credentials, metricsToken: configuration.metricsToken,
@@ -196,7 +222,7 @@ struct PlatformComponents: Sendable {
         TelemetryRoutes().addRoutes(to: routes)
         ManagementAPI(
             authenticator: authenticator, credentials: credentials, directory: directory,
-            platformRecords: platformRecords,
+            platformRecords: platformRecords, recordings: recordings,
             histories: histories,
             dashboard: dashboard,
             turnCredentials: turnCredentials, logger: logger

@@ -46,6 +46,10 @@ public struct PlatformConfiguration: Sendable {
     public var metricsCacheTime = Duration.seconds(1)
     /// The origins that may embed the watch page (CSP `frame-ancestors`); empty for all.
     public var frameAncestors: [String] = []
+    /// The output of streams by HLS.
+    public var hls = HLSConfiguration()
+    /// The recordings of streams.
+    public var recording = RecordingConfiguration()
     /// The maximum time that the platform takes to stop, in which it notifies clients and delivers the last
     /// notifications.
     public var drainTime = defaultDrainTime
@@ -133,6 +137,37 @@ public struct PlatformConfiguration: Sendable {
 
     /// Whether only programs of this host can reach the platform.
     var isLoopback: Bool { listenAddress?.isLoopback ?? false }
+}
+
+/// The configuration of HLS output.
+public struct HLSConfiguration: Hashable, Sendable {
+    /// Whether each stream is packaged. Otherwise only those are whose publisher's token has the capability `streaming`
+    /// or `streaming-lite`.
+    public var packagesEveryStream = false
+    /// The duration of a part, within ``partDurations``. Parts contain whole frames, so they may be shorter or longer.
+    public var partDuration = Duration.milliseconds(200)
+    /// The duration of a segment, within ``segmentDurations``. A segment is longer if its publisher makes key frames rarely.
+    public var segmentDuration = Duration.seconds(2)
+    /// The duration that playlists list, in which viewers can rewind, within ``windows``. It is at least six target
+    /// durations.
+    public var window = Duration.seconds(600)
+    /// The bytes of the segments of all streams in memory. If they are more, the windows are shorter, each stream having
+    /// the same share.
+    public var maximumMemory = 1 << 30
+
+    /// The program that makes still images of streams; nil for none.
+    public var thumbnails: ThumbnailConfiguration?
+
+    /// The durations of parts, from those of short buffers to Apple's recommendation (HLS authoring specification, 14.2).
+    public static let partDurations = Duration.milliseconds(100)...Duration.seconds(1)
+    /// The durations of segments, up to Apple's recommendation (HLS authoring specification, 7.5).
+    public static let segmentDurations = Duration.seconds(1)...Duration.seconds(6)
+
+    /// The windows in which viewers can rewind.
+    public static let windows = Duration.seconds(10)...Duration.seconds(24 * 3_600)
+
+    /// Creates the default configuration.
+    public init() {}
 }
 
 extension PlatformConfiguration.Application: CustomStringConvertible {

@@ -10,6 +10,8 @@ public enum PlatformError: Error, Sendable, CustomStringConvertible {
     case certificate(String)
     /// The database cannot be opened, for the reason given.
     case records(String)
+    /// The folder of recordings cannot be used, for the reason given.
+    case recordings(String)
 
     /// The error and its remedy in English.
     public var description: String {
@@ -18,6 +20,7 @@ public enum PlatformError: Error, Sendable, CustomStringConvertible {
             "“\(host)” is not an address to listen on: use one such as 127.0.0.1, 0.0.0.0 or [::]"
         case .addressInUse(let what, let setting): "\(what) (--\(setting.rawValue))"
         case .records(let reason): "the database could not be opened: \(reason)"
+        case .recordings(let reason): "streams cannot be recorded: \(reason)"
         case .certificate(let reason): "TLS could not be set up: \(reason)"
         case .media(let reason): "the media port could not be opened: \(reason)"
         }

@@ -81,8 +81,9 @@ struct PlatformServers: Service {
     ) -> WebServer {
         WebServer(
             binding: .init(host: components.configuration.bindingHost, port: port), security: security,
-            gate: PlatformConnectionFilter(limiter: components.limiter), router: routes,
-            webSocketPath: PlatformComponents.webSocketPath, opensWebSocket: TimelineFeed.isOpen, logger: logger,
+            gate: PlatformConnectionFilter(limiter: components.limiter), direct: components.videoRoutes(),
+            router: routes, webSocketPath: PlatformComponents.webSocketPath, opensWebSocket: TimelineFeed.isOpen,
+            logger: logger,
             webSocket: webSocketHandler)
     }
 }
@@ -145,6 +146,7 @@ struct RecordsService: Service {
         } onCancelOrGracefulShutdown: {
             Task {
                 await media.ended()
+                await components.recordings.stop()
                 components.platformRecords.finish()
             }
         }

@@ -23,6 +23,8 @@ struct Forwarder: ~Copyable {
     private(set) var busyViewers: [Int] = []
     /// The viewers whose reports are processed next; see `beginPrefetch`.
     private(set) var expectedViewers: [Int] = []
+    /// The tracks whose units are read inside the platform.
+    var readers = Slab<TrackReader>()
     /// The number of packets sent to viewers, including retransmissions.
     var packetsForwarded = 0
 

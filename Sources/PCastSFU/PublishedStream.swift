@@ -6,7 +6,7 @@ import PCastWebRTC
 struct PublishedStream: ~Copyable {
     let id: StreamID
     let peer: PeerID
-    /// The publisher's transport; nil in a replica.
+    /// The publisher's transport; nil in a replica, and if the publisher is in this process.
     var transport: SecureTransport?
     /// The shard that has the publisher; nil if this one has it.
     let publisherShard: Int?
@@ -56,6 +56,18 @@ struct PublishedStream: ~Copyable {
             playout: terms.playout, deadlines: PeerDeadlines(terms, began: began),
             receiver: MediaReceiver(
                 session.media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: true))
+    }
+
+    /// Creates the stream of a publisher in this process, which has no transport.
+    init(
+        id: StreamID, peer: PeerID, ingesting media: [NegotiatedMedia], terms: PeerOptions, began: Instant,
+        reporterSSRC: UInt32, cname: String
+    ) {
+        self.init(
+            id: id, peer: peer, transport: nil, publisherShard: nil, media: media, playout: terms.playout,
+            deadlines: PeerDeadlines(terms, began: began),
+            receiver: MediaReceiver(media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: false))
+        clock = PublisherClock(isShared: true)
     }
 
     private init(
@@ -329,7 +341,7 @@ extension PublishedStream {
     }
 }
 
-/// The transport of a publisher; a replica has none. A noncopyable value inside an optional can only be read by
+/// The transport of a publisher. A replica and a publisher in this process have none. A noncopyable value inside an optional can only be read by
 /// `switch`.
 extension PublishedStream {
     var isConnected: Bool {

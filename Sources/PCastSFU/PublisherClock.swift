@@ -7,6 +7,8 @@ import PCastCore
 /// followed slowly.
 struct PublisherClock {
     private(set) var offset: TimeSpan?
+    /// Whether the publisher's clock is that of the SFU, because it is in the same process.
+    private let isShared: Bool
     /// The number of consecutive reports whose time is far earlier than the offset implies.
     private var lateReports = 0
 
@@ -15,9 +17,16 @@ struct PublisherClock {
     /// The number of such reports after which the clock counts as set back.
     private static let confirmations = 3
 
+    /// Creates a clock. The offset is unknown, or zero for a publisher that has the clock of the SFU.
+    init(isShared: Bool = false) {
+        self.isShared = isShared
+        offset = isShared ? .zero : nil
+    }
+
     /// Updates the offset by a report. `reported` is its time by the publisher's clock, `arrival` its arrival by the
     /// SFU's.
     mutating func observe(reported: WallTime, arrival: WallTime) {
+        guard !isShared else { return }
         let sample = arrival - reported
         guard let offset else {
             self.offset = sample

@@ -241,7 +241,7 @@ extension SFU {
         }
     }
 
-    private mutating func newSSRC() -> UInt32 { UInt32.random(in: 1...UInt32.max, using: &generator) }
+    mutating func newSSRC() -> UInt32 { UInt32.random(in: 1...UInt32.max, using: &generator) }
 
     mutating func newSource(_ stream: StreamID, _ track: String, hasRTX: Bool) -> OutgoingSource {
         OutgoingSource(

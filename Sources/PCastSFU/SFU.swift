@@ -22,6 +22,9 @@ public struct SFU: ~Copyable, DatagramMachine {
     /// The streams of other shards, by the numbers of their publishers.
     var replicas: [PeerID: Int] = [:]
 
+    /// The publishers in this process, which pass frames instead of packets.
+    var ingestSources: [PeerID: IngestSource] = [:]
+
     /// The unanswered offers of this SFU.
     var offers: [PeerID: OutstandingOffer] = [:]
     /// The first deadline of an offer, or an earlier time; nil if there is none.
@@ -188,6 +191,7 @@ public struct SFU: ~Copyable, DatagramMachine {
             if streamIndices[stream.id] == index { streamIndices[stream.id] = nil }
             if stream.publisherShard == nil {
                 peers.remove(stream.peer, peerIndex)
+                ingestSources[stream.peer] = nil
             } else {
                 replicas[stream.peer] = nil
             }

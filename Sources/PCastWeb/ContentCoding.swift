@@ -81,3 +81,34 @@ final class ContentCoding: @unchecked Sendable {  // used by one task at a time
         }
     }
 }
+
+/// An encoder of the content coding gzip (RFC 9110, section 8.4.1.3).
+package enum GzipEncoder {
+    /// The fastest level of zlib that still finds the repetitions of a playlist.
+    private static let level: Int32 = 4
+    /// The largest window, with the header and trailer of gzip (`deflateInit2` of zlib).
+    private static let windowBits: Int32 = 15 + 16
+
+    /// Returns the bytes as one gzip member (RFC 1952); nil if there is no memory for it, or if there are 2 GiB.
+    package static func encode(_ bytes: [UInt8]) -> [UInt8]? {
+        guard bytes.count < Int(Int32.max) else { return nil }
+        let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+        stream.initialize(to: z_stream())
+        defer { stream.deallocate() }
+        guard czlib_deflate_begin(stream, level, windowBits) == Z_OK else { return nil }
+        defer { deflateEnd(stream) }
+        let capacity = Int(deflateBound(stream, UInt(bytes.count)))
+        var isComplete = false
+        let encoded = [UInt8](unsafeUninitializedCapacity: capacity) { output, count in
+            bytes.withUnsafeBufferPointer { input in
+                stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+                stream.pointee.avail_in = UInt32(input.count)
+                stream.pointee.next_out = output.baseAddress
+                stream.pointee.avail_out = UInt32(output.count)
+                isComplete = deflate(stream, Z_FINISH) == Z_STREAM_END
+            }
+            count = output.count - Int(stream.pointee.avail_out)
+        }
+        return isComplete ? encoded : nil
+    }
+}

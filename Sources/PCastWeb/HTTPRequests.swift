@@ -14,6 +14,12 @@ package struct HTTPResult: Sendable {
 
     /// The delay of `Retry-After` in seconds; nil if absent or a date (RFC 9110, section 10.2.3).
     package let retryAfter: Int?
+
+    /// The value of `Content-Type`; nil if absent.
+    package var contentType: String?
+
+    /// The value of `Content-Encoding`; nil if absent. The content is not decoded.
+    package var contentEncoding: String?
 }
 
 /// Functions that send single HTTP requests.
@@ -91,11 +97,38 @@ package enum HTTPRequests {
         guard readsBody else { return HTTPResult(status: status, body: [], retryAfter: retryAfter) }
         do {
             let bytes = try await response.body.collect(upTo: maximumAnswerSize)
-            return HTTPResult(status: status, body: Array(bytes.readableBytesView), retryAfter: retryAfter)
+            return HTTPResult(
+                status: status, body: Array(bytes.readableBytesView), retryAfter: retryAfter,
+                contentType: response.headers.first(name: "Content-Type"),
+                contentEncoding: response.headers.first(name: "Content-Encoding"))
         } catch {
             let reason = ConnectionFailure.reason(of: error)
             throw WebError.protocolViolation("the response of \(uri) is incomplete or too large (\(reason))")
         }
+    }
+}
+
+extension HTTPRequests {
+    /// Connections of many clients to one server. Other requests of this program share a few connections.
+    package final class ConnectionPool: Sendable {
+        private let client: HTTPClient
+
+        /// Creates a pool of at most `connections` connections, which are opened when they are needed.
+        package init(connections: Int) {
+            var configuration = HTTPClient.Configuration.singletonConfiguration
+            configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections
+            client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        }
+
+        /// Sends a GET request and returns the response with its content. The timeout is 15 seconds.
+        ///
+        /// - Throws: ``WebError``, or `CancellationError`.
+        package func get(_ uri: String) async throws -> HTTPResult {
+            try await HTTPRequests.send("GET", uri, [], nil, by: client, timeout: .seconds(15), readsBody: true)
+        }
+
+        /// Closes the connections.
+        package func close() async { try? await client.shutdown() }
     }
 }
 

@@ -1,5 +1,6 @@
 package import Hummingbird
 package import HummingbirdCore
+import HummingbirdHTTP2
 package import Logging
 package import NIOCore
 
@@ -50,7 +51,9 @@ package struct HostedConnection: Sendable {
         isSecure: Bool, _ current: @escaping @Sendable () -> HostedConnection?
     ) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
-            HostedChannel(http: HTTP1Channel(responder: responder), isSecure: isSecure, current: current)
+            HostedChannel(
+                http: HTTP1Channel(responder: responder), http2: .web(responder, nil), isSecure: isSecure,
+                current: current)
         }
     }
 }
@@ -66,6 +69,7 @@ struct HostedChannel: ServerChildChannel {
     }
 
     let http: HTTP1Channel
+    let http2: HTTP2Channel
     let isSecure: Bool
     let current: @Sendable () -> HostedConnection?
 
@@ -81,8 +85,9 @@ struct HostedChannel: ServerChildChannel {
         if !isSecure {
             conversation = web.setup(channel: channel, logger: logger)
         } else if let security = connection?.security {
-            conversation = SecureChannel(web: web, certificate: security.certificate, tunnels: security.tunnels)
-                .setup(channel: channel, logger: logger)
+            let secure = SecureChannel(
+                web: web, http2: http2, certificate: security.certificate, tunnels: security.tunnels)
+            conversation = secure.setup(channel: channel, logger: logger)
         } else {
             conversation = web.refuse(channel)
         }

@@ -2,6 +2,7 @@ import Glibc
 import HTTPTypes
 package import Hummingbird
 import HummingbirdCore
+import HummingbirdHTTP2
 package import Logging
 import NIOCore
 import NIOHTTPTypes
@@ -43,6 +44,7 @@ package struct WebServer: Sendable {
     private let binding: Binding
     private let security: Security?
     private let gate: (any ConnectionFilter)?
+    private let direct: (any DirectResponder)?
     private let firstRequestTimeout: TimeAmount
     private let responder: ExpectationResponder<RouterResponder<WebRequestContext>>
     private let webSocketPath: String
@@ -52,13 +54,15 @@ package struct WebServer: Sendable {
 
     /// Creates a server, which does not listen before ``run(onListening:)``.
     ///
-    /// Without `security` the server does not use TLS, and without `gate` it accepts all connections. A connection is
-    /// closed if the head of its first request has not arrived within `firstRequestTimeout`. `webSocketPath`,
-    /// such as `/ws`, opens WebSockets, and so do other paths for which `opensWebSocket` returns true;
+    /// Without `security` the server does not use TLS, and without `gate` it accepts all connections. `direct` responds
+    /// before the routes of `router`, whose middleware then is not called. A connection is closed if the head of its
+    /// first request has not arrived within `firstRequestTimeout`. `webSocketPath`, such as `/ws`, opens WebSockets, and
+    /// so do other paths for which `opensWebSocket` returns true;
     /// ``WebSocketConnection/Request/uri`` contains the actual path. `webSocket` runs for the duration of a connection,
     /// which is closed when it returns.
     package init(
         binding: Binding, security: Security? = nil, gate: (any ConnectionFilter)? = nil,
+        direct: (any DirectResponder)? = nil,
         firstRequestTimeout: TimeSpan = .seconds(10),
         router: Router<WebRequestContext>, webSocketPath: String,
         opensWebSocket: @escaping @Sendable (String) -> Bool = { _ in false }, logger: Logger,
@@ -67,6 +71,7 @@ package struct WebServer: Sendable {
         self.binding = binding
         self.security = security
         self.gate = gate
+        self.direct = direct
         self.firstRequestTimeout = .nanoseconds(firstRequestTimeout.nanoseconds)
         responder = ExpectationResponder(next: router.buildResponder())
         self.webSocketPath = webSocketPath
@@ -102,12 +107,12 @@ package struct WebServer: Sendable {
     }
 
     private func plain(_ onListening: @escaping @Sendable (Int) async -> Void) -> any Service {
-        let (path, isOpen, handler, gate) = (webSocketPath, opensWebSocket, webSocket, gate)
+        let (path, isOpen, handler, gate, direct) = (webSocketPath, opensWebSocket, webSocket, gate, direct)
         let timeout = firstRequestTimeout
         return application(
             HTTPServerBuilder { responder in
                 WebSocketUpgradableChannel(
-                    http: HTTP1Channel(responder: responder), path: path, isOpen: isOpen, gate: gate,
+                    http: HTTP1Channel(responder: responder), path: path, isOpen: isOpen, gate: gate, direct: direct,
                     firstRequestTimeout: timeout, handler: handler)
             }, onListening)
     }
@@ -115,15 +120,15 @@ package struct WebServer: Sendable {
     private func secure(
         _ security: Security, _ onListening: @escaping @Sendable (Int) async -> Void
     ) -> any Service {
-        let (path, isOpen, handler, gate) = (webSocketPath, opensWebSocket, webSocket, gate)
+        let (path, isOpen, handler, gate, direct) = (webSocketPath, opensWebSocket, webSocket, gate, direct)
         let timeout = firstRequestTimeout
         return application(
             HTTPServerBuilder { responder in
                 SecureChannel(
                     web: WebSocketUpgradableChannel(
                         http: HTTP1Channel(responder: responder), path: path, isOpen: isOpen, gate: gate,
-                        firstRequestTimeout: timeout, handler: handler),
-                    certificate: security.certificate, tunnels: security.tunnels)
+                        direct: direct, firstRequestTimeout: timeout, handler: handler),
+                    http2: .web(responder, direct), certificate: security.certificate, tunnels: security.tunnels)
             }, onListening)
     }
 

@@ -67,6 +67,9 @@ package struct WebSocketConnection: Sendable {
     /// The address of the peer; nil if the connection is closed.
     package var remoteAddress: SocketAddress? { channel.remoteAddress }
 
+    /// The port of this host; nil if the connection is closed.
+    package var localPort: Int? { channel.localAddress?.port }
+
     /// Runs `body` with the connection, and closes it when `body` returns or throws.
     static func run(
         _ wrapped: Wrapped, masksFrames: Bool, request: Request? = nil,

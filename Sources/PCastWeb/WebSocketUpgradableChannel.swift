@@ -1,5 +1,6 @@
 import HTTPTypes
 import HummingbirdCore
+import HummingbirdHTTP2
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -14,6 +15,8 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
 
     enum Conversation: Sendable {
         case http(HTTPChannel)
+        /// The connection uses HTTP/2, which only TLS offers.
+        case http2(HTTP2Channel, HTTP2Channel.Value)
         case webSocket(WebSocketConnection.Wrapped, WebSocketConnection.Request)
         /// The connection belongs to another protocol until it is closed.
         case tunnel
@@ -31,6 +34,8 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
     /// Returns whether a WebSocket may be opened at another path.
     var isOpen: @Sendable (String) -> Bool = { _ in false }
     let gate: (any ConnectionFilter)?
+    /// Responds before the routes; nil for none.
+    var direct: (any DirectResponder)?
     /// The time from the acceptance of a connection until the head of its first request.
     var firstRequestTimeout = TimeAmount.seconds(10)
     let handler: @Sendable (WebSocketConnection) async throws -> Void
@@ -85,8 +90,10 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
         var configuration = NIOUpgradableHTTPServerPipelineConfiguration(
             upgradeConfiguration: .init(
                 upgraders: [upgrader],
-                notUpgradingCompletionHandler: { channel in
-                    channel.eventLoop.makeCompletedFuture { .http(try Self.wrapHTTP(channel, isSecure: isSecure)) }
+                notUpgradingCompletionHandler: { [direct] channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        .http(try Self.wrapHTTP(channel, isSecure: isSecure, direct))
+                    }
                 }))
         configuration.enablePipelining = false  // Hummingbird pipelines by itself
         configuration.enableErrorHandling = false
@@ -108,10 +115,13 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
         return upgrade
     }
 
-    private static func wrapHTTP(_ channel: any Channel, isSecure: Bool) throws -> HTTPChannel {
+    private static func wrapHTTP(
+        _ channel: any Channel, isSecure: Bool, _ direct: (any DirectResponder)?
+    ) throws -> HTTPChannel {
         try channel.pipeline.syncOperations.addHandler(ConnectionPersistenceHandler())
         try channel.pipeline.syncOperations.addHandler(HTTP1ToHTTPServerCodec(secure: isSecure))
         try channel.pipeline.syncOperations.addHandler(IdleConnectionHandler())
+        if let direct { try channel.pipeline.syncOperations.addHandler(DirectResponseHandler(direct)) }
         return try NIOAsyncChannel(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
     }
@@ -120,6 +130,7 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
         do {
             switch try await value.upgrade.get() {
             case .http(let channel): await http.handle(value: channel, logger: logger)
+            case .http2(let http2, let connection): await http2.handle(value: connection, logger: logger)
             case .webSocket(let channel, let request):
                 try await WebSocketConnection.run(channel, masksFrames: false, request: request, handler)
             case .tunnel, .refused: try await value.channel.closeFuture.get()

@@ -56,6 +56,36 @@ import Testing
             ] as NSDictionary)
     }
 
+    @Test("a backend receives the playlist of a packaged stream once, and not after its end") func playlist()
+        async throws
+    {
+        let records = try Records.inMemory()
+        try await Sample.callback("a", in: records)
+        let packaged = RecordChange.streamPackaged(
+            StreamID("one"), at: Sample.after(2), playlist: "/video/one/index.m3u8")
+        try await records.record([
+            .streamStarting(Sample.stream("one")), .streamStarted(StreamID("one"), at: Sample.after(1)), packaged,
+            packaged,
+        ])
+        try await records.record(Sample.life("two"))
+        try await records.record([
+            .streamPackaged(StreamID("two"), at: Sample.after(99), playlist: "/video/two/index.m3u8")
+        ])
+        var bodies: [NSDictionary] = []
+        while let delivery = try await due(records).first {
+            bodies.append(try #require(try JSONSerialization.jsonObject(with: Data(delivery.body)) as? NSDictionary))
+            try await records.note(.delivered, of: delivery.outboxKey, answer: "200")
+        }
+        let playlists = bodies.filter { $0["what"] as? String == "playlist" }
+        #expect(playlists.count == 1)
+        let data = try #require(playlists.first?["data"] as? NSDictionary)
+        #expect(
+            data == [
+                "streamId": "one", "tags": ["live", "red"], "uri": "/video/one/index.m3u8", "playlistType": "Live",
+                "isVariant": true,
+            ] as NSDictionary)
+    }
+
     @Test("a failed delivery is due later and delays later ones of its stream only")
     func retries() async throws {
         let records = try Records.inMemory()

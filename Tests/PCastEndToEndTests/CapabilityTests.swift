@@ -47,7 +47,7 @@ extension EndToEnd {
                 #expect(heard["framesDecoded"].number == 0 && heard["latencyP50"] == .null)
 
                 // An unavailable capability is an error and is not replaced by another one.
-                for impossible in ["streaming", "prefer-vp8=force"] {
+                for impossible in ["on-demand", "prefer-vp8=force"] {
                     let token = try await Self.token(workspace, "stream", impossible)
                     let program = try workspace.pcast("subscribe", "--uri", platform.uri, "--token", token)
                     try await program.expectExitStatus(2)

@@ -15,13 +15,15 @@ extension EndToEnd {
                 let credentials = LocalPlatform.application.split(separator: ":").map(String.init)
                 var arguments = [
                     platform.uri, "--program", try BuiltProgram.path("pcast"), "--application", credentials[0],
-                    "--secret", credentials[1], "--token", try await platform.publishingToken(),
+                    "--secret", credentials[1], "--token", try await platform.publishingToken(), "--streaming-token",
+                    try await workspace.token(
+                        LocalPlatform.application, "--type", "publish", "--capability", "streaming"),
                 ]
                 // The folder for screenshots, for a person who wants to inspect the pages.
                 if let folder = ProcessInfo.processInfo.environment["PCAST_SCREENSHOTS"] {
                     arguments += ["--screenshots", folder]
                 }
-                let browser = try Peer("dashboard_chromium.py", arguments, in: nil, of: workspace, seconds: 170)
+                let browser = try Peer("dashboard_chromium.py", arguments, in: nil, of: workspace, seconds: 230)
                 let figures = try await browser.figures()
                 print("dashboard: \(figures["ended"])")
                 #expect(

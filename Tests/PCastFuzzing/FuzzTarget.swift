@@ -27,10 +27,15 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case captions
     case playlist
     case segmentText
+    case rtmp
+    case rtmpMedia
+    case amf0
     case overlay
     case timeline
     case srtp
     case dtls
+    case packaging
+    case videoRequest
     case relayMedia
     case callMedia
 
@@ -63,10 +68,15 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .captions: try CaptionTarget.run(bytes)
         case .playlist: try PlaylistTarget.run(bytes)
         case .segmentText: try SegmentTextTarget.run(bytes)
+        case .rtmp: try RTMPTarget.run(bytes)
+        case .rtmpMedia: try RTMPMediaTarget.run(bytes)
+        case .amf0: try AMF0Target.run(bytes)
         case .overlay: try OverlayTarget.run(bytes)
         case .timeline: try TimelineTarget.run(bytes)
         case .srtp: try SRTPTarget.run(bytes)
         case .dtls: try DTLSTarget.run(bytes)
+        case .packaging: try PackagingTarget.run(bytes)
+        case .videoRequest: try VideoRequestTarget.run(bytes)
         case .relayMedia: try RelayMediaTarget.run(bytes)
         case .callMedia: try CallMediaTarget.run(bytes)
         }
@@ -97,10 +107,15 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .captions: CaptionTarget.corpus
         case .playlist: PlaylistTarget.corpus
         case .segmentText: SegmentTextTarget.corpus
+        case .rtmp: RTMPTarget.corpus
+        case .rtmpMedia: RTMPMediaTarget.corpus
+        case .amf0: AMF0Target.corpus
         case .overlay: OverlayTarget.corpus
         case .timeline: TimelineTarget.corpus
         case .srtp: SRTPTarget.corpus
         case .dtls: DTLSTarget.corpus
+        case .packaging: PackagingTarget.corpus
+        case .videoRequest: VideoRequestTarget.corpus
         case .relayMedia: RelayMediaTarget.corpus
         case .callMedia: CallMediaTarget.corpus
         }

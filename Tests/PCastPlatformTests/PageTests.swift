@@ -46,7 +46,22 @@ import Testing
                     rest.append("/assets/" + (part.split(separator: "/").last ?? ""))
                 }
             }
-            #expect(seen.count == 12, "\(seen)")
+            #expect(seen.count == 13, "\(seen)")
+        }
+    }
+
+    @Test(
+        "an unknown address is answered with text, because browsers show their own error page for an empty response",
+        arguments: [
+            ("/nothing", "text/plain; charset=utf-8"), ("/assets/nothing", "text/plain; charset=utf-8"),
+            ("/pcast/nothing", "application/json"),
+        ])
+    func unknownAddress(path: String, type: String) async throws {
+        try await TestPlatform.run { platform in
+            let answer = try await platform.send("GET", path)
+            #expect(answer.status == 404)
+            #expect(answer.header("Content-Type") == type)
+            #expect(!answer.body.isEmpty)
         }
     }
 

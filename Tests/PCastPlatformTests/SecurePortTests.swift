@@ -174,6 +174,32 @@ import Testing
         }
     }
 
+    @Test("the client selects HTTP/2 or HTTP/1.1 over TLS", arguments: [true, false])
+    func protocols(usesHTTP2: Bool) async throws {
+        try await TestPlatform.run(tlsPort: 0) { platform in
+            var configuration = HTTPClient.Configuration()
+            configuration.tlsConfiguration = .makeClientConfiguration()
+            configuration.tlsConfiguration?.certificateVerification = .none
+            configuration.httpVersion = usesHTTP2 ? .automatic : .http1Only
+            let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+            let uri = "https://127.0.0.1:\(try #require(platform.listening.tlsPort))/healthz"
+            let versions = try await withThrowingTaskGroup(
+                of: HTTPVersion.self, returning: [HTTPVersion].self
+            ) { group in
+                for _ in 0..<20 {
+                    group.addTask {
+                        let response = try await client.execute(HTTPClientRequest(url: uri), timeout: .seconds(60))
+                        _ = try await response.body.collect(upTo: 1 << 16)
+                        return response.version
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(versions == [HTTPVersion](repeating: usesHTTP2 ? .http2 : .http1_1, count: 20))
+            try await client.shutdown()
+        }
+    }
+
     @Test("a self-signed certificate is reported as such, without paths of the build machine")
     func untrusted() async throws {
         try await TestPlatform.run(tlsPort: 0) { platform in

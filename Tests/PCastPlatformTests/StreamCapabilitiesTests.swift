@@ -35,17 +35,35 @@ import Testing
         #expect(forced.insistsOnCodecs && forced.preferring == [.h264])
     }
 
+    @Test("streaming and streaming-lite package a stream, prefer H.264, and give viewers a playlist")
+    func streaming() throws {
+        #expect(StreamCapabilities.packagedLayers(["real-time", "streaming"]) == .all)
+        #expect(StreamCapabilities.packagedLayers(["streaming-lite"]) == .highest)
+        #expect(StreamCapabilities.packagedLayers(["real-time", "on-demand"]) == nil)
+        #expect(try terms("streaming").preferring == [.h264])
+        #expect(try terms("streaming-lite", "prefer-vp8").preferring == [.vp8])
+        #expect(StreamCapabilities.requiresPlaylist(["streaming"]))
+        #expect(StreamCapabilities.requiresPlaylist(["streaming-lite", "audio-only"]))
+        #expect(!StreamCapabilities.requiresPlaylist(["streaming", "real-time"]))
+        #expect(!StreamCapabilities.requiresPlaylist([]))
+    }
+
     @Test(
         "capabilities without effect are reported",
         arguments: [
             "multi-bitrate", "made-up", "prefer-vp9", "prefer-h264=please", "playout-buffer=soon", "setup-deadline",
             "setup-deadline=5s", "setup-deadline=PT0S", "abandon-deadline=", "playout-buffer=PT2M", "audio-only=yes",
-            "streaming", "real-time=no", "geo-country-allow=US", "",
+            "streaming=yes", "on-demand=yes", "on-demand-lite", "real-time=no", "geo-country-allow=US", "",
         ])
     func ignored(name: String) throws {
         let capabilities = try StreamCapabilities(["real-time", name], for: .publish)
         #expect(capabilities.ignored == [name])
         #expect(capabilities.terms == PeerOptions())
+    }
+
+    @Test("a stream that is recorded is packaged, so that H.264 is preferred") func recorded() throws {
+        let capabilities = try StreamCapabilities(["on-demand"], for: .publish)
+        #expect(capabilities.ignored.isEmpty && capabilities.terms.preferring == [.h264])
     }
 
     @Test("the list of ignored capabilities is short and valid in a header") func ignoredCapabilitiesHeader() throws {
@@ -67,7 +85,9 @@ import Testing
                 return error.kind
             }
         }
+        // Viewers with these capabilities receive a playlist, which has no media connection.
         #expect(kind(["streaming"], .view) == .unsupported)
+        #expect(kind(["streaming-lite"], .view) == .unsupported)
         #expect(kind(["on-demand"], .view) == .unsupported)
         #expect(kind(["streaming", "real-time"], .view) == nil)
         #expect(kind(["streaming"], .publish) == nil)

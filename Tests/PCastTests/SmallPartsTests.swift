@@ -1,10 +1,39 @@
 import PCastCore
 import PCastEdgeAuth
+import PCastSignaling
 import Testing
 
 @testable import PCast
 
 @Suite struct SmallPartsTests {
+    @Test("the address of a playlist is found in a session description without media, and not in one with media")
+    func playlistAddress() {
+        let head = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"
+        let uri = "https://media.example/video/stream-a/1-ab/index.m3u8"
+        #expect(StreamSetup.playlist(in: head + "a=x-playlist:\(uri)\r\n") == uri)
+        #expect(StreamSetup.playlist(in: head + "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=sendonly\r\n") == nil)
+        #expect(StreamSetup.playlist(in: "") == nil)
+    }
+
+    @Test("an answer with a playlist is not one with media")
+    func playlistAnswer() throws {
+        let uri = "https://media.example/video/stream-a/1-ab/index.m3u8"
+        var setup = PCastSetupStreamResponse()
+        setup.status = "ok"
+        setup.createStreamResponse.status = "ok"
+        setup.createStreamResponse.streamID = "view-1"
+        setup.createStreamResponse.createAnswerDescriptionResponse.status = "ok"
+        let answers: [(String, String?)] = [
+            ("v=0\r\na=x-playlist:\(uri)\r\n", uri), ("v=0\r\nm=audio 9 UDP 0\r\n", nil),
+        ]
+        for (text, playlist) in answers {
+            setup.createStreamResponse.createAnswerDescriptionResponse.sessionDescription.type = .answer
+            setup.createStreamResponse.createAnswerDescriptionResponse.sessionDescription.sdp = text
+            let (id, answer) = try StreamSetup.read(.setupStream(setup))
+            #expect(id == StreamID("view-1") && answer.playlist == playlist)
+        }
+    }
+
     @Test("the address is that of the option, or else that of the token")
     func platformAddress() throws {
         let token = try EdgeTokenBuilder().withApplicationId("app").withSecret("secret")

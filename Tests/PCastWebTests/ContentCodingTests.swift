@@ -30,6 +30,18 @@ import Testing
         }
     }
 
+    @Test("content that is encoded with gzip decodes to the same bytes, and repetitive text becomes smaller")
+    func encoding() async throws {
+        let playlist = (0..<200).map { "#EXTINF:2.000000,\nvideo0/i1-\($0).m4s\n" }.joined()
+        let random = (0..<5_000).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 13) }
+        for bytes in [[], [0x41], Array(playlist.utf8), random] {
+            let encoded = try #require(GzipEncoder.encode(bytes))
+            let (isFine, plain) = try await Self.decode(encoded, "gzip", pieces: 1_000)
+            #expect(isFine && plain == bytes)
+        }
+        #expect(try #require(GzipEncoder.encode(Array(playlist.utf8))).count * 4 < playlist.utf8.count)
+    }
+
     @Test("invalid content is rejected, and unknown codings are nil")
     func broken() async throws {
         #expect(!(try await Self.decode(Array("no gzip at all".utf8), "gzip", pieces: 4)).isFine)

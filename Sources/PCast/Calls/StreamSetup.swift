@@ -27,23 +27,29 @@ struct StreamSetup: Sendable {
     ///   - call: The media connection. It is closed if the setup fails.
     ///   - lifecycle: The lifecycle of the stream, which ends if the setup fails.
     ///   - session: The session that sends the request.
-    /// - Returns: The ID of the stream.
+    /// - Returns: The ID of the stream, and the URI of its playlist if the token is for HLS. The call is not connected
+    ///   then, and the platform is not notified of the end, because it knows no connection.
     /// - Throws: `PCastError` with the platform's refusal, or with `failed` if its answer cannot be used.
     func run(_ call: MediaCall, lifecycle: StreamLifecycle, session: SignalingClient) async throws(PCastError)
-        -> StreamID
+        -> (StreamID, playlist: String?)
     {
         do throws(PCastError) {
             let request = SignalingRequest.setupStream(message(offer: call.offer, session: session))
             let response = try await session.perform(request, listener: lifecycle).get()
-            let (stream, answer, relays) = try Self.read(response)
+            let (stream, answer) = try Self.read(response)
             Self.warn(of: response, stream, session)
+            guard case .media(let description, let relays) = answer else {
+                lifecycle.whenEnded { _ in session.discard(stream) }
+                note(stream, lifecycle, session)
+                return (stream, answer.playlist)
+            }
             lifecycle.setEndNotifier { info in Self.notifyPlatform(to: stream, info, session) }
             let back = StreamReconnection(of: stream, by: self, call, lifecycle, session)
             lifecycle.setReturn { back.begin() }
             call.restartsICE { offer in await Self.restart(stream, offer: offer, session) }
-            try await call.accept(answer, relays: relays)
+            try await call.accept(description, relays: relays)
             note(stream, lifecycle, session)
-            return stream
+            return (stream, nil)
         } catch {
             session.logger.info(
                 "stream rejected", metadata: ["direction": "\(direction.rawValue)", "error": "\(error.description)"])
@@ -111,11 +117,19 @@ struct StreamSetup: Sendable {
         return message
     }
 
-    /// Returns the ID of the stream, the answer, and the TURN servers. Throws an error if the response is a refusal or
-    /// malformed.
-    static func read(
-        _ response: SignalingResponse
-    ) throws(PCastError) -> (StreamID, answer: String, relays: [TURNServerAddress]) {
+    /// The platform's answer to an offer.
+    enum Answer: Sendable {
+        /// A session description, and the TURN servers.
+        case media(String, relays: [TURNServerAddress])
+        /// The URI of a multivariant playlist, because the token is for HLS.
+        case playlist(String)
+
+        /// The URI of the playlist; nil for media.
+        var playlist: String? { if case .playlist(let uri) = self { uri } else { nil } }
+    }
+
+    /// Returns the ID of the stream and the answer. Throws an error if the response is a refusal or malformed.
+    static func read(_ response: SignalingResponse) throws(PCastError) -> (StreamID, Answer) {
         guard case .setupStream(let setup) = response else {
             throw PCastError(.malformedResponse, during: "SetupStream")
         }
@@ -134,12 +148,23 @@ struct StreamSetup: Sendable {
         guard stream.hasStreamID, answer.hasSessionDescription else {
             throw PCastError(.malformedResponse, during: "SetupStream")
         }
+        if let playlist = Self.playlist(in: answer.sessionDescription.sdp) {
+            return (StreamID(stream.streamID), .playlist(playlist))
+        }
         let relays = stream.rtcConfiguration.iceServers.flatMap { server in
             server.urls.compactMap {
                 TURNServerAddress(uri: $0, username: server.username, credential: server.credential)
             }
         }
-        return (StreamID(stream.streamID), answer.sessionDescription.sdp, relays)
+        return (StreamID(stream.streamID), .media(answer.sessionDescription.sdp, relays: relays))
+    }
+
+    /// Returns the URI of the playlist in a session description for a token with the capability `streaming`; nil if it
+    /// describes media.
+    static func playlist(in description: String) -> String? {
+        let attribute = "a=x-playlist:"
+        let line = description.split(whereSeparator: \.isNewline).first { $0.hasPrefix(attribute) }
+        return line.map { String($0.dropFirst(attribute.count)) }
     }
 
     /// Logs the capabilities that the token requests and that the platform ignores.
@@ -254,11 +279,13 @@ final class StreamReconnection: Sendable {
         let offer = try await call.renew()
         let request = SignalingRequest.setupStream(setup.message(offer: offer, session: session, resuming: stream))
         let response = try await session.perform(request).get()
-        let (id, answer, relays) = try StreamSetup.read(response)
-        guard id == stream else { throw PCastError(.malformedResponse, during: "SetupStream") }
+        let (id, answer) = try StreamSetup.read(response)
+        guard id == stream, case .media(let description, let relays) = answer else {
+            throw PCastError(.malformedResponse, during: "SetupStream")
+        }
         // If the connection was lost once more, the next attempt starts from the beginning.
         guard !Task.isCancelled else { return }
-        try await call.accept(answer, relays: relays)
+        try await call.accept(description, relays: relays)
         lifecycle.returned()
     }
 

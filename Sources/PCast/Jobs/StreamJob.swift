@@ -198,7 +198,7 @@ final class EgressJob: Sendable {
         changed: @escaping @Sendable (StreamPusher.State) -> Void
     ) throws(PCastError) {
         guard case .remote(let media) = stream.origin else {
-            throw PCastError(.badRequest, .usage, "only a subscribed stream can be pushed")
+            throw PCastError(.badRequest, .usage, "only a subscribed stream in real time can be pushed")
         }
         do {
             pusher = try StreamPusher(

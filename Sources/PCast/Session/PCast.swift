@@ -3,6 +3,7 @@ public import PCastCodecs
 public import PCastCore
 public import PCastDevices
 import PCastRTP
+import PCastSignaling
 import PCastWebRTC
 import Synchronization
 
@@ -217,24 +218,40 @@ public final class PCast: Sendable {
                 throw PCastError(.gone, .usage, "the subscribed stream has ended: \(ended.reasonDescription)")
             }
             media = ForwardedMedia(viewed, codecs: mediaStream.codecs)
+        case .playlist:
+            throw PCastError(
+                .badRequest, .usage,
+                "a stream by HLS cannot be published: subscribe with a token for real-time streams")
         }
         var options = options
         options.layers = options.layers ?? TokenCapabilities(token: streamToken).layers
         let publishing = try Publishing(media, of: mediaStream, options: options, at: platform(for: "publish"))
         let setup = StreamSetup(
             direction: .upload, streamToken: streamToken, tags: tags, resumes: options.resumes)
-        let stream = try await setup.run(publishing.call, lifecycle: publishing.lifecycle, session: session)
+        let (stream, playlist) = try await setup.run(
+            publishing.call, lifecycle: publishing.lifecycle, session: session)
+        guard playlist == nil else {
+            let failure = PCastError(.malformedResponse, during: "SetupStream")
+            publishing.lifecycle.end(
+                StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: failure.description))
+            publishing.call.close()
+            throw failure
+        }
         return Publisher(streamID: stream, publishing: publishing, session: session)
     }
 
     /// Subscribes to a stream. It returns when the platform has accepted; media arrives some round trips later.
+    ///
+    /// With a token with the capability `streaming`, the stream is delivered by HLS, about a second later than in real
+    /// time. Its renderers load it with ``PCastOptions/streamingClient``, at the address that
+    /// ``PCastOptions/streamingSourceMapping`` makes of that of the platform.
     ///
     /// - Parameters:
     ///   - streamToken: The token, which is made with EdgeAuth for streaming. A platform on loopback needs none.
     ///   - streamID: The stream; nil if the token specifies it.
     /// - Returns: The subscribed stream.
     /// - Throws: ``PCastError`` with the status `notStarted`, `notReady` while offline, `noStreamPlaying`, `timeout`,
-    ///   or the platform's refusal.
+    ///   or the platform's refusal. The status is `badRequest` for a token for HLS without a client for it.
     public func subscribe(
         streamToken: String = "", streamID: StreamID? = nil
     ) async throws(PCastError) -> MediaStream {
@@ -242,14 +259,36 @@ public final class PCast: Sendable {
         let lifecycle = StreamLifecycle(.viewer)
         let call = try MediaCall(
             .view(video: true, audio: true), at: platform(for: "subscribe"), received: { feed.deliver($0) })
-        Task {
-            for await event in call.events { lifecycle.follow(event) }
+        let following = Task {
+            for await event in call.events where !Task.isCancelled { lifecycle.follow(event) }
         }
         lifecycle.watch(call)
         let setup = StreamSetup(direction: .download, streamToken: streamToken, originStreamID: streamID)
-        let stream = try await setup.run(call, lifecycle: lifecycle, session: session)
+        let (stream, playlist) = try await setup.run(call, lifecycle: lifecycle, session: session)
+        if let playlist {
+            // The call has no media. Its end is not that of the stream.
+            following.cancel()
+            call.close()
+            return try self.stream(stream, of: playlist, lifecycle)
+        }
         let media = RemoteMedia(streamID: stream, call: call, feed: feed, lifecycle: lifecycle)
         return MediaStream(remote: media, codecs: await call.receivedCodecs())
+    }
+
+    /// Returns a stream by HLS. Throws an error if there is no client for it.
+    private func stream(
+        _ id: StreamID, of playlist: String, _ lifecycle: StreamLifecycle
+    ) throws(PCastError) -> MediaStream {
+        guard let client = options.streamingClient else {
+            let failure = PCastError(
+                refusal: "unsupported-features", of: "SetupStream",
+                because: "The token is for HLS: import PCastPlayback and set PCastOptions.streamingClient to .hls.")
+            lifecycle.end(
+                StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: failure.description))
+            throw failure
+        }
+        let uri = options.streamingSourceMapping?.apply(to: playlist) ?? playlist
+        return MediaStream(playlist: PlaylistMedia(streamID: id, uri: uri, client: client, lifecycle: lifecycle))
     }
 
     /// Returns the address of the platform. Throws an error before the start.

@@ -24,6 +24,10 @@ public struct PCastOptions: Sendable {
     /// capability.
     public var streamingSourceMapping: StreamingSourceMapping?
 
+    /// The client that plays streams whose token has the capability `streaming`; nil for none. The module
+    /// `PCastPlayback` has one, `.hls`.
+    public var streamingClient: StreamingClient?
+
     /// The configuration of logging. The default is no logging.
     public var logging: LoggingConfiguration
 
@@ -35,17 +39,19 @@ public struct PCastOptions: Sendable {
     ///   - sessionID: The session of an earlier run of the program, which is resumed; nil for a new one.
     ///   - processTerminationSignalHandling: Whether the SDK handles SIGINT and SIGTERM.
     ///   - streamingSourceMapping: The redirection of playlist requests; nil for none.
+    ///   - streamingClient: The client that plays streams by HLS; nil for none.
     ///   - logging: The configuration of logging.
     public init(
         uri: String? = nil, deviceID: String? = nil, sessionID: SessionID? = nil,
         processTerminationSignalHandling: Bool = false, streamingSourceMapping: StreamingSourceMapping? = nil,
-        logging: LoggingConfiguration = .off
+        streamingClient: StreamingClient? = nil, logging: LoggingConfiguration = .off
     ) {
         self.uri = uri
         self.deviceID = deviceID ?? RandomText.identifier()
         self.sessionID = sessionID
         self.processTerminationSignalHandling = processTerminationSignalHandling
         self.streamingSourceMapping = streamingSourceMapping
+        self.streamingClient = streamingClient
         self.logging = logging
     }
 

@@ -13,6 +13,8 @@ public final class MediaStream: Sendable {
         case application(PushedMedia)
         /// A subscribed stream.
         case remote(RemoteMedia)
+        /// A subscribed stream that is delivered by HLS.
+        case playlist(PlaylistMedia)
     }
 
     /// The tracks, video first.
@@ -58,6 +60,15 @@ public final class MediaStream: Sendable {
         self.codecs = codecs
     }
 
+    /// Creates a stream that is delivered by HLS. It has a track of each type, because its playlist is not loaded yet.
+    init(playlist media: PlaylistMedia) {
+        origin = .playlist(media)
+        lifecycle = media.lifecycle
+        streamID = media.streamID
+        codecs = []
+        tracks = [MediaStreamTrack(.video), MediaStreamTrack(.audio)]
+    }
+
     /// The video tracks.
     public var videoTracks: [MediaStreamTrack] { tracks.filter { $0.mediaType == .video } }
 
@@ -86,7 +97,8 @@ public final class MediaStream: Sendable {
         switch origin {
         case .local(let media): media.stop()
         case .application(let media): media.stop()
-        case .remote: lifecycle.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "ended"))
+        case .remote, .playlist:
+            lifecycle.end(StreamEndedInfo(ender: .stop, reason: .ended, reasonDescription: "ended"))
         }
     }
 
@@ -100,7 +112,8 @@ public final class MediaStream: Sendable {
     public var dataQualities: AsyncStream<DataQuality> { lifecycle.qualities.listen() }
 
     /// Returns the statistics of the W3C (webrtc-stats) since a subscribed stream began. After the end they are the
-    /// last ones. ``Renderer/getStats()`` adds those of its frames. The report is empty for other streams.
+    /// last ones. ``Renderer/getStats()`` adds those of its frames. The report is empty for other streams, and for
+    /// those that are delivered by HLS.
     public func getStats() async -> RTCStatsReport {
         guard case .remote(let media) = origin else { return RTCStatsReport() }
         return await media.call.stats()
@@ -121,6 +134,9 @@ public final class MediaStream: Sendable {
     public func caption(at captureTime: WallTime?) -> String? {
         lifecycle.captions.text(at: captureTime, now: MonotonicClock.now())
     }
+
+    /// Whether the stream is delivered by HLS. Its captions are then those of a renderer.
+    package var isPlaylist: Bool { if case .playlist = origin { true } else { false } }
 
     // MARK: Rendering
 
@@ -144,7 +160,7 @@ public final class MediaStream: Sendable {
     /// name. Throws an error as `record(to:)` does.
     func record(to path: String, named name: String?) throws(PCastError) -> StreamRecording {
         guard case .remote(let media) = origin else {
-            throw PCastError(.badRequest, .usage, "only a subscribed stream can be recorded")
+            throw PCastError(.badRequest, .usage, "only a subscribed stream in real time can be recorded")
         }
         return try StreamRecording(of: media, codecs: codecs, to: path, named: name)
     }
@@ -171,7 +187,7 @@ public final class MediaStreamTrack: Sendable {
     /// limits applies (Phenix: `limitBandwidth`).
     ///
     /// The platform sends the best layer below the limit, or the lowest layer if all are above it. The limit has no
-    /// effect on audio and on tracks of this machine. ``Publisher/limitBandwidth(_:)`` limits the latter.
+    /// effect on audio, on tracks of this machine, and on streams by HLS. ``Publisher/limitBandwidth(_:)`` limits the latter.
     ///
     /// - Parameter bitrate: The maximum bit rate.
     /// - Returns: The limit, which applies while the object exists.

@@ -17,8 +17,10 @@ final class Rendering: Sendable {
         var rate = RateMeter()
     }
 
-    /// The subscribed stream; nil for sources of this machine.
+    /// The subscribed stream; nil for sources of this machine and for HLS.
     private let media: RemoteMedia?
+    /// The playback of a stream that is delivered by HLS; nil for other streams.
+    private let playback: (any PlaylistPlayback)?
     private let renderer: StreamRenderer
     private let state = Mutex(State())
 
@@ -38,21 +40,28 @@ final class Rendering: Sendable {
             callbacks.onFrame = { [captions = media.lifecycle.captions] frame in
                 caption.set(captions.text(at: frame.captureTime, now: MonotonicClock.now()))
             }
-            self.media = media
+            (self.media, playback) = (media, nil)
             renderer = try Self.renderer(rendering, callbacks) { [call = media.call] in call.requestKeyFrame() }
             let leave = take(from: media, stream)
             let captions = stream.videoTracks.isEmpty ? media.lifecycle.captions.follow(caption) : nil
             state.withLock { ($0.leave, $0.captions) = (leave, captions) }
         case .local(let media):
-            self.media = nil
+            (self.media, playback) = (nil, nil)
             renderer = try Self.renderer(of: media, rendering, callbacks)
             let leave = try take(from: media, stream)
             state.withLock { $0.leave = leave }
         case .application(let media):
-            self.media = nil
+            (self.media, playback) = (nil, nil)
             renderer = try Self.renderer(of: media, rendering, callbacks)
             let leave = try take(from: media, stream)
             state.withLock { $0.leave = leave }
+        case .playlist(let media):
+            self.media = nil
+            // The client plays the audio, and passes frames on when they are due.
+            rendering.audioDevice = nil
+            rendering.synchronization = .immediate
+            renderer = try Self.renderer(rendering, callbacks) {}
+            playback = try Self.play(media, stream, on: renderer, isSilent: options.useNullAudioDevice, caption)
         }
     }
 
@@ -84,8 +93,35 @@ final class Rendering: Sendable {
         }
     }
 
+    /// Begins to play a stream that is delivered by HLS. Throws an error if the client cannot begin.
+    private static func play(
+        _ media: PlaylistMedia, _ stream: MediaStream, on renderer: StreamRenderer, isSilent: Bool,
+        _ caption: ObservableValue<String?>
+    ) throws -> any PlaylistPlayback {
+        let tracks = (video: stream.videoTracks.first, audio: stream.audioTracks.first)
+        let lifecycle = media.lifecycle
+        let outputs = PlaylistOutputs(
+            playsAudio: !isSilent, isAudioEnabled: { tracks.audio?.isEnabled == true },
+            onFrame: { [weak renderer] frame in
+                if tracks.video?.isEnabled == true { renderer?.push(frame) }
+            },
+            onCaption: { caption.set($0) },
+            onEnd: { failure in
+                lifecycle.end(
+                    failure.map {
+                        StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: $0)
+                    } ?? StreamEndedInfo(ender: .platform, reason: .ended, reasonDescription: "ended"))
+            })
+        do {
+            return try media.client.play(media.uri, outputs)
+        } catch {
+            renderer.stop()
+            throw error
+        }
+    }
+
     /// Whether an audio device plays the audio.
-    var isAudioPlayed: Bool { renderer.audioOutputStatistics != nil }
+    var isAudioPlayed: Bool { playback?.isAudioPlayed ?? (renderer.audioOutputStatistics != nil) }
 
     /// Begins the input of a subscribed stream. Returns the function that ends it.
     private func take(from media: RemoteMedia, _ stream: MediaStream) -> @Sendable () -> Void {
@@ -142,17 +178,24 @@ final class Rendering: Sendable {
         leave?()
         sampler?.cancel()
         captions?.cancel()
+        playback?.stop()
         renderer.stop()
     }
 
     var isMuted: Bool {
-        get { renderer.isMuted }
-        set { renderer.isMuted = newValue }
+        get { playback?.isMuted ?? renderer.isMuted }
+        set {
+            renderer.isMuted = newValue
+            playback?.isMuted = newValue
+        }
     }
 
     var volume: Double {
-        get { renderer.volume }
-        set { renderer.volume = newValue }
+        get { playback?.volume ?? renderer.volume }
+        set {
+            renderer.volume = newValue
+            playback?.volume = newValue
+        }
     }
 
     var surface: (any RenderSurface)? {
@@ -200,6 +243,7 @@ final class Rendering: Sendable {
     /// Returns the statistics of the last second.
     private func measure() async -> ViewerStatistics {
         var result = ViewerStatistics(renderer.statistics())
+        if let playback { result.framesDropped += playback.framesDropped }
         guard let media, let call = await media.call.statistics() else { return result }
         follow(call)
         result.playoutGroup = renderer.membership.flatMap { PlayoutGroup(rawValue: $0.rawValue) }
@@ -228,6 +272,7 @@ final class Rendering: Sendable {
     /// Returns the statistics of the whole run.
     func summary() async -> ViewerStatistics {
         var result = ViewerStatistics(renderer.summary())
+        if let playback { result.framesDropped += playback.framesDropped }
         guard let media, let call = await media.call.statistics() else { return result }
         result.add(call)
         result.bitrate = media.meanBitrate(of: call.bytesReceived)

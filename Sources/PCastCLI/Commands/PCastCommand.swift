@@ -37,8 +37,8 @@ struct PCastCommand: AsyncCommand {
             CommandGroup(
                 name: "Platform",
                 subcommands: [
-                    ServeCommand.self, TokenCommand.self, StreamsCommand.self, TimelineCommand.self, ConfigCommand.self,
-                    WorkerCommand.self,
+                    ServeCommand.self, TokenCommand.self, StreamsCommand.self, RecordingsCommand.self,
+                    TimelineCommand.self, ConfigCommand.self, WorkerCommand.self, ThumbnailCommand.self,
                 ]),
         ])
 }

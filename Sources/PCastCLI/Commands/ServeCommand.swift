@@ -23,6 +23,9 @@ struct ServeCommand: AsyncCommand {
 
             SIGHUP and a change of the configuration file reload the configuration.
 
+            A service manager such as systemd is notified of the start, of reloads and of the end, and its watchdog of \
+            the platform's responses (sd_notify).
+
             Examples:
               pcast serve
               pcast serve --listen 0.0.0.0:8080 --advertise 203.0.113.5 \\
@@ -43,6 +46,9 @@ struct ServeCommand: AsyncCommand {
 
     @OptionGroup(title: "Ingest and egress") var workers: WorkerOptions
 
+    @OptionGroup(title: "HLS") var hls: ServeHLSOptions
+    @OptionGroup(title: "Recordings") var recording: ServeRecordingOptions
+
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
     @OptionGroup(title: "Output") var output: OutputOptions
@@ -51,6 +57,8 @@ struct ServeCommand: AsyncCommand {
         // With few arenas, clients that join and leave cause less fragmentation. The media threads do not allocate.
         MallocTuning.limitArenas(to: ProcessInfo.processInfo.activeProcessorCount)
         let console = Console(output)
+        let notifier = try ServiceNotifier(console)
+        defer { notifier.finish() }
         let settings = try Settings(command: "serve", config: configuration.config)
         let applications = try settings.values("application", authentication.application)
         console.apply(try output.verbosity(settings))
@@ -63,8 +71,11 @@ struct ServeCommand: AsyncCommand {
         let file = applications.isEmpty ? try known.map { try leaveCredentials(uri, $0) } : nil
         defer { file?.remove(ifOf: getpid()) }
         announce(uri, running.listening, console)
-        let reloading = ConfigurationReloader(path: settings.path, console) { try await reload(running, console) }
-        try await serve(running, console)
+        let reloading = ConfigurationReloader(path: settings.path, console) {
+            try await notifier.reload { try await reload(running, console) }
+        }
+        notifier.didStart("Listening at \(uri).") { await running.isResponsive }
+        try await serve(running, console, notifier)
         reloading.stop()
     }
 
@@ -93,6 +104,13 @@ struct ServeCommand: AsyncCommand {
         configuration.shards = try shardCount(settings)
         try sessions.apply(settings, to: &configuration)
         configuration.jobs = try workers.configuration(settings)
+        try hls.apply(settings, to: &configuration.hls)
+        try recording.apply(settings, to: &configuration.recording)
+        let isRecording = configuration.recording.recordsEveryStream || configuration.recording.directory != nil
+        guard configuration.storage.directory != nil || !isRecording else {
+            throw CommandFailure(
+                .unusableArguments, "--record and --recordings need a database for their index: add --data.")
+        }
         try operation.complete(&configuration, settings)
         return configuration
     }
@@ -159,9 +177,10 @@ struct ServeCommand: AsyncCommand {
     /// The time in seconds beyond the drain time after which stopping is aborted.
     private static let abortDelay = 5.0
 
-    private func serve(_ running: RunningPlatform, _ console: Console) async throws {
+    private func serve(_ running: RunningPlatform, _ console: Console, _ notifier: ServiceNotifier) async throws {
         let task = Task { try await running.waitForEnd() }
         let interruption = InterruptHandler {
+            notifier.willStop(within: running.drainTime + TimeSpan(seconds: Self.abortDelay))
             task.cancel()
             // A disk that does not respond must not keep the process running.
             DispatchQueue.global().asyncAfter(deadline: .now() + running.drainTime.seconds + Self.abortDelay) {
@@ -305,6 +324,48 @@ struct RecordOptions: ParsableArguments {
                 ?? StorageConfiguration.defaultRetention,
             webhookAllowedNetworks: try settings.values("webhook-allow", webhookAllow).map(\.network),
             fallback: RandomApplication.make(id: "local").platformApplication)
+    }
+}
+
+/// The options of `pcast serve` for HLS.
+struct ServeHLSOptions: ParsableArguments {
+    @Flag(help: "Package every stream, also without the capability “streaming”.")
+    var hls = false
+
+    @Option(help: ArgumentHelp("Duration of parts, from 100ms to 1s. (default: 200ms)", valueName: "duration"))
+    var hlsPart: DurationArgument?
+
+    @Option(help: ArgumentHelp("Duration of segments, from 1s to 6s. (default: 2s)", valueName: "duration"))
+    var hlsSegment: DurationArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Duration in which viewers can rewind, from 10s to 24h. (default: 10m)", valueName: "duration"))
+    var hlsWindow: DurationArgument?
+
+    func apply(_ settings: Settings, to configuration: inout HLSConfiguration) throws {
+        configuration.packagesEveryStream = try settings.flag("hls", hls)
+        configuration.thumbnails = Bundle.main.executablePath.map {
+            ThumbnailConfiguration(program: $0, arguments: ["thumbnail"])
+        }
+        if let part = try settings.value("hls-part", hlsPart)?.span {
+            guard HLSConfiguration.partDurations.contains(part.duration) else {
+                throw CommandFailure(.unusableArguments, "--hls-part \(part): the duration must be 100ms to 1s.")
+            }
+            configuration.partDuration = part.duration
+        }
+        if let segment = try settings.value("hls-segment", hlsSegment)?.span {
+            guard HLSConfiguration.segmentDurations.contains(segment.duration) else {
+                throw CommandFailure(.unusableArguments, "--hls-segment \(segment): the duration must be 1s to 6s.")
+            }
+            configuration.segmentDuration = segment.duration
+        }
+        if let window = try settings.value("hls-window", hlsWindow)?.span {
+            guard HLSConfiguration.windows.contains(window.duration) else {
+                throw CommandFailure(.unusableArguments, "--hls-window \(window): the duration must be 10s to 24h.")
+            }
+            configuration.window = window.duration
+        }
     }
 }
 

@@ -78,6 +78,9 @@ final class RunningPlatform: Sendable {
         return changes
     }
 
+    /// Whether all parts of the platform respond; see `Platform.isResponsive`. It waits for those that do not.
+    var isResponsive: Bool { get async { await platform.isResponsive } }
+
     var drainTime: TimeSpan { ending.withLock { $0 } }
 
     /// Waits until the platform ends. Cancelling the calling task stops the platform.
@@ -100,9 +103,11 @@ final class RunningPlatform: Sendable {
     }
 
     private static func failure(_ error: any Error) -> CommandFailure {
-        if case PlatformError.invalidHost? = error as? PlatformError {
-            return CommandFailure(.unusableArguments, describing: error)
+        switch error as? PlatformError {
+        case .invalidHost: CommandFailure(.unusableArguments, describing: error)
+        // A service manager does not restart a service with this status, because a restart would not help.
+        case .certificate: CommandFailure(.unusableArguments, describing: error)
+        default: CommandFailure(.failed, describing: error, after: "The platform could not start: ")
         }
-        return CommandFailure(.failed, describing: error, after: "The platform could not start: ")
     }
 }

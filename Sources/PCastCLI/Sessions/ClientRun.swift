@@ -1,6 +1,7 @@
 import PCast
 import PCastCore
 import PCastJSON
+import PCastPlayback
 import Synchronization
 
 /// The common part of the commands that use a session: the session, the causes that end the run, and the report and
@@ -49,7 +50,7 @@ struct ClientRun: Sendable {
         at uri: String?, _ body: (PCast) async throws -> RunEnd.Cause
     ) async throws -> RunEnd.Cause {
         let isEnding = AtomicFlag()
-        var options = PCastOptions(uri: uri)
+        var options = PCastOptions(uri: uri, streamingClient: .hls)
         options.configureLogging(ConsoleLogHandler.logger("client", on: console, until: isEnding))
         let pcast = PCast(options)
         let report = SessionReport(console: console, end: end, link: link)

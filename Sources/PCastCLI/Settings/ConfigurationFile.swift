@@ -19,7 +19,9 @@ struct ConfigurationFile: Equatable {
             "listen", "rtc-port", "shards", "advertise", "stun", "data", "application", "tls-port", "tls-certificate",
             "tls-key", "turn-host", "data-key", "retention", "webhook-allow", "session-timeout", "reconnect-grace",
             "media-allow", "srt-pull-ports", "media-directory", "max-jobs", "limit", "trusted-proxy",
-            "forwarded-header", "metrics-token", "frame-ancestor", "drain-time", "log-level", "verbose", "quiet",
+            "forwarded-header", "metrics-token", "frame-ancestor", "drain-time", "hls", "hls-part", "hls-segment",
+            "hls-window", "record", "recordings", "recording-sync", "recording-retention", "recording-size",
+            "log-level", "verbose", "quiet",
         ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",

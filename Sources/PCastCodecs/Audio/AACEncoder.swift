@@ -21,8 +21,16 @@ package final class AACEncoder {
         return Array(UnsafeRawBufferPointer(start: codec.extradata, count: Int(max(0, codec.extradata_size))))
     }
 
-    /// Opens the encoder. Throws `CodecError` if FFmpeg has no AAC encoder or cannot open it.
-    package init(bitrate: Bitrate = .kilobits(128)) throws(CodecError) {
+    /// The number of samples per channel that a decoder outputs before the first encoded one (encoder delay).
+    package var delay: Int { Int(context.pointer.pointee.initial_padding) }
+
+    /// Opens the encoder.
+    ///
+    /// - Parameters:
+    ///   - bitrate: The bit rate.
+    ///   - isFast: Whether the faster of the encoder's quantizers is used (`aac_coder` of FFmpeg).
+    /// - Throws: `CodecError` if FFmpeg has no AAC encoder or cannot open it.
+    package init(bitrate: Bitrate = .kilobits(128), isFast: Bool = false) throws(CodecError) {
         guard let codec = avcodec_find_encoder(AV_CODEC_ID_AAC) else { throw .missing("an encoder of AAC") }
         context = AVCodecContextHolder(codec)
         context.pointer.pointee.sample_rate = Int32(AudioFrame.sampleRate)
@@ -32,7 +40,7 @@ package final class AACEncoder {
         // Stores the AudioSpecificConfig in `extradata` and not in the packets, because containers require that.
         context.pointer.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
         av_channel_layout_default(&context.pointer.pointee.ch_layout, Int32(Self.channels))
-        try context.open(codec)
+        try context.open(codec, isFast ? ["aac_coder": "fast"] : [:])
     }
 
     /// The number of samples per channel in one packet.

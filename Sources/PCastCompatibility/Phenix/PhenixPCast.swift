@@ -1,4 +1,5 @@
 public import PCast
+import PCastPlayback
 import Synchronization
 
 /// A client of a platform with Phenix's functions (Phenix: `PhenixPCast`). It is first initialized and then started.
@@ -158,7 +159,7 @@ public final class PhenixPCastInitializeOptions {
     func options(uri: String?) throws(PCastError) -> PCastOptions {
         var options = PCastOptions(
             uri: uri, processTerminationSignalHandling: enableProcessTerminationSignalHandling,
-            streamingSourceMapping: try streamingSourceMapping?.mapping())
+            streamingSourceMapping: try streamingSourceMapping?.mapping(), streamingClient: .hls)
         if configureLogging { options.configureLogging(true) }
         return options
     }

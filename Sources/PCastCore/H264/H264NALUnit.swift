@@ -80,6 +80,9 @@ package struct H264ProfileIDC: Hashable, Sendable, CustomStringConvertible {
 
 /// Iterates over the NAL units of a byte stream without copying (ITU-T H.264, annex B).
 package struct AnnexBReader {
+    /// A start code of four bytes.
+    package static let startCode: [UInt8] = [0, 0, 0, 1]
+
     private let bytes: UnsafeRawBufferPointer
 
     /// The offset of the next NAL unit, or the end.

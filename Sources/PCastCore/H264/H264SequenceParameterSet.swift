@@ -1,6 +1,18 @@
 /// The fields of a sequence parameter set that describe the video: profile, size, interlacing, aspect ratio and color
 /// (ITU-T H.264, sections 7.3.2.1.1 and E.1.1). Parsing allocates nothing.
 package struct H264SequenceParameterSet: Hashable, Sendable {
+    /// The chroma format and the bit depths of the samples.
+    package struct Chroma: Hashable, Sendable {
+        /// The value of `chroma_format_idc`: 0 for monochrome, 1 for 4:2:0, 2 for 4:2:2, 3 for 4:4:4.
+        package let format: UInt8
+        /// The bits of a luma sample, 8 to 14.
+        package let lumaDepth: UInt8
+        /// The bits of a chroma sample, 8 to 14.
+        package let chromaDepth: UInt8
+        /// `ChromaArrayType`, which is 0 if the planes are coded separately.
+        let arrayType: UInt32
+    }
+
     /// The maximum width and height; a larger size is invalid.
     package static let maximumSide = 16_384
 
@@ -8,6 +20,9 @@ package struct H264SequenceParameterSet: Hashable, Sendable {
     package let profile: H264ProfileIDC
     /// The level multiplied by ten, such as 31 for 3.1.
     package let level: UInt8
+    /// The chroma format and the bit depths, which only high profiles state; nil for the others, which are 4:2:0 with
+    /// eight bits.
+    package let chroma: Chroma?
     /// The size of the video after cropping.
     package let dimensions: Dimensions
     /// Whether all frames are progressive (`frame_mbs_only_flag`).
@@ -39,9 +54,9 @@ package struct H264SequenceParameterSet: Hashable, Sendable {
         profile = H264ProfileIDC(number: number, constraints: UInt8(reader.bits(8, unit)))
         level = UInt8(reader.bits(8, unit))
         _ = reader.unsignedExponentialGolomb(unit)
-        let chroma = Self.readChroma(profile: number, &reader, unit)
+        chroma = Self.readChroma(profile: number, &reader, unit)
         Self.skipPictureOrder(&reader, unit)
-        guard let size = Self.readSize(chroma: chroma, &reader, unit) else { return nil }
+        guard let size = Self.readSize(chroma: chroma?.arrayType ?? 1, &reader, unit) else { return nil }
         (dimensions, isProgressive) = size
         vuiFlag = reader.position
         let hasVUI = reader.bit(unit) == 1
@@ -51,23 +66,26 @@ package struct H264SequenceParameterSet: Hashable, Sendable {
         (sampleAspectRatio, isFullRange, matrixCode) = (nil, nil, nil)
     }
 
-    /// Reads `ChromaArrayType`, which is 1 (4:2:0) except for the high profiles.
-    private static func readChroma(profile: UInt8, _ reader: inout H264BitReader, _ unit: Span<UInt8>) -> UInt32 {
+    /// Reads the fields that only high profiles have; nil for the others. Values outside of the standard's range are
+    /// limited to it.
+    private static func readChroma(profile: UInt8, _ reader: inout H264BitReader, _ unit: Span<UInt8>) -> Chroma? {
         switch profile {
         case 100, 110, 122, 244, 44, 83, 86, 118, 128, 134, 135, 138, 139: break
-        default: return 1
+        default: return nil
         }
         let format = reader.unsignedExponentialGolomb(unit)
         let isSeparate = format == 3 && reader.bit(unit) == 1
-        _ = reader.unsignedExponentialGolomb(unit)
-        _ = reader.unsignedExponentialGolomb(unit)
+        let lumaDepth = 8 + min(reader.unsignedExponentialGolomb(unit), 6)
+        let chromaDepth = 8 + min(reader.unsignedExponentialGolomb(unit), 6)
         _ = reader.bit(unit)
         if reader.bit(unit) == 1 {
             for list in 0..<(format == 3 ? 12 : 8) where reader.bit(unit) == 1 {
                 skipScalingList(size: list < 6 ? 16 : 64, &reader, unit)
             }
         }
-        return isSeparate ? 0 : format
+        return Chroma(
+            format: UInt8(min(format, 3)), lumaDepth: UInt8(lumaDepth), chromaDepth: UInt8(chromaDepth),
+            arrayType: isSeparate ? 0 : format)
     }
 
     /// Skips a scaling list (section 7.3.2.1.1.1).

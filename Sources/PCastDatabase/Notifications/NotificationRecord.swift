@@ -3,7 +3,11 @@ public import PCastCore
 /// A notification about an event of a stream, with its deliveries.
 public struct NotificationRecord: Sendable, Hashable {
     /// The kind of event.
-    public enum Kind: String, Sendable, CaseIterable { case starting, started, ended }
+    public enum Kind: String, Sendable, CaseIterable {
+        case starting, started, playlist, ended
+        /// The stream's recording can be watched.
+        case onDemand = "on-demand"
+    }
 
     /// The identifier `msg_…`, which is the same in each attempt and for each callback.
     public var id: String

@@ -7,11 +7,20 @@ struct StreamNotification {
     private let kind: NotificationRecord.Kind
     private let stream: StreamRecord
     private let time: WallTime
+    /// The path of the multivariant playlist, for `playlist` and `on-demand`.
+    private let playlist: String?
+    /// The reason why a recording ended before its stream, for `on-demand`.
+    private let failure: String?
 
-    init(_ kind: NotificationRecord.Kind, of stream: StreamRecord, at time: WallTime) {
+    init(
+        _ kind: NotificationRecord.Kind, of stream: StreamRecord, at time: WallTime, playlist: String? = nil,
+        failure: String? = nil
+    ) {
+        self.failure = failure
         self.kind = kind
         self.stream = stream
         self.time = time
+        self.playlist = playlist
     }
 
     private struct Body: Encodable {
@@ -21,6 +30,12 @@ struct StreamNotification {
             let reason: String?
             /// The duration of the stream in milliseconds.
             let duration: Int64?
+            /// The path of a playlist on this platform.
+            let uri: String?
+            /// The type of the playlist, with the names of Phenix's `StreamPlaylist`.
+            let playlistType: String?
+            /// Whether the playlist lists variants.
+            let isVariant: Bool?
         }
 
         let apiVersion = 0
@@ -58,8 +73,10 @@ struct StreamNotification {
     private func body() throws -> Data {
         let isEnd = kind == .ended
         let content = Body.Content(
-            streamId: stream.id.description, tags: stream.tags, reason: isEnd ? stream.reason : nil,
-            duration: isEnd ? Int64((stream.duration ?? .zero).milliseconds) : nil)
+            streamId: stream.id.description, tags: stream.tags, reason: isEnd ? stream.reason : failure,
+            duration: isEnd ? Int64((stream.duration ?? .zero).milliseconds) : nil, uri: playlist,
+            playlistType: playlist.map { _ in kind == .onDemand ? "OnDemand" : "Live" },
+            isVariant: playlist.map { _ in true })
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return try encoder.encode(

@@ -7,6 +7,8 @@ public enum RecordChange: Sendable {
     case streamStarting(StreamRecord)
     /// The stream started. The event `started` is sent.
     case streamStarted(StreamID, at: WallTime)
+    /// The stream is packaged for HLS, with its multivariant playlist at a path. The event `playlist` is sent.
+    case streamPackaged(StreamID, at: WallTime, playlist: String)
     /// The stream ended. The event `ended` is sent.
     case streamEnded(StreamID, at: WallTime, reason: String, counts: ViewerCounts)
     /// The stream belongs to another session from now on, or to none.
@@ -15,6 +17,8 @@ public enum RecordChange: Sendable {
     case viewingEnded(StreamID, at: WallTime, reason: String)
     case sessionOpened(SessionRecord)
     case sessionEnded(SessionID, at: WallTime)
+    /// A recording changed.
+    case recording(RecordingChange)
     /// The platform still runs. This change is written every two seconds, with the viewer counts of each live stream.
     case alive(at: WallTime, [StreamID: ViewerCounts])
 }

@@ -143,6 +143,10 @@ extension Records {
             if let stream = try self.stream(id, db), stream.ended == nil {
                 try StreamNotification(.started, of: stream, at: time).post(db)
             }
+        case .streamPackaged(let id, let time, let playlist):
+            if let stream = try self.stream(id, db), stream.ended == nil {
+                try StreamNotification(.playlist, of: stream, at: time, playlist: playlist).post(db)
+            }
         case .streamEnded(let id, let time, let reason, let counts):
             try end(id, at: time, reason: reason, counts, db)
         case .streamMoved(let id, let session):
@@ -167,6 +171,7 @@ extension Records {
             try db.execute(
                 sql: "UPDATE session SET ended = ? WHERE id = ? AND ended IS NULL",
                 arguments: [time.millisecondsSinceEpoch, id.description])
+        case .recording(let change): try apply(change, db)
         case .alive(let time, let counts):
             try db.execute(
                 sql: "INSERT INTO life (one, seen) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET seen = excluded.seen",

@@ -14,6 +14,7 @@ enum Schema {
         migrator.registerMigration("sessions by owner") { db in
             try db.execute(sql: "ALTER TABLE session ADD COLUMN owner TEXT")
         }
+        migrator.registerMigration("recordings") { db in try db.execute(sql: recordings) }
         return migrator
     }()
 
@@ -65,5 +66,28 @@ enum Schema {
         CREATE INDEX delivery_due ON delivery(due) WHERE state = 'pending';
 
         CREATE TABLE life (one INTEGER PRIMARY KEY NOT NULL, seen INTEGER NOT NULL) STRICT;
+        """
+
+    /// Times of segments are in nanoseconds. `offset` and `length` are those of a range in a file.
+    private static let recordings = """
+        CREATE TABLE recording (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL UNIQUE, application TEXT NOT NULL,
+            began INTEGER NOT NULL, ended INTEGER, failure TEXT, deleted INTEGER, epochs INTEGER NOT NULL,
+            signingKey BLOB
+        ) STRICT;
+        CREATE INDEX recording_of_application ON recording(application, number);
+
+        CREATE TABLE recordedRendition (
+            stream TEXT NOT NULL, epoch INTEGER NOT NULL, name TEXT NOT NULL, instance TEXT NOT NULL,
+            codec TEXT NOT NULL, width INTEGER, height INTEGER, frameRate REAL, channels INTEGER,
+            PRIMARY KEY (stream, epoch, name)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE segment (
+            stream TEXT NOT NULL, epoch INTEGER NOT NULL, rendition TEXT NOT NULL, number INTEGER NOT NULL,
+            file INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL, start INTEGER NOT NULL,
+            duration INTEGER NOT NULL, initialization INTEGER NOT NULL, discontinuity INTEGER NOT NULL,
+            isGap INTEGER NOT NULL, PRIMARY KEY (stream, epoch, rendition, number)
+        ) STRICT, WITHOUT ROWID;
         """
 }

@@ -31,7 +31,9 @@ struct MediaPlaylistWriter {
             writer.tag(.partInformation, attributes)
         }
         if playlist.mediaSequence > 0 { writer.tag(.mediaSequence, String(playlist.mediaSequence)) }
-        if playlist.discontinuitySequence > 0 {
+        // A playlist from which a discontinuity may be removed has the tag from the beginning (RFC 8216bis, section
+        // 6.2.2).
+        if playlist.discontinuitySequence > 0 || playlist.kind == nil && !playlist.isComplete {
             writer.tag(.discontinuitySequence, String(playlist.discontinuitySequence))
         }
         if let kind = playlist.kind { writer.tag(.playlistType, kind.rawValue) }
@@ -40,14 +42,14 @@ struct MediaPlaylistWriter {
         if let start = playlist.start { writer.tag(.start, start.attributes) }
     }
 
-    /// Writes the skip tag and sets the state that the skipped segments leave behind.
+    /// Writes the skip tag and sets the state that the skipped segments leave behind. The initialization section is
+    /// repeated, because some players do not keep that of a skipped segment.
     private mutating func writeSkip(_ count: Int, of playlist: MediaPlaylist) {
         var attributes = AttributeWriter()
         attributes.number("SKIPPED-SEGMENTS", Int64(count))
         writer.tag(.skip, attributes)
         let skipped = playlist.segments[..<count]
         keys = skipped.last?.keys ?? []
-        initialization = skipped.last?.initialization
         kilobitsPerSecond = skipped.last { $0.kilobitsPerSecond != nil }?.kilobitsPerSecond
     }
 

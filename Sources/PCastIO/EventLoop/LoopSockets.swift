@@ -94,6 +94,19 @@ struct LoopSockets: Sendable {
         self.addresses = udp.map(\.address)
     }
 
+    /// Returns a listener for programs of this host; nil if this process may filter datagrams but not connections.
+    /// Newer kernels, such as Linux 6.18, permit filters of TCP sockets to privileged processes only.
+    ///
+    /// - Throws: ``IOError``.
+    private static func localOnlyListener(_ address: TransportAddress) throws(IOError) -> TCPListener? {
+        do throws(IOError) {
+            return try TCPListener(binding: address, joins: true, isLocalOnly: true)
+        } catch {
+            if case .system(_, EPERM) = error { return nil }
+            throw error
+        }
+    }
+
     /// Binds the addresses for programs of this host. The other addresses were bound exclusively before, so no other
     /// program uses the port.
     private mutating func open(_ ips: [IPAddress], tcpListen: Bool, mayLeaveOutUsed: Bool) throws(IOError) {
@@ -104,7 +117,7 @@ struct LoopSockets: Sendable {
             let address = TransportAddress(ip: ip, port: port)
             do throws(IOError) {
                 let socket = try Self.joining(address, isLocalOnly: true)
-                if tcpListen { tcp.append(try TCPListener(binding: address, joins: true, isLocalOnly: true)) }
+                if tcpListen, let listener = try Self.localOnlyListener(address) { tcp.append(listener) }
                 udp.append(socket)
             } catch {
                 if case .addressInUse = error, !mayLeaveOutUsed { throw error }

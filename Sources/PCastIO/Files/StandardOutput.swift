@@ -36,6 +36,12 @@ package enum StandardOutput {
         if !write(text, to: STDOUT_FILENO) { noteClosed() }
     }
 
+    /// Writes bytes to standard output, like text.
+    package static func write(_ bytes: [UInt8]) {
+        guard !state.withLock({ $0.isClosed }) else { return }
+        if !bytes.withUnsafeBytes({ write($0, to: STDOUT_FILENO) }) { noteClosed() }
+    }
+
     /// Writes to standard error. If its reader has closed it, the program continues, unless standard output is the same
     /// file.
     package static func writeError(_ text: String) {
@@ -69,25 +75,28 @@ package enum StandardOutput {
     /// Writes the text. Returns false if the reader has closed the descriptor.
     private static func write(_ text: String, to descriptor: Int32) -> Bool {
         var text = text
-        return text.withUTF8 { bytes in
-            var start = 0
-            while start < bytes.count {
-                let count = Glibc.write(descriptor, bytes.baseAddress! + start, bytes.count - start)
-                if count > 0 {
-                    start += count
-                    continue
-                }
-                switch errno {
-                case EINTR: continue
-                case EAGAIN:
-                    var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                    poll(&wanted, 1, -1)
-                case EPIPE: return false
-                default: return true
-                }
+        return text.withUTF8 { write(UnsafeRawBufferPointer($0), to: descriptor) }
+    }
+
+    /// Writes bytes. Returns false if the reader has closed the descriptor.
+    private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
+        var start = 0
+        while start < bytes.count {
+            let count = Glibc.write(descriptor, bytes.baseAddress! + start, bytes.count - start)
+            if count > 0 {
+                start += count
+                continue
             }
-            return true
+            switch errno {
+            case EINTR: continue
+            case EAGAIN:
+                var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&wanted, 1, -1)
+            case EPIPE: return false
+            default: return true
+            }
         }
+        return true
     }
 
     private static var isSameFile: Bool {

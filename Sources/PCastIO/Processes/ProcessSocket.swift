@@ -48,6 +48,9 @@ package final class ProcessSocket: Sendable {
         }
     }
 
+    /// Ends the connection in the direction to the program, which then reads the end of its input.
+    package func endWriting() { shutdown(ours.number, Int32(SHUT_WR)) }
+
     /// Ends the connection in both directions. A blocked `read` returns.
     package func end() { shutdown(ours.number, Int32(SHUT_RDWR)) }
 }

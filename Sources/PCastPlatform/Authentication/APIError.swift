@@ -16,6 +16,10 @@ struct APIError: Error, Sendable {
         case conflict
         case failed
         case notReady
+        /// The stream is packaged, and its playlist will exist soon.
+        case playlistNotReady
+        /// The stream is not packaged.
+        case playlistUnavailable
     }
 
     let kind: Kind
@@ -56,6 +60,22 @@ struct APIError: Error, Sendable {
 
     static let ended = APIError(.gone, "The session does not exist or has ended.")
 
+    static let noPlaylist = APIError(
+        .playlistUnavailable,
+        "The stream is not packaged for HLS: publish it with a token that has the capability “streaming”.")
+
+    static let playlistNotReady = APIError(.playlistNotReady, "The playlist is not ready yet: retry in a second.")
+
+    static let noThumbnails = APIError(
+        .playlistUnavailable, "There are no thumbnails: the platform has no program that makes them.")
+
+    static let thumbnailNotReady = APIError(.playlistNotReady, "There is no key frame yet: retry in a second.")
+
+    static let tooManyThumbnails = APIError(
+        .capacity, "Too many thumbnails are being made: retry in a second.", retryAfter: .seconds(1 as Int64))
+
+    static let noThumbnail = APIError(.failed, "The thumbnail could not be made: retry after the next key frame.")
+
     static let noStream = APIError(.noStreamPlaying, "The stream does not exist or is not live.")
 
     /// The status of the signaling protocol.
@@ -70,12 +90,20 @@ struct APIError: Error, Sendable {
         case .rateLimited: .rateLimited
         case .conflict: .conflict
         case .failed: .failed
-        case .notReady: .notReady
+        case .notReady, .playlistNotReady: .notReady
+        case .playlistUnavailable: .noStreamPlaying
         }
     }
 
     /// The status text of the signaling protocol, which is more specific than the status.
-    var wire: String { kind == .unsupported ? "unsupported-features" : status.wire }
+    var wire: String {
+        switch kind {
+        case .unsupported: "unsupported-features"
+        case .playlistNotReady: "streaming-not-ready"
+        case .playlistUnavailable: "streaming-not-available"
+        default: status.wire
+        }
+    }
 }
 
 extension APIError {

@@ -28,8 +28,14 @@ struct StreamCapabilities: Sendable {
         "real-time", "multi-bitrate-contribution", "publish-uri", "egress",
     ]
 
-    /// Delivery methods that this platform does not support.
-    private static let otherDeliveries: Set = ["streaming", "on-demand", "rtmp"]
+    /// Capabilities of publishers that package their stream for HLS: with all layers, or with the highest one.
+    private static let packagings: [String: PackagedStream.Layers] = ["streaming": .all, "streaming-lite": .highest]
+
+    /// The capability of publishers whose stream is recorded, and packaged for that.
+    private static let recording = RecordingService.capability
+
+    /// Delivery methods of viewers that need another endpoint than that of real-time media, or are not supported.
+    private static let otherDeliveries: Set = ["streaming", "streaming-lite", "on-demand", "on-demand-lite", "rtmp"]
 
     /// Parses the capabilities of a token and the options of a client, which are `no-audio` and `no-video`.
     ///
@@ -49,6 +55,8 @@ struct StreamCapabilities: Sendable {
             case "setup-deadline": terms.setupLimit = limit(value, name) ?? terms.setupLimit
             case "abandon-deadline": terms.abandonLimit = limit(value, name) ?? terms.abandonLimit
             case _ where value == nil && Self.plain.contains(head): break
+            case _ where value == nil && Self.packagings[head] != nil: break
+            case Self.recording where value == nil && purpose == .publish: break
             default: ignored.append(name)
             }
         }
@@ -60,6 +68,11 @@ struct StreamCapabilities: Sendable {
         }
         terms.insistsOnCodecs = codecs.isForced
         terms.preferring = codecs.isForced ? codecs.forced : codecs.preferred
+        let isPackaged = Self.packagedLayers(names) != nil || names.contains(Self.recording)
+        if purpose == .publish, terms.preferring.isEmpty, isPackaged {
+            // VP8 cannot be packaged, and browsers offer it first.
+            terms.preferring = [.h264]
+        }
         if codecs.isForced, codecs.forced.isEmpty, terms.media.contains(.video) {
             throw APIError(.unsupported, "The codec that the token requires is not supported: use H.264 or VP8.")
         }
@@ -73,7 +86,19 @@ struct StreamCapabilities: Sendable {
             return
         }
         throw APIError(
-            .unsupported, "The token's capability “\(other)” is not supported: use a token for real-time streams.")
+            .unsupported, "The token's capability “\(other)” is not supported here: use a token for real-time streams.")
+    }
+
+    // MARK: HLS
+
+    /// Returns which layers of a publisher's stream are packaged; nil if its token has no such capability.
+    static func packagedLayers(_ names: [String]) -> PackagedStream.Layers? {
+        names.lazy.compactMap { packagings[$0] }.first
+    }
+
+    /// Returns whether a viewer's token requires a playlist instead of real-time media.
+    static func requiresPlaylist(_ names: [String]) -> Bool {
+        !names.contains("real-time") && packagedLayers(names) != nil
     }
 
     private static func divide(_ name: String) -> (head: String, value: String?) {

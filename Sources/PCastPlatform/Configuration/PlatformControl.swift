@@ -26,6 +26,9 @@ actor PlatformControl {
         if changes.applied.contains(.application) {
             try await running.platformRecords.setApplications(new.applications)
             running.authenticator.change(new.applications)
+            let invalid = configuration.applications.filter { !new.applications.contains($0) }
+            running.packaging.revokeAccess(to: Set(invalid.map(\.id)))
+            await running.recordings.revokeAccess(to: Set(invalid.map(\.id)))
         }
         if let identity { running.certificate?.use(identity, of: paths) }
         running.turnCredentials?.change(name: new.turnHost)
@@ -57,6 +60,15 @@ extension PlatformSetting {
         case .dataKey: new.storage.keyFile = old.storage.keyFile
         case .metricsToken: new.metricsToken = old.metricsToken
         case .frameAncestor: new.frameAncestors = old.frameAncestors
+        case .hls: new.hls.packagesEveryStream = old.hls.packagesEveryStream
+        case .hlsPart: new.hls.partDuration = old.hls.partDuration
+        case .hlsSegment: new.hls.segmentDuration = old.hls.segmentDuration
+        case .hlsWindow: new.hls.window = old.hls.window
+        case .record: new.recording.recordsEveryStream = old.recording.recordsEveryStream
+        case .recordings: new.recording.directory = old.recording.directory
+        case .recordingSync: new.recording.syncInterval = old.recording.syncInterval
+        case .recordingRetention: new.recording.retention = old.recording.retention
+        case .recordingSize: new.recording.maximumSize = old.recording.maximumSize
         default: preconditionFailure("\(self) must require a restart")
         }
     }

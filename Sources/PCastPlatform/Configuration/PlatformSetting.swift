@@ -50,11 +50,32 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case metricsToken = "metrics-token"
     /// The origins that may embed the watch page.
     case frameAncestor = "frame-ancestor"
+    /// Whether all streams are packaged for HLS.
+    case hls
+    /// The duration of HLS parts.
+    case hlsPart = "hls-part"
+    /// The duration of HLS segments.
+    case hlsSegment = "hls-segment"
+    /// The duration in which viewers can rewind.
+    case hlsWindow = "hls-window"
+    /// Whether every stream is recorded.
+    case record
+    /// The folder of recordings.
+    case recordings
+    /// The interval in which recordings are synced.
+    case recordingSync = "recording-sync"
+    /// The time after which recordings are deleted.
+    case recordingRetention = "recording-retention"
+    /// The size of an application's recordings.
+    case recordingSize = "recording-size"
 
-    /// Whether a change needs a restart, because sockets and the data directory do not change while the platform runs.
+    /// Whether a change needs a restart, because sockets, the data directory and the durations of packaged streams do not
+    /// change while the platform runs.
     public var needsRestart: Bool {
         switch self {
-        case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor:
+        case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor,
+            .hls, .hlsPart, .hlsSegment, .hlsWindow, .record, .recordings, .recordingSync, .recordingRetention,
+            .recordingSize:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime:
@@ -89,6 +110,15 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .drainTime: left.drainTime == right.drainTime
         case .metricsToken: left.metricsToken == right.metricsToken
         case .frameAncestor: left.frameAncestors == right.frameAncestors
+        case .hls: left.hls.packagesEveryStream == right.hls.packagesEveryStream
+        case .hlsPart: left.hls.partDuration == right.hls.partDuration
+        case .hlsSegment: left.hls.segmentDuration == right.hls.segmentDuration
+        case .hlsWindow: left.hls.window == right.hls.window
+        case .record: left.recording.recordsEveryStream == right.recording.recordsEveryStream
+        case .recordings: left.recording.directory == right.recording.directory
+        case .recordingSync: left.recording.syncInterval == right.recording.syncInterval
+        case .recordingRetention: left.recording.retention == right.recording.retention
+        case .recordingSize: left.recording.maximumSize == right.recording.maximumSize
         }
     }
 }

@@ -51,8 +51,10 @@ public struct PlatformRoutes: OptionSet, Hashable, Sendable {
     public static let timelines = PlatformRoutes(rawValue: 1 << 4)
     /// Health and metrics: `/healthz` and `/metrics`.
     public static let health = PlatformRoutes(rawValue: 1 << 5)
+    /// The playlists and media files of HLS, live and recorded: `/video` and `/on-demand`.
+    public static let video = PlatformRoutes(rawValue: 1 << 6)
     /// All routes.
-    public static let all: PlatformRoutes = [.media, .management, .pages, .dashboard, .timelines, .health]
+    public static let all: PlatformRoutes = [.media, .management, .pages, .dashboard, .timelines, .health, .video]
 
     private static let paths: [(routes: PlatformRoutes, paths: [RouterPath])] = [
         (.media, ["/whip", "/whip/**", "/whep", "/whep/**"]),
@@ -66,6 +68,7 @@ public struct PlatformRoutes: OptionSet, Hashable, Sendable {
         (.dashboard, ["/", "/dashboard/**"]),
         (.timelines, ["/timeline/**"]),
         (.health, ["/healthz", "/metrics"]),
+        (.video, ["/video/**", "/on-demand/**"]),
     ]
 
     /// The paths of the routes.

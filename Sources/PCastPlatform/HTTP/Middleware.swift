@@ -10,7 +10,8 @@ struct RequestLimitMiddleware: RouterMiddleware {
     let limiter: RequestLimiter
     let logger: Logger
 
-    /// The paths without this limit, because operators monitor them. Metrics have their own limit.
+    /// The paths without this limit, because operators monitor them. Metrics have their own limit, and signed paths of
+    /// media have none.
     private static let free: Set<String> = ["/healthz", "/metrics"]
 
     func handle(
@@ -22,11 +23,14 @@ struct RequestLimitMiddleware: RouterMiddleware {
         let caller = limiter.caller(context.clientAddress, fields: fields)
         if caller.isHidden { limiter.noteHidden(caller, logger) }
         (context.clientAddress, context.isHiddenByProxy) = (caller.address, caller.isHidden)
-        guard !Self.free.contains(request.uri.path) else { return try await next(request, context) }
+        let path = request.uri.path
+        guard !Self.free.contains(path), !VideoRoutes.isSigned(path), !RecordingRoutes.isSigned(path) else {
+            return try await next(request, context)
+        }
         do throws(APIError) {
             try limiter.takeRequest(from: context.clientAddress, at: MonotonicClock.now())
         } catch {
-            return Responses.refusal(error, at: request.uri.path)
+            return Responses.refusal(error, at: path)
         }
         return try await next(request, context)
     }
@@ -43,13 +47,13 @@ extension Responses {
     }
 }
 
-/// Permits pages of other sites to use WHIP and WHEP (CORS). Their requests carry a token, so CORS gives no additional
+/// Permits pages of other sites to use WHIP, WHEP and HLS (CORS). Their requests carry a token, so CORS gives no additional
 /// access. Phenix's Web SDK also asks for the endpoints and posts telemetry, without a token. Error responses have the
 /// header fields too, because the page could not read them otherwise.
 struct CrossOriginMiddleware: RouterMiddleware {
     private static let routes =
         WebRTCHTTPController.Kind.allCases.map { "/\($0.rawValue)" } + [
-            "/pcast/endPoints", "/pcast/endPoint", TelemetryRoutes.path,
+            "/pcast/endPoints", "/pcast/endPoint", TelemetryRoutes.path, VideoRoutes.folder,
         ]
 
     func handle(
@@ -65,11 +69,16 @@ struct CrossOriginMiddleware: RouterMiddleware {
         } catch let error as any HTTPResponseError {
             response = try error.response(from: request, context: context)
         }
-        response.headers[.accessControlAllowOrigin] = "*"
-        response.headers[.accessControlExposeHeaders] =
+        Self.permit(&response.headers)
+        return response
+    }
+
+    /// Adds the header fields that permit any page to read a response.
+    static func permit(_ headers: inout HTTPFields) {
+        headers[.accessControlAllowOrigin] = "*"
+        headers[.accessControlExposeHeaders] =
             "Location, Link, ETag, Accept-Patch, Accept-Post, Allow, Retry-After, WWW-Authenticate, PCast-Stream-Id, "
             + "PCast-Ignored-Capabilities"
-        return response
     }
 
     /// Returns the response to a preflight request, which carries no token.

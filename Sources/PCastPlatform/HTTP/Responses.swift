@@ -46,7 +46,8 @@ enum Responses {
         case .gone: text(.notFound, refusal.message)
         case .unsupported: ProblemDetails(.unprocessableContent, refusal).response
         case .capacity: text(.serviceUnavailable, refusal.message, [.retryAfter: refusal.retryAfterText])
-        case .notReady: text(.serviceUnavailable, refusal.message, [.retryAfter: "1"])
+        case .playlistUnavailable: text(.notFound, refusal.message)
+        case .notReady, .playlistNotReady: text(.serviceUnavailable, refusal.message, [.retryAfter: "1"])
         case .rateLimited: text(.tooManyRequests, refusal.message, [.retryAfter: refusal.retryAfterText])
         case .conflict: text(.conflict, refusal.message)
         case .failed: text(.internalServerError, refusal.message)

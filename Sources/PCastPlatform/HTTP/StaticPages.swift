@@ -36,6 +36,7 @@ struct StaticPages: Sendable {
 
     /// The parts of the module `/pcast.mjs`.
     private static let modules: [String: [UInt8]] = [
+        "hls.mjs": PackageResources.hls_mjs,
         "overlay.mjs": PackageResources.overlay_mjs, "playhead.mjs": PackageResources.playhead_mjs,
         "publisher.mjs": PackageResources.publisher_mjs, "rectangle.mjs": PackageResources.rectangle_mjs,
         "session.mjs": PackageResources.session_mjs, "statistics.mjs": PackageResources.statistics_mjs,

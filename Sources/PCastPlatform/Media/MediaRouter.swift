@@ -15,6 +15,8 @@ final class MediaRouter: Sendable {
     /// The events of the SFU until it is stopped, for one reader.
     let events: AsyncStream<SFUEvent>
     private let eventContinuation: AsyncStream<SFUEvent>.Continuation
+    /// The units of packaged streams, one feed for each shard.
+    let feeds: [PublishedUnitFeed]
 
     /// The addresses in answers that are reachable from a network or over loopback.
     let advertised: [TransportAddress]
@@ -35,6 +37,8 @@ final class MediaRouter: Sendable {
         let (events, eventContinuation) = AsyncStream<SFUEvent>.makeStream()
         self.events = events
         self.eventContinuation = eventContinuation
+        let feeds = (0..<max(shards, 1)).map { _ in PublishedUnitFeed() }
+        self.feeds = feeds
         let (interfaceChanges, changed) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.interfaceChanges = interfaceChanges
         var configuration = SFUConfiguration(
@@ -48,7 +52,7 @@ final class MediaRouter: Sendable {
                 configuration.shard = Shard(0, of: shards)
                 return SFU(configuration: configuration, generator: SystemRandomNumberGenerator())
             }, beforeSending: Self.beforeSending(of: 0, exchange),
-            afterIteration: Self.afterIteration(of: 0, exchange, eventContinuation),
+            afterIteration: Self.afterIteration(of: 0, exchange, eventContinuation, feeds[0]),
             onAddressChange: { _, _, _ in changed.yield() },
             onPeerShard: { connection, shard in exchange.transfer(connection, to: shard) },
             isPeer: { sfu, path in sfu.isPeer(path) })
@@ -60,7 +64,7 @@ final class MediaRouter: Sendable {
                 makeMachine: { _ in
                     SFU(configuration: configuration, generator: SystemRandomNumberGenerator())
                 }, beforeSending: Self.beforeSending(of: number, exchange),
-                afterIteration: Self.afterIteration(of: number, exchange, eventContinuation),
+                afterIteration: Self.afterIteration(of: number, exchange, eventContinuation, feeds[number]),
                 isPeer: { sfu, path in sfu.isPeer(path) })
             loops.append(loop)
         }
@@ -116,10 +120,12 @@ final class MediaRouter: Sendable {
     }
 
     private static func afterIteration(
-        of shard: Int, _ exchange: ShardExchange, _ eventContinuation: AsyncStream<SFUEvent>.Continuation
+        of shard: Int, _ exchange: ShardExchange, _ eventContinuation: AsyncStream<SFUEvent>.Continuation,
+        _ feed: PublishedUnitFeed
     ) -> @Sendable (inout SFU, Instant) -> Void {
         { sfu, now in
             exchange.forwardMessages(&sfu, from: shard)
+            feed.deliver(from: &sfu, at: now)
             while let event = sfu.pollEvent() {
                 // Each loop numbers its connections itself.
                 if case .closeConnection(let path) = event {
@@ -240,6 +246,36 @@ final class MediaRouter: Sendable {
         try? loop(of: peer)?.submit { sfu, _ in sfu.limit(peer, to: bitrate) }
     }
 
+    /// Begins to deliver the units of a publisher's stream to the feed of its shard; see `SFU.beginReading`.
+    func beginReading(_ stream: StreamID, codecs: Set<Codec>, of publisher: PeerID) async -> [Int?: Codec] {
+        (try? await loop(of: publisher)?.call { sfu, now in
+            sfu.beginReading(stream, codecs: codecs, at: now)
+        }) ?? [:]
+    }
+
+    /// Ends what `beginReading` began.
+    func endReading(_ stream: StreamID, of publisher: PeerID) {
+        try? loop(of: publisher)?.submit { sfu, now in sfu.endReading(stream, at: now) }
+    }
+
+    /// Returns whether a publisher sends a key frame for each request; see `SFU.answersKeyFrameRequests`.
+    func answersKeyFrameRequests(_ stream: StreamID, of publisher: PeerID) async -> Bool {
+        (try? await loop(of: publisher)?.call { sfu, now in sfu.answersKeyFrameRequests(stream, at: now) }) ?? false
+    }
+
+    /// Returns whether a publisher has sent video; see `SFU.receivesVideo`. It is true if the publisher has left.
+    func receivesVideo(_ stream: StreamID, of publisher: PeerID) async -> Bool {
+        (try? await loop(of: publisher)?.call { sfu, _ in sfu.receivesVideo(stream) }) ?? true
+    }
+
+    /// Requests key frames of layers of a stream that is read.
+    func requestKeyFrames(of stream: StreamID, layers: [Int], from publisher: PeerID) {
+        guard !layers.isEmpty else { return }
+        try? loop(of: publisher)?.submit { sfu, _ in
+            for layer in layers { sfu.requestKeyFrame(of: stream, layer: layer) }
+        }
+    }
+
     private func loop(of peer: PeerID) -> EventLoop<SFU>? {
         capacity.withLock { $0.shard(of: peer) }.map { loops[$0] }
     }
@@ -332,6 +368,10 @@ final class MediaRouter: Sendable {
         StreamMetrics.merged(await performOnAll { sfu in sfu.figures(ofViewers: false) }.flatMap { $0 })
     }
 
+    /// Whether all threads respond. It waits for those that do not. False if the queue of a thread is full, or the SFU
+    /// was stopped.
+    var isResponsive: Bool { get async { await performOnAll { _ in true }.count == loops.count } }
+
     private func performOnAll<Answer: Sendable>(
         _ operation: @escaping @Sendable (borrowing SFU) -> Answer
     ) async -> [Answer] {
@@ -348,5 +388,6 @@ final class MediaRouter: Sendable {
     func stop() {
         for loop in loops { loop.stop() }
         eventContinuation.finish()
+        for feed in feeds { feed.finish() }
     }
 }

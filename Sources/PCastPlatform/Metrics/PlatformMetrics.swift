@@ -28,6 +28,16 @@ struct PlatformMetrics: Sendable {
             "pcast_streams_reconnecting", .gauge, "Number of streams that wait for their publisher to reconnect.",
             await directory.pendingReconnects.streams.count)
         metrics.add("pcast_viewers", .gauge, "Number of viewers of all streams.", counts.viewers)
+        let packaged = directory.packaging?.counts ?? (streams: 0, viewers: 0)
+        metrics.add("pcast_hls_streams", .gauge, "Number of streams that are packaged for HLS.", packaged.streams)
+        metrics.add(
+            "pcast_hls_viewers", .gauge, "Number of HLS viewers that wait for a part, fewer than all behind a CDN.",
+            packaged.viewers)
+        let recorded = directory.packaging?.recordingCounts ?? (streams: 0, queuedBytes: 0)
+        metrics.add("pcast_recordings", .gauge, "Number of streams that are recorded.", recorded.streams)
+        metrics.add(
+            "pcast_recording_queue_bytes", .gauge, "Bytes of recordings that wait to be written to the disk.",
+            recorded.queuedBytes)
         let sessions = await registry.counts
         metrics.add("pcast_sessions", .gauge, "Number of client sessions.", sessions.all)
         metrics.add(

@@ -6,6 +6,8 @@ import { HistoryPlot } from "/assets/plots.js";
 
 const previewLimit = 6;
 const grace = 2000;
+/** The interval at which the still image of a card without a preview is renewed, in milliseconds. */
+const stillInterval = 10_000;
 
 /** The cards with a running preview. */
 const previews = new Set();
@@ -37,10 +39,20 @@ export function setText(element, text) { if (element.textContent !== text) eleme
 export const nameOf = (stream) => stream.tags[0] ?? shorten(stream.streamId);
 export const shorten = (id) => (id.length > 18 ? `${id.slice(0, 13)}…${id.slice(-4)}` : id);
 
+/** Returns the content of a blob as a URL that the page's policy permits for images. */
+function dataURL(blob) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener("load", () => resolve(reader.result));
+    reader.addEventListener("error", () => reject(reader.error));
+    reader.readAsDataURL(blob);
+  });
+}
+
 /** The card of a stream, which exists as long as the stream is live. */
 export class StreamCard {
   #parts = {}; #ask; #session = null; #inSight = false; #leaving = null; #wanted = null; #plot;
-  #historyAsked = false; #historyRead = false; #stream = null; #attempt = 0;
+  #historyAsked = false; #historyRead = false; #stream = null; #attempt = 0; #stillDue = 0;
 
   /**
    * @param ask sends a request, (method, path, body) => Promise of its response.
@@ -50,7 +62,7 @@ export class StreamCard {
     this.#ask = ask;
     this.element = document.getElementById("card").content.firstElementChild.cloneNode(true);
     const names = [
-      "picture", "over", "preview", "age", "watching", "name", "id", "tags", "publisher", "facts", "bitrate", "quality", "historyplot",
+      "picture", "still", "over", "preview", "age", "watching", "name", "id", "tags", "publisher", "facts", "bitrate", "quality", "historyplot",
       "watch", "link", "end",
     ];
     for (const name of names) this.#parts[name] = this.element.querySelector(`.${name}`);
@@ -162,8 +174,28 @@ export class StreamCard {
     const wants = this.#inSight && this.#stream?.hasMedia && !this.#session && !this.#wanted;
     const hasSpace = previews.has(this) || previews.size < previewLimit;
     this.#parts.preview.hidden = !wants || hasSpace;
-    if (wants && !hasSpace) this.#over("");
+    if (wants && !hasSpace) {
+      this.#over("");
+      if (Date.now() >= this.#stillDue) this.#loadStill();
+    }
+    this.#parts.still.hidden = !wants || hasSpace || !this.#parts.still.hasAttribute("src");
     if (wants && hasSpace && Date.now() >= this.#attempt) this.#show();
+  }
+
+  // Loads the last key frame of the stream, if the stream is packaged.
+  async #loadStill() {
+    this.#stillDue = Date.now() + stillInterval;
+    try {
+      const id = this.#stream.streamId;
+      const { streamToken } = await this.#ask("POST", "/pcast/stream", { originStreamId: id, expiresIn: 60 });
+      const response = await fetch(`/video/${encodeURIComponent(id)}/thumbnail.jpg`, {
+        headers: { Authorization: `Bearer ${streamToken}` },
+      });
+      if (response.status === 404) this.#stillDue = Infinity;
+      if (response.ok) this.#parts.still.src = await dataURL(await response.blob());
+    } catch {
+      // It is loaded again after the interval.
+    }
   }
 
   // Ends the preview that has been running for the longest time.

@@ -1,6 +1,7 @@
 // A viewer of a stream: a part of /pcast.mjs.
 // @ts-check
 
+import { HLSPlayer } from "./hls.mjs";
 import { Overlay } from "./overlay.mjs";
 import { Playhead } from "./playhead.mjs";
 import { PCastError, Session, isFirefox, makeConnection, reportConnectionState, requestStereo } from "./session.mjs";
@@ -29,6 +30,13 @@ import { Timeline } from "./timeline.mjs";
  * @property {string | null} [token] a token that may view; not needed on a platform on loopback
  * @property {HTMLVideoElement | null} [video] the element; a new one by default, which the page inserts
  * @property {boolean} [retries] whether it tries again by itself after a failure; true by default
+ * @property {Transport} [transport] how the stream is played; `auto` by default
+ */
+
+/**
+ * How a stream is played: by WebRTC, by HLS, or by HLS if WebRTC cannot connect (`auto`). HLS needs a stream that is
+ * packaged, and has a delay of about a second.
+ * @typedef {"auto" | "webrtc" | "hls"} Transport
  */
 
 /**
@@ -59,6 +67,8 @@ const BOTH = /** @type {const} */ (["video", "audio"]);
  * - `statechange` `{ state }`
  * - `subscribed` `{ streamId }`: the platform has accepted the session
  * - `online`, `offline`: media arrives; the path is lost
+ * - `transport` `{ transport, method }`: the stream is played by `webrtc` or `hls`; the method is that of
+ *   {@link HLSPlayer.method}, or null for WebRTC
  * - `firstframe` `{ milliseconds }`: the first frame of a session is shown, so many milliseconds after its beginning
  * - `autoplay` `{ isPlaying, muted }`: the video was started; the browser may require a gesture for audio
  * - `dimensions` `{ width, height }`
@@ -78,6 +88,8 @@ export class Viewer extends EventTarget {
   /** @type {boolean} */ #retries;
   #abort = new AbortController();
   /** @type {Session | null} */ #session = null;
+  /** @type {HLSPlayer | null} */ #player = null;
+  /** @type {Transport} */ #transport;
   /** @type {MediaStream | null} */ #media = null;
   /** @type {StatisticsReader | null} */ #statistics = null;
   /** @type {Playhead} */ #playhead;
@@ -91,10 +103,10 @@ export class Viewer extends EventTarget {
   #began = 0; #attempts = 0; #isReturning = false; #isApart = false; #awaitsFrame = true; #hasFrame = false;
 
   /** @param {SubscribeOptions} options */
-  constructor({ url, stream = null, token = null, video = null, retries = true }) {
+  constructor({ url, stream = null, token = null, video = null, retries = true, transport = "auto" }) {
     super();
     this.#url = new URL(url ?? import.meta.url, location.href).origin;
-    [this.#stream, this.#token, this.#retries] = [stream, token, retries];
+    [this.#stream, this.#token, this.#retries, this.#transport] = [stream, token, retries, transport];
     /** The element that shows the stream. */
     this.video = video ?? document.createElement("video");
     this.video.playsInline = true;
@@ -121,6 +133,9 @@ export class Viewer extends EventTarget {
 
   /** Whether the viewer has ended, failed or was stopped. */
   get isOver() { return ["ended", "failed", "stopped"].includes(this.#state); }
+
+  /** How the stream is played. @returns {"webrtc" | "hls"} */
+  get transport() { return this.#player ? "hls" : "webrtc"; }
 
   /** The platform. */
   get url() { return this.#url; }
@@ -287,6 +302,7 @@ export class Viewer extends EventTarget {
     this.#leave();
     this.#setState("connecting");
     this.#began = performance.now();
+    if (this.#transport === "hls") return this.#joinByHLS(null);
     this.#awaitsFrame = true;
     const connection = makeConnection(this.#isApart);
     const path = this.#stream ? `/whep/${encodeURIComponent(this.#stream)}` : "/whep";
@@ -320,9 +336,52 @@ export class Viewer extends EventTarget {
     }
   }
 
+  /**
+   * Plays the stream by HLS after WebRTC could not connect.
+   * @param {PCastError} error the error of WebRTC
+   */
+  #fallBack(error) {
+    if (this.#transport !== "auto" || !this.#stream || !HLSPlayer.method) return this.#again(error);
+    this.#leave();
+    this.#joinByHLS(error);
+  }
+
+  /** @param {PCastError | null} cause the error of WebRTC, which is reported if the stream is not packaged */
+  async #joinByHLS(cause) {
+    if (!this.#stream || !HLSPlayer.method) {
+      return this.#fail(new PCastError("unsupported", "This browser cannot play HLS, or the stream is not named."));
+    }
+    const player = new HLSPlayer(this.video, this.#url, this.#stream, this.#token);
+    const isCurrent = () => this.#player === player;
+    this.#player = player;
+    player.addEventListener("playing", () => {
+      if (!isCurrent()) return;
+      [this.#attempts, this.#isReturning, this.#hasFrame] = [0, false, true];
+      this.#setState("live");
+      this.#emit("online", {});
+      this.#emit("transport", { transport: "hls", method: HLSPlayer.method });
+      this.#emit("firstframe", { milliseconds: performance.now() - this.#began });
+    });
+    player.addEventListener("ended", () => { if (isCurrent()) this.#end(); });
+    player.addEventListener("failed", (event) => {
+      if (isCurrent()) this.#again(/** @type {CustomEvent} */ (event).detail.error);
+    });
+    try {
+      await player.start();
+      if (isCurrent()) this.play();
+    } catch (problem) {
+      if (!isCurrent()) return;
+      const isMissing = problem instanceof PCastError && problem.code === "not-playing";
+      if (cause && isMissing) this.#again(cause);
+      else this.#refuse(problem);
+    }
+  }
+
   #leave() {
     clearTimeout(this.#timer);
     this.#session?.close();
+    this.#player?.stop();
+    this.#player = null;
     [this.#session, this.#media, this.#statistics, this.#quality, this.#hasFrame] = [null, null, null, null, false];
   }
 
@@ -333,9 +392,10 @@ export class Viewer extends EventTarget {
       connected: () => {
         [this.#attempts, this.#isReturning] = [0, false];
         this.#setState("live");
+        this.#emit("transport", { transport: "webrtc", method: null });
       },
       interrupted: () => this.#setState("interrupted"),
-      failed: (error) => { if (this.#session?.hasAddress) this.#again(error); },
+      failed: (error) => { if (this.#session?.hasAddress) this.#fallBack(error); },
       emit: (type, detail) => this.#emit(type, detail),
     });
   }
@@ -389,7 +449,7 @@ export class Viewer extends EventTarget {
   #noteNoAddress() {
     this.#isApart = isFirefox && !this.#isApart;
     if (this.#isApart) this.#join();
-    else this.#again(new PCastError("no-address", "This browser has no network address for media."));
+    else this.#fallBack(new PCastError("no-address", "This browser has no network address for media."));
   }
 
   /**

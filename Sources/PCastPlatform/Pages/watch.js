@@ -36,7 +36,8 @@ document.getElementById("embed").textContent = `<video id="pcast" controls plays
 </script>`;
 
 const captions = new Captions(video, document.getElementById("captions"), document.getElementById("cc"));
-const viewer = subscribe({ stream, token, video });
+const transport = parameters.get("transport") ?? "auto";
+const viewer = subscribe({ stream, token, video, transport });
 const on = (type, handle) => viewer.addEventListener(type, ({ detail }) => handle(detail));
 
 // ?timeline=LEAGUE/GAME shows the example overlay with the events of the game over the video, and ?overlay without any.
@@ -54,6 +55,9 @@ on("statechange", ({ state }) => {
   if (state === "connecting") begin();
   if (state === "interrupted") badge("interrupted", "fair");
   if (state === "live") goLive();
+});
+on("transport", ({ method }) => {
+  if (method) show("codec", method === "native" ? "HLS, played by the browser" : "HLS, played by this page");
 });
 on("dataquality", showQualityOfStream);
 on("captions", (event) => captions.add(event));
@@ -87,7 +91,7 @@ function goLive() {
   if (!viewer.missing.length) leftOut = null;
   showLeftOut();
   showUnmute();
-  badge("live", "good");
+  badge(viewer.transport === "hls" ? "live by HLS" : "live", "good");
   releaseMicrophone();
 }
 

@@ -339,6 +339,9 @@ actor SignalingSession {
             return Self.response(try await workers.start(request))
         }
         let negotiation = try StreamNegotiation(create)
+        if !negotiation.isPublishing, StreamCapabilities.requiresPlaylist(principal.capabilities) {
+            return try await playlist(create, negotiation, principal)
+        }
         let sessionID = session.id
         let registry = registry
         let onEnd: @Sendable (StreamEnd) async -> Void = { end in
@@ -381,6 +384,27 @@ actor SignalingSession {
         return PCastCreateStreamResponse(
             peerSession, isOffer: negotiation.offer == nil,
             turnCredentials: turnCredentials?.offer(to: peerSession.streamID, host: connection.request?.host))
+    }
+
+    /// Returns the response for a viewer whose token has the capability `streaming`. Its session description has no
+    /// media, but the URI of the playlist. The viewing belongs to no session, because the client has no media connection.
+    private func playlist(
+        _ create: PCastCreateStream, _ negotiation: StreamNegotiation, _ principal: Principal
+    ) async throws(APIError) -> PCastCreateStreamResponse {
+        let origin = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
+        let packaged = try await directory.packagedStream(
+            origin.map { StreamID($0) }, for: principal, clientContext: clientContext)
+        guard let host = connection.request?.host else {
+            throw APIError(.badRequest, "The Host header is missing: send it in the request of the WebSocket.")
+        }
+        let isSecure =
+            turnCredentials?.isSecure(port: connection.localPort) ?? false
+            || limiter.isSecure(
+                through: connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) },
+                fields: connection.request?.fields ?? { _ in [] })
+        let path = VideoRoutes.signedPath(packaged, at: MonotonicClock.wallTime())
+        return PCastCreateStreamResponse(
+            playlist: "\(isSecure ? "https" : "http")://\(host)\(path)", isOffer: negotiation.offer == nil)
     }
 
     /// Returns the response for a stream whose media a job publishes.

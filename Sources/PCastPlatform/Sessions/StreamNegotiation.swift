@@ -81,3 +81,25 @@ extension PCastCreateStreamResponse {
         }
     }
 }
+
+extension PCastCreateStreamResponse {
+    /// Creates the response for a viewer that receives a playlist. `isOffer` is whether the client expects an offer.
+    init(playlist uri: String, isOffer: Bool) {
+        self.init()
+        status = RequestStatus.ok.wire
+        streamID = RandomIdentifier.make(prefix: "view-")
+        // The session ID is random (RFC 8829, section 5.2.1).
+        let text =
+            "v=0\r\no=- \(UInt64.random(in: 1..<1 << 63)) 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=x-playlist:\(uri)\r\n"
+        if isOffer {
+            createOfferDescriptionResponse.status = RequestStatus.ok.wire
+            createOfferDescriptionResponse.sessionDescription.type = .offer
+            createOfferDescriptionResponse.sessionDescription.sdp = text
+        } else {
+            setRemoteDescriptionResponse.status = RequestStatus.ok.wire
+            createAnswerDescriptionResponse.status = RequestStatus.ok.wire
+            createAnswerDescriptionResponse.sessionDescription.type = .answer
+            createAnswerDescriptionResponse.sessionDescription.sdp = text
+        }
+    }
+}

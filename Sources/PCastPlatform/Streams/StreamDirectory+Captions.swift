@@ -45,6 +45,7 @@ extension StreamDirectory {
             CaptionCue(text: $0.text, captureTime: $0.captureTime + offset, duration: $0.duration)
         }
         registry.update(id) { $0.captions.add(converted, at: MonotonicClock.wallTime()) }
+        packaging?.add(converted, to: id)
         await send(converted, of: id)
     }
 

@@ -47,6 +47,36 @@ extension StreamDirectory {
     /// Returns the platform's offer that is not answered yet; nil if there is none.
     func outstandingOffer(to id: StreamID) -> SessionDescription? { registry.participant(of: id)?.offer }
 
+    /// Returns the options of a publisher. H.264 is preferred if every stream is packaged, because VP8 cannot be.
+    func publishingOptions(_ capabilities: StreamCapabilities) -> PeerOptions {
+        var terms = capabilities.terms
+        if terms.preferring.isEmpty, packaging?.packagesEveryStream == true { terms.preferring = [.h264] }
+        return terms
+    }
+
+    /// Returns a packaged stream that a client may view. The client counts as a viewer who joins, but not longer, because
+    /// it has no connection.
+    ///
+    /// - Parameters:
+    ///   - origin: The requested stream; nil for the one that the token requires, or else the newest.
+    ///   - principal: The authenticated client.
+    ///   - clientContext: The client of the request.
+    ///   - countsAsViewer: Whether the client joins. Otherwise it needs only the permission.
+    /// - Returns: The stream.
+    /// - Throws: ``APIError``, with the kind `playlistUnavailable` if the stream is not packaged.
+    func packagedStream(
+        _ origin: StreamID?, for principal: Principal, clientContext: ClientContext, countsAsViewer: Bool = true
+    ) async throws(APIError) -> PackagedStream {
+        try await waitForRequestedStream(of: origin, for: principal, clientContext)
+        let stream = try policy.find(origin, in: registry, for: principal, clientContext: clientContext)
+        if countsAsViewer { try policy.takeJoin(principal, clientContext) }
+        try await policy.authenticator.checkHook(.subscribe(stream.id), principal, clientContext)
+        if countsAsViewer { _ = try policy.reserve(.viewer, principal, clientContext) }
+        guard let packaging, packaging.packages(stream) else { throw .noPlaylist }
+        guard let packaged = packaging.stream(stream.id) else { throw .playlistNotReady }
+        return packaged
+    }
+
     /// Returns the layers that a subscriber can receive, and the sent one; nil if the peer has left or has no video.
     func layers(viewedBy peer: PeerID) async -> ViewedLayers? { await router.layers(viewedBy: peer) }
 
@@ -66,12 +96,19 @@ extension StreamDirectory {
     }
 
     /// Returns the streams of an application, oldest first, with their numbers of subscribers.
-    func list(_ application: ApplicationID) -> [(stream: LiveStream, viewers: Int)] { registry.list(application) }
+    func list(_ application: ApplicationID) -> [(stream: LiveStream, viewers: Int)] {
+        registry.list(application).map { ($0.stream, viewers(of: $0.stream.id)) }
+    }
 
     /// Returns a published stream of an application; nil if there is none.
     func live(_ id: StreamID, of application: ApplicationID) -> (stream: LiveStream, viewers: Int)? {
         guard let stream = registry.streams[id], stream.application == application else { return nil }
-        return (stream, registry.viewers(of: id))
+        return (stream, viewers(of: id))
+    }
+
+    /// Returns the number of viewers of a stream, including those of HLS that wait for a part.
+    func viewers(of stream: StreamID) -> Int {
+        registry.viewers(of: stream) + (packaging?.viewerCount(of: stream) ?? 0)
     }
 
     /// Returns the data quality of a stream; nil if it has ended.

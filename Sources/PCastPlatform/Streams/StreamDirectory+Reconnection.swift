@@ -89,6 +89,7 @@ extension StreamDirectory {
             "stream ended, because its publisher did not reconnect",
             metadata: ["stream": "\(end.streamID)", "reason": "\(end.wire)"])
         events.yield(end.event)
+        packaging?.end(end.streamID)
         await endPendingViewings(of: end.streamID, reason, description)
         await stream.onEnd(end)
     }
@@ -245,7 +246,7 @@ extension StreamDirectory {
         while true {
             do throws(SFUError) {
                 return try await router.publish(
-                    stream.peer, stream: stream.id, offer: offer, terms: capabilities.terms)
+                    stream.peer, stream: stream.id, offer: offer, terms: publishingOptions(capabilities))
             } catch {
                 guard case .streamExists = error, attempts < 40 else { throw error }
                 attempts += 1

@@ -18,6 +18,8 @@ actor StreamDirectory {
     let router: MediaRouter
     let writeQueue: DatabaseWriteQueue
     let statistics: PlatformStatistics
+    /// Packages streams for HLS; nil for none.
+    let packaging: PackagingService?
     /// The events for the host.
     let events: StreamEventHub
     let logger: Logger
@@ -37,7 +39,8 @@ actor StreamDirectory {
         router: MediaRouter, authenticator: TokenAuthenticator, writeQueue: DatabaseWriteQueue,
         reconnectGrace: TimeSpan = TimeSpan(PlatformConfiguration.defaultReconnectGrace),
         reasonTimeout: TimeSpan = .milliseconds(500), limiter: RequestLimiter,
-        statistics: PlatformStatistics, events: StreamEventHub = StreamEventHub(), logger: Logger
+        statistics: PlatformStatistics, packaging: PackagingService? = nil, events: StreamEventHub = StreamEventHub(),
+        logger: Logger
     ) {
         self.reconnectGrace = reconnectGrace
         self.reasonTimeout = reasonTimeout
@@ -45,6 +48,7 @@ actor StreamDirectory {
         self.writeQueue = writeQueue
         policy = JoinPolicy(authenticator: authenticator, limiter: limiter)
         self.statistics = statistics
+        self.packaging = packaging
         self.events = events
         self.logger = logger
     }
@@ -114,7 +118,8 @@ actor StreamDirectory {
         policy.enter(stream, reservation)
         writeQueue.note(.streamStarting(stream.record))
         do {
-            var description = try await router.publish(peer, stream: id, offer: offer, terms: capabilities.terms)
+            var description = try await router.publish(
+                peer, stream: id, offer: offer, terms: publishingOptions(capabilities))
             if principal.job != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
             if offer != nil {
@@ -262,7 +267,7 @@ actor StreamDirectory {
 
     private func noteView(_ id: StreamID, of stream: StreamID, _ principal: Principal, _ clientContext: ClientContext) {
         statistics.viewBegan(principal.application)
-        let viewers = registry.viewers(of: stream)
+        let viewers = viewers(of: stream)
         registry.update(stream) {
             $0.counts.views += 1
             $0.counts.mostViewers = max($0.counts.mostViewers, viewers)
@@ -329,7 +334,7 @@ actor StreamDirectory {
     func follow(_ events: AsyncStream<SFUEvent>) async {
         for await event in events {
             switch event {
-            case .mediaStarted(let peer): noteMedia(peer)
+            case .mediaStarted(let peer): await noteMedia(peer)
             case .ended(let peer, let reason):
                 router.discard(peer)
                 await noteClosed(peer, reason)
@@ -353,10 +358,11 @@ actor StreamDirectory {
         statistics.joined(isPublisher: participant.isPublisher, after: MonotonicClock.now() - participant.entered)
     }
 
-    private func noteMedia(_ peer: PeerID) {
+    private func noteMedia(_ peer: PeerID) async {
         guard let participant = registry.participants[peer] else { return }
         registry.update(participant.streamID) { $0.hasMedia = true }
         logger.info("first media packet", metadata: ["stream": "\(participant.streamID)"])
+        if let packaging, let stream = registry.streams[participant.streamID] { await packaging.begin(stream) }
     }
 
     private func noteQuality(_ peer: PeerID, _ quality: DataQuality) async {
@@ -413,6 +419,7 @@ actor StreamDirectory {
             writeQueue.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }
         logger.info("stream ended", metadata: ["stream": "\(participant.streamID)", "reason": "\(end.wire)"])
+        if stream != nil { packaging?.end(end.streamID) }
         if stream != nil { await endPendingViewings(of: end.streamID, end.reason, end.description) }
         await participant.onEnd(end)
     }

@@ -60,7 +60,7 @@ public struct StreamAddress: Hashable, Sendable {
     public func subscribe(
         authenticationToken: String? = nil, streamToken: String? = nil
     ) async throws(PlaybackError) -> MediaStream {
-        let pcast = PCast(PCastOptions(uri: platform))
+        let pcast = PCast(PCastOptions(uri: platform, streamingClient: .hls))
         do throws(PCastError) {
             _ = try await pcast.start(authenticationToken: authenticationToken ?? token ?? "")
             let stream = try await pcast.subscribe(

@@ -14,7 +14,7 @@ package final class StreamPipeline: PlaybackPipeline {
         var stream: MediaStream?
         var renderer: Renderer?
         var subscribing: Task<Void, Never>?
-        /// Shows the captions of a stream without video.
+        /// Shows the captions of a stream without video or by HLS.
         var following: Task<Void, Never>?
         var lastFrame: VideoFrame?
         var isMuted = false
@@ -192,13 +192,13 @@ package final class StreamPipeline: PlaybackPipeline {
         guard !isStopped else { return false }
         apply()
         try renderer.start(on: StreamSurface { [weak self] in self?.show($0) })
-        if stream.videoTracks.isEmpty { followCaptions(of: renderer) }
+        if stream.videoTracks.isEmpty || stream.isPlaylist { followCaptions(of: renderer) }
         // `stop()` may have run before the renderer was stored.
         if state.withLock({ $0.isStopped }) { renderer.stop() }
         return true
     }
 
-    /// Shows the captions of a stream without video, until the pipeline is stopped.
+    /// Shows the captions of a stream without video or by HLS, until the pipeline is stopped.
     private func followCaptions(of renderer: Renderer) {
         let captions = renderer.caption.values
         let task = Task { [weak self] in
@@ -219,12 +219,14 @@ package final class StreamPipeline: PlaybackPipeline {
         }
         guard isShown else { return }
         onFrame(frame)
+        let stream = stream
+        let followsRenderer = stream?.isPlaylist ?? false
         let caption = stream?.caption(at: frame.captureTime)
         change {
             $0.presented(
                 frame.timestamp, captured: frame.captureTime, size: frame.dimensions, at: $1,
                 wallTime: MonotonicClock.wallTime())
-            $0.show(caption: caption)
+            if !followsRenderer { $0.show(caption: caption) }
         }
     }
 

@@ -1,11 +1,13 @@
 import HummingbirdCore
+import HummingbirdHTTP2
 import Logging
 import NIOCore
 import NIOSSL
+import NIOTLS
 import Synchronization
 
 /// A TLS connection whose first decrypted byte selects the protocol: HTTP with WebSockets, or a tunnel. Thus one open
-/// port, such as 443, is sufficient.
+/// port, such as 443, is sufficient. ALPN selects HTTP/1.1 or HTTP/2 (RFC 7301).
 ///
 /// A STUN message begins with two zero bits and has a type below 0x4000 (RFC 8489, section 5). No HTTP method begins
 /// so.
@@ -13,6 +15,7 @@ struct SecureChannel: ServerChildChannel {
     typealias Value = WebSocketUpgradableChannel.Value
 
     let web: WebSocketUpgradableChannel
+    let http2: HTTP2Channel
     let certificate: TLSCertificate
     let tunnels: (any StreamAcceptor)?
 
@@ -25,7 +28,7 @@ struct SecureChannel: ServerChildChannel {
             do {
                 try channel.pipeline.syncOperations.addHandlers(
                     NIOSSLServerHandler(context: identity.context),
-                    FirstByteHandler(web: web, tunnels: tunnels, promise: promise))
+                    FirstByteHandler(web: web, http2: http2, tunnels: tunnels, promise: promise, logger: logger))
             } catch {
                 promise.fail(error)
                 throw error
@@ -42,17 +45,26 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
+    /// The name of HTTP/2 in ALPN (RFC 9113, section 3.2).
+    static let http2Protocol = "h2"
+
     private let web: WebSocketUpgradableChannel
+    private let http2: HTTP2Channel
     private let tunnels: (any StreamAcceptor)?
+    private let logger: Logger
     private var promise: EventLoopPromise<WebSocketUpgradableChannel.Conversation>?
+    /// Whether the client and the server have selected HTTP/2.
+    private var usesHTTP2 = false
 
     init(
-        web: WebSocketUpgradableChannel, tunnels: (any StreamAcceptor)?,
-        promise: EventLoopPromise<WebSocketUpgradableChannel.Conversation>
+        web: WebSocketUpgradableChannel, http2: HTTP2Channel, tunnels: (any StreamAcceptor)?,
+        promise: EventLoopPromise<WebSocketUpgradableChannel.Conversation>, logger: Logger
     ) {
         self.web = web
+        self.http2 = http2
         self.tunnels = tunnels
         self.promise = promise
+        self.logger = logger
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -62,6 +74,9 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event is ChannelShouldQuiesceEvent { context.close(promise: nil) }
+        if case .handshakeCompleted(let negotiated)? = event as? TLSUserEvent {
+            usesHTTP2 = negotiated == Self.http2Protocol
+        }
         context.fireUserInboundEventTriggered(event)
     }
 
@@ -86,7 +101,7 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
             }
         } else {
             do {
-                promise.completeWith(try web.configure(context.channel, isSecure: true))
+                promise.completeWith(try configure(context))
                 context.fireChannelRead(data)
             } catch {
                 promise.fail(error)
@@ -94,6 +109,36 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
             }
         }
         context.pipeline.syncOperations.removeHandler(self, promise: nil)
+    }
+}
+
+extension FirstByteHandler {
+    /// Adds the handlers of HTTP.
+    private func configure(
+        _ context: ChannelHandlerContext
+    ) throws -> EventLoopFuture<WebSocketUpgradableChannel.Conversation> {
+        guard usesHTTP2 else { return try web.configure(context.channel, isSecure: true) }
+        // Idle connections are closed by the handlers of HTTP/2.
+        context.pipeline.syncOperations.removeHandler(name: FirstRequestHandler.name, promise: nil)
+        return http2.setup(channel: context.channel, logger: logger).map { [http2] in .http2(http2, $0) }
+    }
+}
+
+extension HTTP2Channel {
+    /// The time after which a connection without a request is closed.
+    private static let idleTimeout = Duration.seconds(60)
+
+    /// Returns the channel of a web server. `direct` responds before the routes; nil for none.
+    static func web(
+        _ responder: @escaping HTTPChannelHandler.Responder, _ direct: (any DirectResponder)?
+    ) -> HTTP2Channel {
+        HTTP2Channel(
+            responder: responder,
+            configuration: HTTP2ChannelConfiguration(
+                idleTimeout: idleTimeout,
+                streamConfiguration: HTTP1Channel.Configuration(
+                    additionalChannelHandlers: direct.map { [DirectResponseHandler($0) as any RemovableChannelHandler] }
+                        ?? [])))
     }
 }
 
@@ -133,8 +178,7 @@ package struct TLSIdentity: Sendable {
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         configuration.minimumTLSVersion = .tlsv12
-        // ALPN reports to clients that HTTP/2 is not supported.
-        configuration.applicationProtocols = ["http/1.1"]
+        configuration.applicationProtocols = [FirstByteHandler.http2Protocol, "http/1.1"]
         context = try NIOSSLContext(configuration: configuration)
     }
 }
@@ -151,4 +195,9 @@ package final class TLSCertificate: Sendable {
 
     /// Replaces the identity for new connections. Open connections keep theirs.
     package func replace(with identity: TLSIdentity) { current.withLock { $0 = identity } }
+
+    /// Adds the server's end of TLS to a channel, on its event loop.
+    func secure(_ channel: any Channel) throws {
+        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: identity.context))
+    }
 }

@@ -26,6 +26,14 @@ enum ThisMachine {
         return paths
     }()
 
+    /// The file with hls.js as an ES module, which is not a part of this project; nil if there is none.
+    static let hlsJS: String? = {
+        let variable = "PCAST_HLS_JS"
+        if let path = ProcessInfo.processInfo.environment[variable], !path.isEmpty { return path }
+        _ = dropFrame("hls.js", "\(variable) names no file with it")
+        return nil
+    }()
+
     /// Whether the Swift compiler is installed, which is not so in the virtual machine.
     static let hasSwift = can("programs outside the package", when: ["swift"])
 
@@ -38,6 +46,15 @@ enum ThisMachine {
 
     /// OBS, and a display for it.
     static let hasOBS = can("OBS", when: ["obs", "Xvfb"])
+
+    /// nginx, as it is installed or as scripts/peers has unpacked it without starting a service; nil if there is none.
+    static let nginx: String? = {
+        let unpacked = "\(cache)/nginx/usr/sbin/nginx"
+        if let path = BuiltProgram.installed("nginx") { return path }
+        if FileManager.default.isExecutableFile(atPath: unpacked) { return unpacked }
+        _ = dropFrame("a content delivery network", "nginx is not installed")
+        return nil
+    }()
 
     /// The Python that has aiortc and FFmpeg 9, where `hasPeers` is true.
     static let peersPython = "\(cache)/peers/bin/python"

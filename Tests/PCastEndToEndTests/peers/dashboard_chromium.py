@@ -52,10 +52,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 class Publisher:
     """A `pcast publish` process that publishes the test pattern."""
 
-    def __init__(self, options, *arguments):
+    def __init__(self, options, *arguments, token=None, size="640x360"):
         command = [
-            options.program, "publish", "--uri", options.url, "--token", options.token, "--video", "synthetic",
-            "--audio", "null", "--size", "640x360", "--json", *arguments,
+            options.program, "publish", "--uri", options.url, "--token", token or options.token, "--video", "synthetic",
+            "--audio", "null", "--size", size, "--json", *arguments,
         ]
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -270,6 +270,21 @@ class Story:
             page.rest(0.1)
         self.run.check("the metrics count it", is_counted)
 
+    def look_at_many(self, more):
+        """Looks at more streams than there are previews."""
+        page = self.page
+        page.resize(DESK[0], 4000)
+        while len(more) < 6:
+            more.append(Publisher(self.options, token=self.options.streaming_token, size="160x90"))
+        self.expect(
+            "a stream without a preview shows its last key frame",
+            "[...document.querySelectorAll('.still')].some((image) => !image.hidden && image.naturalWidth == 160)")
+        for publisher in more:
+            publisher.end()
+        self.expect("their cards are gone", "document.querySelectorAll('.card').length == 2")
+        page.resize(*DESK)
+        page.problems.clear()  # the console contains requests before the first key frame
+
     def lose(self):
         page = self.page
         page.command("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1,
@@ -336,7 +351,7 @@ class Story:
 
 def play(run, options):
     backend = Backend()
-    publishers = []
+    publishers, more = [], []
     if options.screenshots:
         os.makedirs(options.screenshots, exist_ok=True)
     with chromium.Chromium() as browser:
@@ -356,6 +371,7 @@ def play(run, options):
             watching = story.hand_out(publishers[0])
             story.end(publishers[0], watching)
             watching.open("about:blank")
+            story.look_at_many(more)
             story.lose()
             for publisher in publishers:
                 publisher.end()
@@ -363,7 +379,7 @@ def play(run, options):
             run.check(f"no errors in the console {story.page.problems}", not story.page.problems)
             story.other_pages()
         finally:
-            for publisher in publishers:
+            for publisher in publishers + more:
                 publisher.end()
 
 
@@ -372,6 +388,7 @@ def main():
     parser.add_argument("--program", required=True, help="the program pcast")
     parser.add_argument("--application", required=True)
     parser.add_argument("--secret", required=True)
+    parser.add_argument("--streaming-token", required=True, help="a publishing token with the capability streaming")
     parser.add_argument("--screenshots", metavar="FOLDER", help="where pictures of the pages are kept")
     options = parser.parse_args()
     options.url = (options.url or options.url_option or "").rstrip("/")

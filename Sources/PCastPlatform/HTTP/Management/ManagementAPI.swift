@@ -14,6 +14,7 @@ struct ManagementAPI: Sendable {
     let credentials: CredentialCheck
     let directory: StreamDirectory
     let platformRecords: PlatformRecords
+    let recordings: RecordingService
     let histories: StreamHistoryStore
     let dashboard: DashboardAccess
     let turnCredentials: TURNCredentialProvider?
@@ -27,7 +28,10 @@ struct ManagementAPI: Sendable {
         add(group, "stream", [.post: issueStreamToken, .delete: terminate])
         add(group, "stream/:stream", [.get: inspect])
         add(group, "stream/:stream/history", [.get: history])
+        add(group, "stream/archive", [.delete: deleteArchive])
         add(group, "streams", [.get: list])
+        add(group, "recordings", [.get: listRecordings])
+        add(group, "recordings/:stream", [.get: inspectRecording, .delete: deleteRecording])
         add(group, "application/:application/callback", [.get: callbacks, .put: setCallback, .delete: removeCallback])
         add(group, "application/:application/callback/:name", [.put: setCallback, .delete: removeCallback])
         add(group, "application/:application/notifications", [.get: notifications])

@@ -316,6 +316,8 @@ final class SubtitleReader {
     let loader: RenditionLoader
     private var segment: LoadedSegment?
     private var isNextWanted = false
+    /// The number of bytes of the segment that were read.
+    private var readCount = 0
     private var cues: [(text: String, range: ClosedRange<TimeSpan>)] = []
     private var seen: Set<WebVTTSegment.Cue> = []
 
@@ -328,7 +330,7 @@ final class SubtitleReader {
     /// Seeks to a position.
     func seek(to position: TimeSpan) {
         segment = loader.seek(to: position)
-        isNextWanted = false
+        (isNextWanted, readCount) = (false, 0)
         cues.removeAll()
         seen.removeAll()
     }
@@ -338,8 +340,10 @@ final class SubtitleReader {
     func read(to position: TimeSpan, _ clocks: MediaClocks) -> [ContentItem] {
         while let next = nextSegment(upTo: position) {
             guard let offset = clocks.offset(of: next) else { break }
-            isNextWanted = true
-            take(next, offset)
+            // The parts of a segment that is still produced are read when they arrive.
+            isNextWanted = next.bytes.isComplete
+            take(next, offset, isComplete: isNextWanted)
+            guard isNextWanted else { break }
         }
         let due = cues.prefix { $0.range.lowerBound <= position }
         cues.removeFirst(due.count)
@@ -347,22 +351,22 @@ final class SubtitleReader {
         return due.map { .subtitle($0.text, $0.range) }
     }
 
-    /// Returns the next segment if it is completely loaded and begins at most one second after a position; nil
-    /// otherwise.
+    /// Returns the next segment if it begins at most one second after a position; nil otherwise.
     private func nextSegment(upTo position: TimeSpan) -> LoadedSegment? {
         if segment == nil || isNextWanted {
             guard case .segment(let next)? = loader.next(after: segment) else { return nil }
-            (segment, isNextWanted) = (next, false)
+            (segment, isNextWanted, readCount) = (next, false, 0)
         }
-        guard let segment, segment.bytes.isComplete, segment.start <= position + .seconds(1 as Int64) else {
-            return nil
-        }
+        guard let segment, segment.start <= position + .seconds(1 as Int64) else { return nil }
         return segment
     }
 
-    /// Adds the cues of a segment.
-    private func take(_ segment: LoadedSegment, _ offset: TimeSpan) {
-        guard let text = WebVTTSegment(segment.bytes.all) else { return }
+    /// Adds the cues of a segment. Those of a segment that is not complete are added once they are.
+    private func take(_ segment: LoadedSegment, _ offset: TimeSpan, isComplete: Bool) {
+        guard isComplete || segment.bytes.count != readCount else { return }
+        let bytes = segment.bytes.all
+        readCount = bytes.count
+        guard let text = WebVTTSegment(isComplete ? bytes : WebVTTSegment.completePrefix(of: bytes)) else { return }
         if seen.count > Self.seenLimit { seen.removeAll() }
         // A cue that extends over several segments is in each of them.
         for cue in text.cues where seen.insert(cue).inserted {

@@ -56,6 +56,23 @@ public struct NegotiatedMedia: Sendable {
     }
 }
 
+extension NegotiatedMedia {
+    /// Creates the section of a source in this process, which needs no negotiation and understands no feedback.
+    ///
+    /// - Parameters:
+    ///   - format: The format that the source sends.
+    ///   - index: The index of the section.
+    ///   - rids: The names of the simulcast layers; empty without simulcast.
+    ///   - extensionMap: The IDs of the header extensions that the source sends.
+    package init(receiving format: PayloadFormat, index: Int, rids: [String], extensionMap: RTPHeaderExtensionMap) {
+        self.init(
+            index: index, mid: nil, type: format.codec.mediaType, direction: .receiveOnly, format: format,
+            acceptablePayloads: [format], extensionMap: extensionMap, feedback: [], allowsReducedSizeRTCP: false,
+            localSSRC: nil, localRTXSSRC: nil, remoteSources: [], remoteCNAME: nil, remoteMSID: nil, rids: rids,
+            opusStereo: true)
+    }
+}
+
 /// The result of negotiating an offer and its answer, from the local view.
 public struct NegotiatedSession: Sendable {
     /// The ICE and DTLS parameters of the peer.

@@ -1,0 +1,96 @@
+/// A property of an encoder's video that costs its viewers latency, or that viewers of WebRTC cannot decode. The
+/// publisher is notified of it.
+package enum IngestFinding: Hashable, Sendable {
+    /// Frames are presented in another order than they are decoded (B-frames).
+    case reorderedFrames
+    /// Key frames are farther apart than ``IngestReview/longestKeyFrameInterval``.
+    case longKeyFrameInterval(TimeSpan)
+    /// There was no key frame for ``IngestReview/longestWait``.
+    case noKeyFrame
+    /// The H.264 profile is one that browsers do not decode.
+    case undecodableProfile(H264ProfileIDC)
+    /// The video is interlaced.
+    case interlaced
+}
+
+extension IngestFinding: CustomStringConvertible {
+    /// The message for a person: the problem, its effect and the remedy.
+    package var description: String {
+        switch self {
+        case .reorderedFrames:
+            "The video has B-frames, which WebRTC viewers cannot show; set the number of B-frames to 0."
+        case .longKeyFrameInterval(let interval):
+            "Key frames are \(Int(interval.seconds.rounded())) s apart, so viewers wait for video; set the keyframe "
+                + "interval to 2 s or less."
+        case .noKeyFrame:
+            "There was no key frame for \(Int(IngestReview.longestWait.seconds)) s, so new viewers see no video; set "
+                + "the keyframe interval to 2 s or less."
+        case .undecodableProfile(let profile):
+            "The H.264 profile \(profile) cannot be decoded by browsers; use baseline, main or high."
+        case .interlaced: "The video is interlaced, which browsers cannot show; send progressive video."
+        }
+    }
+}
+
+/// Observes the video of an encoder, and reports each finding once for each track.
+package struct IngestReview: Sendable {
+    /// The longest interval of key frames that is not reported.
+    package static let longestKeyFrameInterval = TimeSpan.seconds(4)
+    /// The time without a key frame after which its absence is reported.
+    package static let longestWait = TimeSpan.seconds(12)
+
+    private var keyFrame: TimeSpan?
+    private var lastPresentation: TimeSpan?
+    private var hasReportedOrder = false
+    private var hasReportedInterval = false
+    private var lastSet: H264SequenceParameterSet?
+
+    /// Creates a review of a track.
+    package init() {}
+
+    /// Observes a frame.
+    ///
+    /// - Parameters:
+    ///   - isKeyFrame: Whether decoding can begin with the frame.
+    ///   - decodingTime: The decoding time, which never goes back.
+    ///   - presentationTime: The presentation time.
+    /// - Returns: A new finding; nil if there is none.
+    package mutating func observe(
+        isKeyFrame: Bool, decodingTime: TimeSpan, presentationTime: TimeSpan
+    ) -> IngestFinding? {
+        let isReordered = lastPresentation.map { presentationTime < $0 } ?? false
+        lastPresentation = presentationTime
+        let began = keyFrame ?? decodingTime
+        if isKeyFrame || keyFrame == nil { keyFrame = decodingTime }
+        if isReordered, !hasReportedOrder {
+            hasReportedOrder = true
+            return .reorderedFrames
+        }
+        guard !hasReportedInterval else { return nil }
+        let interval = decodingTime - began
+        if isKeyFrame, interval > Self.longestKeyFrameInterval {
+            hasReportedInterval = true
+            return .longKeyFrameInterval(interval)
+        }
+        guard !isKeyFrame, interval > Self.longestWait else { return nil }
+        hasReportedInterval = true
+        return .noKeyFrame
+    }
+
+    /// Observes a codec configuration of H.264.
+    ///
+    /// - Returns: A new finding; nil if there is none, or the configuration is the same as before.
+    package mutating func observe(_ configuration: AVCDecoderConfiguration) -> IngestFinding? {
+        let set = configuration.parameterSets.withUnsafeBytes { bytes -> H264SequenceParameterSet? in
+            var reader = AnnexBReader(bytes)
+            while let unit = reader.nextUnit() {
+                if let set = H264SequenceParameterSet(Span<UInt8>(_unsafeBytes: unit)) { return set }
+            }
+            return nil
+        }
+        guard let set, set != lastSet else { return nil }
+        lastSet = set
+        if !set.profile.isWidelyDecodable { return .undecodableProfile(set.profile) }
+        return set.isProgressive ? nil : .interlaced
+    }
+}

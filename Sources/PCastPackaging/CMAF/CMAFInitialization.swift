@@ -1,0 +1,213 @@
+internal import PCastCore
+
+extension CMAFFormat {
+    /// The number of ticks by which decoding precedes presentation: the encoder delay of AAC, which an edit list removes
+    /// (ISO/IEC 14496-12, section 8.6.6). Zero for the others: a live stream is joined in its middle, so Opus has no
+    /// pre-skip.
+    package var priming: Int64 {
+        if case .aac(let format) = self { return Int64(format.priming) }
+        return 0
+    }
+
+    /// The initialization segment: a file type box and a movie box with one track (ISO/IEC 23000-19, section 7.3.1).
+    package var initializationSegment: [UInt8] {
+        var writer = BoxWriter()
+        writer.box("ftyp") { writer in
+            writer.text("iso6")
+            writer.uint32(0)
+            for brand: StaticString in ["iso6", "cmfc", "mp41"] { writer.text(brand) }
+        }
+        writer.box("moov") { writer in
+            writeMovieHeader(to: &writer)
+            writer.box("trak") { writer in
+                writeTrackHeader(to: &writer)
+                if priming > 0 { writeEditList(to: &writer) }
+                writer.box("mdia") { writeMedia(to: &$0) }
+            }
+            writer.box("mvex") { writer in
+                writer.fullBox("trex") { writer in
+                    writer.uint32(CMAFFragment.trackID)
+                    // The first sample description; fragments state durations, sizes and flags.
+                    writer.uint32(1)
+                    writer.zeros(12)
+                }
+            }
+        }
+        return writer.bytes
+    }
+
+    private func writeMovieHeader(to writer: inout BoxWriter) {
+        writer.fullBox("mvhd") { writer in
+            writer.zeros(8)
+            writer.uint32(1_000)
+            // The duration is unknown, and the fragments have it.
+            writer.uint32(0)
+            writer.uint32(0x0001_0000)
+            writer.uint16(0x0100)
+            writer.zeros(10)
+            Self.writeMatrix(to: &writer)
+            writer.zeros(24)
+            writer.uint32(CMAFFragment.trackID + 1)
+        }
+    }
+
+    private func writeTrackHeader(to writer: inout BoxWriter) {
+        // The track is enabled, in the movie and in the preview.
+        writer.fullBox("tkhd", flags: 7) { writer in
+            writer.zeros(8)
+            writer.uint32(CMAFFragment.trackID)
+            writer.zeros(16)
+            writer.uint16(0)
+            writer.uint16(0)
+            writer.uint16(mediaType == .audio ? 0x0100 : 0)
+            writer.uint16(0)
+            Self.writeMatrix(to: &writer)
+            writer.uint32(UInt32(dimensions?.width ?? 0) << 16)
+            writer.uint32(UInt32(dimensions?.height ?? 0) << 16)
+        }
+    }
+
+    /// Writes the identity matrix.
+    private static func writeMatrix(to writer: inout BoxWriter) {
+        for value: UInt32 in [0x0001_0000, 0, 0, 0, 0x0001_0000, 0, 0, 0, 0x4000_0000] { writer.uint32(value) }
+    }
+
+    private func writeEditList(to writer: inout BoxWriter) {
+        writer.box("edts") { writer in
+            writer.fullBox("elst", version: 1) { writer in
+                writer.uint32(1)
+                // The duration zero means all of a fragmented track.
+                writer.uint64(0)
+                writer.uint64(UInt64(priming))
+                writer.uint32(0x0001_0000)
+            }
+        }
+    }
+
+    private func writeMedia(to writer: inout BoxWriter) {
+        writer.fullBox("mdhd") { writer in
+            writer.zeros(8)
+            writer.uint32(UInt32(clockRate.hertz))
+            writer.uint32(0)
+            // The language “und” in three times five bits.
+            writer.uint16(0x55C4)
+            writer.uint16(0)
+        }
+        writer.fullBox("hdlr") { writer in
+            writer.uint32(0)
+            writer.text(mediaType == .video ? "vide" : "soun")
+            writer.zeros(12)
+            writer.text(mediaType == .video ? "video" : "audio")
+            writer.uint8(0)
+        }
+        writer.box("minf") { writer in
+            if mediaType == .video {
+                writer.fullBox("vmhd", flags: 1) { $0.zeros(8) }
+            } else {
+                writer.fullBox("smhd") { $0.zeros(4) }
+            }
+            writer.box("dinf") { writer in
+                writer.fullBox("dref") { writer in
+                    writer.uint32(1)
+                    // The media are in the same file.
+                    writer.fullBox("url ", flags: 1) { _ in }
+                }
+            }
+            writer.box("stbl") { writer in
+                writer.fullBox("stsd") { writer in
+                    writer.uint32(1)
+                    writeSampleEntry(to: &writer)
+                }
+                writer.fullBox("stts") { $0.uint32(0) }
+                writer.fullBox("stsc") { $0.uint32(0) }
+                writer.fullBox("stsz") { $0.zeros(8) }
+                writer.fullBox("stco") { $0.uint32(0) }
+            }
+        }
+    }
+
+    private func writeSampleEntry(to writer: inout BoxWriter) {
+        switch self {
+        case .h264(let format): writer.box("avc1") { format.writeSampleEntry(to: &$0) }
+        case .opus(let channels):
+            writer.box("Opus") { writer in
+                Self.writeAudioEntry(channels: channels, sampleRate: 48_000, to: &writer)
+                writer.box("dOps") { writer in
+                    writer.uint8(0)
+                    writer.uint8(UInt8(channels))
+                    // No pre-skip, the input at 48 kHz, no gain, channel mapping family 0.
+                    writer.uint16(0)
+                    writer.uint32(48_000)
+                    writer.uint16(0)
+                    writer.uint8(0)
+                }
+            }
+        case .aac(let format):
+            writer.box("mp4a") { writer in
+                Self.writeAudioEntry(channels: format.channels, sampleRate: format.sampleRate, to: &writer)
+                writer.fullBox("esds") { format.writeDescriptors(to: &$0) }
+            }
+        }
+    }
+
+    /// Writes the fields of an `AudioSampleEntry` (ISO/IEC 14496-12, section 12.2.3).
+    private static func writeAudioEntry(channels: Int, sampleRate: Int, to writer: inout BoxWriter) {
+        writer.zeros(6)
+        writer.uint16(1)
+        writer.zeros(8)
+        writer.uint16(UInt16(channels))
+        writer.uint16(16)
+        writer.zeros(4)
+        // 16.16 bits; a higher rate than the field holds is in the codec's own configuration.
+        writer.uint32(sampleRate <= 65_535 ? UInt32(sampleRate) << 16 : 0)
+    }
+}
+
+extension H264Format {
+    /// Writes the fields of a `VisualSampleEntry` (ISO/IEC 14496-12, section 12.1.3) and the configuration record.
+    func writeSampleEntry(to writer: inout BoxWriter) {
+        writer.zeros(6)
+        writer.uint16(1)
+        writer.zeros(16)
+        writer.uint16(UInt16(dimensions.width))
+        writer.uint16(UInt16(dimensions.height))
+        // 72 dots per inch.
+        writer.uint32(0x0048_0000)
+        writer.uint32(0x0048_0000)
+        writer.uint32(0)
+        writer.uint16(1)
+        writer.zeros(32)
+        writer.uint16(24)
+        writer.uint16(0xFFFF)
+        writer.box("avcC") { writer in
+            writer.append([1, sequence.profile.number, sequence.profile.constraints, sequence.level])
+            // NAL units have lengths of four bytes.
+            writer.uint8(0xFC | UInt8(H264Sample.lengthSize - 1))
+            writer.uint8(0xE0 | UInt8(sequenceSets.count))
+            for set in sequenceSets { Self.write(set, to: &writer) }
+            writer.uint8(UInt8(pictureSets.count))
+            for set in pictureSets { Self.write(set, to: &writer) }
+            guard let chroma = sequence.chroma else { return }
+            writer.append([0xFC | chroma.format, 0xF8 | chroma.lumaDepth - 8, 0xF8 | chroma.chromaDepth - 8, 0])
+        }
+    }
+
+    private static func write(_ set: [UInt8], to writer: inout BoxWriter) {
+        writer.uint16(UInt16(set.count))
+        writer.append(set)
+    }
+}
+
+extension AACFormat {
+    /// Writes the descriptors of the elementary stream (ISO/IEC 14496-1, section 7.2.6).
+    func writeDescriptors(to writer: inout BoxWriter) {
+        let specific = UInt8(configuration.count)
+        writer.append([3, specific + 23, 0, 0, 0])
+        // MPEG-4 audio, an audio stream; buffer size and bit rates are unknown.
+        writer.append([4, specific + 15, 0x40, 0x15])
+        writer.zeros(11)
+        writer.append([5, specific])
+        writer.append(configuration)
+        writer.append([6, 1, 2])
+    }
+}

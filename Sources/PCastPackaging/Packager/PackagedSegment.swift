@@ -1,0 +1,99 @@
+package import PCastCore
+
+/// A part of a segment: one fragment, or the absence of media.
+package struct PackagedPart: Hashable, Sendable {
+    /// The fragment; empty for a gap.
+    package var bytes: [UInt8]
+    /// The duration that the playlist states.
+    package var duration: TimeSpan
+    /// Whether the part contains a frame that can be decoded without others.
+    package var isIndependent: Bool
+
+    /// Whether media is absent.
+    package var isGap: Bool { bytes.isEmpty }
+}
+
+/// A segment that is complete, or to which parts are added.
+package struct PackagedSegment: Hashable, Sendable {
+    /// The media sequence number.
+    package let number: Int64
+    /// The media time of its beginning, in ticks; in nanoseconds for captions.
+    package let start: Int64
+    /// The wall-clock time of its beginning.
+    package let wallTime: WallTime
+    /// The number of the initialization segment; nil for captions, which need none.
+    package let initialization: Int?
+    /// The discontinuity sequence number.
+    package let discontinuity: Int64
+    /// Whether the segment begins with a discontinuity.
+    package let isDiscontinuity: Bool
+    /// The parts so far.
+    package internal(set) var parts: [PackagedPart] = []
+    /// The segment if it is not the parts one after the other; empty otherwise.
+    var document: [UInt8] = []
+
+    /// The sum of the durations of the parts.
+    package var duration: TimeSpan { parts.reduce(.zero) { $0 + $1.duration } }
+    /// The number of bytes.
+    package var size: Int { parts.reduce(document.count) { $0 + $1.bytes.count } }
+    /// Whether the segment has no media.
+    package var isGap: Bool { parts.allSatisfy(\.isGap) }
+    /// The bytes of the segment: the fragments of all parts, or a document.
+    package var bytes: [UInt8] { document.isEmpty ? parts.flatMap(\.bytes) : document }
+}
+
+/// The names of the files of a rendition, relative to its playlist.
+struct FileNames {
+    let instance: String
+    let rendition: String
+    var isText = false
+
+    private var suffix: String { PackagedFile.suffix(isText: isText) }
+    var playlist: String { "\(rendition).m3u8" }
+    func segment(_ number: Int64) -> String { "\(rendition)/\(instance)-\(number)\(suffix)" }
+    func part(_ number: Int64, _ index: Int) -> String { "\(rendition)/\(instance)-\(number).\(index)\(suffix)" }
+    func initialization(_ number: Int) -> String { "\(rendition)/\(instance)-init\(number).mp4" }
+}
+
+/// A media file of a packager.
+package enum PackagedFile: Hashable, Sendable {
+    /// An initialization segment.
+    case initialization(Int)
+    /// A segment by its media sequence number.
+    case segment(Int64)
+    /// A part by the number of its segment and its index.
+    case part(Int64, Int)
+
+    /// Returns the end of the names of segments and parts.
+    static func suffix(isText: Bool) -> String { isText ? ".vtt" : ".m4s" }
+
+    /// Parses the name of a file without its folder. Returns nil if the name belongs to another instance or to no file.
+    /// `isText` is whether the file belongs to the captions.
+    package init?(name: String, instance: String, isText: Bool = false) {
+        guard name.utf8.count <= 128, name.hasPrefix(instance + "-") else { return nil }
+        let rest = name.dropFirst(instance.count + 1)
+        if !isText, rest.hasPrefix("init"), rest.hasSuffix(".mp4"),
+            let number = Self.number(rest.dropFirst(4).dropLast(4))
+        {
+            self = .initialization(Int(number))
+            return
+        }
+        guard rest.hasSuffix(Self.suffix(isText: isText)) else { return nil }
+        let fields = rest.dropLast(4).split(separator: ".", omittingEmptySubsequences: false)
+        guard (1...2).contains(fields.count), let number = Self.number(fields[0]) else { return nil }
+        if fields.count == 1 {
+            self = .segment(number)
+        } else {
+            guard let index = Self.number(fields[1]) else { return nil }
+            self = .part(number, Int(index))
+        }
+    }
+
+    /// Parses a decimal number in its shortest form, so that each file has one name.
+    private static func number(_ text: Substring) -> Int64? {
+        guard text.utf8.count <= 18, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let number = Int64(text),
+            String(number) == text
+        else { return nil }
+        return number
+    }
+}

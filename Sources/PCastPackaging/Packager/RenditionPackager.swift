@@ -1,0 +1,463 @@
+internal import PCastCore
+
+/// Packages one rendition: access units in, parts and segments out. `StreamPackager` owns one for each rendition.
+///
+/// A sample's duration is known when the next one arrives, so one sample is always pending. Media times are in ticks of
+/// the track's clock.
+struct RenditionPackager {
+    /// A sample whose duration is not known yet.
+    private struct Pending {
+        let sample: CMAFSample
+        let time: Int64
+    }
+
+    let description: RenditionDescription
+    /// The complete segments in the playlist.
+    private(set) var segments: [PackagedSegment] = []
+    /// Segments that left the playlist and may still be requested (RFC 8216bis, section 6.2.2).
+    private(set) var retired: [PackagedSegment] = []
+    /// The segment to which parts are added; nil before the first and between two.
+    private(set) var open: PackagedSegment?
+    /// The media sequence number of the next segment.
+    private(set) var nextNumber: Int64 = 0
+    /// The format of the current segment; nil for video before its first key frame.
+    private(set) var format: CMAFFormat?
+    /// The initialization segments of the segments that are kept, by their numbers.
+    private(set) var initializations: [Int: [UInt8]] = [:]
+    /// The target duration of parts; nil until the first part.
+    private(set) var partTarget: TimeSpan?
+    /// The highest bit rate of a segment so far.
+    private(set) var peakBitrate: Int64 = 0
+    /// The highest frame rate of a segment since the last discontinuity that has one; nil before the first segment.
+    private var segmentFrameRate: Double?
+    /// The frame rate of the first part; nil before it.
+    private var partFrameRate: Double?
+    /// Whether the frame rate of the next segment replaces that of segments before a discontinuity.
+    private var replacesFrameRate = false
+    /// The bytes of the segments in the playlist.
+    private(set) var windowSize = 0
+    /// The access units that were dropped: malformed, too large, out of order, or without a key frame before them.
+    private(set) var droppedUnits = 0
+
+    private var timeline: CaptureTimeline
+    private var pending: Pending?
+    /// The samples of the part that is being assembled.
+    private var samples: [CMAFSample] = []
+    private var partStart: Int64 = 0
+    /// The media time up to which parts, samples and gaps reach.
+    private var end: Int64 = 0
+    /// The shortest part that has no exemption; nil until the first part.
+    private var partFloor: Int64?
+    /// The usual duration of a frame; nil until the first part.
+    private var frameDuration: Int64?
+    private var fragmentNumber: UInt32 = 0
+    private var initializationNumber = -1
+    /// The number of discontinuities that this rendition has begun.
+    private var appliedDiscontinuities: Int64 = 0
+    private var awaitsKeyFrame: Bool
+    /// The segment and the index of the first part that ``takeParts()`` has not returned.
+    var nextTaken: (segment: Int64, part: Int) = (0, 0)
+    /// The frames in the open segment.
+    private var frameCount = 0
+    private var isFinished = false
+
+    /// The distance of a frame from a discontinuity of another rendition within which it may begin it.
+    private static let discontinuityTolerance: Int64 = 500_000_000
+    /// The part of the target duration of parts that a part must have at least (RFC 8216bis, section 4.4.4.9).
+    private static let minimumFraction = 0.85
+
+    init(_ description: RenditionDescription) {
+        self.description = description
+        format = description.source.format
+        awaitsKeyFrame = description.isVideo
+        timeline = CaptureTimeline(rate: description.source.clockRate)
+    }
+
+    private var rate: ClockRate { description.source.clockRate }
+    private func nanoseconds(_ ticks: Int64) -> Int64 { rate.span(ofTicks: ticks).nanoseconds }
+    private func ticks(_ span: TimeSpan) -> Int64 { rate.ticks(in: span) }
+
+    /// The frame rate of video: the highest one of a segment (RFC 8216bis, section 4.4.6.2), or before the first segment
+    /// that of a part; nil before the first part. A rate within 2 % of a usual one is that one, because frames do not arrive
+    /// exactly on time.
+    var frameRate: Double? {
+        guard let rate = segmentFrameRate ?? partFrameRate else { return nil }
+        let usual = Self.usualFrameRates.min { abs($0 - rate) < abs($1 - rate) } ?? rate
+        let nominal = abs(usual - rate) <= usual * 0.02 ? usual : rate
+        return (nominal * 1_000).rounded() / 1_000
+    }
+
+    private static let usualFrameRates: [Double] = [
+        10, 12, 12.5, 15, 20, 24_000 / 1_001, 24, 25, 30_000 / 1_001, 30, 48, 50, 60_000 / 1_001, 60, 90, 100, 120,
+    ]
+
+    /// Whether the rendition has begun.
+    var hasBegun: Bool { open != nil || !segments.isEmpty }
+
+    // MARK: Input
+
+    /// Adds an access unit. A unit that cannot be decoded or is too large is dropped.
+    mutating func append(_ unit: AccessUnit, _ clock: inout PackagerClock) {
+        guard !isFinished, !unit.bytes.isEmpty else { return }
+        guard unit.bytes.count <= PackagerConfiguration.maximumUnitSize else { return drop(&clock) }
+        guard let (sample, newFormat) = read(unit.bytes) else {
+            droppedUnits += 1
+            return
+        }
+        guard !awaitsKeyFrame || sample.isSync else { return drop(&clock) }
+        guard begins(with: unit, &clock) else { return drop(&clock) }
+        let time: Int64
+        let earliest = pending.map { $0.time + 1 } ?? end
+        let expected = pending.map { $0.time + (frameDuration ?? 1) } ?? end
+        switch timeline.convert(unit, notBefore: expected, &clock) {
+        case .unusable: return drop(&clock)
+        case .continues(let continued): time = continued
+        case .jumps(let jumped):
+            time = jumped
+            if hasBegun, appliedDiscontinuities == clock.discontinuities, !clock.isAtDiscontinuity(nanoseconds(time)) {
+                clock.addDiscontinuity(at: nanoseconds(time))
+            }
+        }
+        guard time >= earliest else { return drop(&clock) }
+        if clock.start == nil { clock.start = nanoseconds(time) }
+        if !hasBegun {
+            appliedDiscontinuities = clock.discontinuities
+            end = time
+        }
+        insert(sample, at: time, newFormat, &clock)
+    }
+
+    /// Marks frames before the next unit as lost. Video then resumes with a key frame.
+    mutating func framesLost(_ clock: inout PackagerClock) {
+        guard description.isVideo else { return }
+        awaitsKeyFrame = true
+        clock.needsKeyFrame(of: description)
+    }
+
+    /// Begins a new sequence of timestamps with the next unit.
+    mutating func restart(_ clock: inout PackagerClock) {
+        timeline.restart()
+        framesLost(&clock)
+    }
+
+    /// Drops a unit. Video then needs a key frame, because later frames refer to the dropped one.
+    private mutating func drop(_ clock: inout PackagerClock) {
+        droppedUnits += 1
+        framesLost(&clock)
+    }
+
+    /// Returns whether the rendition has begun or may begin with a unit. Audio begins together with the video.
+    private func begins(with unit: AccessUnit, _ clock: inout PackagerClock) -> Bool {
+        guard !hasBegun, !description.isVideo, clock.hasVideo else { return true }
+        guard let start = clock.start, let time = clock.mediaTime(of: unit.captureTime) else { return false }
+        return time >= start
+    }
+
+    /// Returns the sample, and the format if the unit has parameter sets; nil if the unit has no frame.
+    private func read(_ bytes: [UInt8]) -> (CMAFSample, CMAFFormat?)? {
+        guard description.isVideo else { return (CMAFSample(bytes: bytes, duration: 0, isSync: true), nil) }
+        var unit = H264Sample(annexB: bytes)
+        guard unit.hasSlice else { return nil }
+        guard unit.isIDR else { return (CMAFSample(bytes: unit.bytes, duration: 0, isSync: false), nil) }
+        if unit.format == nil, case .h264(let known) = format { unit.insert(known) }
+        guard let format = unit.format else { return nil }
+        return (CMAFSample(bytes: unit.bytes, duration: 0, isSync: true), .h264(format))
+    }
+
+    // MARK: Segmentation
+
+    private mutating func insert(
+        _ sample: CMAFSample, at time: Int64, _ newFormat: CMAFFormat?, _ clock: inout PackagerClock
+    ) {
+        completePending(at: time, &clock)
+        let changesFormat = format != nil && newFormat != nil && newFormat != format
+        let isRestart = time - end > ticks(clock.configuration.longestGap)
+        if changesFormat || isRestart, appliedDiscontinuities == clock.discontinuities {
+            clock.addDiscontinuity(at: nanoseconds(time))
+        }
+        let isDue =
+            appliedDiscontinuities < clock.discontinuities
+            && clock.discontinuityTime <= nanoseconds(time) + Self.discontinuityTolerance
+        let isDiscontinuity = sample.isSync && (changesFormat || isRestart || isDue)
+        if isRestart { guard sample.isSync else { return drop(&clock) } } else { addGap(until: time, &clock) }
+        if isDiscontinuity || beginsSegment(sample, at: time, clock) {
+            closeSegment(&clock)
+        } else if !sample.isSync, exceedsTarget(at: time, clock) {
+            closeSegment(&clock)
+            return drop(&clock)
+        }
+        if description.isVideo, open == nil || open?.isGap == true && samples.isEmpty {
+            // A segment begins with a key frame. A gap before it is a segment of its own.
+            guard sample.isSync else { return drop(&clock) }
+            closeSegment(&clock)
+        }
+        end = time
+        if let newFormat { format = newFormat }
+        if open == nil { openSegment(at: time, isDiscontinuity: isDiscontinuity, &clock) }
+        awaitsKeyFrame = false
+        if samples.isEmpty { partStart = time }
+        pending = Pending(sample: sample, time: time)
+        requestKeyFrame(at: time, &clock)
+    }
+
+    /// Returns whether a segment ends before a sample because of its duration.
+    private func beginsSegment(_ sample: CMAFSample, at time: Int64, _ clock: PackagerClock) -> Bool {
+        guard let open, sample.isSync else { return false }
+        let duration = ticks(clock.configuration.segmentDuration)
+        if description.isVideo { return time - open.start >= duration * 3 / 4 }
+        // Audio is divided at multiples of the duration since the start, at the nearest packet.
+        let start = ticks(.nanoseconds(clock.start ?? 0))
+        let half = (frameDuration ?? 0) / 2
+        return (time + half - start) / duration > max(0, open.start + half - start) / duration
+    }
+
+    /// Returns whether another frame would make the segment longer than the target duration.
+    private func exceedsTarget(at time: Int64, _ clock: PackagerClock) -> Bool {
+        guard let open else { return false }
+        // A segment's duration is rounded to the nearest second before it is compared with the target.
+        let limit = (clock.targetDuration ?? clock.configuration.maximumTargetDuration) + .milliseconds(490)
+        return time + (frameDuration ?? 0) - open.start > ticks(limit)
+    }
+
+    /// Requests a key frame a frame before the open segment has its duration.
+    private mutating func requestKeyFrame(at time: Int64, _ clock: inout PackagerClock) {
+        guard description.isVideo, clock.configuration.answersKeyFrameRequests, let open else { return }
+        let next = time + (frameDuration ?? 0) * 3 / 2
+        let isComplete = next - open.start >= ticks(clock.configuration.segmentDuration)
+        if isComplete || appliedDiscontinuities < clock.discontinuities { clock.needsKeyFrame(of: description) }
+    }
+
+    private mutating func openSegment(at time: Int64, isDiscontinuity: Bool, _ clock: inout PackagerClock) {
+        if isDiscontinuity {
+            appliedDiscontinuities += 1
+            replacesFrameRate = true
+        }
+        if let format, initializations[initializationNumber] == nil || isDiscontinuity {
+            initializationNumber += 1
+            initializations[initializationNumber] = format.initializationSegment
+        }
+        open = PackagedSegment(
+            number: nextNumber, start: time, wallTime: clock.wallTime(at: nanoseconds(time)),
+            initialization: initializationNumber, discontinuity: appliedDiscontinuities,
+            isDiscontinuity: isDiscontinuity)
+        nextNumber += 1
+        partStart = time
+        frameCount = 0
+    }
+
+    private mutating func closeSegment(_ clock: inout PackagerClock) {
+        publishPart(&clock)
+        guard let segment = open else { return }
+        open = nil
+        let duration = segment.duration
+        guard duration > .zero else {
+            // Nothing was published, so the number is free. A discontinuity that it had begins with the next segment.
+            nextNumber -= 1
+            if segment.isDiscontinuity { appliedDiscontinuities -= 1 }
+            return
+        }
+        segments.append(segment)
+        windowSize += segment.size
+        // A short segment, such as one before a discontinuity, is mostly a key frame and does not count as a peak.
+        if duration >= clock.configuration.segmentDuration / 2 {
+            peakBitrate = max(peakBitrate, Int64(Double(segment.size * 8) / duration.seconds))
+        }
+        if description.isVideo, !segment.isGap {
+            noteFrameRate(of: segment, clock)
+            if !clock.configuration.answersKeyFrameRequests, duration > clock.configuration.segmentDuration * 3 / 2 {
+                clock.updates.longKeyFrameInterval = duration
+            }
+        }
+        if clock.targetDuration == nil, description.isVideo {
+            clock.targetDuration = max(
+                clock.configuration.targetDuration,
+                PackagerConfiguration.wholeSeconds(duration - .milliseconds(500)))
+        }
+        trim(clock)
+    }
+
+    /// Records the frame rate of a complete segment. A segment with a gap, or a short one, has none.
+    private mutating func noteFrameRate(of segment: PackagedSegment, _ clock: PackagerClock) {
+        let isShort = segment.duration < clock.configuration.segmentDuration / 2
+        guard segmentFrameRate == nil || !isShort && !segment.parts.contains(where: \.isGap) else { return }
+        let rate = Double(frameCount) / segment.duration.seconds
+        segmentFrameRate = replacesFrameRate ? rate : max(rate, segmentFrameRate ?? 0)
+        replacesFrameRate = isShort
+    }
+
+    // MARK: Parts
+
+    /// Adds the pending sample, whose duration ends at `time`, and ends the part if it is complete.
+    private mutating func completePending(at time: Int64, _ clock: inout PackagerClock) {
+        guard let pending else { return }
+        self.pending = nil
+        // A distance of more than the longest gap is not a duration but a restart.
+        let duration = min(max(1, time - pending.time), ticks(clock.configuration.longestGap))
+        guard let partTarget, let partFloor, let frameDuration else {
+            add(pending.sample, duration)
+            measurePart(&clock)
+            return
+        }
+        let target = ticks(partTarget)
+        if end - partStart + duration > target {
+            // A part that is too short to end here ends at the target, within the last frame. A gap follows.
+            if end - partStart >= partFloor { publishPart(&clock) }
+            add(pending.sample, duration)
+            if end - partStart > target { publishPart(&clock, limit: target) }
+            return
+        }
+        add(pending.sample, duration)
+        let part = end - partStart
+        if part >= partFloor, part + frameDuration > target { publishPart(&clock) }
+    }
+
+    private mutating func add(_ sample: CMAFSample, _ duration: Int64) {
+        var sample = sample
+        sample.duration = UInt32(clamping: duration)
+        if samples.isEmpty { partStart = end }
+        samples.append(sample)
+        frameCount += 1
+        end += duration
+    }
+
+    /// Fixes the target duration of parts when the first part has about the requested duration.
+    private mutating func measurePart(_ clock: inout PackagerClock) {
+        let duration = end - partStart
+        let count = Int64(samples.count)
+        let frame = max(1, duration / count)
+        guard duration + frame / 2 >= ticks(clock.configuration.partDuration) else { return }
+        // Frames do not arrive exactly on time: the target has room for half a frame, or a tenth if frames are few,
+        // because a part must have 85 % of it.
+        let room = min(frame / 2, duration / 10)
+        let target = min(duration + room, ticks(clock.configuration.segmentDuration))
+        frameDuration = frame
+        if description.isVideo { partFrameRate = Double(count) / rate.span(ofTicks: max(1, duration)).seconds }
+        // Whole milliseconds, rounded up.
+        partTarget = .milliseconds((nanoseconds(target) + 999_999) / 1_000_000)
+        partFloor = floor(of: partTarget ?? .zero)
+        clock.raisePartHoldBack(to: partTarget ?? .zero)
+        publishPart(&clock, limit: target)
+    }
+
+    /// Returns the shortest part without an exemption, in ticks.
+    private func floor(of target: TimeSpan) -> Int64 {
+        Int64((Double(ticks(target)) * Self.minimumFraction).rounded(.up)) + 1
+    }
+
+    /// Publishes the part that is being assembled, if it has samples. A part that is longer than the limit ends at the
+    /// limit; a gap follows.
+    private mutating func publishPart(_ clock: inout PackagerClock, limit: Int64? = nil) {
+        guard !samples.isEmpty, open != nil, let format else { return }
+        fragmentNumber &+= 1
+        if let limit, end - partStart > limit { end = partStart + limit }
+        let bytes = CMAFFragment.bytes(
+            of: samples, sequence: fragmentNumber, decodeTime: UInt64(max(0, partStart + format.priming)))
+        let part = PackagedPart(
+            bytes: bytes, duration: rate.span(ofTicks: end - partStart), isIndependent: samples.contains { $0.isSync })
+        open?.parts.append(part)
+        samples.removeAll(keepingCapacity: true)
+        partStart = end
+        clock.changed(description)
+        if partTarget == nil {
+            // The segment ended before the first part was complete.
+            partTarget = clock.configuration.partDuration * 5 / 4
+            partFloor = floor(of: partTarget ?? .zero)
+            frameDuration = max(1, ticks(clock.configuration.partDuration) / 6)
+            clock.raisePartHoldBack(to: partTarget ?? .zero)
+        }
+    }
+
+    /// States the absence of media up to a time, in parts and segments that have no data.
+    private mutating func addGap(until time: Int64, _ clock: inout PackagerClock) {
+        guard end < time, hasBegun else { return }
+        publishPart(&clock)
+        guard let partTarget else { return }
+        let target = ticks(partTarget)
+        let duration = ticks(clock.configuration.segmentDuration)
+        while end < time {
+            if let open, end - open.start >= duration { closeSegment(&clock) }
+            if open == nil { openSegment(at: end, isDiscontinuity: false, &clock) }
+            let rest = (open?.start ?? end) + duration - end
+            let step = min(target, time - end, rest)
+            let part = PackagedPart(bytes: [], duration: rate.span(ofTicks: step), isIndependent: false)
+            open?.parts.append(part)
+            end += step
+            partStart = end
+            clock.changed(description)
+        }
+    }
+
+    /// States the absence of media if none arrived for longer than the timeout. `now` is the capture time that frames
+    /// without any delay would have.
+    mutating func advance(to now: Int64, _ clock: inout PackagerClock) {
+        guard hasBegun, !isFinished, partTarget != nil else { return }
+        let reached = ticks(.nanoseconds(now - clock.configuration.stallTimeout.nanoseconds))
+        let target = ticks(partTarget ?? .zero)
+        guard reached > (pending?.time ?? end) + target else { return }
+        if let pending { completePending(at: max(pending.time + 1, min(reached, pending.time + partRest)), &clock) }
+        // After an absence of more than the longest gap, the timeline begins again with the next frame instead.
+        guard reached > end, reached - end <= ticks(clock.configuration.longestGap) else { return }
+        addGap(until: end + (reached - end) / target * target, &clock)
+        clock.needsKeyFrame(of: description)
+    }
+
+    /// The duration until the part reaches its target.
+    private var partRest: Int64 { max(frameDuration ?? 1, ticks(partTarget ?? .zero) - (end - partStart)) }
+
+    /// Ends the rendition: the pending sample gets the usual duration, and all is published.
+    mutating func finish(_ clock: inout PackagerClock) {
+        guard !isFinished else { return }
+        if let pending { completePending(at: pending.time + (frameDuration ?? ticks(.milliseconds(33))), &clock) }
+        closeSegment(&clock)
+        isFinished = true
+        clock.changed(description)
+    }
+
+    // MARK: Window
+
+    /// Removes the oldest segments beyond the window. At least three target durations remain (RFC 8216bis, section
+    /// 6.2.2).
+    private mutating func trim(_ clock: PackagerClock) {
+        let target = clock.targetDuration ?? clock.configuration.maximumTargetDuration
+        let window = max(clock.configuration.window, target * 6)
+        var duration = segments.reduce(TimeSpan.zero) { $0 + $1.duration }
+        while let first = segments.first {
+            let rest = duration - first.duration
+            let isTooLarge = windowSize > clock.configuration.maximumWindowSize && rest >= target * 3
+            guard rest >= window || isTooLarge else { break }
+            duration = rest
+            windowSize -= first.size
+            retired.append(segments.removeFirst())
+        }
+        trimRetired(target)
+    }
+
+    /// Returns whether three target durations remain without the first segment.
+    func canRemoveFirst(_ clock: PackagerClock) -> Bool {
+        let target = clock.targetDuration ?? clock.configuration.maximumTargetDuration
+        return !isFinished && segments.dropFirst().reduce(TimeSpan.zero) { $0 + $1.duration } >= target * 3
+    }
+
+    /// Removes the first segment from the playlist. Returns its size.
+    mutating func removeFirst(_ clock: inout PackagerClock) -> Int {
+        let size = segments[0].size
+        windowSize -= size
+        retired.append(segments.removeFirst())
+        trimRetired(clock.targetDuration ?? clock.configuration.maximumTargetDuration)
+        clock.changed(description)
+        return size
+    }
+
+    /// Discards segments that left the playlist long enough ago.
+    private mutating func trimRetired(_ target: TimeSpan) {
+        // A segment may be requested for its own duration after it left the longest playlist; parts for three target
+        // durations.
+        var kept = retired.reduce(TimeSpan.zero) { $0 + $1.duration }
+        while let first = retired.first, kept - first.duration >= target * 3 {
+            kept -= first.duration
+            retired.removeFirst()
+        }
+        let oldest = retired.first?.initialization ?? segments.first?.initialization ?? initializationNumber
+        initializations = initializations.filter { $0.key >= oldest }
+    }
+}

@@ -1,0 +1,362 @@
+package import PCastCore
+package import PCastHLS
+
+/// Packages a stream: access units with capture times in; initialization segments, parts, segments and playlists out.
+///
+/// It is a state machine without clock and I/O. Media times run on the capture clock, so that all renditions are
+/// synchronized and `EXT-X-PROGRAM-DATE-TIME` states the time of capture. Memory is bounded by the window
+/// (``PackagerConfiguration``). Access units must come in presentation order; others are dropped.
+package struct StreamPackager: Sendable {
+    /// The settings.
+    package let configuration: PackagerConfiguration
+    private var renditions: [RenditionPackager]
+    /// The captions; nil before the first cue.
+    private var captions: CaptionPackager?
+    private var clock: PackagerClock
+    /// Whether the stream has ended.
+    package private(set) var isFinished = false
+
+    /// Creates a packager of renditions, whose names must be different.
+    package init(_ configuration: PackagerConfiguration, renditions: [RenditionDescription]) {
+        precondition(Set(renditions.map(\.name)).count == renditions.count, "two renditions have the same name")
+        self.configuration = configuration
+        self.renditions = renditions.map { RenditionPackager($0) }
+        clock = PackagerClock(configuration, hasVideo: renditions.contains(where: \.isVideo))
+    }
+
+    // MARK: Renditions
+
+    /// Adds a rendition, which begins with its next access unit. Its name must not have been used before, because files
+    /// are cached by their names.
+    package mutating func add(_ rendition: RenditionDescription) {
+        precondition(index(rendition.name) == nil, "two renditions have the same name")
+        renditions.append(RenditionPackager(rendition))
+    }
+
+    /// Removes a rendition with its files. It does nothing for an unknown one.
+    package mutating func remove(_ name: String) { renditions.removeAll { $0.description.name == name } }
+
+    /// The name of the rendition with captions.
+    package static let captionsName = "captions"
+
+    /// Adds a caption, whose times are on the capture clock. The rendition with captions begins with the first one, and
+    /// follows the segments of the video, or of the audio if there is no video.
+    package mutating func add(_ cue: CaptionCue) {
+        guard !isFinished else { return }
+        var packager = captions ?? CaptionPackager(name: Self.captionsName)
+        packager.add(cue)
+        captions = packager
+    }
+
+    // MARK: Input
+
+    /// Adds an access unit of a rendition. Units of unknown renditions are ignored.
+    package mutating func append(_ unit: AccessUnit, to name: String) {
+        guard let index = index(name), !isFinished else { return }
+        renditions[index].append(unit, &clock)
+        captions?.follow(renditions, &clock)
+    }
+
+    /// Marks frames before the next unit of a rendition as lost.
+    package mutating func framesLost(in name: String) {
+        guard let index = index(name) else { return }
+        renditions[index].framesLost(&clock)
+    }
+
+    /// Prepares for a publisher that reconnected: its timestamps begin again, and a discontinuity follows.
+    package mutating func restart() {
+        for index in renditions.indices { renditions[index].restart(&clock) }
+    }
+
+    /// States the absence of media that should have arrived by a time. Call it at least once per part.
+    package mutating func advance(to now: WallTime) {
+        guard clock.origin != nil, let time = clock.mediaTime(of: now) else { return }
+        for index in renditions.indices { renditions[index].advance(to: time, &clock) }
+        captions?.follow(renditions, &clock)
+    }
+
+    /// Removes the oldest segments of all renditions until the bytes in the window are within a limit. At least three
+    /// target durations of each rendition remain.
+    package mutating func limitWindow(to size: Int) {
+        var excess = windowSize - size
+        while excess > 0 {
+            var oldest: (index: Int, start: WallTime)?
+            for index in renditions.indices where renditions[index].canRemoveFirst(clock) {
+                guard let start = renditions[index].segments.first?.wallTime else { continue }
+                if oldest.map({ start < $0.start }) ?? true { oldest = (index, start) }
+            }
+            guard let oldest else { return }
+            excess -= renditions[oldest.index].removeFirst(&clock)
+        }
+    }
+
+    /// Ends the stream. Playlists then end with `EXT-X-ENDLIST`.
+    package mutating func finish() {
+        isFinished = true
+        for index in renditions.indices { renditions[index].finish(&clock) }
+        captions?.follow(renditions, &clock)
+        captions?.finish(&clock)
+    }
+
+    // MARK: Output
+
+    /// Returns what happened since the last call.
+    package mutating func takeUpdates() -> PackagerUpdates {
+        defer { clock.updates = PackagerUpdates() }
+        return clock.updates
+    }
+
+    /// Returns the parts that were published since the last call, in order within each rendition. They are kept until
+    /// they leave the window, so call it after each change if they are recorded, or never.
+    package mutating func takeParts() -> [PublishedPart] {
+        renditions.indices.flatMap { renditions[$0].takeParts() }
+    }
+
+    /// The names of the renditions, in the order in which they were given, and that of the captions.
+    package var names: [String] { allRenditions.map(\.name) }
+
+    /// The renditions of tracks, and the captions.
+    private var allRenditions: [any ListedRendition] {
+        var all: [any ListedRendition] = renditions
+        if let captions { all.append(captions) }
+        return all
+    }
+
+    /// The target duration of all playlists; nil until it is fixed.
+    package var targetDuration: TimeSpan? { clock.targetDuration }
+
+    /// The bytes of the segments in the playlists.
+    package var windowSize: Int { renditions.reduce(0) { $0 + $1.windowSize } }
+
+    /// The bytes of media that the packager holds.
+    package var heldSize: Int {
+        renditions.reduce(captions?.heldSize ?? 0) { sum, rendition in
+            sum + rendition.windowSize + rendition.retired.reduce(0) { $0 + $1.size } + (rendition.open?.size ?? 0)
+        }
+    }
+
+    /// The number of access units of a rendition that were dropped; 0 for an unknown one.
+    package func droppedUnits(of name: String) -> Int { index(name).map { renditions[$0].droppedUnits } ?? 0 }
+
+    /// Returns a media file of a rendition; nil if there is none, or if it is a gap.
+    package func file(_ file: PackagedFile, of name: String) -> [UInt8]? {
+        guard let rendition = rendition(named: name) else { return nil }
+        switch file {
+        case .initialization(let number): return index(name).flatMap { renditions[$0].initializations[number] }
+        case .segment(let number):
+            guard let segment = rendition.completeSegment(number), !segment.isGap else { return nil }
+            return segment.bytes
+        case .part(let number, let part):
+            let open = rendition.open.flatMap { $0.number == number ? $0 : nil }
+            guard let segment = open ?? rendition.completeSegment(number), segment.parts.indices.contains(part) else {
+                return nil
+            }
+            return segment.parts[part].isGap ? nil : segment.parts[part].bytes
+        }
+    }
+
+    private func index(_ name: String) -> Int? { renditions.firstIndex { $0.description.name == name } }
+
+    private func rendition(named name: String) -> (any ListedRendition)? {
+        if let index = index(name) { return renditions[index] }
+        guard let captions, captions.name == name else { return nil }
+        return captions
+    }
+}
+
+// MARK: - Playlists
+
+extension StreamPackager {
+    /// Returns the media playlist of a rendition; nil before its first part or segment, before the target duration is
+    /// fixed, and for an unknown rendition.
+    package func mediaPlaylist(of name: String) -> MediaPlaylist? {
+        guard let rendition = rendition(named: name), let target = clock.targetDuration,
+            let holdBack = clock.partHoldBack
+        else { return nil }
+        guard let partTarget = rendition.partTarget, let position = rendition.position else { return nil }
+        let names = fileNames(of: rendition)
+        let listed = segments(of: rendition, names, partsWithin: target * 3)
+        let first = listed.segments.first ?? listed.open
+        return MediaPlaylist(
+            version: 9, targetDuration: target, partTargetDuration: partTarget,
+            mediaSequence: first?.number ?? rendition.nextNumber,
+            discontinuitySequence: first.map { $0.discontinuity - ($0.isDiscontinuity ? 1 : 0) } ?? 0,
+            isComplete: isFinished, hasIndependentSegments: true,
+            serverControl: ServerControl(
+                canSkipUntil: target * 6, holdBack: target * 3, partHoldBack: holdBack, canBlockReload: true),
+            segments: listed.segments, openSegment: listed.open,
+            preloadHints: isFinished ? [] : [PreloadHint(.part, uri: names.part(position.segment, position.part))],
+            renditionReports: isFinished ? [] : reports(without: name))
+    }
+
+    /// Returns the segments of a rendition as the playlist lists them. Parts far from the end are left out.
+    private func segments(
+        of rendition: any ListedRendition, _ names: FileNames, partsWithin range: TimeSpan
+    ) -> (segments: [MediaSegment], open: MediaSegment?) {
+        var distance = TimeSpan.zero
+        var result: [MediaSegment] = []
+        let open = rendition.open.flatMap { $0.parts.isEmpty || isFinished ? nil : $0 }
+        distance += open?.duration ?? .zero
+        for segment in rendition.segments.reversed() {
+            result.append(entry(segment, names, isOpen: false, hasParts: distance < range && !isFinished))
+            distance += segment.duration
+        }
+        return (result.reversed(), open.map { entry($0, names, isOpen: true, hasParts: true) })
+    }
+
+    private func entry(_ segment: PackagedSegment, _ names: FileNames, isOpen: Bool, hasParts: Bool) -> MediaSegment {
+        let parts = (hasParts ? segment.parts : []).enumerated().map { index, part in
+            PartialSegment(
+                uri: names.part(segment.number, index), duration: part.duration, isIndependent: part.isIndependent,
+                isGap: part.isGap)
+        }
+        return MediaSegment(
+            number: segment.number, uri: isOpen ? nil : names.segment(segment.number), duration: segment.duration,
+            discontinuity: segment.discontinuity, isDiscontinuity: segment.isDiscontinuity,
+            initialization: segment.initialization.map { MediaInitialization(uri: names.initialization($0)) },
+            programDateTime: segment.wallTime, isGap: segment.isGap && !isOpen, parts: hasParts ? parts : [])
+    }
+
+    /// Returns the last segments and parts of the other renditions.
+    private func reports(without name: String) -> [RenditionReport] {
+        allRenditions.compactMap { rendition in
+            guard rendition.name != name, let last = rendition.lastPart else { return nil }
+            return RenditionReport(
+                uri: fileNames(of: rendition).playlist, lastSegment: last.segment, lastPart: Int64(last.part))
+        }
+    }
+
+    private func fileNames(of rendition: any ListedRendition) -> FileNames {
+        FileNames(instance: configuration.instance, rendition: rendition.name, isText: rendition.isText)
+    }
+
+    /// The multivariant playlist; nil until each rendition that has begun has its format and a media playlist.
+    ///
+    /// Each layer of the video is a variant with each audio codec, and the audio alone is the last variant (Apple's
+    /// authoring specification, rules 2.3 and 9.1 to 9.15).
+    package var multivariantPlaylist: MultivariantPlaylist? {
+        let ready = renditions.filter { mediaPlaylist(of: $0.description.name) != nil && $0.format != nil }
+        guard !ready.isEmpty else { return nil }
+        let audio = ready.filter { !$0.description.isVideo }
+        let video = ready.filter(\.description.isVideo).sorted { $0.bandwidth > $1.bandwidth }
+        let groups = Self.groups(of: audio)
+        let captions = mediaPlaylist(of: Self.captionsName) == nil ? nil : Self.captionsName
+        var variants: [VariantStream] = []
+        for layer in video {
+            if groups.isEmpty { variants.append(Self.variant(layer, nil, captions)) }
+            for group in groups { variants.append(Self.variant(layer, group, captions)) }
+        }
+        for group in groups { variants.append(Self.variant(nil, group, captions)) }
+        var alternatives = groups.flatMap { group in
+            group.renditions.enumerated().map { index, rendition in
+                Rendition(
+                    .audio, uri: "\(rendition.description.name).m3u8", group: group.id,
+                    name: rendition.description.label ?? rendition.description.name,
+                    language: rendition.description.language, isDefault: index == 0, isAutoselect: true,
+                    channels: rendition.format?.channels.map { String($0) })
+            }
+        }
+        if let captions {
+            alternatives.append(
+                Rendition(.subtitles, uri: "\(captions).m3u8", group: captions, name: "Captions", isAutoselect: true))
+        }
+        return MultivariantPlaylist(
+            version: 9, hasIndependentSegments: true, variants: variants.filter { !$0.uri.isEmpty },
+            renditions: alternatives)
+    }
+
+    /// The audio renditions of one codec, among which the user chooses.
+    private struct AudioGroup {
+        let id: String
+        var renditions: [RenditionPackager]
+        var codec: String { renditions.first?.format?.codecString ?? "" }
+        var bandwidth: Int64 { renditions.map(\.bandwidth).max() ?? 0 }
+        var averageBandwidth: Int64 { renditions.map(\.averageBandwidth).max() ?? 0 }
+    }
+
+    private static func groups(of audio: [RenditionPackager]) -> [AudioGroup] {
+        var groups: [AudioGroup] = []
+        for rendition in audio {
+            let id = rendition.format?.codecString == "opus" ? "opus" : "aac"
+            if let index = groups.firstIndex(where: { $0.id == id }) {
+                groups[index].renditions.append(rendition)
+            } else {
+                groups.append(AudioGroup(id: id, renditions: [rendition]))
+            }
+        }
+        return groups
+    }
+
+    private static func variant(
+        _ video: RenditionPackager?, _ audio: AudioGroup?, _ captions: String?
+    ) -> VariantStream {
+        let leader = video ?? audio?.renditions.first
+        return VariantStream(
+            uri: leader.map { "\($0.description.name).m3u8" } ?? "",
+            bandwidth: Bitrate(bitsPerSecond: (video?.bandwidth ?? 0) + (audio?.bandwidth ?? 0)),
+            averageBandwidth: Bitrate(bitsPerSecond: (video?.averageBandwidth ?? 0) + (audio?.averageBandwidth ?? 0)),
+            codecs: [video?.format?.codecString, audio?.codec].compactMap { $0 },
+            resolution: video?.format?.dimensions,
+            framesPerSecond: video?.frameRate, audio: audio?.id, subtitles: captions)
+    }
+}
+
+/// What a media playlist lists: a rendition with a track, or the captions.
+protocol ListedRendition {
+    var name: String { get }
+    /// The complete segments in the playlist.
+    var segments: [PackagedSegment] { get }
+    /// Segments that left the playlist and may still be requested.
+    var retired: [PackagedSegment] { get }
+    /// The segment to which parts are added; nil before the first and between two.
+    var open: PackagedSegment? { get }
+    /// The media sequence number of the next segment.
+    var nextNumber: Int64 { get }
+    /// The target duration of parts; nil until it is fixed.
+    var partTarget: TimeSpan? { get }
+    /// Whether the segments are WebVTT.
+    var isText: Bool { get }
+}
+
+extension ListedRendition {
+    /// Returns the open segment or a complete one by its number; nil if it is not held.
+    func segment(_ number: Int64) -> PackagedSegment? { open?.number == number ? open : completeSegment(number) }
+
+    /// Returns the complete segment with a number, also if it left the playlist; nil if it is not held.
+    func completeSegment(_ number: Int64) -> PackagedSegment? {
+        segments.first { $0.number == number } ?? retired.first { $0.number == number }
+    }
+
+    /// The segment and index of the next part; nil before the first part.
+    var position: (segment: Int64, part: Int)? {
+        if let open { return open.parts.isEmpty && segments.isEmpty ? nil : (open.number, open.parts.count) }
+        return segments.isEmpty ? nil : (nextNumber, 0)
+    }
+
+    /// The segment and index of the last part; nil before the first part.
+    var lastPart: (segment: Int64, part: Int)? {
+        if let open, !open.parts.isEmpty { return (open.number, open.parts.count - 1) }
+        return segments.last.map { ($0.number, max(0, $0.parts.count - 1)) }
+    }
+}
+
+extension RenditionPackager: ListedRendition {
+    var name: String { description.name }
+    var isText: Bool { false }
+
+    /// The peak bit rate: the measured one, or the expected one if it is higher. Before the first segment is complete,
+    /// its parts so far are measured.
+    var bandwidth: Int64 { max(description.bitrate.bitsPerSecond, peakBitrate > 0 ? peakBitrate : openBitrate, 1) }
+
+    /// The bit rate of the parts of the open segment; 0 if there are none.
+    private var openBitrate: Int64 {
+        guard let open, open.duration > .zero else { return 0 }
+        return Int64(Double(open.size * 8) / open.duration.seconds)
+    }
+
+    /// The average bit rate of the segments in the playlist; the expected one before the first.
+    var averageBandwidth: Int64 {
+        let duration = segments.reduce(TimeSpan.zero) { $0 + $1.duration }.seconds
+        return duration > 0 ? max(1, Int64(Double(windowSize * 8) / duration)) : description.bitrate.bitsPerSecond
+    }
+}

@@ -1,0 +1,344 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import PCastCore
+import PCastEdgeAuth
+import PCastHLS
+import PCastIO
+import PCastPackaging
+import PCastWeb
+
+/// The playlists, media files and still images of packaged streams, below `/video/STREAM`.
+///
+/// The multivariant playlist at `index.m3u8` requires a token. Its URIs contain a signature, which is the same for all
+/// viewers and grants access to everything below it. So media can be cached, and native players need no header. The
+/// multivariant playlist is also available below the signature, for clients that receive its URI from the platform.
+struct VideoRoutes: Sendable {
+    let packaging: PackagingService
+    let directory: StreamDirectory
+    let authenticator: TokenAuthenticator
+    let limiter: RequestLimiter
+    let logger: Logger
+    var thumbnails = ThumbnailService(nil)
+
+    /// The folder of all streams.
+    static let folder = "/video"
+    private static let index = "index.m3u8"
+    private static let playlistSuffix = ".m3u8"
+    private static let methods = "GET, HEAD, OPTIONS"
+
+    static let playlistType = "application/vnd.apple.mpegurl"
+
+    /// Returns whether a path is below a signature, so that it needs no limit per address: a content delivery network
+    /// requests it for all its viewers.
+    static func isSigned(_ path: String) -> Bool {
+        path.hasPrefix(folder + "/") && path.utf8.count(where: { $0 == UInt8(ascii: "/") }) >= 4
+    }
+
+    /// Returns the path of a stream's multivariant playlist, which requires a token.
+    static func path(of stream: StreamID) -> String { "\(folder)/\(stream)/\(index)" }
+
+    /// Returns the path of a stream's multivariant playlist that requires no token.
+    static func signedPath(_ packaged: PackagedStream, at time: WallTime) -> String {
+        "\(folder)/\(packaged.id)/\(packaged.signature(at: time))/\(index)"
+    }
+
+    func addRoutes(to router: Router<WebRequestContext>) {
+        let group = router.group(RouterPath(Self.folder + "/:stream"))
+        add("index.m3u8", to: group) { request, context async throws(APIError) in
+            try await index(request, context)
+        }
+        add("thumbnail.jpg", to: group) { request, context async throws(APIError) in
+            try await thumbnail(request, context)
+        }
+        add(":signature/:name", to: group) { request, context async throws(APIError) in
+            try await playlist(request, context)
+        }
+        add(":signature/:name/:file", to: group) { request, context async throws(APIError) in
+            try await file(request, context)
+        }
+    }
+
+    private func add(
+        _ path: RouterPath, to group: RouterGroup<WebRequestContext>,
+        _ respond: @escaping @Sendable (Request, WebRequestContext) async throws(APIError) -> Response
+    ) {
+        group.on(path, method: .get) { request, context in
+            do throws(APIError) {
+                return try await respond(request, context)
+            } catch {
+                if error.kind == .unauthorized {
+                    logger.info("request rejected", metadata: ["protocol": "hls", "error": "\(error.detail)"])
+                }
+                var response = Responses.refusal(error)
+                response.headers[.cacheControl] = "no-store"
+                return response
+            }
+        }
+        group.on(path, method: .options) { _, _ in
+            CrossOriginMiddleware.preflight(allow: Self.methods, accept: nil)
+        }
+        for method: HTTPRequest.Method in [.put, .post, .patch, .delete, .trace] {
+            group.on(path, method: method) { _, _ in Responses.methodNotAllowed(Self.methods) }
+        }
+    }
+
+    // MARK: Multivariant playlist
+
+    private func index(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
+        let clientContext = request.clientContext(context)
+        let principal = try authenticator.identify(request.token, clientContext: clientContext)
+        let name = context.parameters.get("stream") ?? ""
+        let packaged = try await directory.packagedStream(
+            StreamID(name), for: principal, clientContext: clientContext)
+        let signature = packaged.signature(at: MonotonicClock.wallTime())
+        return try await multivariant(of: packaged, prefix: signature + "/", caching: "no-store", request)
+    }
+
+    private func multivariant(
+        of packaged: PackagedStream, prefix: String, caching: String, _ request: Request
+    ) async throws(APIError) -> Response {
+        guard let playlist = await packaged.multivariantPlaylist(prefix: prefix, at: MonotonicClock.now()) else {
+            throw .playlistNotReady
+        }
+        return response(playlist, caching: caching, request)
+    }
+
+    // MARK: Thumbnail
+
+    /// Returns a still image of a stream. It requires the same token as viewing, and the client does not count as a
+    /// viewer.
+    private func thumbnail(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
+        let clientContext = request.clientContext(context)
+        let principal = try authenticator.identify(request.token, clientContext: clientContext)
+        let packaged = try await directory.packagedStream(
+            StreamID(context.parameters.get("stream") ?? ""), for: principal, clientContext: clientContext,
+            countsAsViewer: false)
+        let image = try await thumbnails.thumbnail(of: packaged, at: MonotonicClock.now())
+        let age = Int(ThumbnailService.validity.seconds)
+        return Response(
+            status: .ok,
+            headers: [
+                .contentType: "image/jpeg", .cacheControl: "private, max-age=\(age)", .xContentTypeOptions: "nosniff",
+            ], body: ResponseBody(byteBuffer: image))
+    }
+
+    // MARK: Media playlists
+
+    private func playlist(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
+        let packaged = try packaged(context)
+        guard let name = context.parameters.get("name"), name.hasSuffix(Self.playlistSuffix) else { throw .noStream }
+        if name == Self.index {
+            return try await multivariant(of: packaged, prefix: "", caching: "no-cache", request)
+        }
+        let rendition = String(name.dropLast(Self.playlistSuffix.count))
+        guard let directives = DeliveryDirectives(query: request.uri.query ?? "") else {
+            throw APIError(.badRequest, "_HLS_msn and _HLS_part must be numbers, and _HLS_part requires _HLS_msn.")
+        }
+        // A request that waits counts as a viewer, but a viewer who is present is not refused.
+        var reservation: QuotaReservation?
+        if packaged.countsViewers(of: rendition) {
+            reservation = try? limiter.reserve(
+                .viewer, of: packaged.application, from: context.clientAddress, countsAddress: false)
+        }
+        defer { withExtendedLifetime(reservation) {} }
+        let answer = await packaged.mediaPlaylist(rendition, directives, at: MonotonicClock.now())
+        return response(try content(answer), caching: Self.caching(directives), request)
+    }
+
+    private func response(_ playlist: RenderedPlaylist, caching: String, _ request: Request) -> Response {
+        let (headers, body) = Self.content(playlist, caching: caching, acceptsGzip: request.headers.acceptsGzip)
+        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: body))
+    }
+
+    /// Returns the header fields and the content of the response with a playlist.
+    private static func content(
+        _ playlist: RenderedPlaylist, caching: String, acceptsGzip: Bool
+    ) -> (headers: HTTPFields, body: ByteBuffer) {
+        var headers: HTTPFields = [
+            .contentType: playlistType, .cacheControl: caching, .vary: "Accept-Encoding",
+            .xContentTypeOptions: "nosniff",
+        ]
+        guard let gzip = playlist.gzip, acceptsGzip else { return (headers, playlist.plain) }
+        headers[.contentEncoding] = "gzip"
+        return (headers, gzip)
+    }
+
+    /// Returns the value of `Cache-Control` for the response to a request of a media playlist. The response to a request
+    /// that names a part contains it whenever it was sent.
+    private static func caching(_ directives: DeliveryDirectives) -> String {
+        directives.segment == nil ? "no-cache" : "public, max-age=1"
+    }
+
+    // MARK: Media files
+
+    private func file(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
+        let packaged = try packaged(context)
+        guard let rendition = context.parameters.get("name"), let file = context.parameters.get("file") else {
+            throw .noStream
+        }
+        let bytes = try content(await packaged.file(file, of: rendition, at: MonotonicClock.now()))
+        return Self.response(bytes, of: rendition, range: request.headers[.range])
+    }
+
+    /// Returns the response with a file of a rendition, or a range of it.
+    static func response(_ bytes: ByteBuffer, of rendition: String, range: String?) -> Response {
+        var headers = Self.fileHeaders(of: rendition)
+        switch RequestedRange(range, of: bytes.readableBytes) {
+        case .all:
+            return Response(status: .ok, headers: headers, body: ResponseBody(inPieces: bytes))
+        case .bytes(let range):
+            headers[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(bytes.readableBytes)"
+            let part = bytes.getSlice(at: bytes.readerIndex + range.lowerBound, length: range.count)
+            return Response(
+                status: .partialContent, headers: headers, body: ResponseBody(inPieces: part ?? ByteBuffer()))
+        case .unsatisfiable:
+            return Responses.text(
+                .rangeNotSatisfiable, "The range is beyond the end of the file.",
+                [.contentRange: "bytes */\(bytes.readableBytes)", .cacheControl: "no-store"])
+        }
+    }
+
+    /// Returns the header fields of the response with a file of a rendition. Files do not change, because each has its
+    /// own name.
+    private static func fileHeaders(of rendition: String) -> HTTPFields {
+        [
+            .contentType: contentType(of: rendition),
+            .cacheControl: "public, max-age=31536000, immutable", .acceptRanges: "bytes",
+            .xContentTypeOptions: "nosniff",
+        ]
+    }
+
+    private static func contentType(of rendition: String) -> String {
+        if rendition == StreamPackager.captionsName { return "text/vtt; charset=utf-8" }
+        return rendition.hasPrefix(PackagedStream.videoPrefix) ? "video/mp4" : "audio/mp4"
+    }
+
+    // MARK: Access
+
+    /// Returns the stream whose signature a path contains.
+    ///
+    /// - Throws: ``APIError``.
+    private func packaged(_ context: WebRequestContext) throws(APIError) -> PackagedStream {
+        guard let name = context.parameters.get("stream"), let signature = context.parameters.get("signature"),
+            let packaged = packaging.stream(StreamID(name))
+        else {
+            try limiter.takeRequest(from: context.clientAddress, at: MonotonicClock.now())
+            throw .noStream
+        }
+        switch packaged.check(signature, at: MonotonicClock.wallTime()) {
+        case .valid: return packaged
+        case .expired:
+            throw APIError(.unauthorized, "The address has expired: load the multivariant playlist again.")
+        case .invalid:
+            // Guesses are limited, unlike requests of viewers.
+            try limiter.takeRequest(from: context.clientAddress, at: MonotonicClock.now())
+            throw .noStream
+        }
+    }
+
+    /// Returns the content of an answer.
+    ///
+    /// - Throws: ``APIError`` if it has none.
+    private func content<Content: Sendable>(_ answer: PackagedStream.Answer<Content>) throws(APIError) -> Content {
+        switch answer {
+        case .found(let content): return content
+        case .tooFarAhead:
+            throw APIError(.badRequest, "The segment or part is too far ahead: request the next one.")
+        case .unknown: throw .noStream
+        case .timedOut: throw .playlistNotReady
+        }
+    }
+}
+
+/// Responds to requests for playlists and files that exist, and whose signature is valid, without the routes.
+extension VideoRoutes: DirectResponder {
+    /// The maximum size of a file. Larger ones are written in pieces, which the routes do.
+    private static let directLimit = 256 << 10
+
+    func response(to request: HTTPRequest) -> DirectResponse? {
+        guard let uri = request.path, uri.hasPrefix(Self.folder + "/"), request.headerFields[.range] == nil,
+            request.headerFields[.expect] == nil
+        else {
+            return nil
+        }
+        let (path, query) = uri.dividedAtQuery
+        let fields = path.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
+        // The path begins with a slash, so the first field is empty.
+        guard (5...6).contains(fields.count), let packaged = packaging.stream(StreamID(fields[2])),
+            packaged.check(fields[3], at: MonotonicClock.wallTime()) == .valid
+        else { return nil }
+        let now = MonotonicClock.now()
+        var response: (headers: HTTPFields, body: ByteBuffer)
+        if fields.count == 6 {
+            guard let file = packaged.availableFile(fields[5], of: fields[4], at: now),
+                file.readableBytes <= Self.directLimit
+            else { return nil }
+            response = (Self.fileHeaders(of: fields[4]), file)
+        } else {
+            guard fields[4].hasSuffix(Self.playlistSuffix), let directives = DeliveryDirectives(query: query),
+                let playlist = packaged.availablePlaylist(
+                    String(fields[4].dropLast(Self.playlistSuffix.count)), directives, at: now)
+            else { return nil }
+            response = Self.content(
+                playlist, caching: Self.caching(directives), acceptsGzip: request.headerFields.acceptsGzip)
+        }
+        CrossOriginMiddleware.permit(&response.headers)
+        return DirectResponse(.ok, response.headers, response.body)
+    }
+}
+
+extension String {
+    /// The parts before and after the first question mark.
+    fileprivate var dividedAtQuery: (path: Substring, query: String) {
+        guard let mark = utf8.firstIndex(of: UInt8(ascii: "?")) else { return (self[...], "") }
+        return (self[..<mark], String(self[index(after: mark)...]))
+    }
+}
+
+extension HTTPFields {
+    /// Whether the client accepts the content coding gzip (RFC 9110, section 12.5.3).
+    var acceptsGzip: Bool {
+        self[values: .acceptEncoding].flatMap { $0.split(separator: ",") }.contains { field in
+            let parts = field.split(separator: ";").map { String($0).trimmingSpaces.lowercased() }
+            guard parts.first == "gzip" || parts.first == "*" else { return false }
+            return !parts.dropFirst().contains { ["q=0", "q=0.0", "q=0.00", "q=0.000"].contains($0) }
+        }
+    }
+}
+
+/// The part of a file that a request asks for (RFC 9110, section 14.2).
+enum RequestedRange: Hashable, Sendable {
+    /// The whole file: there is no range, or it has a form that is not supported and may be ignored.
+    case all
+    /// A range of bytes, which is not empty.
+    case bytes(Range<Int>)
+    /// The range has no byte of the file.
+    case unsatisfiable
+
+    /// Parses the value of `Range`. Several ranges are ignored.
+    init(_ value: String?, of size: Int) {
+        self = .all
+        guard let value, value.hasPrefix("bytes=") else { return }
+        let fields = value.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
+        guard fields.count == 2 else { return }
+        switch (Self.number(fields[0]), Self.number(fields[1])) {
+        case (let first?, let last?):
+            guard first <= last else { return }
+            self = first < size ? .bytes(first..<min(last, size - 1) + 1) : .unsatisfiable
+        case (let first?, nil) where fields[1].isEmpty:
+            self = first < size ? .bytes(first..<size) : .unsatisfiable
+        case (nil, let count?) where fields[0].isEmpty:
+            self = count > 0 && size > 0 ? .bytes(max(0, size - count)..<size) : .unsatisfiable
+        default: return
+        }
+    }
+
+    private static func number(_ text: Substring) -> Int? {
+        guard !text.isEmpty, text.utf8.count <= 18, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
+            return nil
+        }
+        return Int(text)
+    }
+}

@@ -1,0 +1,98 @@
+import Dispatch
+import NIOCore
+import PCastCore
+import PCastDatabase
+import PCastEdgeAuth
+import PCastHLS
+import PCastRecording
+import Synchronization
+
+/// A recording that viewers load: its playlists, and the files on the disk.
+final class RecordedStream: Sendable {
+    let recording: RecordingRecord
+    let presentation: RecordingPresentation
+    private let folder: RecordingFolder
+    private let signer: PathSigner
+    private let reader: FileReadingQueue
+    /// The media playlists that were requested, as they are sent.
+    private let playlists = Mutex<[String: RenderedPlaylist]>([:])
+
+    init(
+        _ contents: Records.RecordingContents, isComplete: Bool, in root: String, signer: PathSigner,
+        reader: FileReadingQueue
+    ) {
+        recording = contents.recording
+        presentation = RecordingPresentation(contents, isComplete: isComplete)
+        folder = RecordingFolder(root: root, stream: contents.recording.stream)
+        self.signer = signer
+        self.reader = reader
+    }
+
+    /// Returns the signature of the recording's path, which grants access to everything below it.
+    func signature(at time: WallTime) -> String { signer.signature(of: path, at: time) }
+
+    /// Checks a signature of the recording's path.
+    func check(_ signature: String, at time: WallTime) -> PathSigner.Verdict {
+        signer.check(signature, of: path, at: time)
+    }
+
+    private var path: String { recording.stream.description }
+
+    /// Returns a media playlist by its name in the multivariant playlist; nil if there is none. It is rendered once.
+    func mediaPlaylist(_ name: String) -> RenderedPlaylist? {
+        if let rendered = playlists.withLock({ $0[name] }) { return rendered }
+        guard let playlist = presentation.mediaPlaylist(name) else { return nil }
+        let rendered = RenderedPlaylist(playlist.text)
+        playlists.withLock { $0[name] = rendered }
+        return rendered
+    }
+
+    /// Reads a media file.
+    ///
+    /// - Throws: `RecordingError`.
+    func read(_ file: RecordingPresentation.File) async throws(RecordingError) -> ByteBuffer {
+        let folder = folder
+        let result = await reader.run { () throws(RecordingError) -> [UInt8] in
+            switch file {
+            case .initialization(let name):
+                let path = folder.path(of: name)
+                guard let beginning = try PartFileReader(path).beginning() else { throw .corrupt(path: path) }
+                return beginning.initialization
+            case .segment(let segment):
+                let name = RecordingFolder.FileName(
+                    epoch: segment.epoch, rendition: segment.rendition, number: segment.file)
+                return try PartFileReader(folder.path(of: name)).media(of: segment)
+            }
+        }
+        return ByteBuffer(bytes: try result.get())
+    }
+}
+
+/// Reads files outside of the threads of Swift concurrency, which must not wait for a disk.
+final class FileReadingQueue: Sendable {
+    /// The number of reads at the same time.
+    private static let width = 4
+
+    private let queue = DispatchQueue(label: "recordings-read", qos: .userInitiated, attributes: .concurrent)
+    private let slots = DispatchSemaphore(value: FileReadingQueue.width)
+    private let entrance = DispatchQueue(label: "recordings-read-wait", qos: .userInitiated)
+
+    /// Runs an operation. The operations begin in the order of the calls.
+    func run<Value: Sendable>(
+        _ operation: @escaping @Sendable () throws(RecordingError) -> Value
+    ) async -> Result<Value, RecordingError> {
+        await withCheckedContinuation { continuation in
+            entrance.async { [queue, slots] in
+                slots.wait()
+                queue.async {
+                    defer { slots.signal() }
+                    do throws(RecordingError) {
+                        continuation.resume(returning: .success(try operation()))
+                    } catch {
+                        continuation.resume(returning: .failure(error))
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,412 @@
+import NIOCore
+import PCastCore
+import PCastHLS
+import PCastPackaging
+import PCastSFU
+
+extension PackagedStream {
+    /// The part of a packaged stream that a lock protects.
+    struct State: Sendable {
+        /// A condition for which a request waits.
+        enum Condition: Hashable, Sendable {
+            /// A media playlist with what the directives name. The directives do not skip.
+            case playlist(String, DeliveryDirectives)
+            /// A change of any playlist.
+            case change
+        }
+
+        /// A request that waits until a condition holds. It receives false if the time is over.
+        typealias Request = CheckedContinuation<Bool, Never>
+
+        private struct Waiting {
+            let request: Request
+            let deadline: Instant
+            /// Whether the request counts as a viewer. The request of a part does not, because a player also reloads the
+            /// playlist.
+            let isViewer: Bool
+        }
+
+        private struct PlaylistKey: Hashable {
+            let rendition: String
+            let isDelta: Bool
+        }
+
+        private struct FileKey: Hashable {
+            let rendition: String
+            let name: String
+        }
+
+        /// The packager; nil until ``configure(answersKeyFrameRequests:)``.
+        var packager: StreamPackager?
+        /// The time at which the stream ended; nil while it is live.
+        private(set) var ended: Instant?
+        /// The time of the last request for AAC; nil while the audio is not transcoded.
+        private(set) var aacRequested: Instant?
+        /// The number of requests that wait.
+        private(set) var waitingCount = 0
+
+        private var configuration: PackagerConfiguration
+        /// The renditions of the tracks that the publisher sends, by their layers; nil for audio.
+        private var tracks: [Int?: RenditionDescription] = [:]
+        /// The number of renditions that each track has had. Files are cached by their names, so the rendition of a track
+        /// that a later publisher sends again has another name.
+        private var generations: [Int?: Int] = [:]
+        /// The tracks whose renditions the packager has.
+        private var packagedTracks: Set<Int?> = []
+        /// The names of renditions that were removed, whose requests are not answered yet.
+        private var removed: Set<String> = []
+        /// The name of the rendition with AAC; nil while the audio is not transcoded.
+        private var aac: String?
+        /// The number of renditions with AAC so far. Each has its own name, because files are cached by their names.
+        private var aacCount = 0
+        /// The current playlists, of the renditions that were requested since their last change.
+        private var playlists: [String: MediaPlaylist] = [:]
+        private var renderings: [PlaylistKey: RenderedPlaylist] = [:]
+        private var files: [FileKey: ByteBuffer] = [:]
+        /// The keys of `files`, oldest first.
+        private var fileOrder: [FileKey] = []
+        private var waiting: [Condition: [Int: Waiting]] = [:]
+        private var nextNumber = 0
+        /// The first key frame and the layer that it belongs to; nil before it.
+        private var firstKeyFrame: (layer: Int, time: Instant)?
+        /// The time of the first audio packet; nil before it.
+        private var firstAudio: Instant?
+        /// Whether the layer of the first key frame has had another one.
+        private var hasSecondKeyFrame = false
+        /// The units since the first key frame, until there is a packager.
+        private var kept: [PublishedUnit] = []
+        private var keptSize = 0
+        /// The captions that came before the packager, at most ``captionLimit``.
+        private var earlyCaptions: [CaptionCue] = []
+        /// The last key frames of the video.
+        private(set) var keyFrames = KeyFrameCache()
+
+        /// The time within which a publisher that makes key frames on request makes a second one.
+        private static let answerTime = TimeSpan.seconds(1 as Int64)
+        /// The time after the first audio packet in which the first packet of the video must arrive. Later video is added
+        /// when it begins.
+        private static let videoTimeout = TimeSpan.seconds(3 as Int64)
+        /// The time after the first audio packet in which the first key frame must arrive: the longest usual interval of
+        /// key frames, ten seconds, and two more.
+        private static let keyFrameTimeout = TimeSpan.seconds(12 as Int64)
+        /// The size of kept units at which the packager is created at once, in bytes.
+        private static let keptLimit = 8 << 20
+
+        /// The number of captions that are kept until there is a packager.
+        private static let captionLimit = 64
+
+        /// The number of files that are kept as they are sent, beside the packager's copy: the newest parts of some
+        /// renditions, which all viewers request.
+        private static let fileLimit = 32
+
+        init(_ configuration: PackagerConfiguration, _ codecs: [Int?: Codec]) {
+            self.configuration = configuration
+            _ = setTracks(codecs)
+        }
+
+        // MARK: Tracks
+
+        /// Whether the publisher sends audio that can be packaged.
+        private var hasAudio: Bool { tracks[Int?.none] != nil }
+
+        /// Whether the publisher sends video that can be packaged, so that the stream begins with a key frame.
+        private var hasVideo: Bool { tracks.values.contains(where: \.isVideo) }
+
+        /// Sets the tracks that the publisher sends, given by their codecs. The renditions of other tracks are removed.
+        /// Returns the new layers.
+        mutating func setTracks(_ codecs: [Int?: Codec]) -> [Int] {
+            let current = codecs.filter { layer, codec in codec == (layer == nil ? .opus : .h264) }
+            for (layer, rendition) in tracks where current[layer] == nil {
+                packager?.remove(rendition.name)
+                discardPlaylist(of: rendition.name)
+                removed.insert(rendition.name)
+                packagedTracks.remove(layer)
+                tracks[layer] = nil
+                if let layer { keyFrames.remove(layer) }
+            }
+            if !hasAudio { endAAC() }
+            var added: [Int] = []
+            for layer in current.keys where tracks[layer] == nil {
+                let generation = generations[layer, default: 0]
+                generations[layer] = generation + 1
+                tracks[layer] = RenditionDescription(
+                    name: PackagedStream.name(ofLayer: layer, generation: generation),
+                    source: layer == nil ? .opus(channels: 2) : .h264,
+                    bitrate: layer == nil ? .kilobits(96) : .kilobits(100))
+                if let layer { added.append(layer) }
+            }
+            return added.sorted()
+        }
+
+        /// Prepares for a publisher that reconnected. Without a packager, the units of the former publisher are discarded.
+        mutating func restart() {
+            packager?.restart()
+            keyFrames.removeAll()
+            guard packager == nil else { return }
+            (kept, keptSize, firstKeyFrame, firstAudio, hasSecondKeyFrame) = ([], 0, nil, nil, false)
+        }
+
+        // MARK: Packager
+
+        func needsConfiguration(at now: Instant) -> Bool {
+            guard packager == nil, hasVideo else { return packager == nil }
+            guard let firstKeyFrame else { return firstAudio.map { now - $0 >= Self.keyFrameTimeout } ?? false }
+            return hasSecondKeyFrame || keptSize >= Self.keptLimit || now - firstKeyFrame.time > Self.answerTime
+        }
+
+        func mayLackVideo(at now: Instant) -> Bool {
+            guard packager == nil, hasVideo, firstKeyFrame == nil, let firstAudio else { return false }
+            return now - firstAudio >= Self.videoTimeout
+        }
+
+        mutating func configure(answersKeyFrameRequests: Bool) {
+            guard packager == nil else { return }
+            let lacksVideo = hasVideo && firstKeyFrame == nil
+            // The target duration does not change later. Video that comes later gets requests for key frames.
+            configuration.answersKeyFrameRequests = answersKeyFrameRequests || lacksVideo
+            let present = tracks.filter { !lacksVideo || $0.key == nil }.sorted { ($0.key ?? .max) < ($1.key ?? .max) }
+            packager = StreamPackager(configuration, renditions: present.map(\.value))
+            packagedTracks = Set(present.map(\.key))
+            for unit in kept { passOn(unit) }
+            (kept, keptSize) = ([], 0)
+            for cue in earlyCaptions { packager?.add(cue) }
+            earlyCaptions = []
+        }
+
+        /// Adds captions, or keeps them. The rendition with captions begins with the first.
+        mutating func add(_ cues: [CaptionCue]) {
+            guard packager == nil else {
+                for cue in cues { packager?.add(cue) }
+                return
+            }
+            earlyCaptions = Array((earlyCaptions + cues).suffix(Self.captionLimit))
+        }
+
+        /// Appends a unit, or keeps it. Returns a layer of which a key frame must be requested; nil for none.
+        mutating func append(_ unit: PublishedUnit, at now: Instant) -> Int? {
+            keyFrames.note(unit)
+            guard packager == nil else {
+                passOn(unit)
+                return nil
+            }
+            var requested: Int?
+            if unit.layer == nil, firstAudio == nil { firstAudio = now }
+            if let layer = unit.layer, unit.isKeyFrame {
+                if let firstKeyFrame {
+                    hasSecondKeyFrame = hasSecondKeyFrame || firstKeyFrame.layer == layer
+                } else {
+                    firstKeyFrame = (layer, now)
+                    requested = layer
+                }
+            }
+            guard firstKeyFrame != nil, keptSize < Self.keptLimit else { return requested }
+            kept.append(unit)
+            keptSize += unit.bytes.count
+            return requested
+        }
+
+        /// Appends a unit to the packager. A track that begins later gets its rendition with the first key frame.
+        private mutating func passOn(_ unit: PublishedUnit) {
+            guard let rendition = tracks[unit.layer] else { return }
+            if !packagedTracks.contains(unit.layer) {
+                guard unit.isKeyFrame else { return }
+                packager?.add(rendition)
+                packagedTracks.insert(unit.layer)
+            }
+            packager?.append(
+                AccessUnit(bytes: unit.bytes, timestamp: unit.timestamp, captureTime: unit.captureTime),
+                to: rendition.name)
+        }
+
+        mutating func finish(at now: Instant) {
+            guard ended == nil else { return }
+            ended = now
+            aacRequested = nil
+            packager?.finish()
+        }
+
+        // MARK: AAC
+
+        /// Whether the audio can be transcoded and is not.
+        var mayBeginAAC: Bool { hasAudio && aac == nil && packager != nil && ended == nil }
+
+        /// Adds a rendition with AAC. Returns its name; nil if the audio cannot be transcoded any more.
+        mutating func beginAAC(_ format: AACFormat, at now: Instant) -> String? {
+            guard mayBeginAAC else { return nil }
+            let name = "aac\(aacCount)"
+            aacCount += 1
+            packager?.add(RenditionDescription(name: name, source: .aac(format), bitrate: AudioTranscoder.bitrate))
+            aac = name
+            aacRequested = now
+            return name
+        }
+
+        /// Removes the rendition with AAC if no client has requested it for a time. Returns whether it was removed.
+        mutating func endAAC(unusedFor span: TimeSpan, at now: Instant) -> Bool {
+            guard let aacRequested, now - aacRequested > span else { return false }
+            endAAC()
+            return true
+        }
+
+        /// Removes the rendition with AAC.
+        mutating func endAAC() {
+            guard let aac else { return }
+            packager?.remove(aac)
+            discardPlaylist(of: aac)
+            removed.insert(aac)
+            self.aac = nil
+            aacRequested = nil
+        }
+
+        /// Records that a client requests AAC, or a list that contains it.
+        mutating func noteAAC(at now: Instant) { if aac != nil, ended == nil { aacRequested = now } }
+
+        /// Records a request of a rendition's playlist or file.
+        mutating func noteRequest(of name: String, at now: Instant) { if name == aac { noteAAC(at: now) } }
+
+        /// Whether the multivariant playlist is not complete yet: the stream, or the rendition with AAC, has only begun.
+        var isBeginning: Bool {
+            guard let packager, packager.multivariantPlaylist != nil else { return ended == nil }
+            return ended == nil && aac.map { packager.mediaPlaylist(of: $0) == nil } ?? false
+        }
+
+        // MARK: Playlists and files
+
+        private mutating func playlist(of name: String) -> MediaPlaylist? {
+            if let playlist = playlists[name] { return playlist }
+            let playlist = packager?.mediaPlaylist(of: name)
+            playlists[name] = playlist
+            return playlist
+        }
+
+        private mutating func discardPlaylist(of name: String) {
+            playlists[name] = nil
+            for isDelta in [false, true] { renderings[PlaylistKey(rendition: name, isDelta: isDelta)] = nil }
+        }
+
+        /// Returns how a request of a playlist is answered now.
+        mutating func answer(to directives: DeliveryDirectives, for name: String) -> ReloadAnswer {
+            guard let packager else {
+                let isExpected = tracks.values.contains { $0.name == name } && ended == nil
+                return isExpected ? .wait : .unknown
+            }
+            guard let playlist = playlist(of: name) else { return packager.answer(to: directives, for: name) }
+            return playlist.answer(to: directives)
+        }
+
+        /// Returns the playlist of a rendition as it is sent; nil if there is none. It is rendered once after a change.
+        mutating func rendered(_ name: String, isDelta: Bool) -> RenderedPlaylist? {
+            let key = PlaylistKey(rendition: name, isDelta: isDelta)
+            if let rendering = renderings[key] { return rendering }
+            guard let playlist = playlist(of: name) else { return nil }
+            let result = RenderedPlaylist(isDelta ? playlist.deltaUpdate : playlist.text)
+            renderings[key] = result
+            return result
+        }
+
+        /// Returns a media file; nil if there is none.
+        mutating func file(_ fileName: String, of name: String) -> ByteBuffer? {
+            let key = FileKey(rendition: name, name: fileName)
+            if let file = files[key] { return file }
+            guard
+                let file = PackagedFile(
+                    name: fileName, instance: configuration.instance, isText: name == StreamPackager.captionsName),
+                let bytes = packager?.file(file, of: name)
+            else { return nil }
+            let buffer = ByteBuffer(bytes: bytes)
+            files[key] = buffer
+            fileOrder.append(key)
+            if fileOrder.count > Self.fileLimit { files[fileOrder.removeFirst()] = nil }
+            return buffer
+        }
+
+        /// Returns the directives of the part that a file is, if the playlist hints at it; nil otherwise.
+        mutating func hintedPart(_ fileName: String, of name: String) -> DeliveryDirectives? {
+            guard
+                case .part(let segment, let part) = PackagedFile(
+                    name: fileName, instance: configuration.instance, isText: name == StreamPackager.captionsName),
+                let playlist = playlist(of: name),
+                playlist.preloadHints.contains(where: { $0.uri == "\(name)/\(fileName)" })
+            else { return nil }
+            return DeliveryDirectives(segment: segment, part: Int64(part))
+        }
+
+        // MARK: Waiting requests
+
+        /// The number of viewers that wait for a part. A player waits for one rendition with video, and for one with
+        /// audio.
+        var viewerCount: Int {
+            var (video, audio) = (0, 0)
+            for (condition, requests) in waiting {
+                guard case .playlist(let name, _) = condition, name != StreamPackager.captionsName else { continue }
+                let count = requests.values.count(where: \.isViewer)
+                if name.hasPrefix(PackagedStream.videoPrefix) { video += count } else { audio += count }
+            }
+            return max(video, audio)
+        }
+
+        /// Returns whether a request of a rendition's playlist uses the quota of viewers. A player requests the playlist of
+        /// the video, that of the audio and that of the captions, and only the first counts.
+        func countsViewers(of name: String) -> Bool {
+            name.hasPrefix(PackagedStream.videoPrefix) || !hasVideo && name != StreamPackager.captionsName
+        }
+
+        /// Returns a number for a request.
+        mutating func takeNumber() -> Int {
+            nextNumber += 1
+            return nextNumber
+        }
+
+        /// Returns whether a request need not wait.
+        mutating func holds(_ condition: Condition) -> Bool {
+            guard case .playlist(let name, let directives) = condition else { return ended != nil }
+            return answer(to: directives, for: name) != .wait
+        }
+
+        mutating func add(
+            _ request: Request, _ number: Int, waitingFor condition: Condition, isViewer: Bool,
+            until deadline: Instant
+        ) {
+            waiting[condition, default: [:]][number] = Waiting(
+                request: request, deadline: deadline, isViewer: isViewer)
+            waitingCount += 1
+        }
+
+        /// Removes a request; nil if it is not waiting any more.
+        mutating func remove(_ number: Int, waitingFor condition: Condition) -> Request? {
+            guard let removed = waiting[condition]?.removeValue(forKey: number) else { return nil }
+            if waiting[condition]?.isEmpty == true { waiting[condition] = nil }
+            waitingCount -= 1
+            return removed.request
+        }
+
+        /// Discards the rendered playlists that changed, and removes the requests that they answer.
+        mutating func takeAnswered(changed: Set<String>) -> [Request] {
+            let names = changed.union(removed)
+            removed = []
+            guard !names.isEmpty || ended != nil else { return [] }
+            for name in names { discardPlaylist(of: name) }
+            var answered: [Request] = []
+            for condition in Array(waiting.keys) {
+                if case .playlist(let name, let directives) = condition, ended == nil {
+                    guard names.contains(name), answer(to: directives, for: name) != .wait else { continue }
+                }
+                guard let requests = waiting.removeValue(forKey: condition) else { continue }
+                waitingCount -= requests.count
+                answered += requests.values.map(\.request)
+            }
+            return answered
+        }
+
+        /// Removes the requests whose time is over.
+        mutating func takeOverdue(at now: Instant) -> [Request] {
+            var overdue: [Request] = []
+            for (condition, requests) in waiting {
+                for (number, waiting) in requests where waiting.deadline <= now {
+                    if let request = remove(number, waitingFor: condition) { overdue.append(request) }
+                }
+            }
+            return overdue
+        }
+    }
+}

@@ -1,0 +1,375 @@
+import NIOCore
+import PCastCore
+import PCastEdgeAuth
+import PCastHLS
+import PCastPackaging
+import PCastSFU
+import PCastWeb
+import Synchronization
+
+/// A stream that is packaged for HLS: its packager, its rendered playlists, and the requests that wait for a part.
+///
+/// The task of a feed appends units, and requests read playlists and files. A playlist is rendered once after it changed,
+/// when it is requested.
+final class PackagedStream: Sendable {
+    /// The layers of the video that the multivariant playlist lists.
+    enum Layers: Sendable {
+        case all
+        /// The one with the highest bit rate (`streaming-lite`).
+        case highest
+    }
+
+    /// The requests to the publisher of the stream.
+    struct Needs: Sendable {
+        /// The layers that need a key frame.
+        var keyFrames: [Int] = []
+        /// The distance of key frames that exceeds the duration of a segment; nil if there is none.
+        var longKeyFrameInterval: TimeSpan?
+    }
+
+    /// The answer to the request of a playlist or file.
+    enum Answer<Content: Sendable>: Sendable {
+        case found(Content)
+        /// The request is too far ahead.
+        case tooFarAhead
+        /// There is no such playlist or file, or not any more.
+        case unknown
+        /// It did not become available in time.
+        case timedOut
+    }
+
+    let id: StreamID
+    let application: ApplicationID
+    private let signer = Setting(PackagedStream.newSigner())
+    private let layers: Layers
+    /// Records the stream; nil if it is not recorded.
+    private let recorder: RecordingService?
+    private let state: Mutex<State>
+    /// The transcoder of the audio; nil while no client requests AAC.
+    private let transcoding = Mutex<Transcoding?>(nil)
+
+    private struct Transcoding {
+        let transcoder: AudioTranscoder
+        let rendition: String
+    }
+
+    /// The time without requests after which transcoding ends.
+    private static let transcodingIdleTime = TimeSpan.seconds(60 as Int64)
+    /// The time for which the multivariant playlist waits for renditions that begin.
+    private static let beginningTimeout = TimeSpan.seconds(2 as Int64)
+    /// The target duration before it is known.
+    private static let assumedTargetDuration = TimeSpan.seconds(3 as Int64)
+    /// The maximum number of requests that wait.
+    private static let waitingLimit = 20_000
+
+    /// Creates a stream without a packager; see ``configure(answersKeyFrameRequests:at:)``.
+    ///
+    /// - Parameters:
+    ///   - id: The stream.
+    ///   - application: The application of its publisher.
+    ///   - configuration: The settings of the packager.
+    ///   - codecs: The codec of each track that is read, by its layer; nil for audio.
+    ///   - layers: The renditions that are listed.
+    ///   - recorder: The service that records the stream, and has begun to; nil for none.
+    init(
+        _ id: StreamID, of application: ApplicationID, _ configuration: PackagerConfiguration, codecs: [Int?: Codec],
+        layers: Layers, recorder: RecordingService? = nil
+    ) {
+        self.recorder = recorder
+        self.id = id
+        self.application = application
+        self.layers = layers
+        state = Mutex(State(configuration, codecs))
+    }
+
+    /// Returns the name of the rendition with a layer of the video, or with the audio as it is published. `generation` is
+    /// the number of renditions that the track had before.
+    static func name(ofLayer layer: Int?, generation: Int) -> String {
+        let name = layer.map { "\(videoPrefix)\($0)" } ?? "opus"
+        return generation == 0 ? name : "\(name)-\(generation)"
+    }
+
+    /// Returns the layer of a rendition with video; nil for other names.
+    private static func layer(ofName name: String) -> Int? {
+        guard name.hasPrefix(videoPrefix) else { return nil }
+        return Int(name.dropFirst(videoPrefix.count).prefix { $0 != "-" })
+    }
+
+    /// The names of video renditions begin with this.
+    static let videoPrefix = "video"
+
+    // MARK: Access
+
+    /// Returns the signature of the stream's path, which grants access to everything below it.
+    func signature(at time: WallTime) -> String { signer.value.signature(of: id.description, at: time) }
+
+    /// Checks a signature of the stream's path.
+    func check(_ signature: String, at time: WallTime) -> PathSigner.Verdict {
+        signer.value.check(signature, of: id.description, at: time)
+    }
+
+    /// Makes all signatures invalid. Viewers need the multivariant playlist again.
+    func revokeAccess() { signer.value = Self.newSigner() }
+
+    /// Returns a signer with a random key.
+    private static func newSigner() -> PathSigner {
+        var generator = SystemRandomNumberGenerator()
+        return PathSigner(
+            key: (0..<PathSigner.keySize).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+    }
+
+    // MARK: Input
+
+    /// Whether the packager must be created now, because it can be known whether the publisher makes key frames on
+    /// request.
+    ///
+    /// A key frame that is due can look like an answer. Therefore another one is requested after the first, and units are
+    /// kept until it arrives or is late.
+    func needsConfiguration(at now: Instant) -> Bool { state.withLock { $0.needsConfiguration(at: now) } }
+
+    /// Returns whether the video should have arrived by now. If none has, create the packager: audio then begins alone, and
+    /// the video is added when it arrives.
+    func mayLackVideo(at now: Instant) -> Bool { state.withLock { $0.mayLackVideo(at: now) } }
+
+    /// Creates the packager, and appends the units that were kept. `answersKeyFrameRequests` is whether the publisher
+    /// makes key frames on request.
+    @discardableResult
+    func configure(answersKeyFrameRequests: Bool, at now: Instant) -> Needs {
+        update(at: now) { $0.configure(answersKeyFrameRequests: answersKeyFrameRequests) }
+    }
+
+    /// Appends units of the publisher, and answers the requests that waited for them.
+    func append(_ units: some Collection<PublishedUnit>, at now: Instant) -> Needs {
+        let transcoded = transcode(units)
+        var requested: Int?
+        var needs = update(at: now) { state in
+            for unit in units { requested = state.append(unit, at: now) ?? requested }
+            guard let transcoded else { return }
+            for unit in transcoded.units { state.packager?.append(unit, to: transcoded.rendition) }
+        }
+        if let requested { needs.keyFrames.append(requested) }
+        // A recording has AAC from its beginning.
+        if keepsAAC, state.withLock({ $0.mayBeginAAC }) { beginTranscoding(at: now) }
+        return needs
+    }
+
+    /// Transcodes the audio of units. Returns nil if no client requests AAC.
+    private func transcode(_ units: some Collection<PublishedUnit>) -> (rendition: String, units: [AccessUnit])? {
+        // Only the task of the feed transcodes, so the lock is free except when transcoding begins or ends.
+        transcoding.withLock { transcoding in
+            guard let transcoding else { return nil }
+            return (
+                transcoding.rendition,
+                units.filter { $0.layer == nil }.flatMap { transcoding.transcoder.transcode($0) }
+            )
+        }
+    }
+
+    /// Adds captions, whose times are on the capture clock of the units.
+    func add(_ cues: [CaptionCue]) { state.withLock { $0.add(cues) } }
+
+    /// Marks units as lost.
+    func unitsLost(at now: Instant) -> Needs {
+        update(at: now) { state in
+            for name in state.packager?.names ?? [] { state.packager?.framesLost(in: name) }
+        }
+    }
+
+    /// Prepares for a publisher that reconnected.
+    func restart(at now: Instant) { _ = update(at: now) { $0.restart() } }
+
+    /// Sets the tracks of a publisher that reconnected, given by their codecs as in the initializer. Renditions of tracks
+    /// that it does not send are removed, and new tracks get renditions, which need key frames.
+    func setTracks(_ codecs: [Int?: Codec], at now: Instant) -> Needs {
+        var added: [Int] = []
+        var needs = transcoding.withLock { transcoding in
+            if codecs[Int?.none] != .opus { transcoding = nil }
+            return update(at: now) { added = $0.setTracks(codecs) }
+        }
+        needs.keyFrames += added
+        return needs
+    }
+
+    /// Ends the stream. Requests that wait receive the last playlist.
+    func finish(at now: Instant) {
+        _ = update(at: now) { $0.finish(at: now) }
+        transcoding.withLock { $0 = nil }
+    }
+
+    /// Whether the stream has not ended.
+    var isLive: Bool { state.withLock { $0.ended == nil } }
+
+    /// Returns whether the stream ended before a time.
+    func hasEnded(before time: Instant) -> Bool { state.withLock { $0.ended.map { $0 < time } ?? false } }
+
+    /// States the absence of media that should have arrived, ends transcoding that nobody requests, and answers requests
+    /// whose time is over. Call it at least once per part.
+    func advance(to now: Instant, wallTime: WallTime) -> Needs {
+        transcoding.withLock { transcoding in
+            // A request that comes meanwhile waits for this lock, and then begins to transcode again.
+            if !keepsAAC, state.withLock({ $0.endAAC(unusedFor: Self.transcodingIdleTime, at: now) }) {
+                transcoding = nil
+            }
+        }
+        return update(at: now) { $0.packager?.advance(to: wallTime) }
+    }
+
+    /// Whether the audio is transcoded also without requests.
+    private var keepsAAC: Bool { recorder?.configuration.includesAAC ?? false }
+
+    /// Shortens the window so that its segments have at most a number of bytes.
+    func limitMemory(to size: Int, at now: Instant) {
+        guard state.withLock({ ($0.packager?.windowSize ?? 0) > size }) else { return }
+        _ = update(at: now) { $0.packager?.limitWindow(to: size) }
+    }
+
+    /// Changes the state, and resumes the requests that the change answers and those whose time is over.
+    private func update(at now: Instant, _ change: (inout State) -> Void) -> Needs {
+        let (needs, answered, overdue) = state.withLock { state in
+            change(&state)
+            // The parts are in order because they are recorded under the lock. The recorder does not wait.
+            if let recorder { recorder.append(state.packager?.takeParts() ?? [], to: id) }
+            let updates = state.packager?.takeUpdates() ?? PackagerUpdates()
+            let answered = state.takeAnswered(changed: updates.changed)
+            let needs = Needs(
+                keyFrames: updates.needsKeyFrame.compactMap { Self.layer(ofName: $0) },
+                longKeyFrameInterval: updates.longKeyFrameInterval)
+            return (needs, answered, state.takeOverdue(at: now))
+        }
+        for request in answered { request.resume(returning: true) }
+        for request in overdue { request.resume(returning: false) }
+        return needs
+    }
+
+    /// The last key frame of the video with its parameter sets, in Annex B format; nil if there is none.
+    var lastKeyFrame: [UInt8]? { state.withLock { $0.keyFrames.best } }
+
+    // MARK: Playlists and files
+
+    /// The number of requests that wait.
+    var waitingCount: Int { state.withLock { $0.waitingCount } }
+
+    /// The number of viewers that wait for a part, a lower bound of all. Behind a content delivery network it is one.
+    var viewerCount: Int { state.withLock { $0.viewerCount } }
+
+    /// Returns whether a request of a rendition's playlist uses the quota of viewers; see `State.countsViewers`.
+    func countsViewers(of name: String) -> Bool { state.withLock { $0.countsViewers(of: name) } }
+
+    /// Returns the multivariant playlist, whose URIs have a prefix. It waits for AAC audio, which is transcoded from now
+    /// on. The result is nil if the stream has no media yet.
+    func multivariantPlaylist(prefix: String, at now: Instant) async -> RenderedPlaylist? {
+        beginTranscoding(at: now)
+        let deadline = now + Self.beginningTimeout
+        while state.withLock({ $0.isBeginning }), await wait(for: .change, isViewer: false, until: deadline) {}
+        guard var playlist = state.withLock({ $0.packager?.multivariantPlaylist }) else { return nil }
+        if layers == .highest, let top = playlist.variants.first(where: { $0.resolution != nil })?.uri {
+            playlist.variants.removeAll { $0.uri != top }
+        }
+        for index in playlist.variants.indices { playlist.variants[index].uri = prefix + playlist.variants[index].uri }
+        for index in playlist.renditions.indices {
+            playlist.renditions[index].uri = playlist.renditions[index].uri.map { prefix + $0 }
+        }
+        return RenderedPlaylist(playlist.text)
+    }
+
+    /// Begins to transcode the audio to AAC, unless it is transcoded already.
+    private func beginTranscoding(at now: Instant) {
+        transcoding.withLock { transcoding in
+            guard transcoding == nil else { return state.withLock { $0.noteAAC(at: now) } }
+            guard state.withLock({ $0.mayBeginAAC }), let transcoder = try? AudioTranscoder() else { return }
+            let format = transcoder.format
+            guard let rendition = state.withLock({ $0.beginAAC(format, at: now) }) else { return }
+            transcoding = Transcoding(transcoder: transcoder, rendition: rendition)
+        }
+    }
+
+    /// Returns a media playlist when it contains what the directives name (RFC 8216bis, section 6.2.5.2).
+    func mediaPlaylist(
+        _ name: String, _ directives: DeliveryDirectives, at now: Instant
+    ) async -> Answer<RenderedPlaylist> {
+        let awaited = DeliveryDirectives(segment: directives.segment, part: directives.part)
+        let deadline = now + reloadTimeout
+        while true {
+            let (answer, playlist) = state.withLock { state in
+                state.noteRequest(of: name, at: now)
+                let answer = state.answer(to: awaited, for: name)
+                return (answer, answer == .ready ? state.rendered(name, isDelta: directives.skip != nil) : nil)
+            }
+            switch answer {
+            case .ready:
+                guard let playlist else { return .unknown }
+                return .found(playlist)
+            case .tooFarAhead: return .tooFarAhead
+            case .unknown: return .unknown
+            case .wait:
+                guard await wait(for: .playlist(name, awaited), isViewer: true, until: deadline) else {
+                    return .timedOut
+                }
+            }
+        }
+    }
+
+    /// Returns a media file of a rendition. The next part, which the playlist hints at, is awaited.
+    func file(_ fileName: String, of name: String, at now: Instant) async -> Answer<ByteBuffer> {
+        if let found = availableFile(fileName, of: name, at: now) { return .found(found) }
+        guard let part = state.withLock({ $0.hintedPart(fileName, of: name) }) else { return .unknown }
+        let isThere = await wait(for: .playlist(name, part), isViewer: false, until: now + reloadTimeout)
+        guard let file = state.withLock({ $0.file(fileName, of: name) }) else { return isThere ? .unknown : .timedOut }
+        return .found(file)
+    }
+
+    /// Returns a media playlist if it contains what the directives name; nil if it does not yet, or if there is none.
+    func availablePlaylist(_ name: String, _ directives: DeliveryDirectives, at now: Instant) -> RenderedPlaylist? {
+        let awaited = DeliveryDirectives(segment: directives.segment, part: directives.part)
+        return state.withLock { state in
+            guard state.answer(to: awaited, for: name) == .ready else { return nil }
+            state.noteRequest(of: name, at: now)
+            return state.rendered(name, isDelta: directives.skip != nil)
+        }
+    }
+
+    /// Returns a media file of a rendition; nil if there is none now.
+    func availableFile(_ fileName: String, of name: String, at now: Instant) -> ByteBuffer? {
+        state.withLock { state in
+            state.noteRequest(of: name, at: now)
+            return state.file(fileName, of: name)
+        }
+    }
+
+    /// The time for which a request waits: three target durations.
+    private var reloadTimeout: TimeSpan {
+        let target = state.withLock { $0.packager?.targetDuration }
+        return (target ?? Self.assumedTargetDuration) * 3
+    }
+
+    /// Waits until a condition holds. Returns false if it does not in time, or if the task is cancelled.
+    private func wait(for condition: State.Condition, isViewer: Bool, until deadline: Instant) async -> Bool {
+        let number = state.withLock { $0.takeNumber() }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { request in
+                let answer: Bool? = state.withLock { state in
+                    if Task.isCancelled || state.waitingCount >= Self.waitingLimit { return false }
+                    if state.holds(condition) { return true }
+                    state.add(request, number, waitingFor: condition, isViewer: isViewer, until: deadline)
+                    return nil
+                }
+                if let answer { request.resume(returning: answer) }
+            }
+        } onCancel: {
+            state.withLock { $0.remove(number, waitingFor: condition) }?.resume(returning: false)
+        }
+    }
+}
+
+/// A playlist as it is sent, plain and with gzip.
+struct RenderedPlaylist: Sendable {
+    let plain: ByteBuffer
+    /// Nil if it cannot be encoded.
+    let gzip: ByteBuffer?
+
+    init(_ text: String) {
+        let bytes = Array(text.utf8)
+        plain = ByteBuffer(bytes: bytes)
+        gzip = GzipEncoder.encode(bytes).map { ByteBuffer(bytes: $0) }
+    }
+}

@@ -1,0 +1,252 @@
+import Logging
+import PCastCore
+import PCastDatabase
+import PCastIO
+import PCastPackaging
+import PCastSFU
+import Synchronization
+
+/// The streams that are packaged for HLS, from their first packet until some time after their end.
+final class PackagingService: Sendable {
+    /// The time after the end of a stream in which players load the rest of it.
+    static let retention = TimeSpan.seconds(60 as Int64)
+    /// The interval in which absent media and overdue requests are noticed.
+    private static let tickInterval = Duration.milliseconds(100)
+    /// The codecs that are packaged.
+    private static let codecs: Set<Codec> = [.h264, .opus]
+
+    private struct Entry {
+        var publisher: PeerID
+        /// Nil until it is known what the publisher sends.
+        var packaged: PackagedStream?
+        var hasWarned = false
+    }
+
+    private let router: MediaRouter
+    private let configuration: HLSConfiguration
+    private let writeQueue: DatabaseWriteQueue
+    /// Records streams; nil for none.
+    private let recordings: RecordingService?
+    private let logger: Logger
+    /// The streams, at most as many as there are publishers, and those that ended recently.
+    private let entries = Mutex<[StreamID: Entry]>([:])
+
+    init(
+        router: MediaRouter, configuration: HLSConfiguration, writeQueue: DatabaseWriteQueue,
+        recordings: RecordingService? = nil, logger: Logger
+    ) {
+        self.recordings = recordings
+        self.router = router
+        self.configuration = configuration
+        self.writeQueue = writeQueue
+        self.logger = logger
+    }
+
+    /// Returns a stream that is packaged, or was until recently; nil for others.
+    func stream(_ id: StreamID) -> PackagedStream? { entries.withLock { $0[id]?.packaged } }
+
+    /// Returns the number of viewers of a stream that wait for a part, a lower bound of all.
+    func viewerCount(of id: StreamID) -> Int { stream(id)?.viewerCount ?? 0 }
+
+    /// The number of streams that are packaged, and the number of their viewers that wait for a part.
+    var counts: (streams: Int, viewers: Int) {
+        let live = entries.withLock { $0.values.compactMap(\.packaged) }.filter(\.isLive)
+        return (live.count, live.reduce(0) { $0 + $1.viewerCount })
+    }
+
+    /// The number of streams that are recorded, and the bytes of their parts that wait to be written.
+    var recordingCounts: (streams: Int, queuedBytes: Int) { recordings?.counts ?? (0, 0) }
+
+    /// Makes the signatures of all streams of applications invalid, because their secrets are not valid any more.
+    func revokeAccess(to applications: Set<ApplicationID>) {
+        for packaged in entries.withLock({ $0.values.compactMap(\.packaged) })
+        where applications.contains(packaged.application) {
+            packaged.revokeAccess()
+        }
+    }
+
+    /// Adds captions to a stream, if it is packaged.
+    func add(_ cues: [CaptionCue], to id: StreamID) { stream(id)?.add(cues) }
+
+    // MARK: Life cycle
+
+    /// Begins to package a stream whose first packet has arrived, if its publisher's token or the configuration requests
+    /// it. A stream whose publisher reconnected continues.
+    func begin(_ stream: LiveStream) async {
+        guard let layers = layers(of: stream) else { return }
+        let former = reserve(stream.id, for: stream.peer)
+        if let former, former.isLive {
+            // The units of the new publisher arrive after the restart.
+            former.restart(at: MonotonicClock.now())
+            let codecs = await router.beginReading(stream.id, codecs: Self.codecs, of: stream.peer)
+            guard !codecs.isEmpty else { return warnOfCodecs(stream.id) }
+            let needs = former.setTracks(codecs, at: MonotonicClock.now())
+            return router.requestKeyFrames(of: stream.id, layers: needs.keyFrames, from: stream.peer)
+        }
+        let codecs = await router.beginReading(stream.id, codecs: Self.codecs, of: stream.peer)
+        guard !codecs.isEmpty else {
+            entries.withLock { $0[stream.id] = nil }
+            return warnOfCodecs(stream.id)
+        }
+        let settings = packagerConfiguration
+        let isRecorded = await recordings?.begin(stream, instance: settings.instance) ?? false
+        let packaged = PackagedStream(
+            stream.id, of: stream.application, settings, codecs: codecs, layers: layers,
+            recorder: isRecorded ? recordings : nil)
+        packaged.add(stream.captions.current(at: MonotonicClock.wallTime()))
+        guard add(packaged, of: stream.peer) else {
+            recordings?.finish(stream.id)
+            return router.endReading(stream.id, of: stream.peer)
+        }
+        writeQueue.note(
+            .streamPackaged(stream.id, at: MonotonicClock.wallTime(), playlist: VideoRoutes.path(of: stream.id)))
+        logger.info("stream is packaged", metadata: ["stream": "\(stream.id)", "tracks": "\(codecs.count)"])
+    }
+
+    private func warnOfCodecs(_ id: StreamID) {
+        logger.warning("the stream cannot be packaged: publish H.264 or Opus", metadata: ["stream": "\(id)"])
+    }
+
+    /// Records the publisher of a stream that will be packaged. Returns the packaged stream of its former publisher; nil
+    /// if there is none.
+    func reserve(_ id: StreamID, for publisher: PeerID) -> PackagedStream? {
+        entries.withLock { entries in
+            let former = entries[id]?.packaged
+            entries[id] = Entry(publisher: publisher, packaged: former)
+            return former
+        }
+    }
+
+    /// Adds the packaged stream of a publisher. Returns false if the publisher has left meanwhile.
+    func add(_ packaged: PackagedStream, of publisher: PeerID) -> Bool {
+        let isPresent = entries.withLock { entries in
+            guard entries[packaged.id]?.publisher == publisher else { return false }
+            entries[packaged.id]?.packaged = packaged
+            return true
+        }
+        if isPresent { advanceUntilRemoved(packaged) }
+        return isPresent
+    }
+
+    /// Ends a stream. Its playlists then have an end, and are available for some time.
+    func end(_ id: StreamID) {
+        let packaged = entries.withLock { entries in
+            let packaged = entries[id]?.packaged
+            if packaged == nil { entries[id] = nil }
+            return packaged
+        }
+        packaged?.finish(at: MonotonicClock.now())
+        recordings?.finish(id)
+    }
+
+    /// Whether the configuration requests that every stream is packaged, for HLS or for a recording.
+    var packagesEveryStream: Bool {
+        configuration.packagesEveryStream || recordings?.configuration.recordsEveryStream == true
+    }
+
+    /// Returns whether the publisher's token or the configuration requests that a stream is packaged.
+    func packages(_ stream: LiveStream) -> Bool { layers(of: stream) != nil }
+
+    private func layers(of stream: LiveStream) -> PackagedStream.Layers? {
+        if let layers = StreamCapabilities.packagedLayers(stream.capabilities) { return layers }
+        return packagesEveryStream || recordings?.isRequested(for: stream) == true ? .all : nil
+    }
+
+    private var packagerConfiguration: PackagerConfiguration {
+        // Files are cached by their names, so each stream has its own.
+        var settings = PackagerConfiguration(instance: String(RandomIdentifier.make().prefix(10)))
+        settings.partDuration = TimeSpan(configuration.partDuration)
+        settings.segmentDuration = TimeSpan(configuration.segmentDuration)
+        settings.window = TimeSpan(configuration.window)
+        settings.maximumWindowSize = configuration.maximumMemory
+        return settings
+    }
+
+    /// Advances the time of a stream until it is removed, some time after its end.
+    private func advanceUntilRemoved(_ packaged: PackagedStream) {
+        Task { [weak self] in
+            while (try? await Task.sleep(for: Self.tickInterval)) != nil {
+                guard let self, self.advance(packaged) else { return }
+            }
+        }
+    }
+
+    /// Advances the time of a stream. Returns false if it was removed.
+    private func advance(_ packaged: PackagedStream) -> Bool {
+        let now = MonotonicClock.now()
+        let needs = packaged.advance(to: now, wallTime: MonotonicClock.wallTime())
+        packaged.limitMemory(to: configuration.maximumMemory / max(1, entries.withLock { $0.count }), at: now)
+        let hasEnded = packaged.hasEnded(before: now - Self.retention)
+        let entry: Entry? = entries.withLock { entries in
+            guard let entry = entries[packaged.id], entry.packaged === packaged else { return nil }
+            if hasEnded { entries[packaged.id] = nil }
+            return hasEnded ? nil : entry
+        }
+        guard let publisher = entry?.publisher else { return false }
+        router.requestKeyFrames(of: packaged.id, layers: needs.keyFrames, from: publisher)
+        return true
+    }
+
+    // MARK: Media
+
+    /// Packages the units of all streams until the router stops.
+    func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            for feed in router.feeds {
+                group.addTask {
+                    for await batch in feed.batches {
+                        await self.process(batch)
+                        feed.processed(batch)
+                    }
+                }
+            }
+        }
+    }
+
+    private func process(_ batch: PublishedUnitFeed.Batch) async {
+        if batch.followsLoss { noteLoss() }
+        var start = batch.units.startIndex
+        while start < batch.units.endIndex {
+            let id = batch.units[start].stream
+            let end = batch.units[start...].firstIndex { $0.stream != id } ?? batch.units.endIndex
+            await append(batch.units[start..<end], to: id)
+            start = end
+        }
+    }
+
+    private func append(_ units: ArraySlice<PublishedUnit>, to id: StreamID) async {
+        guard let entry = entries.withLock({ $0[id] }), let packaged = entry.packaged else { return }
+        let now = MonotonicClock.now()
+        var needs = packaged.append(units, at: now)
+        var lacksVideo = false
+        if packaged.mayLackVideo(at: now) { lacksVideo = await !router.receivesVideo(id, of: entry.publisher) }
+        if lacksVideo || packaged.needsConfiguration(at: now) {
+            let answers = await router.answersKeyFrameRequests(id, of: entry.publisher)
+            needs.keyFrames += packaged.configure(answersKeyFrameRequests: answers, at: now).keyFrames
+        }
+        router.requestKeyFrames(of: id, layers: needs.keyFrames, from: entry.publisher)
+        if let interval = needs.longKeyFrameInterval { warn(of: interval, id) }
+    }
+
+    /// Requests key frames of all streams after the feed has dropped units.
+    private func noteLoss() {
+        logger.warning("packaging is too slow: units of streams were dropped")
+        let now = MonotonicClock.now()
+        for (id, entry) in entries.withLock({ $0 }) {
+            guard let needs = entry.packaged?.unitsLost(at: now) else { continue }
+            router.requestKeyFrames(of: id, layers: needs.keyFrames, from: entry.publisher)
+        }
+    }
+
+    private func warn(of interval: TimeSpan, _ id: StreamID) {
+        let isFirst = entries.withLock { entries in
+            guard entries[id]?.hasWarned == false else { return false }
+            entries[id]?.hasWarned = true
+            return true
+        }
+        guard isFirst else { return }
+        logger.warning(
+            "key frames are rare, so segments are long: configure the encoder to send one every two seconds",
+            metadata: ["stream": "\(id)", "interval": "\(interval)"])
+    }
+}

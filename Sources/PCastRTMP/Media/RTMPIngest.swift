@@ -1,0 +1,223 @@
+package import PCastCore
+
+/// Converts the events of a publisher to the frames of one stream, for an SFU.
+///
+/// A stream has fixed tracks, while a publisher announces its tracks one after another. The frames are held until the
+/// tracks are known, so that the first key frame is not lost. All frames receive times by `IngestTimeline`, and the video
+/// is reviewed by `IngestReview`.
+package struct RTMPIngest: Sendable {
+    /// The audio of a stream.
+    package enum Audio: Hashable, Sendable {
+        /// Opus, which is forwarded as it is.
+        case opus
+        /// AAC, which must be transcoded to Opus.
+        case aac(AudioSpecificConfiguration)
+    }
+
+    /// The tracks of a stream.
+    package struct Tracks: Hashable, Sendable {
+        /// The codec of the video; nil without video.
+        package let video: Codec?
+        /// The video tracks with this codec, by their numbers. Each is a layer of the stream.
+        package let layers: [RTMPTrackID]
+        /// The audio of the first audio track; nil without audio.
+        package let audio: Audio?
+
+        /// Creates a description.
+        package init(video: Codec?, layers: [RTMPTrackID], audio: Audio?) {
+            self.video = video
+            self.layers = layers
+            self.audio = audio
+        }
+    }
+
+    /// A result, in the order of the frames.
+    package enum Output: Sendable {
+        /// The tracks of the stream. They precede all frames, and do not change.
+        case tracks(Tracks)
+        /// A frame of a video layer, or a packet of Opus, for which the layer is 0.
+        case frame(EncodedFrame, layer: Int)
+        /// A frame of AAC for a transcoder, with its media time and capture time.
+        case aac([UInt8], time: TimeSpan, captureTime: WallTime)
+        /// The configuration of the AAC has changed.
+        case aacConfiguration(AudioSpecificConfiguration)
+        /// A property of the video that the publisher should change, each once.
+        case finding(RTMPTrackID, IngestFinding)
+    }
+
+    private struct Frame {
+        let track: RTMPTrackID
+        let output: Output
+        let size: Int
+    }
+
+    /// The time from the first frame within which the tracks must be announced.
+    package static let announcementTime = TimeSpan.seconds(1)
+    /// The maximum size of the frames that are held, in bytes. Beyond it, the tracks that are known count.
+    package static let maximumHeldSize = 8 * 1_024 * 1_024
+
+    private let clock: WallClockReference
+    private var timeline = IngestTimeline()
+    private var reviews: [RTMPTrackID: IngestReview] = [:]
+    private var configurations: [RTMPTrackID: RTMPCodecConfiguration] = [:]
+    /// The tracks that the publisher declared with its metadata; nil if it declared none.
+    private var declared: RTMPStreamMetadata?
+    private var tracks: Tracks?
+    /// The audio track of the stream; nil before the tracks are known, and without audio.
+    private var audioTrack: RTMPTrackID?
+    private var held: [Frame] = []
+    private var heldSize = 0
+    private var firstFrame: Instant?
+    private var outputs: [Output] = []
+    private var outputIndex = 0
+
+    /// The number of frames that were dropped, because their track does not belong to the stream.
+    package private(set) var droppedCount = 0
+
+    /// Creates a conversion.
+    ///
+    /// - Parameter clock: The wall clock, for capture times.
+    package init(clock: WallClockReference) { self.clock = clock }
+
+    /// The time at which ``advance(to:)`` must be called; nil if it need not be.
+    package var deadline: Instant? { tracks == nil ? firstFrame.map { $0 + Self.announcementTime } : nil }
+
+    /// Returns the next result; nil if there is none.
+    package mutating func poll() -> Output? {
+        guard outputIndex < outputs.count else { return nil }
+        defer {
+            outputIndex += 1
+            if outputIndex == outputs.count {
+                outputs.removeAll(keepingCapacity: outputs.count <= 64)
+                outputIndex = 0
+            }
+        }
+        return outputs[outputIndex]
+    }
+
+    /// Processes an event of the publisher. Events without media have no effect.
+    package mutating func handle(_ event: RTMPServerEvent, at now: Instant) {
+        switch event {
+        case .metadata(let metadata): declared = metadata
+        case .configuration(let track, let configuration): configure(track, configuration)
+        case .accessUnit(let unit): handle(unit, at: now)
+        default: break
+        }
+    }
+
+    /// Begins the stream with the tracks that are known, when it must not wait longer.
+    package mutating func advance(to now: Instant) {
+        if let deadline, now >= deadline { begin() }
+    }
+
+    // MARK: Configurations
+
+    private mutating func configure(_ track: RTMPTrackID, _ configuration: RTMPCodecConfiguration) {
+        configurations[track] = configuration
+        if case .h264(let set) = configuration, let finding = reviews[track, default: IngestReview()].observe(set) {
+            outputs.append(.finding(track, finding))
+        }
+        if case .aac(let set) = configuration, case .aac? = tracks?.audio, track == audioTrack {
+            outputs.append(.aacConfiguration(set))
+        }
+    }
+
+    /// The audio track with the lowest number that can be forwarded or transcoded.
+    private var firstAudioTrack: RTMPTrackID? {
+        configurations.keys.filter { audio(of: $0) != nil }.min { $0.number < $1.number }
+    }
+
+    private func audio(of track: RTMPTrackID) -> Audio? {
+        switch configurations[track] {
+        case .aac(let configuration): .aac(configuration)
+        // Several Opus streams in a packet cannot be forwarded.
+        case .opus(let header) where header.mappingFamily == 0: .opus
+        default: nil
+        }
+    }
+
+    private func video(of track: RTMPTrackID) -> Codec? {
+        switch configurations[track] {
+        case .h264: .h264
+        case .other(.vp8, _): .vp8
+        default: nil
+        }
+    }
+
+    /// Whether video and audio are known, and the declared tracks, too.
+    private var isAnnounced: Bool {
+        let videos = configurations.keys.count { $0.mediaType == .video }
+        let audios = configurations.keys.count { $0.mediaType == .audio }
+        guard let declared else { return videos > 0 && audios > 0 }
+        let hasAny = !declared.videoTracks.isEmpty || !declared.audioTracks.isEmpty
+        return hasAny && videos >= declared.videoTracks.count && audios >= declared.audioTracks.count
+    }
+
+    // MARK: Frames
+
+    private mutating func handle(_ unit: RTMPAccessUnit, at now: Instant) {
+        let number = Int(unit.track.number) + (unit.track.mediaType == .video ? 0 : 256)
+        let placement = timeline.place(unit.decodingTime, track: number, at: now)
+        let time = placement.mediaTime(of: unit.presentationTime)
+        let captured = clock.wallTime(at: placement.capture(of: unit.presentationTime))
+        if unit.track.mediaType == .video,
+            let finding = reviews[unit.track, default: IngestReview()].observe(
+                isKeyFrame: unit.isKeyFrame, decodingTime: placement.mediaTime(of: unit.decodingTime),
+                presentationTime: time)
+        {
+            outputs.append(.finding(unit.track, finding))
+        }
+        guard let output = output(of: unit, time: time, captured: captured) else { return droppedCount += 1 }
+        let frame = Frame(track: unit.track, output: output, size: unit.bytes.count)
+        if let tracks { return emit(frame, tracks) }
+        firstFrame = firstFrame ?? now
+        held.append(frame)
+        heldSize += frame.size
+        if isAnnounced || heldSize > Self.maximumHeldSize { begin() }
+    }
+
+    /// Returns the frame with its times; nil if its codec cannot be forwarded.
+    private func output(of unit: RTMPAccessUnit, time: TimeSpan, captured: WallTime) -> Output? {
+        if unit.codec == .aac { return .aac(unit.bytes, time: time, captureTime: captured) }
+        guard var frame = unit.encodedFrame(captureTime: captured) else { return nil }
+        frame.timestamp.ticks = frame.timestamp.rate.ticks(in: time)
+        return .frame(frame, layer: 0)
+    }
+
+    /// Determines the tracks of the stream, and releases the frames that were held. Without any usable track, the stream
+    /// does not begin.
+    private mutating func begin() {
+        let videos = configurations.keys.filter { $0.mediaType == .video && video(of: $0) != nil }
+            .sorted { $0.number < $1.number }
+        let codec = videos.first.flatMap { video(of: $0) }
+        let layers = videos.filter { video(of: $0) == codec }
+        let audio = firstAudioTrack.flatMap { self.audio(of: $0) }
+        guard codec != nil || audio != nil else {
+            droppedCount += held.count
+            (held, heldSize, firstFrame) = ([], 0, nil)
+            return
+        }
+        let tracks = Tracks(video: codec, layers: layers, audio: audio)
+        self.tracks = tracks
+        audioTrack = firstAudioTrack
+        outputs.append(.tracks(tracks))
+        for frame in held { emit(frame, tracks) }
+        (held, heldSize) = ([], 0)
+    }
+
+    private mutating func emit(_ frame: Frame, _ tracks: Tracks) {
+        switch frame.output {
+        case .frame(let encoded, _) where encoded.codec.mediaType == .video:
+            guard let layer = tracks.layers.firstIndex(of: frame.track), encoded.codec == tracks.video else { break }
+            return outputs.append(.frame(encoded, layer: layer))
+        case .frame:
+            guard frame.track == audioTrack, tracks.audio == .opus else { break }
+            return outputs.append(frame.output)
+        case .aac:
+            guard frame.track == audioTrack, case .aac? = tracks.audio else { break }
+            return outputs.append(frame.output)
+        default: break
+        }
+        droppedCount += 1
+    }
+}

@@ -1,0 +1,146 @@
+import Glibc
+package import PCastDatabase
+
+/// Reads a file of parts. What a crash or another program left in it is checked before it is used.
+package final class PartFileReader {
+    /// A part that was written completely.
+    package struct Part: Hashable, Sendable {
+        /// The header.
+        package let header: PartHeader
+        /// The offset of the header.
+        package let offset: Int64
+
+        /// The offset after the fragment.
+        package var end: Int64 { offset + Int64(PartHeader.size + header.length) }
+    }
+
+    /// The path of the file.
+    package let path: String
+    private let descriptor: Int32
+
+    /// The maximum size of the boxes before the description: file type and movie.
+    private static let maximumBeginning = 1 << 20
+
+    /// Opens a file, for writing if it may be truncated.
+    ///
+    /// - Throws: ``RecordingError``.
+    package init(_ path: String, isWritten: Bool = false) throws(RecordingError) {
+        self.path = path
+        descriptor = open(path, (isWritten ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { throw .system(path) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw .system(path) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .inaccessible(path: path, reason: "it is not a file") }
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// The size of the file in bytes.
+    ///
+    /// - Throws: ``RecordingError``.
+    package func size() throws(RecordingError) -> Int64 {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw .system(path) }
+        return Int64(status.st_size)
+    }
+
+    /// Removes everything after an offset, and waits until this is on the disk.
+    ///
+    /// - Throws: ``RecordingError``.
+    package func truncate(to offset: Int64) throws(RecordingError) {
+        guard ftruncate(descriptor, off_t(offset)) == 0, fsync(descriptor) == 0 else { throw .system(path) }
+    }
+
+    /// The beginning of the file: its initialization segment and its description.
+    package struct Beginning: Sendable {
+        /// The initialization segment.
+        package let initialization: [UInt8]
+        /// The description.
+        package let description: FileDescription
+        /// The offset of the first part.
+        package let end: Int64
+    }
+
+    /// Reads the beginning. Returns nil if it was not written completely.
+    ///
+    /// - Throws: ``RecordingError``.
+    package func beginning() throws(RecordingError) -> Beginning? {
+        var offset: Int64 = 0
+        while offset <= Self.maximumBeginning {
+            let head = try read(from: offset, count: 8)
+            guard head.count == 8 else { return nil }
+            let size = head[..<4].reduce(0) { $0 << 8 | Int($1) }
+            guard size >= 8, size <= Self.maximumBeginning else { return nil }
+            if Array(head[4...]) == Array("uuid".utf8) {
+                let box = try read(from: offset, count: size)
+                guard box.count == size, let description = FileDescription(box: box) else { return nil }
+                return Beginning(
+                    initialization: try read(from: 0, count: Int(offset)), description: description,
+                    end: offset + Int64(size))
+            }
+            offset += Int64(size)
+        }
+        return nil
+    }
+
+    /// Reads the parts from the offset of a header to the end of the file, or to the first part that was not written
+    /// completely.
+    ///
+    /// - Parameters:
+    ///   - offset: The offset of the first header.
+    ///   - end: The offset at which reading ends; nil for the end of the file.
+    ///   - body: Receives each part and its fragment.
+    /// - Returns: The offset after the last part.
+    /// - Throws: ``RecordingError``.
+    @discardableResult
+    package func readParts(
+        from offset: Int64, to end: Int64? = nil, _ body: (Part, [UInt8]) -> Void
+    ) throws(RecordingError) -> Int64 {
+        var offset = offset
+        while end.map({ offset < $0 }) ?? true {
+            guard let header = PartHeader(try read(from: offset, count: PartHeader.size)) else { break }
+            let bytes = try read(from: offset + Int64(PartHeader.size), count: header.length)
+            guard bytes.count == header.length, Checksum.of(bytes) == header.checksum else { break }
+            let part = Part(header: header, offset: offset)
+            body(part, bytes)
+            offset = part.end
+        }
+        return offset
+    }
+
+    /// Returns the media of a segment.
+    ///
+    /// - Throws: ``RecordingError``, with ``RecordingError/corrupt(path:)`` if the file does not contain the segment.
+    package func media(of segment: SegmentRecord) throws(RecordingError) -> [UInt8] {
+        var media: [UInt8] = []
+        var isOther = false
+        let (end, overflows) = segment.offset.addingReportingOverflow(segment.length)
+        guard segment.offset >= 0, segment.length > 0, !overflows else { throw .corrupt(path: path) }
+        let reached = try readParts(from: segment.offset, to: end) { part, bytes in
+            isOther = isOther || part.header.segment != segment.number
+            media += bytes
+        }
+        guard reached == end, !isOther else { throw .corrupt(path: path) }
+        return media
+    }
+
+    /// Returns bytes, fewer at the end of the file.
+    private func read(from offset: Int64, count: Int) throws(RecordingError) -> [UInt8] {
+        guard count > 0, offset >= 0 else { return [] }
+        // The length in a header may be wrong, and memory is needed only for bytes that exist.
+        let available = Int(clamping: max(0, try size() - offset))
+        var failure: RecordingError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: min(count, available)) { buffer, done in
+            while done < buffer.count {
+                let read = pread(
+                    descriptor, buffer.baseAddress! + done, buffer.count - done, off_t(offset) + off_t(done))
+                if read < 0, errno == EINTR { continue }
+                if read < 0 { failure = .system(path) }
+                guard read > 0 else { break }
+                done += read
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+}

@@ -1,0 +1,228 @@
+package import PCastCore
+import PCastRTP
+import PCastWebRTC
+
+/// A complete video frame or audio packet of a published track, for outputs of the platform other than viewers.
+package struct PublishedUnit: Sendable {
+    /// The stream.
+    package let stream: StreamID
+    /// The layer of the video in the publisher's order; nil for audio.
+    package let layer: Int?
+    /// The codec.
+    package let codec: Codec
+    /// The data, in the form of `EncodedFrame`.
+    package let bytes: [UInt8]
+    /// Whether the unit can be decoded without another.
+    package let isKeyFrame: Bool
+    /// The RTP timestamp, unwrapped.
+    package let timestamp: Int64
+    /// The time of capture by the SFU's clock.
+    package let captureTime: WallTime
+
+    /// Creates a unit.
+    package init(
+        stream: StreamID, layer: Int?, codec: Codec, bytes: [UInt8], isKeyFrame: Bool, timestamp: Int64,
+        captureTime: WallTime
+    ) {
+        self.stream = stream
+        self.layer = layer
+        self.codec = codec
+        self.bytes = bytes
+        self.isKeyFrame = isKeyFrame
+        self.timestamp = timestamp
+        self.captureTime = captureTime
+    }
+}
+
+/// Assembles the units of one track from its log, in which it has a position like a viewer.
+struct TrackReader: ~Copyable {
+    let stream: StreamID
+    /// The publisher whose track is read. Another publisher may resume the stream.
+    let publisher: PeerID
+    /// The layer; nil for audio.
+    let layer: Int?
+    let codec: Codec
+    private var position: Int64
+    private var buffer: JitterBuffer
+
+    init(stream: StreamID, publisher: PeerID, layer: Int?, codec: Codec, position: Int64) {
+        self.stream = stream
+        self.publisher = publisher
+        self.layer = layer
+        self.codec = codec
+        self.position = position
+        buffer = JitterBuffer(codec: codec, maximumPayloadSize: PacketLog.maximumPayloadSize)
+    }
+
+    /// Whether a key frame must be requested.
+    var needsKeyFrame: Bool { buffer.needsKeyFrame }
+
+    /// Reads the packets that were appended since the last call, and delivers the units that they complete.
+    mutating func read(
+        _ track: UnsafePointer<PublishedTrack>, _ clock: WallClockReference, at now: Instant,
+        _ deliver: (PublishedUnit) -> Void
+    ) {
+        position = max(position, track.pointee.log.start)
+        while position < track.pointee.log.end {
+            let entry = track.pointee.log[position]
+            // Parameter sets that the SFU repeats have no sequence number.
+            if entry.sequence >= 0 {
+                _ = buffer.insert(
+                    payload: track.pointee.log.payload(at: position),
+                    sequenceNumber: UInt16(truncatingIfNeeded: entry.sequence), timestamp: entry.timestamp,
+                    marker: entry.marker, at: entry.arrival)
+            }
+            position += 1
+            poll(track, clock, at: now, deliver)
+        }
+        poll(track, clock, at: now, deliver)
+    }
+
+    private mutating func poll(
+        _ track: UnsafePointer<PublishedTrack>, _ clock: WallClockReference, at now: Instant,
+        _ deliver: (PublishedUnit) -> Void
+    ) {
+        while let output = buffer.poll(at: now) {
+            guard case .frame(let frame) = output else { continue }
+            let timestamp = UInt32(truncatingIfNeeded: frame.timestamp.ticks)
+            let captured = track.pointee.captureClock?.wallTime(of: timestamp)
+            deliver(
+                PublishedUnit(
+                    stream: stream, layer: layer, codec: codec, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame,
+                    timestamp: frame.timestamp.ticks, captureTime: captured ?? clock.wallTime(at: frame.firstArrival)))
+        }
+    }
+}
+
+/// The reading of published tracks. The caller finds the streams.
+extension Forwarder {
+    /// Begins to assemble the units of the tracks of a stream that have one of the codecs. The tracks then count as
+    /// watched, so that the publisher sends them.
+    ///
+    /// - Returns: The codec of each track that is read, by its layer; nil for audio. It is empty if this shard does not
+    ///   have the publisher or already reads the stream.
+    mutating func beginReading(stream index: Int, codecs readable: Set<Codec>, at now: Instant) -> [Int?: Codec] {
+        guard streams[index].publisherShard == nil else { return [:] }
+        let (stream, publisher) = (streams[index].id, streams[index].peer)
+        guard !isReading(stream, of: publisher) else { return [:] }
+        var codecs: [Int?: Codec] = [:]
+        for layer in streams[index].layers.indices {
+            guard let codec = streams[index].layers[layer].sourceFormat?.codec, readable.contains(codec) else {
+                continue
+            }
+            let position = streams[index].layers[layer].log.end
+            _ = readers.insert(
+                TrackReader(stream: stream, publisher: publisher, layer: layer, codec: codec, position: position))
+            codecs[layer] = codec
+            addSubscribers(1, of: .video, layer: layer, stream: index, at: now)
+            requestKeyFrame(stream: index, layer: layer)
+        }
+        if let codec = streams[index].audio.sourceFormat?.codec, readable.contains(codec) {
+            let position = streams[index].audio.log.end
+            _ = readers.insert(
+                TrackReader(stream: stream, publisher: publisher, layer: nil, codec: codec, position: position))
+            codecs[Int?.none] = codec
+            addSubscribers(1, of: .audio, stream: index, at: now)
+        }
+        return codecs
+    }
+
+    /// Ends what `beginReading` began. The index is nil if the stream has ended.
+    mutating func endReading(_ stream: StreamID, at index: Int?, now: Instant) {
+        for number in 0..<readers.endIndex where readers.contains(number) && readers[number].stream == stream {
+            let reader = readers.remove(number)
+            guard let index, streams[index].peer == reader.publisher else { continue }
+            let type = reader.layer == nil ? MediaType.audio : .video
+            addSubscribers(-1, of: type, layer: reader.layer ?? 0, stream: index, at: now)
+        }
+    }
+
+    /// Returns whether the units of a stream of a publisher are assembled.
+    private func isReading(_ stream: StreamID, of publisher: PeerID) -> Bool {
+        for number in 0..<readers.endIndex where readers.contains(number) {
+            if readers[number].stream == stream, readers[number].publisher == publisher { return true }
+        }
+        return false
+    }
+
+    /// Returns whether the publisher of a stream sends a key frame for each request.
+    func answersKeyFrameRequests(stream index: Int, at now: Instant) -> Bool {
+        for layer in streams[index].receiver.layers.indices
+        where streams[index].receiver.ignoresKeyFrameRequests(layer: layer, at: now) {
+            return false
+        }
+        return true
+    }
+
+    /// Delivers the units that were completed since the last call. `indices` has the streams of this shard.
+    mutating func readUnits(of indices: [StreamID: Int], at now: Instant, _ deliver: (PublishedUnit) -> Void) {
+        for number in 0..<readers.endIndex where readers.contains(number) {
+            guard let index = indices[readers[number].stream], streams[index].peer == readers[number].publisher else {
+                // The stream has ended, or another publisher resumed it.
+                _ = readers.remove(number)
+                continue
+            }
+            let address = readers.address(number)
+            guard let layer = address.pointee.layer else {
+                withUnsafePointer(to: &streams.address(index).pointee.audio) { track in
+                    address.pointee.read(track, clock, at: now, deliver)
+                }
+                continue
+            }
+            guard streams[index].layers.indices.contains(layer) else { continue }
+            address.pointee.read(UnsafePointer(streams[index].layers.address(layer)), clock, at: now, deliver)
+            if address.pointee.needsKeyFrame { requestKeyFrame(stream: index, layer: layer) }
+        }
+    }
+}
+
+extension SFU {
+    /// Begins to assemble the units of the tracks of a stream that have one of the codecs. The tracks then count as
+    /// watched, so that the publisher sends them.
+    ///
+    /// - Returns: The codec of each track that is read, by its layer; nil for audio. It is empty if this shard does not
+    ///   have the publisher or already reads the stream.
+    package mutating func beginReading(
+        _ stream: StreamID, codecs readable: Set<Codec> = Set(Codec.allCases), at now: Instant
+    ) -> [Int?: Codec] {
+        streamIndices[stream].map { forwarder.beginReading(stream: $0, codecs: readable, at: now) } ?? [:]
+    }
+
+    /// Ends what ``beginReading(_:codecs:at:)`` began. It does nothing if the stream is not read.
+    package mutating func endReading(_ stream: StreamID, at now: Instant) {
+        forwarder.endReading(stream, at: streamIndices[stream], now: now)
+    }
+
+    /// Whether the units of any stream are assembled.
+    package var isReadingUnits: Bool { forwarder.readers.count > 0 }
+
+    /// Returns whether a stream's publisher sends a key frame for each request; false for an unknown stream. It is known
+    /// when the first key frame after a request has arrived.
+    package func answersKeyFrameRequests(_ stream: StreamID, at now: Instant) -> Bool {
+        guard let index = streamIndices[stream] else { return false }
+        return forwarder.answersKeyFrameRequests(stream: index, at: now)
+    }
+
+    /// Returns whether a packet of any layer of a stream has arrived; false for an unknown stream.
+    package func receivesVideo(_ stream: StreamID) -> Bool {
+        guard let index = streamIndices[stream] else { return false }
+        for layer in forwarder.streams[index].layers.indices where forwarder.streams[index].layers[layer].log.end > 0 {
+            return true
+        }
+        return false
+    }
+
+    /// Delivers the units that were completed since the last call. It does nothing while no stream is read.
+    package mutating func readUnits(at now: Instant, _ deliver: (PublishedUnit) -> Void) {
+        guard isReadingUnits else { return }
+        forwarder.readUnits(of: streamIndices, at: now, deliver)
+    }
+
+    /// Requests a key frame of a layer that is read. It does nothing for an unknown stream or layer.
+    package mutating func requestKeyFrame(of stream: StreamID, layer: Int) {
+        guard let index = streamIndices[stream], forwarder.streams[index].receiver.layers.indices.contains(layer) else {
+            return
+        }
+        forwarder.requestKeyFrame(stream: index, layer: layer)
+    }
+}

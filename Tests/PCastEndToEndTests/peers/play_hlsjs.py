@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Plays a playlist with hls.js in headless Chromium, on a page of another origin, and checks that it plays without a stall.
+
+hls.js is not a part of this project. --script names a file with it as an ES module. A module that exports nothing is
+extended: its class is the one whose events contain `DESTROYING`.
+"""
+
+import http.server
+import json
+import re
+import threading
+
+import chromium
+import program
+
+PAGE = """<!doctype html><title>hls.js</title><video id="video" muted autoplay></video>
+<script type="module">
+import { Hls } from "./hls.js";
+const video = document.getElementById("video");
+window.pcast = { version: Hls.version, stalls: [], errors: [], latencies: [], levels: new Set() };
+const hls = new Hls(CONFIGURATION);
+hls.on(Hls.Events.ERROR, (_, { type, details, fatal }) => pcast.errors.push(`${type} ${details}${fatal ? " fatal" : ""}`));
+hls.on(Hls.Events.LEVEL_SWITCHED, (_, { level }) => pcast.levels.add(level));
+hls.loadSource(URI);
+hls.attachMedia(video);
+setInterval(() => pcast.latencies.push(hls.latency), 250);
+window.pcastCountStalls = () => video.addEventListener("waiting", () => pcast.stalls.push(video.currentTime));
+</script>
+"""
+PLAYBACK = """(() => {
+    const video = document.getElementById("video");
+    return { time: video.currentTime, size: [video.videoWidth, video.videoHeight],
+             total: video.getVideoPlaybackQuality().totalVideoFrames, ...pcast, levels: [...pcast.levels] };
+})()"""
+
+
+def module(path):
+    """Returns hls.js with an export of its class."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if re.search(r"export\s*\{[^}]*\bHls\b", text):
+        return text
+    name = re.search(r"([\w$]+)\.Events\.DESTROYING", text)
+    if not name:
+        raise ValueError(f"{path} does not contain hls.js")
+    return f"{text}\nexport {{ {name.group(1)} as Hls }};\n"
+
+
+def serve(options):
+    """Serves the page and hls.js. Returns the server."""
+    configuration = {"lowLatencyMode": True, **json.loads(options.configuration)}
+    page = PAGE.replace("CONFIGURATION", json.dumps(configuration)).replace("URI", json.dumps(options.url))
+    files = {"/": ("text/html", page), "/hls.js": ("text/javascript", module(options.script))}
+
+    class Site(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            kind, text = files.get(self.path, ("text/plain", ""))
+            body = text.encode()
+            self.send_response(200 if self.path in files else 404)
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def play(run, options):
+    server = serve(options)
+    with chromium.Chromium() as browser:
+        page = browser.page()
+        page.open(f"http://127.0.0.1:{server.server_address[1]}/")
+        page.wait("document.getElementById('video').currentTime > 0", 60, "the first frame")
+        # The start may stall until the buffer has reached its usual size.
+        page.rest(3)
+        page.evaluate("pcastCountStalls()")
+        before = page.evaluate(PLAYBACK)
+        page.rest(options.seconds)
+        after = page.evaluate(PLAYBACK)
+        latencies = sorted(after["latencies"][len(before["latencies"]):])
+        run.figures.update(
+            peer=f"hls.js {after['version']}", played=round(after["time"] - before["time"], 2), size=after["size"],
+            frames=after["total"] - before["total"], stalls=after["stalls"], errors=after["errors"],
+            levels=after["levels"], latency=round(latencies[len(latencies) // 2], 3) if latencies else None)
+        run.check("the position advances with the time", after["time"] - before["time"] > 0.9 * options.seconds)
+        run.check("frames are shown", after["total"] - before["total"] > 10 * options.seconds)
+        run.check("there is no stall", not after["stalls"])
+        run.check("there is no error", not after["errors"])
+    server.shutdown()
+
+
+def main():
+    parser = program.arguments(__doc__, "the multivariant playlist")
+    parser.add_argument("--script", required=True, help="hls.js as an ES module")
+    parser.add_argument("--configuration", default="{}", help="more of the configuration of hls.js, as JSON")
+    options = parser.parse_args()
+    run = program.Program("hls.js", options.seconds)
+    run.run(lambda: play(run, options))
+
+
+if __name__ == "__main__":
+    main()

@@ -65,21 +65,6 @@ import Testing
         }
     }
 
-    @Test(
-        "an unknown address is answered with text, because browsers show their own error page for an empty response",
-        arguments: [
-            ("/nothing", "text/plain; charset=utf-8"), ("/assets/nothing", "text/plain; charset=utf-8"),
-            ("/pcast/nothing", "application/json"),
-        ])
-    func unknownAddress(path: String, type: String) async throws {
-        try await TestPlatform.run { platform in
-            let answer = try await platform.send("GET", path)
-            #expect(answer.status == 404)
-            #expect(answer.header("Content-Type") == type)
-            #expect(!answer.body.isEmpty)
-        }
-    }
-
     @Test("the overlay's address ends with a slash, on which the addresses in the page depend")
     func overlayAddress() async throws {
         try await TestPlatform.run { platform in

@@ -107,7 +107,7 @@ struct RecordingSetup: Sendable {
             for (name, value) in headers { request.headers.add(name: name, value: value) }
             let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
             return VideoServer.Response(
-                status: Int(response.status.code), headers: response.headers,
+                version: response.version, status: Int(response.status.code), headers: response.headers,
                 body: try await response.body.collect(upTo: 1 << 24))
         }
     }

@@ -28,11 +28,12 @@ final class LoadedSegment: Sendable {
         var duration: TimeSpan
         /// The position minus the timestamp; nil before its media are read.
         var offset: TimeSpan?
+        var isMeasured: Bool
     }
 
     private let position: Mutex<SegmentPosition>
     /// Whether its position in the playlist was corrected by media that were read.
-    let isMeasured: Bool
+    var isMeasured: Bool { position.withLock { $0.isMeasured } }
 
     /// The position of its end.
     var end: TimeSpan { position.withLock { $0.start + $0.duration } }
@@ -46,6 +47,15 @@ final class LoadedSegment: Sendable {
     /// Moves the segment by a distance.
     func move(by distance: TimeSpan) { position.withLock { $0.start += distance } }
 
+    /// Moves the segment because its place in the timeline has changed.
+    func move(from earlier: TimelineSegment, to current: TimelineSegment) {
+        position.withLock { position in
+            position.start += current.start - earlier.start
+            position.duration = max(position.duration + (current.duration - earlier.duration), .zero)
+            position.isMeasured = current.isMeasured
+        }
+    }
+
     /// Sets the position of its end, at which the next one begins.
     func setEnd(_ end: TimeSpan) { position.withLock { $0.duration = max(end - $0.start, .zero) } }
 
@@ -57,8 +67,8 @@ final class LoadedSegment: Sendable {
         number: Int64, rung: Int?, start: TimeSpan, duration: TimeSpan, clock: SegmentClock, initialization: [UInt8],
         bytes: SegmentBytes, isMeasured: Bool = false
     ) {
-        (self.number, self.rung, self.isMeasured) = (number, rung, isMeasured)
-        position = Mutex(SegmentPosition(start: start, duration: duration))
+        (self.number, self.rung) = (number, rung)
+        position = Mutex(SegmentPosition(start: start, duration: duration, isMeasured: isMeasured))
         (self.clock, self.initialization, self.bytes) = (clock, initialization, bytes)
     }
 }

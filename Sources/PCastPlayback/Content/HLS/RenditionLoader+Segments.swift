@@ -14,9 +14,15 @@ extension RenditionLoader: SegmentLoad.Owner {
     var follower: PlaylistFollower? { state.withLock { $0.follower } }
 
     /// Adds a segment that begins to load. Returns false if a seek has made it unnecessary.
-    func take(_ segment: LoadedSegment, of generation: Int) -> Bool {
+    func take(_ segment: LoadedSegment, placed: TimelineSegment, of generation: Int) -> Bool {
         let isNeeded = state.withLock { state in
             guard state.generation == generation else { return false }
+            // The timeline may have been corrected since the segment was selected.
+            if segment.rung == nil || segment.rung == state.rung, let timeline = state.follower?.timeline,
+                timeline.epoch == segment.clock.epoch, let current = timeline.segment(number: placed.number)
+            {
+                segment.move(from: placed, to: current)
+            }
             state.segments.append(segment)
             return true
         }

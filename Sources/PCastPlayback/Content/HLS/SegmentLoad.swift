@@ -10,8 +10,9 @@ struct SegmentLoad {
     protocol Owner: AnyObject, Sendable {
         /// The follower of the current variant's playlist.
         var follower: PlaylistFollower? { get }
-        /// Adds a segment that begins to load. Returns false if a seek has made it unnecessary.
-        func take(_ segment: LoadedSegment, of generation: Int) -> Bool
+        /// Adds a segment that begins to load. `placed` is its place when it was selected. Returns false if a seek has
+        /// made it unnecessary.
+        func take(_ segment: LoadedSegment, placed: TimelineSegment, of generation: Int) -> Bool
         /// Records the throughput of a transfer. `isPaced` is true if the server held the response.
         func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool)
         /// Handles the failure of a segment. `isSettled` is true if retries are useless or have failed. Returns whether
@@ -108,7 +109,7 @@ struct SegmentLoad {
             number: next.placed.number, rung: rung, start: next.start, duration: next.duration,
             clock: SegmentClock(epoch: epoch, discontinuity: next.placed.discontinuity),
             initialization: initialization, bytes: SegmentBytes(wait), isMeasured: next.placed.isMeasured)
-        return owner.take(loaded, of: generation) ? loaded : nil
+        return owner.take(loaded, placed: next.placed, of: generation) ? loaded : nil
     }
 
     /// Loads the bytes of the segment.

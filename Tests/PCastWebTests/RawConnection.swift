@@ -51,7 +51,12 @@ final class RawConnection: Sendable {
 
     func send(_ text: String) async throws { try await send(Array(text.utf8)) }
 
-    func close() async throws { try await channel.withLock { $0 }?.close() }
+    /// Closes the connection, unless the server has closed it.
+    func close() async throws {
+        do {
+            try await channel.withLock { $0 }?.close()
+        } catch ChannelError.alreadyClosed {}
+    }
 
     /// Requests a WebSocket, and waits for the response.
     ///

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// If the manager has a watchdog, the notifier reports that the platform is alive, as long as the platform responds.
 final class ServiceNotifier: Sendable {
-    private let manager: ServiceManager?
+    private let manager: ServiceManagerSocket?
     private let console: Console
     private let watchdog = Mutex<Task<Void, Never>?>(nil)
 
@@ -20,7 +20,7 @@ final class ServiceNotifier: Sendable {
     init(_ console: Console, environment: [String: String] = ProcessInfo.processInfo.environment) throws(CommandFailure)
     {
         self.console = console
-        do throws(IOError) { manager = try ServiceManager(environment: environment) } catch {
+        do throws(IOError) { manager = try ServiceManagerSocket(environment: environment) } catch {
             throw CommandFailure(.failed, describing: error, after: "The service manager cannot be notified: ")
         }
     }
@@ -52,7 +52,7 @@ final class ServiceNotifier: Sendable {
     /// Stops the reports to the watchdog.
     func finish() { watchdog.withLock { $0?.cancel() } }
 
-    private func notify(_ states: ServiceManager.State...) {
+    private func notify(_ states: ServiceManagerSocket.State...) {
         guard let manager else { return }
         do throws(IOError) { try manager.notify(states) } catch {
             console.warn("The service manager was not notified: \(error)")

@@ -301,7 +301,7 @@ extension StreamPackager {
     }
 }
 
-/// What a media playlist lists: a rendition with a track, or the captions.
+/// The content of a media playlist: a rendition with a track, or the captions.
 protocol ListedRendition {
     var name: String { get }
     /// The complete segments in the playlist.

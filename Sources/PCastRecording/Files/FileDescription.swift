@@ -91,7 +91,7 @@ package struct FileDescription: Hashable, Sendable, Codable {
     }
 }
 
-/// What all files of an epoch have in common.
+/// The fields that all files of an epoch have in common.
 package struct RecordingIdentity: Hashable, Sendable {
     /// The stream.
     package var stream: StreamID

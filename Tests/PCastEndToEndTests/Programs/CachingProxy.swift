@@ -57,6 +57,7 @@ struct CachingProxy: Sendable {
                         proxy_set_header Connection "";
                         proxy_cache video;
                         proxy_cache_lock on;
+                        proxy_ignore_client_abort on;
                     }
                 }
             }

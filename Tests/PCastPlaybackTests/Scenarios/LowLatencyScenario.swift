@@ -121,6 +121,8 @@ extension RealTimePlayback {
             let asked = origin.requests.compactMap { $0.hasPrefix("/p") ? Int($0.dropFirst(2).dropLast(4)) : nil }
             #expect(!asked.isEmpty && asked.allSatisfy { $0 >= joined }, "\(asked), joined at \(joined)")
             #expect(!origin.requests.contains { $0.hasPrefix("/s") })
+            // A part that was requested because it was announced is not requested again when it is listed.
+            #expect(Set(asked).count == asked.count, "\(asked)")
             await scenario.finish()
         }
 

@@ -4,7 +4,7 @@ package import PCastCore
 
 /// The service manager that started this process, such as systemd. It receives the state of the service in datagrams
 /// (sd_notify(3)).
-package struct ServiceManager: Sendable {
+package struct ServiceManagerSocket: Sendable {
     /// A state of the service.
     package enum State: Hashable, Sendable {
         /// The start or a reload has finished.
@@ -86,7 +86,7 @@ package struct ServiceManager: Sendable {
     }
 }
 
-extension ServiceManager.State {
+extension ServiceManagerSocket.State {
     /// The assignments that the manager reads, one per line.
     fileprivate var text: String {
         switch self {

@@ -6,7 +6,7 @@ import Testing
 @testable import PCastIO
 
 /// The interface to a service manager, with real sockets.
-struct ServiceManagerTests {
+struct ServiceManagerSocketTests {
     /// Returns names of a socket in a folder and in the abstract namespace.
     private static func names() -> [String] {
         let name = "pcast-notify-\(UUID().uuidString.prefix(8))"
@@ -18,7 +18,7 @@ struct ServiceManagerTests {
         for name in Self.names() {
             defer { unlink(name) }
             let received = try NotificationSocket(name)
-            let manager = try #require(try ServiceManager(environment: ["NOTIFY_SOCKET": name]))
+            let manager = try #require(try ServiceManagerSocket(environment: ["NOTIFY_SOCKET": name]))
             #expect(manager.watchdogTimeout == nil)
             try manager.notify([.ready, .status("two\nlines\r\nREADY=0")])
             #expect(received.receive() == ["READY=1", "STATUS=two lines READY=0"])
@@ -36,7 +36,7 @@ struct ServiceManagerTests {
     func watchdog() throws {
         func timeout(_ variables: [String: String]) throws -> TimeSpan? {
             let environment = variables.merging(["NOTIFY_SOCKET": "/run/none"]) { own, _ in own }
-            return try ServiceManager(environment: environment, process: 42)?.watchdogTimeout
+            return try ServiceManagerSocket(environment: environment, process: 42)?.watchdogTimeout
         }
         #expect(try timeout(["WATCHDOG_USEC": "30000000"]) == .seconds(30))
         #expect(try timeout(["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "42"]) == .seconds(30))
@@ -49,16 +49,16 @@ struct ServiceManagerTests {
 
     @Test("without a manager there is none, and an address that is no Unix socket is an error")
     func addresses() throws {
-        #expect(try ServiceManager(environment: [:]) == nil)
-        #expect(try ServiceManager(environment: ["NOTIFY_SOCKET": ""]) == nil)
+        #expect(try ServiceManagerSocket(environment: [:]) == nil)
+        #expect(try ServiceManagerSocket(environment: ["NOTIFY_SOCKET": ""]) == nil)
         for name in ["relative", "vsock:2:1234", "/" + String(repeating: "x", count: 108), "/a\0b"] {
-            #expect(throws: IOError.self) { try ServiceManager(environment: ["NOTIFY_SOCKET": name]) }
+            #expect(throws: IOError.self) { try ServiceManagerSocket(environment: ["NOTIFY_SOCKET": name]) }
         }
     }
 
     @Test("a manager that has ended is an error")
     func gone() throws {
-        let manager = try #require(try ServiceManager(environment: ["NOTIFY_SOCKET": Self.names()[0]]))
+        let manager = try #require(try ServiceManagerSocket(environment: ["NOTIFY_SOCKET": Self.names()[0]]))
         #expect(throws: IOError.self) { try manager.notify([.ready]) }
     }
 }

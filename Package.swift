@@ -149,7 +149,7 @@ let package = Package(
             "Platform",
             [
                 "PCastCore", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastSFU",
-                "PCastHLS", "PCastPackaging", "PCastRecording", "PCastCodecs",
+                "PCastHLS", "PCastPackaging", "PCastRTMP", "PCastRecording", "PCastCodecs",
                 "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline", "PCastOverlay",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -298,7 +298,7 @@ let package = Package(
             [
                 "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastCore",
                 "PCastJSON", "PCastDatabase", "PCastSFU", "PCastTimeline", "PCastHLS", "PCastPackaging", "PCastCodecs",
-                "PCastRecording",
+                "PCastRecording", "PCastRTMP",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "GRDB", package: "GRDB.swift"),

@@ -145,7 +145,7 @@ public struct Platform: Service, Sendable {
         return [
             BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
             certificate, servers, RecordsService(components: components, media: media), media, packaging,
-            recordings, DrainService(components: components),
+            recordings, components.rtmp, DrainService(components: components),
         ]
     }
 }
@@ -160,6 +160,8 @@ public struct PlatformListening: Sendable {
     public let advertised: [TransportAddress]
     /// The port for TLS; nil if there is none.
     public let tlsPort: Int?
+    /// The ports for RTMP publishers.
+    public var rtmp = RTMPListening(port: nil, tlsPort: nil)
     /// Whether programs of this host may publish and subscribe without a token.
     public let allowsAnonymousLoopback: Bool
     /// The applications whose tokens are valid.

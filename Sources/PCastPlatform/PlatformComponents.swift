@@ -11,7 +11,7 @@ struct PlatformComponents: Sendable {
     let configuration: PlatformConfiguration
     /// The address that the platform listens on.
     let address: IPAddress
-    /// The certificate of TLS; nil if it is not configured.
+    /// The certificate of the ports with TLS; nil if it is not configured.
     let certificate: CertificateFiles?
     let platformRecords: PlatformRecords
     let router: MediaRouter
@@ -32,6 +32,10 @@ struct PlatformComponents: Sendable {
     let timelines: TimelineService
     let clock = SessionClock()
     let metrics: PlatformMetrics
+    /// The server for RTMP publishers.
+    let rtmp: RTMPService
+    /// The ports for RTMP publishers.
+    let rtmpListening: RTMPListening
     private let logger: Logger
 
     /// Opens the database and the media port, and restores the sessions and streams of a platform that was killed.
@@ -46,7 +50,7 @@ struct PlatformComponents: Sendable {
         self.address = address
         self.logger = logger
         certificate =
-            if configuration.tlsPort != nil { try CertificateFiles(configuration, logger: logger) } else { nil }
+            if configuration.usesCertificate { try CertificateFiles(configuration, logger: logger) } else { nil }
         let statistics = PlatformStatistics()
         platformRecords = try await PlatformRecords.open(
             configuration.storage, configuration.applications, statistics, logger)
@@ -77,9 +81,15 @@ struct PlatformComponents: Sendable {
         credentials = CredentialCheck(authenticator: authenticator)
         timelines = TimelineService(
             directory: configuration.storage.directory, consumerTimeout: configuration.consumerTimeout, logger: logger)
+        rtmp = RTMPService(
+            directory: directory, access: RTMPAccess(authenticator: authenticator, limiter: limiter),
+            configuration: configuration.rtmp, logger: logger)
         metrics = PlatformMetrics(
             directory: directory, registry: registry, router: router, platformRecords: platformRecords,
-            limiter: limiter, statistics: statistics, authenticator: authenticator, timelines: timelines)
+            limiter: limiter, statistics: statistics, authenticator: authenticator, timelines: timelines, rtmp: rtmp)
+        rtmpListening = try await rtmp.open(
+            configuration.rtmp, host: configuration.bindingHost, certificate: certificate?.certificate,
+            limiter: limiter)
         await restore()
         await recordings.reconcile(interrupted: Set(platformRecords.interrupted.streams.map(\.id)))
         await directory.endsWaiting { [weak workers] id, application, reason, description in
@@ -239,7 +249,7 @@ struct PlatformComponents: Sendable {
         let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         return PlatformListening(
             uri: "http://\(name):\(port)", rtcPort: router.rtcPort, advertised: router.advertised,
-            tlsPort: tlsPort, allowsAnonymousLoopback: configuration.isLoopback,
+            tlsPort: tlsPort, rtmp: rtmpListening, allowsAnonymousLoopback: configuration.isLoopback,
             applications: platformRecords.applications)
     }
 }

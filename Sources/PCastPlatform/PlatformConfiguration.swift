@@ -46,6 +46,8 @@ public struct PlatformConfiguration: Sendable {
     public var metricsCacheTime = Duration.seconds(1)
     /// The origins that may embed the watch page (CSP `frame-ancestors`); empty for all.
     public var frameAncestors: [String] = []
+    /// The server for RTMP publishers.
+    public var rtmp = RTMPConfiguration()
     /// The output of streams by HLS.
     public var hls = HLSConfiguration()
     /// The recordings of streams.
@@ -134,6 +136,9 @@ public struct PlatformConfiguration: Sendable {
         let host = address.isUnspecified ? (address.family == .v4 ? .loopbackV4 : IPAddress(v6: 0, 1)) : address
         return "http://\(host.family == .v6 ? "[\(host)]" : "\(host)"):\(port)"
     }
+
+    /// Whether a port uses the certificate.
+    var usesCertificate: Bool { tlsPort != nil || rtmp.tlsPort != nil }
 
     /// Whether only programs of this host can reach the platform.
     var isLoopback: Bool { listenAddress?.isLoopback ?? false }

@@ -86,6 +86,18 @@ extension EndToEnd {
             }
         }
 
+        @Test("FFmpeg publishes by RTMP with the README's commands", .timeLimit(.minutes(5)))
+        func ffmpegByRTMP() async throws {
+            try await onPlatform { platform in
+                let film = try await makeFilm(in: platform.workspace)
+                let recipe = try ReadmeRecipe("Publish with FFmpeg by RTMP")
+                let encoder = try platform.start(try recipe.command(with: "ffmpeg"))
+                let stream = try await platform.local.stream()
+                try await check(stream, of: platform, shows: film)
+                try await encoder.end()
+            }
+        }
+
         @Test(
             "GStreamer publishes with the README's command", .enabled(if: ThisMachine.hasPeers), .timeLimit(.minutes(5))
         )

@@ -39,6 +39,7 @@ struct PCastCommand: AsyncCommand {
                 subcommands: [
                     ServeCommand.self, TokenCommand.self, StreamsCommand.self, RecordingsCommand.self,
                     TimelineCommand.self, ConfigCommand.self, WorkerCommand.self, ThumbnailCommand.self,
+                    TranscodeAudioCommand.self,
                 ]),
         ])
 }

@@ -38,6 +38,8 @@ struct ServeCommand: AsyncCommand {
 
     @OptionGroup(title: "TLS and TURN") var tls: ServeTLSOptions
 
+    @OptionGroup(title: "RTMP") var rtmp: ServeRTMPOptions
+
     @OptionGroup(title: "Authentication") var authentication: ServeApplicationOptions
 
     @OptionGroup(title: "Storage and webhooks") var records: RecordOptions
@@ -96,10 +98,11 @@ struct ServeCommand: AsyncCommand {
             turnHost: try settings.value("turn-host", tls.turnHost),
             storage: try records.configuration(settings))
         let hasFiles = configuration.tlsCertificate != nil || configuration.tlsKey != nil
-        guard configuration.tlsPort != nil || !hasFiles else {
+        try rtmp.apply(settings, to: &configuration.rtmp)
+        guard configuration.tlsPort != nil || configuration.rtmp.tlsPort != nil || !hasFiles else {
             throw CommandFailure(
                 .unusableArguments,
-                "--tls-certificate and --tls-key require a TLS port: add --tls-port.")
+                "--tls-certificate and --tls-key require a TLS port: add --tls-port or --rtmps-port.")
         }
         configuration.shards = try shardCount(settings)
         try sessions.apply(settings, to: &configuration)
@@ -160,11 +163,15 @@ struct ServeCommand: AsyncCommand {
             [
                 "uri": .string(uri), "rtcPort": .count(listening.rtcPort),
                 "tlsPort": listening.tlsPort.map { .count($0) } ?? .null,
+                "rtmpPort": listening.rtmp.port.map { .count($0) } ?? .null,
+                "rtmpsPort": listening.rtmp.tlsPort.map { .count($0) } ?? .null,
             ])
         console.inform("Listening at \(uri), media on port \(listening.rtcPort) (UDP and TCP).")
         if let tlsPort = listening.tlsPort {
             console.inform("HTTPS and TURN are on port \(tlsPort).")
         }
+        let ports = [("RTMP", listening.rtmp.port), ("RTMPS", listening.rtmp.tlsPort)]
+        for case (let name, let port?) in ports { console.inform("\(name) publishers connect to port \(port).") }
         if listening.allowsAnonymousLoopback {
             console.inform("Programs of this host can publish and watch without a token: \(uri)/publish")
         } else {

@@ -16,6 +16,13 @@ struct ClientContext: Sendable {
         isOnThisMachine = caller.isOnThisMachine && Self.isSameOrigin(host: host, origin: origin)
     }
 
+    /// Creates the client of a connection with a protocol that no web page can send. Behind a trusted proxy, the client
+    /// is unknown.
+    init(connectionFrom address: IPAddress?, isTrustedProxy: Bool) {
+        self.address = address
+        isOnThisMachine = !isTrustedProxy && address?.isLoopback == true
+    }
+
     /// Returns whether the request was sent by no page, or by one of this platform. Pages of other sites that are open
     /// on this host must not watch its camera. Neither must pages that use DNS rebinding, so the host must be a
     /// loopback name or address.

@@ -96,6 +96,16 @@ struct StreamCapabilities: Sendable {
         names.lazy.compactMap { packagings[$0] }.first
     }
 
+    /// Returns the capabilities of a publisher that requests others than its token has, and the requested ones that it
+    /// may not have: only a token permits packaging and recording, because they cost the resources of the platform.
+    static func publishing(
+        _ granted: [String], requesting names: [String]
+    ) -> (effective: [String], rejected: [String]) {
+        let others = names.filter { !granted.contains($0) }
+        let rejected = others.filter { packagings[$0] != nil || $0 == recording }
+        return (granted + others.filter { !rejected.contains($0) }, rejected)
+    }
+
     /// Returns whether a viewer's token requires a playlist instead of real-time media.
     static func requiresPlaylist(_ names: [String]) -> Bool {
         !names.contains("real-time") && packagedLayers(names) != nil

@@ -56,6 +56,9 @@ extension PlatformSetting {
         case .advertise: new.advertise = old.advertise
         case .stun: new.stunServers = old.stunServers
         case .tlsPort: new.tlsPort = old.tlsPort
+        case .rtmpPort: new.rtmp.port = old.rtmp.port
+        case .rtmpsPort: new.rtmp.tlsPort = old.rtmp.tlsPort
+        case .rtmpTakeover: new.rtmp.takesOver = old.rtmp.takesOver
         case .data: new.storage.directory = old.storage.directory
         case .dataKey: new.storage.keyFile = old.storage.keyFile
         case .metricsToken: new.metricsToken = old.metricsToken

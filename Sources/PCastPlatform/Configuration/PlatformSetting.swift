@@ -16,6 +16,12 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case application
     /// The port for TLS.
     case tlsPort = "tls-port"
+    /// The port for RTMP publishers.
+    case rtmpPort = "rtmp-port"
+    /// The port for RTMP publishers with TLS.
+    case rtmpsPort = "rtmps-port"
+    /// Whether an RTMP publisher replaces another one with the same key.
+    case rtmpTakeover = "rtmp-takeover"
     /// The file of the certificate chain.
     case tlsCertificate = "tls-certificate"
     /// The file of the certificate's key.
@@ -74,7 +80,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     public var needsRestart: Bool {
         switch self {
         case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor,
-            .hls, .hlsPart, .hlsSegment, .hlsWindow, .record, .recordings, .recordingSync, .recordingRetention,
+            .rtmpPort, .rtmpsPort, .rtmpTakeover, .hls, .hlsPart, .hlsSegment, .hlsWindow, .record, .recordings,
+            .recordingSync, .recordingRetention,
             .recordingSize:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
@@ -93,6 +100,9 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .stun: left.stunServers == right.stunServers
         case .application: left.applications == right.applications
         case .tlsPort: left.tlsPort == right.tlsPort
+        case .rtmpPort: left.rtmp.port == right.rtmp.port
+        case .rtmpsPort: left.rtmp.tlsPort == right.rtmp.tlsPort
+        case .rtmpTakeover: left.rtmp.takesOver == right.rtmp.takesOver
         case .tlsCertificate: left.tlsCertificate == right.tlsCertificate
         case .tlsKey: left.tlsKey == right.tlsKey
         case .turnHost: left.turnHost == right.turnHost

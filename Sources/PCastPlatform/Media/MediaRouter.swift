@@ -155,6 +155,20 @@ final class MediaRouter: Sendable {
         return description
     }
 
+    /// Adds a publisher in this process. Returns the feed for its frames.
+    ///
+    /// - Throws: `SFUError`.
+    func publish(
+        _ peer: PeerID, stream: StreamID, ingesting media: IngestMedia, terms: PeerOptions
+    ) async throws(SFUError) -> IngestFeed {
+        let shard = try assign(peer) { capacity throws(SFUError) in try capacity.enter(peer, publishing: stream) }
+        try await admit(peer, at: shard) { sfu, now throws(SFUError) in
+            try sfu.publish(peer, stream: stream, ingesting: media, terms: terms, at: now)
+        }
+        capacity.withLock { $0.noteStream(of: peer) }
+        return IngestFeed(peer, loops[shard])
+    }
+
     /// Adds candidates for programs of this host, which may not be able to reach the advertised addresses.
     func addOwnCandidates(to answer: inout SessionDescription) {
         for bound in loops[0].boundAddresses {

@@ -13,6 +13,7 @@ struct PlatformMetrics: Sendable {
     let statistics: PlatformStatistics
     let authenticator: TokenAuthenticator
     let timelines: TimelineService
+    let rtmp: RTMPService
 
     /// Returns the current values. It calls each shard of the SFU.
     func sample() async -> MetricsText {
@@ -38,6 +39,11 @@ struct PlatformMetrics: Sendable {
         metrics.add(
             "pcast_recording_queue_bytes", .gauge, "Bytes of recordings that wait to be written to the disk.",
             recorded.queuedBytes)
+        metrics.add(
+            "pcast_rtmp_connections", .gauge, "Number of connections of RTMP publishers.", rtmp.connectionCount)
+        metrics.add(
+            "pcast_rtmp_publishers_rejected_total", .counter, "RTMP publishers that were rejected.",
+            rtmp.rejectionCount)
         let sessions = await registry.counts
         metrics.add("pcast_sessions", .gauge, "Number of client sessions.", sessions.all)
         metrics.add(

@@ -28,6 +28,8 @@ struct LiveStream: Sendable {
     var isAnnounced = false
     /// The codecs that the publisher sends according to the answer, video first.
     var codecs: [Codec] = []
+    /// The protocol of a publisher that does not use WebRTC; nil for WebRTC.
+    var ingestProtocol: IngestProtocol?
     /// The numbers of subscribers so far.
     var counts = ViewerCounts()
     /// The captions that viewers receive.
@@ -70,6 +72,11 @@ struct LiveStream: Sendable {
         self.ordinal = ordinal
         self.publisher = publisher
     }
+}
+
+/// A protocol of publishers other than WebRTC.
+enum IngestProtocol: String, Sendable {
+    case rtmp
 }
 
 /// The newest captions of one stream, by the platform's capture clock, and the publisher's rate limit.

@@ -209,7 +209,7 @@ actor StreamDirectory {
         }
     }
 
-    private static func metadata(_ metadata: Logger.Metadata, _ clientContext: ClientContext) -> Logger.Metadata {
+    static func metadata(_ metadata: Logger.Metadata, _ clientContext: ClientContext) -> Logger.Metadata {
         guard let session = clientContext.sessionID else { return metadata }
         return metadata.merging(["session": "\(session)"]) { $1 }
     }
@@ -228,12 +228,12 @@ actor StreamDirectory {
         registry.update(participant.streamID) { $0.codecs = codecs }
     }
 
-    private func noteStart(of id: StreamID) async {
+    func noteStart(of id: StreamID) async {
         await writeQueue.commit(.streamStarted(id, at: MonotonicClock.wallTime()))
     }
 
     /// Logs the capabilities without effect.
-    private func warn(of capabilities: StreamCapabilities, stream id: StreamID) {
+    func warn(of capabilities: StreamCapabilities, stream id: StreamID) {
         guard !capabilities.reportedNames.isEmpty else { return }
         logger.warning(
             "capabilities without effect",
@@ -424,7 +424,7 @@ actor StreamDirectory {
         await participant.onEnd(end)
     }
 
-    private static func change(_ stream: LiveStream, _ end: StreamEnd) -> RecordChange {
+    static func change(_ stream: LiveStream, _ end: StreamEnd) -> RecordChange {
         .streamEnded(stream.id, at: MonotonicClock.wallTime(), reason: end.wire, counts: stream.counts)
     }
 }

@@ -20,8 +20,10 @@ struct RecipePlatform: Sendable {
 
     static func start(in workspace: TestWorkspace) async throws -> RecipePlatform {
         let machine = try await MachineNetwork.start("v4 route", in: workspace)
-        let serve = try ReadmeRecipe("Publish with FFmpeg by SRT").command(with: "pcast serve")
-        let options = serve.prefix { $0 != "#" }.split(separator: " ").dropFirst(2).filter { $0 != "…" }
+        let options = try ["Publish with FFmpeg by SRT", "Publish with FFmpeg by RTMP"].flatMap { recipe in
+            let serve = try ReadmeRecipe(recipe).command(with: "pcast serve")
+            return serve.prefix { $0 != "#" }.split(separator: " ").dropFirst(2).filter { $0 != "…" }
+        }
         let program = try machine.pcast(
             ["serve"] + options.map { String($0) } + [
                 "--listen", "\(host):8080", "--advertise", host, "--application", application, "--media-allow", host,

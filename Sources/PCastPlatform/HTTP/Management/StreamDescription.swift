@@ -14,7 +14,7 @@ struct StreamDescription: Encodable {
     }
 
     struct Publisher: Encodable {
-        /// The protocol: `pcast` for a session of the signaling protocol, or `whip`.
+        /// The protocol: `pcast` for a session of the signaling protocol, `whip`, or `rtmp`.
         let `protocol`: String
         let address: String?
     }
@@ -55,7 +55,8 @@ struct StreamDescription: Encodable {
         let last = history?.last
         dataQuality = (quality ?? last?.quality).map { Quality($0) }
         publisher = Publisher(
-            protocol: live.session == nil ? "whip" : "pcast", address: live.address?.description)
+            protocol: live.ingestProtocol?.rawValue ?? (live.session == nil ? "whip" : "pcast"),
+            address: live.address?.description)
         codecs = live.codecs.map(\.rawValue)
         width = history?.dimensions?.width
         height = history?.dimensions?.height

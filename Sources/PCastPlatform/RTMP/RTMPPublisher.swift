@@ -1,0 +1,306 @@
+import Logging
+import PCastCore
+import PCastIO
+import PCastRTMP
+import PCastSFU
+import PCastWeb
+import Synchronization
+
+/// A publisher of one stream by RTMP, from its request until its end.
+///
+/// The event loop of the connection passes the events. The control plane admits the publisher, and creates the stream
+/// when its tracks are known. Frames that arrive meanwhile are held.
+final class RTMPPublisher: Sendable {
+    private enum Phase {
+        /// The key is being checked.
+        case deciding
+        /// The publisher is admitted. Its tracks are not known yet.
+        case admitted(StreamDirectory.IngestAdmission)
+        /// The stream is being created.
+        case starting
+        case publishing(PublishedStream)
+        case ended
+    }
+
+    /// The stream, and the transcoder of its audio; nil if there is none.
+    private struct PublishedStream {
+        let stream: StreamDirectory.IngestStream
+        let audio: AudioTranscoding?
+
+        /// Passes frames on. It never waits.
+        func send(_ outputs: [RTMPIngest.Output]) {
+            var frames: [IngestFeed.Frame] = []
+            for output in outputs {
+                switch output {
+                case .frame(let frame, let layer): frames.append(.init(frame: frame, layer: layer))
+                case .aac(let bytes, let time, let captureTime):
+                    audio?.send(bytes, time: time, captureTime: captureTime)
+                case .aacConfiguration(let configuration): audio?.configure(configuration.bytes)
+                case .tracks, .finding: break
+                }
+            }
+            stream.feed.send(frames)
+        }
+    }
+
+    private struct State {
+        var phase = Phase.deciding
+        var ingest: RTMPIngest
+        /// The outputs that arrived since the stream is being created.
+        var held: [RTMPIngest.Output] = []
+        var heldSize = 0
+        var lastReceived: Instant
+        /// The fingerprint of the key; nil before it is known, and without a key.
+        var fingerprint: String?
+        /// The request of another publisher that waits for the end.
+        var endContinuation: CheckedContinuation<Void, Never>?
+    }
+
+    /// The maximum size of frames that are held while the stream is created, in bytes.
+    private static let maximumHeldSize = 16 << 20
+
+    private let connection: RTMPConnection
+    private let service: RTMPService
+    private let state: Mutex<State>
+
+    init(_ connection: RTMPConnection, of service: RTMPService, at now: Instant) {
+        self.connection = connection
+        self.service = service
+        state = Mutex(State(ingest: RTMPIngest(clock: MonotonicClock.reference()), lastReceived: now))
+    }
+
+    /// Returns whether the publisher has sent nothing for `RTMPConfiguration.silence`.
+    func isSilent(at now: Instant) -> Bool {
+        state.withLock { now - $0.lastReceived >= TimeSpan(RTMPConfiguration.silence) }
+    }
+
+    // MARK: Admission
+
+    /// Decides about the publisher, and answers it.
+    func begin(_ address: RTMPPublishAddress) {
+        let deadline = ContinuousClock.now + RTMPAccess.answerTime
+        Task {
+            do throws(APIError) {
+                let (admission, rejected) = try await admit(address)
+                try? await Task.sleep(until: deadline, clock: .continuous)
+                accept(admission, rejected)
+            } catch {
+                try? await Task.sleep(until: deadline, clock: .continuous)
+                reject(error)
+            }
+        }
+    }
+
+    private func admit(
+        _ address: RTMPPublishAddress
+    ) async throws(APIError) -> (StreamDirectory.IngestAdmission, rejected: [String]) {
+        let now = MonotonicClock.now()
+        let (principal, client) = try await service.access.identify(address, from: connection.address?.ip, at: now)
+        if let fingerprint = principal.fingerprint {
+            let former = try service.assign(fingerprint, to: self, at: now)
+            let isPresent = state.withLock { state in
+                state.fingerprint = fingerprint
+                if case .ended = state.phase { return false }
+                return true
+            }
+            // The connection may have ended before the key was assigned.
+            if !isPresent { service.release(fingerprint, of: self) }
+            await former?.replace()
+        }
+        let (admission, rejected) = try await service.directory.admitIngest(
+            principal, clientContext: client, requesting: address.capabilities)
+        return (admission, rejected)
+    }
+
+    private func accept(_ admission: StreamDirectory.IngestAdmission, _ rejected: [String]) {
+        let isPresent = state.withLock { state in
+            guard case .deciding = state.phase else { return false }
+            state.phase = .admitted(admission)
+            state.lastReceived = MonotonicClock.now()
+            return true
+        }
+        guard isPresent else { return }
+        connection.acceptPublishing()
+        let ignored = rejected + admission.capabilities.reportedNames
+        guard !ignored.isEmpty else { return }
+        connection.send(
+            .warning("These capabilities have no effect or need a token: \(ignored.joined(separator: ", "))."))
+    }
+
+    private func reject(_ error: APIError) {
+        service.noteRejection()
+        service.logger.info(
+            "RTMP publisher rejected",
+            metadata: [
+                "address": "\(connection.address.map { "\($0.ip)" } ?? "unknown")", "reason": "\(error.detail)",
+            ])
+        connection.close(RTMPStatus(error))
+        leave()
+    }
+
+    // MARK: Media
+
+    /// Receives the events of one read that concern media.
+    func receive(_ events: [RTMPServerEvent], at now: Instant) {
+        var findings: [IngestFinding] = []
+        var start: (RTMPIngest.Tracks, StreamDirectory.IngestAdmission)?
+        state.withLock { state in
+            state.lastReceived = now
+            for event in events { state.ingest.handle(event, at: now) }
+            state.ingest.advance(to: now)
+            var outputs: [RTMPIngest.Output] = []
+            while let output = state.ingest.poll() {
+                switch output {
+                case .finding(_, let finding): findings.append(finding)
+                case .tracks(let tracks):
+                    guard case .admitted(let admission) = state.phase else { continue }
+                    state.phase = .starting
+                    start = (tracks, admission)
+                default: outputs.append(output)
+                }
+            }
+            switch state.phase {
+            case .starting: Self.hold(outputs, in: &state)
+            // The lock keeps the order of frames.
+            case .publishing(let published): published.send(outputs)
+            case .deciding, .admitted, .ended: break
+            }
+        }
+        for finding in findings { warn(finding) }
+        if let (tracks, admission) = start { Task { await create(tracks, admission) } }
+    }
+
+    private static func hold(_ outputs: [RTMPIngest.Output], in state: inout State) {
+        for output in outputs {
+            guard state.heldSize <= maximumHeldSize else { return }
+            state.held.append(output)
+            state.heldSize += output.size
+        }
+    }
+
+    private func warn(_ finding: IngestFinding) {
+        service.logger.notice("RTMP publisher", metadata: ["warning": "\(finding)"])
+        connection.send(.warning("\(finding)"))
+    }
+
+    // MARK: Stream
+
+    private func create(_ tracks: RTMPIngest.Tracks, _ admission: StreamDirectory.IngestAdmission) async {
+        let hasAudio = tracks.audio == .opus || (tracks.audio != nil && service.transcoder != nil)
+        if tracks.audio != nil, !hasAudio {
+            connection.send(.warning("The platform does not transcode AAC, so the stream has no audio; send Opus."))
+        }
+        let media = IngestMedia(video: tracks.video, layers: tracks.layers.count, hasAudio: hasAudio)
+        do throws(APIError) {
+            let stream = try await service.directory.publish(admission, ingesting: media) { [self] end in
+                ended(end)
+            }
+            await begin(stream, transcoding: tracks.audio)
+        } catch {
+            reject(error)
+        }
+    }
+
+    /// Passes on the frames that were held.
+    private func begin(_ stream: StreamDirectory.IngestStream, transcoding audio: RTMPIngest.Audio?) async {
+        let published = PublishedStream(stream: stream, audio: transcoding(audio, to: stream.feed))
+        let isPresent = state.withLock { state in
+            guard case .starting = state.phase else { return false }
+            state.phase = .publishing(published)
+            published.send(state.held)
+            (state.held, state.heldSize) = ([], 0)
+            return true
+        }
+        guard !isPresent else { return }
+        published.audio?.close()
+        await service.directory.end(stream.id, reason: .failed, description: "")
+    }
+
+    /// Returns a transcoder of AAC; nil if the audio is not AAC, or none can be started.
+    private func transcoding(_ audio: RTMPIngest.Audio?, to feed: IngestFeed) -> AudioTranscoding? {
+        guard case .aac(let configuration)? = audio, let program = service.transcoder else { return nil }
+        do throws(IOError) {
+            return try AudioTranscoding(program, configuration: configuration.bytes) { packet in
+                feed.send([.init(frame: packet, layer: 0)])
+            }
+        } catch {
+            service.logger.error("audio cannot be transcoded", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+
+    // MARK: End
+
+    /// Ends the stream because of the publisher.
+    func end(_ reason: StreamEndedReason) {
+        guard let stream = leave() else { return }
+        Task { [service] in await service.directory.end(stream.id, reason: reason, description: "") }
+    }
+
+    /// Ends the stream because another publisher uses its key, and returns when it has ended.
+    func replace() async {
+        let description = "replaced by another publisher"
+        let stream = state.withLock { state -> StreamDirectory.IngestStream? in
+            guard case .publishing(let published) = state.phase else { return nil }
+            return published.stream
+        }
+        guard let stream else {
+            connection.close(.badName("The stream was \(description) with the same key."))
+            leave()
+            return
+        }
+        await withCheckedContinuation { continuation in
+            let isPresent = state.withLock { state in
+                guard case .publishing = state.phase, state.endContinuation == nil else { return false }
+                state.endContinuation = continuation
+                return true
+            }
+            guard isPresent else { return continuation.resume() }
+            Task { [service] in
+                let exists = await service.directory.end(stream.id, reason: .custom, description: description)
+                if !exists { ended(StreamEnd(streamID: stream.id, reason: .custom, description: description)) }
+            }
+        }
+    }
+
+    /// Records the end of the stream at the platform, and closes the connection unless the publisher has ended it.
+    private func ended(_ end: StreamEnd) {
+        let continuation = state.withLock { state in
+            defer { state.endContinuation = nil }
+            return state.endContinuation
+        }
+        let isPublisherPresent = state.withLock { state in
+            if case .ended = state.phase { return false }
+            return true
+        }
+        leave()
+        continuation?.resume()
+        if isPublisherPresent { connection.close(RTMPStatus(end)) }
+    }
+
+    /// Ends the publisher. Returns its stream if it has one that has not ended.
+    @discardableResult
+    private func leave() -> StreamDirectory.IngestStream? {
+        let (published, fingerprint) = state.withLock { state -> (PublishedStream?, String?) in
+            var published: PublishedStream?
+            if case .publishing(let current) = state.phase { published = current }
+            state.phase = .ended
+            (state.held, state.heldSize) = ([], 0)
+            return (published, state.fingerprint)
+        }
+        published?.audio?.close()
+        if let fingerprint { service.release(fingerprint, of: self) }
+        return published?.stream
+    }
+}
+
+extension RTMPIngest.Output {
+    /// The size of the media in bytes.
+    fileprivate var size: Int {
+        switch self {
+        case .frame(let frame, _): frame.bytes.count
+        case .aac(let bytes, _, _): bytes.count
+        case .tracks, .aacConfiguration, .finding: 0
+        }
+    }
+}

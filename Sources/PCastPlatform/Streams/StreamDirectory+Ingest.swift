@@ -1,0 +1,105 @@
+import Logging
+import PCastCore
+import PCastDatabase
+import PCastIO
+import PCastSFU
+
+/// Publishers in this process, such as encoders that send RTMP. They are admitted before their tracks are known.
+extension StreamDirectory {
+    /// The admission of a publisher whose stream does not exist yet. It holds the publisher's place in the quotas.
+    struct IngestAdmission: Sendable {
+        let principal: Principal
+        let clientContext: ClientContext
+        /// The names of the capabilities of the stream.
+        let names: [String]
+        let capabilities: StreamCapabilities
+        let reservation: QuotaReservation
+    }
+
+    /// The stream of a publisher in this process.
+    struct IngestStream: Sendable {
+        let id: StreamID
+        /// Passes the frames of the publisher to the SFU.
+        let feed: IngestFeed
+    }
+
+    /// Decides whether a client may publish a stream from this process.
+    ///
+    /// - Parameters:
+    ///   - principal: The authenticated client.
+    ///   - clientContext: The client of the connection.
+    ///   - requested: The capabilities that the client requests beside those of its token.
+    /// - Returns: The admission, and the requested capabilities that need a token.
+    /// - Throws: ``APIError``.
+    func admitIngest(
+        _ principal: Principal, clientContext: ClientContext, requesting requested: [String]
+    ) async throws(APIError) -> (admission: IngestAdmission, rejectedNames: [String]) {
+        try policy.authorizePublishing(principal, clientContext)
+        // A client of this host that needs no token has all permissions.
+        let granted = principal.token == nil ? requested : principal.capabilities
+        let (names, rejected) = StreamCapabilities.publishing(granted, requesting: requested)
+        let capabilities = try StreamCapabilities(names, for: .publish)
+        try policy.takeJoin(principal, clientContext)
+        try await policy.authenticator.checkHook(.publish, principal, clientContext)
+        let reservation = try policy.reserve(.stream, principal, clientContext)
+        try policy.checkBitrate(for: principal.application, reservation)
+        return (
+            IngestAdmission(
+                principal: principal, clientContext: clientContext, names: names, capabilities: capabilities,
+                reservation: reservation), rejected
+        )
+    }
+
+    /// Creates the stream of an admitted publisher.
+    ///
+    /// The start of the stream and the notification of the application's backend are in the database when this function
+    /// returns.
+    ///
+    /// - Parameters:
+    ///   - admission: The admission of the publisher.
+    ///   - media: The media that the publisher sends.
+    ///   - onEnd: Called once when the stream has ended.
+    /// - Returns: The stream.
+    /// - Throws: ``APIError``.
+    func publish(
+        _ admission: IngestAdmission, ingesting media: IngestMedia,
+        onEnd: @escaping @Sendable (StreamEnd) async -> Void
+    ) async throws(APIError) -> IngestStream {
+        let principal = admission.principal
+        let id = StreamID(RandomIdentifier.make(prefix: "stream-"))
+        let peer = registry.enter(
+            id, admission.reservation, origin: id, isPublisher: true, hasSession: false, at: MonotonicClock.now(),
+            onEnd: onEnd, onQuality: { _, _ in })
+        // The stream ends with its connection and cannot be resumed, so it has no owner.
+        var stream = LiveStream(
+            id: id, peer: peer, application: principal.application, session: nil,
+            tags: StreamTags(own: [], principal), capabilities: admission.names,
+            startTime: MonotonicClock.wallTime(), address: admission.clientContext.address,
+            ordinal: registry.takeOrdinal(), publisher: nil)
+        stream.ingestProtocol = .rtmp
+        let terms = admission.capabilities.terms
+        stream.codecs = [media.video, media.hasAudio ? .opus : nil].compactMap(\.self).filter {
+            terms.media.contains($0.mediaType)
+        }
+        registry.add(stream)
+        policy.enter(stream, admission.reservation)
+        writeQueue.note(.streamStarting(stream.record))
+        do {
+            let feed = try await router.publish(peer, stream: id, ingesting: media, terms: terms)
+            await noteStart(of: id)
+            announce(id)
+            statistics.streamStarted(principal.application)
+            shareBitrate()
+            logger.info(
+                "publisher admitted",
+                metadata: Self.metadata(
+                    ["stream": "\(id)", "application": "\(principal.application)"], admission.clientContext))
+            warn(of: admission.capabilities, stream: id)
+            return IngestStream(id: id, feed: feed)
+        } catch {
+            discard(peer)
+            writeQueue.note(Self.change(stream, StreamEnd(streamID: id, reason: .failed, description: "")))
+            throw Self.refusal(error)
+        }
+    }
+}

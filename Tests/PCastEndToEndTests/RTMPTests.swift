@@ -1,0 +1,74 @@
+import Foundation
+import PCast
+import Testing
+
+extension EndToEnd {
+    /// Encoders that publish by RTMP.
+    @Suite("RTMP", .timeLimit(.minutes(5)))
+    struct RTMPTests {
+        /// The arguments with which FFmpeg publishes a film in real time, again and again.
+        private static func publish(_ film: Film, to address: String) -> [String] {
+            [
+                "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", film.file.path, "-c:v", "libx264",
+                "-preset", "veryfast", "-tune", "zerolatency", "-bf", "0", "-g", "60", "-pix_fmt", "yuv420p",
+                "-c:a", "aac", "-ar", "44100", "-f", "flv", address,
+            ]
+        }
+
+        @Test(
+            "FFmpeg publishes H.264 and AAC, and a viewer sees and hears the film",
+            .enabled(if: ThisMachine.hasFFmpeg))
+        func ffmpeg() async throws {
+            try await TestWorkspace.run { workspace in
+                let film = try await Film.make(seconds: 6, in: workspace)
+                let platform = try await LocalPlatform.start(in: workspace, ["--rtmp-port", "0"])
+                let listening = try await platform.program.event("listening")
+                let port = Int(try #require(listening["rtmpPort"].number))
+                let token = try await platform.publishingToken()
+                let encoder = try workspace.start(
+                    try #require(BuiltProgram.installed("ffmpeg")),
+                    Self.publish(film, to: "rtmp://127.0.0.1:\(port)/ingest/\(token)"))
+                let stream = try await platform.stream()
+
+                let watched = try await WatchedStream.open(stream, of: platform)
+                try await watched.height(720, since: 0)
+                let frame = workspace.path("picture.png")
+                _ = try await watched.renderer.screenshot(to: frame)
+                let found = try await film.find(MediaFile(path: frame, workspace: workspace))
+                #expect(found.difference < 6, "the viewer sees the film")
+
+                let record = workspace.path("record.mkv")
+                let viewer = try workspace.pcast(
+                    "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(),
+                    "--token", try await platform.viewingToken(stream), "--record", record, "--for", "5s")
+                #expect(try await viewer.exitStatus() == 0)
+                let file = MediaFile(path: record, workspace: workspace)
+                #expect(try await file.track("video").codec == "h264")
+                #expect(try await file.track("audio").codec == "opus")
+                #expect(try await file.loudness() > -60, "the viewer hears the film")
+
+                // The encoder ends its stream by a command.
+                encoder.send(SIGINT)
+                #expect(await watched.stream.ended.reason == .ended)
+                await watched.close()
+                try await platform.program.end()
+                #expect(!platform.program.report.contains(token), "no key is logged")
+            }
+        }
+
+        @Test("FFmpeg fails with a wrong key", .enabled(if: ThisMachine.hasFFmpeg))
+        func wrongKey() async throws {
+            try await TestWorkspace.run { workspace in
+                let film = try await Film.make(seconds: 2, in: workspace)
+                let platform = try await LocalPlatform.start(in: workspace, ["--rtmp-port", "0"])
+                let listening = try await platform.program.event("listening")
+                let port = Int(try #require(listening["rtmpPort"].number))
+                let encoder = try workspace.start(
+                    try #require(BuiltProgram.installed("ffmpeg")),
+                    Self.publish(film, to: "rtmp://127.0.0.1:\(port)/ingest/wrong"))
+                #expect(try await encoder.exitStatus() != 0)
+                try await platform.program.end()
+            }
+        }
+    }
+}

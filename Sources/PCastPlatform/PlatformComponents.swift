@@ -82,7 +82,9 @@ struct PlatformComponents: Sendable {
         timelines = TimelineService(
             directory: configuration.storage.directory, consumerTimeout: configuration.consumerTimeout, logger: logger)
         rtmp = RTMPService(
-            directory: directory, access: RTMPAccess(authenticator: authenticator, limiter: limiter),
+            directory: directory,
+            access: RTMPAccess(
+                authenticator: authenticator, limiter: limiter, records: platformRecords.records, logger: logger),
             configuration: configuration.rtmp, logger: logger)
         metrics = PlatformMetrics(
             directory: directory, registry: registry, router: router, platformRecords: platformRecords,
@@ -232,7 +234,7 @@ struct PlatformComponents: Sendable {
         TelemetryRoutes().addRoutes(to: routes)
         ManagementAPI(
             authenticator: authenticator, credentials: credentials, directory: directory,
-            platformRecords: platformRecords, recordings: recordings,
+            platformRecords: platformRecords, recordings: recordings, rtmp: rtmp,
             histories: histories,
             dashboard: dashboard,
             turnCredentials: turnCredentials, logger: logger

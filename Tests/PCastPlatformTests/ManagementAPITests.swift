@@ -260,7 +260,9 @@ import Testing
             #expect(served.paths.count >= 13)
             for (path, operations) in served.paths {
                 let place = path.replacing("{application}", with: "first").replacing("{name}", with: "n")
-                    .replacing("{stream}", with: "s").replacing("{notification}", with: "m")
+                    .replacing("{stream}", with: "s").replacing("{notification}", with: "m").replacing(
+                        "{key}", with: "k"
+                    )
                     .replacing("{league}", with: "NHL").replacing("{game}", with: "1").replacing("{event}", with: "e")
                 for method in operations.keys {
                     let answer = try await platform.ask(method.uppercased(), place, method == "get" ? nil : "{}")

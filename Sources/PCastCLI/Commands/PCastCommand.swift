@@ -37,7 +37,7 @@ struct PCastCommand: AsyncCommand {
             CommandGroup(
                 name: "Platform",
                 subcommands: [
-                    ServeCommand.self, TokenCommand.self, StreamsCommand.self, RecordingsCommand.self,
+                    ServeCommand.self, TokenCommand.self, StreamsCommand.self, KeyCommand.self, RecordingsCommand.self,
                     TimelineCommand.self, ConfigCommand.self, WorkerCommand.self, ThumbnailCommand.self,
                     TranscodeAudioCommand.self,
                 ]),

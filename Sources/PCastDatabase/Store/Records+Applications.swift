@@ -49,7 +49,8 @@ extension Records {
                 sql: """
                     SELECT id AS context, secret FROM application
                     UNION ALL SELECT application || ' ' || name, secret FROM callback
-                    """
+                    UNION ALL SELECT application || ? || name, secret FROM streamKey
+                    """, arguments: [StreamKeyRecord.contextMark]
             ).map { row in (row["context"] as String, Array(row["secret"] as Data)) }
         }
         for (context, sealed) in all where key.open(sealed, for: Self.context(context)) == nil {

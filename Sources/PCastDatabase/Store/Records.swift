@@ -43,7 +43,11 @@ public final class Records: Sendable {
             try check(database, path)
             let hasSecrets = try database.read { db in
                 try Int.fetchOne(
-                    db, sql: "SELECT EXISTS (SELECT 1 FROM application) OR EXISTS (SELECT 1 FROM callback)")
+                    db,
+                    sql: """
+                        SELECT EXISTS (SELECT 1 FROM application) OR EXISTS (SELECT 1 FROM callback)
+                            OR EXISTS (SELECT 1 FROM streamKey)
+                        """)
             }
             let key = try SealingKey.load(keyFile ?? directory + "/records.key", mayMake: hasSecrets != 1)
             let records = Records(path: path, database: database, key: key, lock: lock)

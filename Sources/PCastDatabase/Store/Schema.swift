@@ -15,6 +15,7 @@ enum Schema {
             try db.execute(sql: "ALTER TABLE session ADD COLUMN owner TEXT")
         }
         migrator.registerMigration("recordings") { db in try db.execute(sql: recordings) }
+        migrator.registerMigration("stream keys") { db in try db.execute(sql: streamKeys) }
         return migrator
     }()
 
@@ -66,6 +67,14 @@ enum Schema {
         CREATE INDEX delivery_due ON delivery(due) WHERE state = 'pending';
 
         CREATE TABLE life (one INTEGER PRIMARY KEY NOT NULL, seen INTEGER NOT NULL) STRICT;
+        """
+
+    private static let streamKeys = """
+        CREATE TABLE streamKey (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, application TEXT NOT NULL, name TEXT NOT NULL,
+            fingerprint BLOB NOT NULL UNIQUE, secret BLOB NOT NULL, tags TEXT NOT NULL, capabilities TEXT NOT NULL,
+            created INTEGER NOT NULL, rotated INTEGER, UNIQUE (application, name)
+        ) STRICT;
         """
 
     /// Times of segments are in nanoseconds. `offset` and `length` are those of a range in a file.

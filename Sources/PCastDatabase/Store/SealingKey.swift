@@ -35,6 +35,14 @@ package struct SealingKey: Sendable {
         return Array(secret)
     }
 
+    /// Returns a value by which a secret can be found, 32 bytes. It does not reveal the secret to those without the key
+    /// (HMAC-SHA256 with a key that HKDF derives).
+    func fingerprint(of secret: [UInt8], for context: String) -> [UInt8] {
+        let derived = HKDF<SHA256>.deriveKey(
+            inputKeyMaterial: key, info: Array("fingerprint of \(context)".utf8), outputByteCount: 32)
+        return Array(HMAC<SHA256>.authenticationCode(for: secret, using: derived))
+    }
+
     /// Reads the key from a file: 32 bytes as one line of base64. If the file is missing and `mayMake` is true, creates
     /// it with a random key, readable by its owner only. `mayMake` is false if secrets exist already, because a new key
     /// could not decrypt them.

@@ -1,4 +1,7 @@
+import Logging
 import PCastCore
+import PCastDatabase
+import PCastEdgeAuth
 import PCastIO
 import PCastRTMP
 import Synchronization
@@ -14,15 +17,19 @@ final class RTMPAccess: Sendable {
 
     private let authenticator: TokenAuthenticator
     private let limiter: RequestLimiter
+    private let records: Records
+    private let logger: Logger
     private let attempts = Mutex(LoginAttempts())
 
-    init(authenticator: TokenAuthenticator, limiter: RequestLimiter) {
+    init(authenticator: TokenAuthenticator, limiter: RequestLimiter, records: Records, logger: Logger) {
         self.authenticator = authenticator
         self.limiter = limiter
+        self.records = records
+        self.logger = logger
     }
 
-    /// Authenticates a publisher by its key, which is a token. A client of this host needs no key if the platform listens
-    /// on loopback.
+    /// Authenticates a publisher by its key, which is a stream key of an application, or a token. A client of this host
+    /// needs no key if the platform listens on loopback.
     ///
     /// - Throws: ``APIError``.
     func identify(
@@ -33,16 +40,31 @@ final class RTMPAccess: Sendable {
         guard address.application == Self.application else { throw .unknownRTMPApplication }
         let client = ClientContext(connectionFrom: ip, isTrustedProxy: limiter.isTrustedProxy(ip))
         do throws(APIError) {
-            let principal = try authenticator.identify(address.key, clientContext: client)
-            // A job publishes by WebRTC.
-            guard principal.job == nil else { throw .token("the credential of a job") }
+            let principal = try await principal(of: address.key, client)
             try authenticator.authorize(principal, for: .publish, clientContext: client)
             return (principal, client)
         } catch {
+            guard error.kind == .unauthorized else { throw error }
             attempts.withLock { $0.noteFailure(of: ip, at: now) }
             // The reason is for the log only, so that a revoked key cannot be distinguished from a wrong one.
             throw APIError(.unauthorized, "The stream key is not valid: get a new one.", detail: error.detail)
         }
+    }
+
+    private func principal(of key: String, _ client: ClientContext) async throws(APIError) -> Principal {
+        // A job publishes by WebRTC, so its credential is no key.
+        if key.isEmpty || DigestTokens.applicationID(of: key) != nil {
+            return try authenticator.identify(key, clientContext: client)
+        }
+        let record: StreamKeyRecord?
+        do {
+            record = try await records.streamKey(matching: key)
+        } catch {
+            logger.error("database unavailable", metadata: ["error": "\(error)"])
+            throw APIError(.capacity, "The platform cannot check the stream key now: retry later.")
+        }
+        guard let record else { throw .token("unknown stream key") }
+        return try StreamKeyPrincipal.principal(of: record, by: authenticator, clientContext: client)
     }
 }
 

@@ -95,6 +95,7 @@ final class RTMPPublisher: Sendable {
         _ address: RTMPPublishAddress
     ) async throws(APIError) -> (StreamDirectory.IngestAdmission, rejected: [String]) {
         let now = MonotonicClock.now()
+        let revocationCount = service.revocationCount
         let (principal, client) = try await service.access.identify(address, from: connection.address?.ip, at: now)
         if let fingerprint = principal.fingerprint {
             let former = try service.assign(fingerprint, to: self, at: now)
@@ -105,7 +106,9 @@ final class RTMPPublisher: Sendable {
             }
             // The connection may have ended before the key was assigned.
             if !isPresent { service.release(fingerprint, of: self) }
-            await former?.replace()
+            await former?.end(because: "replaced by another publisher")
+            // The key may have been revoked since it was found.
+            guard service.revocationCount == revocationCount else { throw .keyChanged }
         }
         let (admission, rejected) = try await service.directory.admitIngest(
             principal, clientContext: client, requesting: address.capabilities)
@@ -237,15 +240,14 @@ final class RTMPPublisher: Sendable {
         Task { [service] in await service.directory.end(stream.id, reason: reason, description: "") }
     }
 
-    /// Ends the stream because another publisher uses its key, and returns when it has ended.
-    func replace() async {
-        let description = "replaced by another publisher"
+    /// Ends the stream with a reason of the platform, and returns when it has ended.
+    func end(because description: String) async {
         let stream = state.withLock { state -> StreamDirectory.IngestStream? in
             guard case .publishing(let published) = state.phase else { return nil }
             return published.stream
         }
         guard let stream else {
-            connection.close(.badName("The stream was \(description) with the same key."))
+            connection.close(.badName("The platform has ended the stream: \(description)."))
             leave()
             return
         }

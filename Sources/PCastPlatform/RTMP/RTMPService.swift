@@ -19,6 +19,8 @@ final class RTMPService: Service {
     /// The publishers by the fingerprints of their keys.
     private let publishers = Mutex<[String: RTMPPublisher]>([:])
     private let rejections = Atomic(0)
+    /// The number of keys that were revoked since the start.
+    private let revocations = Atomic(0)
 
     init(directory: StreamDirectory, access: RTMPAccess, configuration: RTMPConfiguration, logger: Logger) {
         self.directory = directory
@@ -81,7 +83,11 @@ final class RTMPService: Service {
 
     /// Closes the ports and all connections.
     private func stop() async {
-        for listener in listeners.withLock({ listeners in listeners }) { await listener.stop() }
+        let open = listeners.withLock { listeners in
+            defer { listeners = [] }
+            return listeners
+        }
+        for listener in open { await listener.stop() }
     }
 
     // MARK: Statistics
@@ -109,6 +115,16 @@ final class RTMPService: Service {
             defer { publishers[fingerprint] = publisher }
             return publishers[fingerprint]
         }
+    }
+
+    /// The number of keys that were revoked since the start. A publisher whose key was found before a revocation is
+    /// rejected.
+    var revocationCount: Int { revocations.load(ordering: .sequentiallyConsistent) }
+
+    /// Ends the stream of a key that was revoked or replaced in the database. It returns when the stream has ended.
+    func revoke(_ fingerprint: String) async {
+        revocations.add(1, ordering: .sequentiallyConsistent)
+        await publishers.withLock { $0[fingerprint] }?.end(because: "stream key revoked")
     }
 
     /// Releases the key of a publisher that has ended.
@@ -175,4 +191,7 @@ extension APIError {
     static let keyInUse = APIError(
         .conflict, "Another publisher uses this stream key: stop it, or use another key.",
         detail: "another publisher uses the key")
+
+    static let keyChanged = APIError(
+        .conflict, "A stream key was changed at this moment: connect again.", detail: "a key was revoked meanwhile")
 }

@@ -1,4 +1,6 @@
+import Logging
 import PCastCore
+import PCastDatabase
 import PCastRTMP
 import Testing
 
@@ -186,10 +188,11 @@ struct RTMPPublisherTests {
 struct RTMPAccessTests {
     private static let address = IPAddress("192.0.2.1")
 
-    private func access() -> RTMPAccess {
+    private func access() throws -> RTMPAccess {
         RTMPAccess(
             authenticator: TokenAuthenticator([TestPlatform.application], allowsAnonymousLoopback: false),
-            limiter: RequestLimiter())
+            limiter: RequestLimiter(), records: try Records.inMemory(),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
     private func address(_ key: String) throws -> RTMPPublishAddress {
@@ -200,7 +203,7 @@ struct RTMPAccessTests {
 
     @Test("after ten wrong keys an address must wait, and then a valid key is accepted")
     func attempts() async throws {
-        let access = access()
+        let access = try access()
         let wrong = try address("wrong")
         for _ in 0..<10 {
             let error = await #expect(throws: APIError.self) {

@@ -7,14 +7,15 @@ import PCastDatabase
 import PCastIO
 import PCastWeb
 
-/// The management API for applications' backends under `/pcast`: tokens, streams, callbacks, notifications and reports.
-/// `/pcast/openapi.json` describes it.
+/// The management API for applications' backends under `/pcast`: tokens, streams, stream keys, callbacks, notifications
+/// and reports. `/pcast/openapi.json` describes it.
 struct ManagementAPI: Sendable {
     let authenticator: TokenAuthenticator
     let credentials: CredentialCheck
     let directory: StreamDirectory
     let platformRecords: PlatformRecords
     let recordings: RecordingService
+    let rtmp: RTMPService
     let histories: StreamHistoryStore
     let dashboard: DashboardAccess
     let turnCredentials: TURNCredentialProvider?
@@ -32,6 +33,9 @@ struct ManagementAPI: Sendable {
         add(group, "streams", [.get: list])
         add(group, "recordings", [.get: listRecordings])
         add(group, "recordings/:stream", [.get: inspectRecording, .delete: deleteRecording])
+        add(group, "keys", [.get: listKeys])
+        add(group, "key/:key", [.get: inspectKey, .put: setKey, .delete: revokeKey])
+        add(group, "key/:key/rotation", [.post: rotateKey])
         add(group, "application/:application/callback", [.get: callbacks, .put: setCallback, .delete: removeCallback])
         add(group, "application/:application/callback/:name", [.put: setCallback, .delete: removeCallback])
         add(group, "application/:application/notifications", [.get: notifications])

@@ -28,7 +28,7 @@ struct OpusTranscoderTests {
         return (encoder.configuration, frames)
     }
 
-    @Test("the sound is at its time, and each packet has the capture time of its first sample")
+    @Test("the audio is at its time, and each packet has the capture time of its first sample")
     func times() throws {
         let (configuration, frames) = try encoded(seconds: 4)
         let transcoder = try OpusTranscoder(configuration: configuration)

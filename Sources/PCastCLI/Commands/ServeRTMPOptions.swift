@@ -7,7 +7,8 @@ struct ServeRTMPOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Port for RTMP publishers, such as 1935; 0 selects a free port. (default: none)",
-            discussion: "Their address is rtmp://HOST/ingest, with a key of “pcast key create” or a token.", valueName: "port"))
+            discussion: "Their address is rtmp://HOST/ingest, with a key of “pcast key create” or a token.",
+            valueName: "port"))
     var rtmpPort: UInt16?
 
     @Option(

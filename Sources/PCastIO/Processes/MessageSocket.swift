@@ -15,6 +15,8 @@ package final class MessageSocket: Sendable {
 
     /// The maximum size of a message in bytes.
     package static let maximumSize = 64 * 1_024
+    /// The requested size of the send buffer in bytes.
+    private static let sendBufferSize: Int32 = 1 << 20
 
     private let descriptor: Descriptor
 
@@ -32,6 +34,8 @@ package final class MessageSocket: Sendable {
         }
         guard answer == 0 else { throw .system(call: "socketpair", errno: Errno.current) }
         let ours = try Descriptor(ends.0, from: "socketpair")
+        // The kernel may grant less. The messages wait here while the program starts.
+        ours.set(SOL_SOCKET, SO_SNDBUF, sendBufferSize)
         return (MessageSocket(ours), try Descriptor(ends.1, from: "socketpair"))
     }
 

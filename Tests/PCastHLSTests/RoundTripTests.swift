@@ -13,6 +13,13 @@ struct RoundTripTests {
         }
     }
 
+    @Test("a playlist that is not complete has its media sequence, also 0, by which players know that it is live")
+    func mediaSequence() throws {
+        let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na\n"
+        #expect(try MediaPlaylist(text).text.contains("#EXT-X-MEDIA-SEQUENCE:0\n"))
+        #expect(try !MediaPlaylist(text + "#EXT-X-ENDLIST\n").text.contains("MEDIA-SEQUENCE"))
+    }
+
     @Test("a multivariant playlist with all elements is equal")
     func multivariant() throws {
         var variant = VariantStream(

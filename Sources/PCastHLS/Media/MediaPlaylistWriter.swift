@@ -30,7 +30,10 @@ struct MediaPlaylistWriter {
             attributes.seconds("PART-TARGET", target)
             writer.tag(.partInformation, attributes)
         }
-        if playlist.mediaSequence > 0 { writer.tag(.mediaSequence, String(playlist.mediaSequence)) }
+        // Chromium's player considers a playlist without the tag as complete.
+        if playlist.mediaSequence > 0 || !playlist.isComplete {
+            writer.tag(.mediaSequence, String(playlist.mediaSequence))
+        }
         // A playlist from which a discontinuity may be removed has the tag from the beginning (RFC 8216bis, section
         // 6.2.2).
         if playlist.discontinuitySequence > 0 || playlist.kind == nil && !playlist.isComplete {

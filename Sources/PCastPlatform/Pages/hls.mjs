@@ -53,6 +53,9 @@ const BACK_BUFFER = 20;
 /** The distance from the end at which the player skips forward, beyond that at which it started, in seconds. */
 const LONGEST_DELAY = 3;
 
+/** The distance from the end of a buffered range at which playback has reached it, in seconds. */
+const GAP_TOLERANCE = 0.05;
+
 /** The share of the measured throughput that a variant may use. */
 const USABLE_SHARE = 0.7;
 
@@ -134,6 +137,19 @@ export function parseMedia(text, base) {
   return { segments, holdBack: holdBack || 3 * target, ended };
 }
 
+/**
+ * Returns the times that all of several buffers have, in order.
+ * @param {TimeRanges[]} buffers
+ * @returns {{ start: number, end: number }[]}
+ */
+function commonRanges(buffers) {
+  const lists = buffers.map((ranges) => Array.from(
+    { length: ranges.length }, (_, index) => ({ start: ranges.start(index), end: ranges.end(index) })));
+  return lists.reduce((common, list) => common.flatMap((one) => list
+    .map((other) => ({ start: Math.max(one.start, other.start), end: Math.min(one.end, other.end) }))
+    .filter(({ start, end }) => end > start)));
+}
+
 /** A rendition that is loaded part by part into a source buffer. */
 class Track {
   /** @type {string | null} The initialization segment that was appended last. */ #map = null;
@@ -182,13 +198,16 @@ class Track {
   }
 
   /**
-   * Returns the position of the segment that follows the last one, or else of the independent part that is at least the
-   * hold-back from the end. Variants number their segments differently, but the dates are the same.
+   * Returns the position of the segment that follows the last one, or at the start of the independent part that is at
+   * least the hold-back from the end. Variants number their segments differently, but the dates are the same.
    * @param {MediaPlaylist} playlist
    */
   #start({ segments, holdBack }) {
-    const following = segments.find(({ date }) => Math.abs(date - this.#date) < 500);
-    if (following) return { number: following.number, part: 0 };
+    if (!Number.isNaN(this.#date) && segments.length) {
+      // The segment may not have begun in this variant.
+      const following = segments.find(({ date }) => date > this.#date - 500);
+      return { number: following?.number ?? segments[segments.length - 1].number + 1, part: 0 };
+    }
     let distance = 0;
     for (const segment of [...segments].reverse()) {
       for (let part = segment.parts.length - 1; part >= 0; part -= 1) {
@@ -255,9 +274,9 @@ class Track {
 
   /** @param {ArrayBuffer} bytes */
   async #write(bytes) {
-    await this.#settled();
+    await this.settled();
     this.buffer.appendBuffer(bytes);
-    await this.#settled();
+    await this.settled();
   }
 
   /**
@@ -269,7 +288,8 @@ class Track {
     this.buffer.remove(0, time);
   }
 
-  #settled() {
+  /** Waits until the buffer accepts changes. */
+  settled() {
     if (!this.buffer.updating) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const listeners = new AbortController();
@@ -328,7 +348,10 @@ export class HLSPlayer extends EventTarget {
    */
   async start() {
     const headers = this.token ? { Authorization: `Bearer ${this.token}` } : undefined;
-    const response = await fetch(this.uri, { headers, signal: this.#abort.signal });
+    // Opus needs no transcoding.
+    const hasOpus = HLSPlayer.method === "mse" && Source?.isTypeSupported('audio/mp4; codecs="opus"');
+    const uri = hasOpus ? `${this.uri}?audio=opus` : this.uri;
+    const response = await fetch(uri, { headers, signal: this.#abort.signal });
     if (!response.ok) throw new PCastError(HLSPlayer.#code(response.status), await response.text());
     if (HLSPlayer.method === "native") {
       this.video.srcObject = null;
@@ -362,10 +385,9 @@ export class HLSPlayer extends EventTarget {
       const isSupported = (/** @type {Variant} */ { codecs }) =>
         codecs.every((codec) => Source?.isTypeSupported(`${HLSPlayer.#container(codec)}; codecs="${codec}"`));
       const usable = variants.filter(isSupported);
-      // Opus needs no transcoding. Variants are ordered by their bit rate.
+      // Variants are ordered by their bit rate.
       const isVideo = (/** @type {Variant} */ { codecs }) => codecs.some((codec) => HLSPlayer.#container(codec) === "video/mp4");
-      const best = usable.find((variant) => isVideo(variant) && variant.codecs.includes("opus")) ??
-        usable.find(isVideo) ?? usable[0];
+      const best = usable.find(isVideo) ?? usable[0];
       if (!best || !Source) throw new Error("this browser supports none of the codecs");
       const alternatives = usable.filter((variant) => variant.audio === best.audio && isVideo(variant) === isVideo(best));
       const source = new Source();
@@ -383,10 +405,12 @@ export class HLSPlayer extends EventTarget {
       });
       await Promise.all(tracks.map((track, index) => track.run((holdBack, isSegmentEnd) => {
         this.#holdBack = holdBack;
-        this.#follow(tracks);
+        this.#follow(tracks, false);
         // A segment of another variant begins with a key frame at the same time.
         if (index === 0 && isSegmentEnd) track.switchTo(HLSPlayer.#choose(alternatives, track));
       })));
+      this.#follow(tracks, true);
+      await Promise.all(tracks.map((track) => track.settled()));
       if (source.readyState === "open") source.endOfStream();
     } catch (error) {
       this.#fail(error);
@@ -409,19 +433,25 @@ export class HLSPlayer extends EventTarget {
   }
 
   /**
-   * Starts when all tracks have enough media, skips gaps, and stays near the end.
+   * Starts, skips gaps, and stays near the end, each when all tracks have enough media to continue without a stall.
    * @param {Track[]} tracks
+   * @param {boolean} isComplete whether no more media follow
    */
-  #follow(tracks) {
-    const ranges = tracks.map(({ buffer }) => buffer.buffered);
-    if (ranges.some((range) => !range.length)) return;
-    const end = Math.min(...ranges.map((range) => range.end(range.length - 1)));
-    const start = Math.max(...ranges.map((range) => range.start(range.length - 1)));
+  #follow(tracks, isComplete) {
+    const ranges = commonRanges(tracks.map(({ buffer }) => buffer.buffered));
+    const last = ranges[ranges.length - 1];
+    if (!last) return;
     const { currentTime } = this.video;
-    const isInside = currentTime >= start && currentTime <= end;
-    if (!this.#hasStarted || (!isInside && currentTime < start) || end - currentTime > this.#holdBack + LONGEST_DELAY) {
-      this.video.currentTime = Math.max(start, end - this.#holdBack);
+    const hasEnough = isComplete || last.end - last.start >= this.#holdBack;
+    const isBehind = last.end - currentTime > this.#holdBack + LONGEST_DELAY;
+    const isInside = ranges.some(
+      ({ start, end }) => currentTime >= start - GAP_TOLERANCE && currentTime < end - GAP_TOLERANCE);
+    const next = ranges.find(({ start }) => start > currentTime);
+    if (hasEnough && (!this.#hasStarted || (isBehind && !isComplete))) {
+      this.video.currentTime = Math.max(last.start, last.end - this.#holdBack);
       this.#hasStarted = true;
+    } else if (this.#hasStarted && !isInside && next && (next !== last || hasEnough)) {
+      this.video.currentTime = next.start;
     }
     for (const track of tracks) track.removeBefore(this.video.currentTime - BACK_BUFFER);
   }

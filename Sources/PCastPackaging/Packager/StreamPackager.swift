@@ -189,6 +189,14 @@ extension StreamPackager {
             renditionReports: isFinished ? [] : reports(without: name))
     }
 
+    /// Returns the number of segments in the media playlist of a rendition; nil if there is no playlist.
+    package func segmentCount(of name: String) -> Int? {
+        guard let rendition = rendition(named: name), clock.targetDuration != nil, clock.partHoldBack != nil,
+            rendition.partTarget != nil, rendition.position != nil
+        else { return nil }
+        return rendition.segments.count
+    }
+
     /// Returns the segments of a rendition as the playlist lists them. Parts far from the end are left out.
     private func segments(
         of rendition: any ListedRendition, _ names: FileNames, partsWithin range: TimeSpan

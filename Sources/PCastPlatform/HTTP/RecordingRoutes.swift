@@ -100,6 +100,7 @@ struct RecordingRoutes: Sendable {
         of recorded: RecordedStream, prefix: String, caching: String, _ request: Request
     ) throws(APIError) -> Response {
         guard var playlist = recorded.presentation.multivariantPlaylist else { throw Self.unknown }
+        playlist.limitAudio(to: try PlaylistAudio(of: request))
         for index in playlist.variants.indices { playlist.variants[index].uri = prefix + playlist.variants[index].uri }
         for index in playlist.renditions.indices {
             playlist.renditions[index].uri = playlist.renditions[index].uri.map { prefix + $0 }

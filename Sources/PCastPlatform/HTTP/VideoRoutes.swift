@@ -13,7 +13,8 @@ import PCastWeb
 ///
 /// The multivariant playlist at `index.m3u8` requires a token. Its URIs contain a signature, which is the same for all
 /// viewers and grants access to everything below it. So media can be cached, and native players need no header. The
-/// multivariant playlist is also available below the signature, for clients that receive its URI from the platform.
+/// multivariant playlist is also available below the signature, for clients that receive its URI from the platform. Its
+/// audio is AAC, or Opus with the parameter `audio=opus`.
 struct VideoRoutes: Sendable {
     let packaging: PackagingService
     let directory: StreamDirectory
@@ -99,7 +100,9 @@ struct VideoRoutes: Sendable {
     private func multivariant(
         of packaged: PackagedStream, prefix: String, caching: String, _ request: Request
     ) async throws(APIError) -> Response {
-        guard let playlist = await packaged.multivariantPlaylist(prefix: prefix, at: MonotonicClock.now()) else {
+        let audio = try PlaylistAudio(of: request)
+        let now = MonotonicClock.now()
+        guard let playlist = await packaged.multivariantPlaylist(prefix: prefix, audio: audio, at: now) else {
             throw .playlistNotReady
         }
         return response(playlist, caching: caching, request)

@@ -76,6 +76,8 @@ extension PackagedStream {
         /// The units since the first key frame, until there is a packager.
         private var kept: [PublishedUnit] = []
         private var keptSize = 0
+        /// The last units of the audio, from which AAC begins, at most ``recentAudioLimit``.
+        private(set) var recentAudio: [PublishedUnit] = []
         /// The captions that came before the packager, at most ``captionLimit``.
         private var earlyCaptions: [CaptionCue] = []
         /// The last key frames of the video.
@@ -91,6 +93,10 @@ extension PackagedStream {
         private static let keyFrameTimeout = TimeSpan.seconds(12 as Int64)
         /// The size of kept units at which the packager is created at once, in bytes.
         private static let keptLimit = 8 << 20
+
+        /// The duration of the audio from which AAC begins, in ticks: six segments of two seconds.
+        private static let recentAudioTicks: Int64 = 12 * 48_000
+        private static let recentAudioLimit = 2_000
 
         /// The number of captions that are kept until there is a packager.
         private static let captionLimit = 64
@@ -142,6 +148,7 @@ extension PackagedStream {
         mutating func restart() {
             packager?.restart()
             keyFrames.removeAll()
+            recentAudio = []
             guard packager == nil else { return }
             (kept, keptSize, firstKeyFrame, firstAudio, hasSecondKeyFrame) = ([], 0, nil, nil, false)
         }
@@ -185,6 +192,7 @@ extension PackagedStream {
         /// Appends a unit, or keeps it. Returns a layer of which a key frame must be requested; nil for none.
         mutating func append(_ unit: PublishedUnit, at now: Instant) -> Int? {
             keyFrames.note(unit)
+            if unit.layer == nil { noteAudio(unit) }
             guard packager == nil else {
                 passOn(unit)
                 return nil
@@ -203,6 +211,16 @@ extension PackagedStream {
             kept.append(unit)
             keptSize += unit.bytes.count
             return requested
+        }
+
+        private mutating func noteAudio(_ unit: PublishedUnit) {
+            recentAudio.append(unit)
+            // Units are removed rarely, because that moves the others.
+            let start = unit.timestamp - Self.recentAudioTicks
+            guard let first = recentAudio.first else { return }
+            let isTooLong = first.timestamp < start - Self.recentAudioTicks / 4
+            if isTooLong { recentAudio.removeAll { $0.timestamp < start } }
+            if recentAudio.count > Self.recentAudioLimit { recentAudio.removeFirst(Self.recentAudioLimit / 2) }
         }
 
         /// Appends a unit to the packager. A track that begins later gets its rendition with the first key frame.
@@ -264,10 +282,31 @@ extension PackagedStream {
         /// Records a request of a rendition's playlist or file.
         mutating func noteRequest(of name: String, at now: Instant) { if name == aac { noteAAC(at: now) } }
 
-        /// Whether the multivariant playlist is not complete yet: the stream, or the rendition with AAC, has only begun.
-        var isBeginning: Bool {
-            guard let packager, packager.multivariantPlaylist != nil else { return ended == nil }
-            return ended == nil && aac.map { packager.mediaPlaylist(of: $0) == nil } ?? false
+        /// Whether the multivariant playlist with an audio codec is not complete yet: the stream, or the rendition with AAC,
+        /// has only begun.
+        func isBeginning(_ audio: PlaylistAudio) -> Bool {
+            guard ended == nil else { return false }
+            let other = audio == .aac && aac != nil ? tracks[Int?.none]?.name : aac
+            let names = (packager?.names ?? []).filter { $0 != other && $0 != StreamPackager.captionsName }
+            // Layers that the publisher does not send have no playlist.
+            let begun = names.filter { $0 == aac || packager?.segmentCount(of: $0) != nil }
+            let hasBegunVideo = begun.contains { $0.hasPrefix(PackagedStream.videoPrefix) }
+            let lacksVideo = packagedTracks.contains { $0 != nil } && !hasBegunVideo
+            return begun.isEmpty || lacksVideo || !begun.allSatisfy { hasSegment($0) }
+        }
+
+        /// Returns whether a rendition has a complete segment.
+        private func hasSegment(_ name: String) -> Bool { packager?.segmentCount(of: name) ?? 0 > 0 }
+
+        /// Returns the multivariant playlist with an audio codec, or with the other one if it is not available; nil if the
+        /// stream has no segments yet. Renditions without a segment are left out.
+        func multivariantPlaylist(_ audio: PlaylistAudio) -> MultivariantPlaylist? {
+            guard var playlist = packager?.multivariantPlaylist else { return nil }
+            let ready = Set((packager?.names ?? []).filter { hasSegment($0) }.map { "\($0).m3u8" })
+            playlist.renditions.removeAll { $0.kind == .audio && !ready.contains($0.uri ?? "") }
+            playlist.variants.removeAll { !ready.contains($0.uri) }
+            playlist.limitAudio(to: audio)
+            return playlist.variants.isEmpty ? nil : playlist
         }
 
         // MARK: Playlists and files

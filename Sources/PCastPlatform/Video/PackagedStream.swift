@@ -51,12 +51,14 @@ final class PackagedStream: Sendable {
     private struct Transcoding {
         let transcoder: AudioTranscoder
         let rendition: String
+        /// Whether nothing was transcoded yet.
+        var isNew = true
     }
 
     /// The time without requests after which transcoding ends.
     private static let transcodingIdleTime = TimeSpan.seconds(60 as Int64)
-    /// The time for which the multivariant playlist waits for renditions that begin.
-    private static let beginningTimeout = TimeSpan.seconds(2 as Int64)
+    /// The time for which the multivariant playlist waits for the first segments of renditions that begin.
+    private static let beginningTimeout = TimeSpan.seconds(3 as Int64)
     /// The target duration before it is known.
     private static let assumedTargetDuration = TimeSpan.seconds(3 as Int64)
     /// The maximum number of requests that wait.
@@ -157,11 +159,14 @@ final class PackagedStream: Sendable {
     private func transcode(_ units: some Collection<PublishedUnit>) -> (rendition: String, units: [AccessUnit])? {
         // Only the task of the feed transcodes, so the lock is free except when transcoding begins or ends.
         transcoding.withLock { transcoding in
-            guard let transcoding else { return nil }
-            return (
-                transcoding.rendition,
-                units.filter { $0.layer == nil }.flatMap { transcoding.transcoder.transcode($0) }
-            )
+            guard let current = transcoding else { return nil }
+            var audio = units.filter { $0.layer == nil }
+            if current.isNew {
+                // Players start some segments before the end, at the same time in all renditions.
+                audio = state.withLock { $0.recentAudio } + audio
+                transcoding?.isNew = false
+            }
+            return (current.rendition, audio.flatMap { current.transcoder.transcode($0) })
         }
     }
 
@@ -255,13 +260,18 @@ final class PackagedStream: Sendable {
     /// Returns whether a request of a rendition's playlist uses the quota of viewers; see `State.countsViewers`.
     func countsViewers(of name: String) -> Bool { state.withLock { $0.countsViewers(of: name) } }
 
-    /// Returns the multivariant playlist, whose URIs have a prefix. It waits for AAC audio, which is transcoded from now
-    /// on. The result is nil if the stream has no media yet.
-    func multivariantPlaylist(prefix: String, at now: Instant) async -> RenderedPlaylist? {
-        beginTranscoding(at: now)
+    /// Returns the multivariant playlist with one audio codec, whose URIs have a prefix. It waits until all renditions have
+    /// a segment, because FFmpeg before version 6 crashes without one. AAC is transcoded from now on. If the codec does not
+    /// become available, the list has the other one. The result is nil if the stream has no segments yet.
+    func multivariantPlaylist(
+        prefix: String, audio: PlaylistAudio = .aac, at now: Instant
+    ) async -> RenderedPlaylist? {
         let deadline = now + Self.beginningTimeout
-        while state.withLock({ $0.isBeginning }), await wait(for: .change, isViewer: false, until: deadline) {}
-        guard var playlist = state.withLock({ $0.packager?.multivariantPlaylist }) else { return nil }
+        repeat {
+            if audio == .aac { beginTranscoding(at: now) }
+            guard state.withLock({ $0.isBeginning(audio) }) else { break }
+        } while await wait(for: .change, isViewer: false, until: deadline)
+        guard var playlist = state.withLock({ $0.multivariantPlaylist(audio) }) else { return nil }
         if layers == .highest, let top = playlist.variants.first(where: { $0.resolution != nil })?.uri {
             playlist.variants.removeAll { $0.uri != top }
         }

@@ -280,10 +280,15 @@ private final class Answer: Sendable {
         try run.send(20)
         let list = try MultivariantPlaylist(String(buffer: try #require(await first).plain))
         #expect(list.renditions(.audio, in: "aac").map(\.uri) == ["s/aac0.m3u8"])
-        #expect(list.renditions(.audio, in: "opus").map(\.uri) == ["s/opus.m3u8"])
-        #expect(list.variants.filter { $0.audio == "aac" }.map(\.codecs.last) == ["mp4a.40.2", "mp4a.40.2"])
+        #expect(list.renditions(.audio, in: "opus") == [])
+        #expect(list.variants.map(\.codecs.last) == ["mp4a.40.2", "mp4a.40.2"])
         #expect(PresentationRules.check(list, media: [:]) == [])
-        #expect(try await run.playlist("aac0") != nil)
+        // AAC begins with the audio that was sent before the request, so that players find the segments of the video.
+        let aac = try #require(try await run.playlist("aac0"))
+        let video = try #require(try await run.playlist("video0"))
+        #expect(aac.segments.count == video.segments.count)
+        let (began, beganVideo) = (aac.segments.first?.programDateTime, video.segments.first?.programDateTime)
+        #expect((try #require(began) - (try #require(beganVideo))).magnitude <= .milliseconds(45))
 
         try run.send(2_900)
         _ = run.advance(by: .zero)
@@ -297,6 +302,34 @@ private final class Answer: Sendable {
         try run.send(20)
         let next = try MultivariantPlaylist(String(buffer: try #require(await second).plain))
         #expect(next.renditions(.audio, in: "aac").map(\.uri) == ["aac1.m3u8"])
+    }
+
+    @Test("a client that requests Opus gets it alone, and nothing is transcoded")
+    func opusAlone() async throws {
+        var run = try PackagedRun(layers: 1)
+        try run.send(150)
+        let answer = await run.stream.multivariantPlaylist(prefix: "", audio: .opus, at: run.now)
+        let list = try MultivariantPlaylist(String(buffer: try #require(answer).plain))
+        #expect(list.renditions.map(\.uri) == ["opus.m3u8"])
+        #expect(list.variants.map(\.codecs.last) == ["opus", "opus"])
+        try run.send(20)
+        #expect(try await run.playlist("aac0") == nil)
+    }
+
+    @Test("the multivariant playlist waits until each rendition that has begun has a segment")
+    func firstSegment() async throws {
+        var run = try PackagedRun(layers: 2)
+        try run.send(60)
+        #expect(try await run.playlist("video1")?.openSegment != nil)
+        let (stream, now) = (run.stream, run.now)
+        async let answer = stream.multivariantPlaylist(prefix: "", audio: .opus, at: now)
+        #expect(try await eventually { stream.waitingCount == 1 })
+        try run.send(60)
+        let list = try MultivariantPlaylist(String(buffer: try #require(await answer).plain))
+        #expect(list.variants.map(\.uri) == ["video1.m3u8", "video0.m3u8", "opus.m3u8"])
+        for uri in list.variants.map(\.uri) {
+            #expect(try #require(try await run.playlist(String(uri.dropLast(5)))).segments.count >= 1, "\(uri)")
+        }
     }
 
     @Test("captions are a rendition from the first one on, also those that came before the packager")

@@ -36,7 +36,7 @@ import Testing
             #expect(index.header("Access-Control-Allow-Origin") == "*")
             let list = try MultivariantPlaylist(index.text)
             let uris = Set(list.variants.map(\.uri) + list.renditions.compactMap(\.uri))
-            #expect(uris.count == 3)
+            #expect(uris.count == 2)
             var media: [String: MediaPlaylist] = [:]
             for uri in uris {
                 let response = try await server.send("\(server.path)/\(uri)")
@@ -59,6 +59,9 @@ import Testing
             // The same list is below the signature, for clients that receive its address from the platform.
             let signed = try await server.send("\(server.signedPath)/index.m3u8")
             #expect(try MultivariantPlaylist(signed.text).variants.map(\.uri).contains("video0.m3u8"))
+            let opus = try await server.send("\(server.signedPath)/index.m3u8?audio=opus")
+            #expect(try MultivariantPlaylist(opus.text).variants.map(\.audio) == ["opus", "opus"])
+            #expect(try await server.send("\(server.signedPath)/index.m3u8?audio=ac-3").status == 400)
         }
     }
 

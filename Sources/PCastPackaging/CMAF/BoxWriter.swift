@@ -39,6 +39,11 @@ struct BoxWriter {
         for index in 0..<4 { bytes[offset + index] = UInt8(truncatingIfNeeded: value >> UInt32(24 - 8 * index)) }
     }
 
+    /// Replaces eight bytes that were written before.
+    mutating func replaceUInt64(at offset: Int, by value: UInt64) {
+        for index in 0..<8 { bytes[offset + index] = UInt8(truncatingIfNeeded: value >> UInt64(56 - 8 * index)) }
+    }
+
     mutating func uint8(_ value: UInt8) { bytes.append(value) }
 
     mutating func uint16(_ value: UInt16) { big(UInt64(value), 2) }

@@ -42,12 +42,7 @@ extension CMAFFormat {
             writer.uint32(1_000)
             // The duration is unknown, and the fragments have it.
             writer.uint32(0)
-            writer.uint32(0x0001_0000)
-            writer.uint16(0x0100)
-            writer.zeros(10)
-            Self.writeMatrix(to: &writer)
-            writer.zeros(24)
-            writer.uint32(CMAFFragment.trackID + 1)
+            writer.movieHeaderEnd(nextTrackID: CMAFFragment.trackID + 1)
         }
     }
 
@@ -56,20 +51,9 @@ extension CMAFFormat {
         writer.fullBox("tkhd", flags: 7) { writer in
             writer.zeros(8)
             writer.uint32(CMAFFragment.trackID)
-            writer.zeros(16)
-            writer.uint16(0)
-            writer.uint16(0)
-            writer.uint16(mediaType == .audio ? 0x0100 : 0)
-            writer.uint16(0)
-            Self.writeMatrix(to: &writer)
-            writer.uint32(UInt32(dimensions?.width ?? 0) << 16)
-            writer.uint32(UInt32(dimensions?.height ?? 0) << 16)
+            writer.zeros(8)
+            writer.trackHeaderEnd(mediaType, width: dimensions?.width ?? 0, height: dimensions?.height ?? 0)
         }
-    }
-
-    /// Writes the identity matrix.
-    private static func writeMatrix(to writer: inout BoxWriter) {
-        for value: UInt32 in [0x0001_0000, 0, 0, 0, 0x0001_0000, 0, 0, 0, 0x4000_0000] { writer.uint32(value) }
     }
 
     private func writeEditList(to writer: inout BoxWriter) {
@@ -89,40 +73,17 @@ extension CMAFFormat {
             writer.zeros(8)
             writer.uint32(UInt32(clockRate.hertz))
             writer.uint32(0)
-            // The language “und” in three times five bits.
-            writer.uint16(0x55C4)
-            writer.uint16(0)
+            writer.mediaHeaderEnd()
         }
-        writer.fullBox("hdlr") { writer in
-            writer.uint32(0)
-            writer.text(mediaType == .video ? "vide" : "soun")
-            writer.zeros(12)
-            writer.text(mediaType == .video ? "video" : "audio")
-            writer.uint8(0)
-        }
-        writer.box("minf") { writer in
-            if mediaType == .video {
-                writer.fullBox("vmhd", flags: 1) { $0.zeros(8) }
-            } else {
-                writer.fullBox("smhd") { $0.zeros(4) }
+        writer.mediaInformation(mediaType) { writer in
+            writer.fullBox("stsd") { writer in
+                writer.uint32(1)
+                writeSampleEntry(to: &writer)
             }
-            writer.box("dinf") { writer in
-                writer.fullBox("dref") { writer in
-                    writer.uint32(1)
-                    // The media are in the same file.
-                    writer.fullBox("url ", flags: 1) { _ in }
-                }
-            }
-            writer.box("stbl") { writer in
-                writer.fullBox("stsd") { writer in
-                    writer.uint32(1)
-                    writeSampleEntry(to: &writer)
-                }
-                writer.fullBox("stts") { $0.uint32(0) }
-                writer.fullBox("stsc") { $0.uint32(0) }
-                writer.fullBox("stsz") { $0.zeros(8) }
-                writer.fullBox("stco") { $0.uint32(0) }
-            }
+            writer.fullBox("stts") { $0.uint32(0) }
+            writer.fullBox("stsc") { $0.uint32(0) }
+            writer.fullBox("stsz") { $0.zeros(8) }
+            writer.fullBox("stco") { $0.uint32(0) }
         }
     }
 

@@ -54,6 +54,7 @@ struct CrossOriginMiddleware: RouterMiddleware {
     private static let routes =
         WebRTCHTTPController.Kind.allCases.map { "/\($0.rawValue)" } + [
             "/pcast/endPoints", "/pcast/endPoint", TelemetryRoutes.path, VideoRoutes.folder,
+            RecordingRoutes.folder,
         ]
 
     func handle(

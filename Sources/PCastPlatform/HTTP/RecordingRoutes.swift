@@ -10,10 +10,10 @@ import PCastIO
 import PCastRecording
 import PCastWeb
 
-/// The playlists and media files of recordings, below `/on-demand/STREAM`.
+/// The playlists and media files of recordings, below `/on-demand/STREAM`, and recordings as one MP4 file.
 ///
-/// The multivariant playlist at `vod.m3u8` requires a token. Its URIs contain a signature, which grants access to
-/// everything below it, as in ``VideoRoutes``.
+/// The multivariant playlist at `vod.m3u8` and the file `recording.mp4` require a token. The URIs of the playlist contain a
+/// signature, which grants access to everything below it, as in ``VideoRoutes``.
 struct RecordingRoutes: Sendable {
     let recordings: RecordingService
     let records: Records
@@ -25,10 +25,12 @@ struct RecordingRoutes: Sendable {
     static let folder = "/on-demand"
     /// The name of multivariant playlists, which is that of Phenix.
     static let index = "vod.m3u8"
+    /// The name of recordings as one MP4 file.
+    static let movie = "recording.mp4"
     private static let playlistSuffix = ".m3u8"
     private static let methods = "GET, HEAD, OPTIONS"
 
-    private static let unknown = APIError(.noStreamPlaying, "The recording does not exist.")
+    static let unknown = APIError(.noStreamPlaying, "The recording does not exist.")
 
     /// Returns whether a path is below a signature, so that it needs no limit per address.
     static func isSigned(_ path: String) -> Bool {
@@ -39,6 +41,9 @@ struct RecordingRoutes: Sendable {
         let group = router.group(RouterPath(Self.folder + "/:stream"))
         add("vod.m3u8", to: group) { request, context async throws(APIError) in
             try await index(request, context)
+        }
+        add("recording.mp4", to: group) { request, context async throws(APIError) in
+            try await movie(of: try await authorized(request, context), request)
         }
         add(":signature/:name", to: group) { request, context async throws(APIError) in
             try await playlist(request, context)
@@ -75,6 +80,17 @@ struct RecordingRoutes: Sendable {
     // MARK: Playlists
 
     private func index(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
+        let recorded = try await authorized(request, context)
+        let signature = recorded.signature(at: MonotonicClock.wallTime())
+        return try multivariant(of: recorded, prefix: signature + "/", caching: "no-store", request)
+    }
+
+    /// Returns the recording that a path names, if the request's token permits it.
+    ///
+    /// - Throws: ``APIError``.
+    private func authorized(
+        _ request: Request, _ context: WebRequestContext
+    ) async throws(APIError) -> RecordedStream {
         let clientContext = request.clientContext(context)
         let principal = try authenticator.identify(request.token, clientContext: clientContext)
         let stream = StreamID(context.parameters.get("stream") ?? "")
@@ -92,8 +108,7 @@ struct RecordingRoutes: Sendable {
         try limiter.takeJoin(from: clientContext.address, at: MonotonicClock.now())
         try await authenticator.checkHook(.subscribe(stream), principal, clientContext)
         guard let recorded, recorded.recording.application == principal.application else { throw Self.unknown }
-        let signature = recorded.signature(at: MonotonicClock.wallTime())
-        return try multivariant(of: recorded, prefix: signature + "/", caching: "no-store", request)
+        return recorded
     }
 
     private func multivariant(
@@ -110,7 +125,9 @@ struct RecordingRoutes: Sendable {
 
     private func playlist(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
         let recorded = try await recorded(context)
-        guard let name = context.parameters.get("name"), name.hasSuffix(Self.playlistSuffix) else { throw Self.unknown }
+        let requested = context.parameters.get("name")
+        if requested == Self.movie { return try await movie(of: recorded, request) }
+        guard let name = requested, name.hasSuffix(Self.playlistSuffix) else { throw Self.unknown }
         let caching = recorded.presentation.isComplete ? "public, max-age=60" : "no-cache"
         if name == Self.index { return try multivariant(of: recorded, prefix: "", caching: caching, request) }
         let track = String(name.dropLast(Self.playlistSuffix.count))

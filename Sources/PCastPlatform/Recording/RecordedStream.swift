@@ -13,7 +13,7 @@ final class RecordedStream: Sendable {
     let presentation: RecordingPresentation
     private let folder: RecordingFolder
     private let signer: PathSigner
-    private let reader: FileReadingQueue
+    let reader: FileReadingQueue
     /// The media playlists that were requested, as they are sent.
     private let playlists = Mutex<[String: RenderedPlaylist]>([:])
 
@@ -66,16 +66,23 @@ final class RecordedStream: Sendable {
         }
         return ByteBuffer(bytes: try result.get())
     }
+
+    /// Creates an MP4 file of a range of the recording. It waits for the disk.
+    ///
+    /// - Throws: `RecordingError`.
+    func makeMovie(_ range: MovieRange) throws(RecordingError) -> RecordedMovie.Result {
+        try presentation.movie(in: folder, from: range.start, to: range.end)
+    }
 }
 
 /// Reads files outside of the threads of Swift concurrency, which must not wait for a disk.
 final class FileReadingQueue: Sendable {
-    /// The number of reads at the same time.
-    private static let width = 4
-
     private let queue = DispatchQueue(label: "recordings-read", qos: .userInitiated, attributes: .concurrent)
-    private let slots = DispatchSemaphore(value: FileReadingQueue.width)
+    private let slots: DispatchSemaphore
     private let entrance = DispatchQueue(label: "recordings-read-wait", qos: .userInitiated)
+
+    /// Creates a queue. `width` is the number of reads at the same time.
+    init(width: Int = 4) { slots = DispatchSemaphore(value: width) }
 
     /// Runs an operation. The operations begin in the order of the calls.
     func run<Value: Sendable>(

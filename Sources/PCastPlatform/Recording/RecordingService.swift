@@ -32,6 +32,8 @@ final class RecordingService: Sendable {
     let store: RecordingStore?
     private let state: SharedState
     private let reader = FileReadingQueue()
+    /// The recordings as MP4 files.
+    let movies = RecordedMovieCache()
 
     /// The state, which the events of the store change.
     private final class SharedState: Sendable {
@@ -204,7 +206,10 @@ final class RecordingService: Sendable {
     }
 
     /// Discards what is known of a recording, because it has changed.
-    func discardCache(of stream: StreamID) { state.value.withLock { $0.cache[stream] = nil } }
+    func discardCache(of stream: StreamID) {
+        state.value.withLock { $0.cache[stream] = nil }
+        movies.discard(stream)
+    }
 
     /// Makes the signatures of the recordings of applications invalid, because their secrets are not valid any more.
     func revokeAccess(to applications: Set<ApplicationID>) async {

@@ -1,5 +1,6 @@
 import Glibc
 package import PCastDatabase
+package import PCastPackaging
 
 /// Reads a file of parts. What a crash or another program left in it is checked before it is used.
 package final class PartFileReader {
@@ -122,6 +123,56 @@ package final class PartFileReader {
         }
         guard reached == end, !isOther else { throw .corrupt(path: path) }
         return media
+    }
+
+    /// Returns the fragment of the part whose header is at an offset.
+    ///
+    /// - Throws: ``RecordingError``, with ``RecordingError/corrupt(path:)`` if there is no such part.
+    package func fragment(at offset: Int64) throws(RecordingError) -> [UInt8] {
+        var fragment: [UInt8]?
+        try readParts(from: offset, to: offset + 1) { _, bytes in fragment = bytes }
+        guard let fragment else { throw .corrupt(path: path) }
+        return fragment
+    }
+
+    /// The bytes that are read of a part at first, which mostly contain the description of its fragment.
+    private static let usualHead = 4 << 10
+
+    /// Reads the descriptions of the fragments of a segment, without their media, whose checksums are not verified.
+    ///
+    /// - Parameters:
+    ///   - segment: The segment.
+    ///   - body: Receives each part, and the description of its fragment; nil for a gap.
+    /// - Throws: ``RecordingError``, with ``RecordingError/corrupt(path:)`` if the file does not contain the segment.
+    package func readDescriptions(
+        of segment: SegmentRecord, _ body: (Part, CMAFFragmentDescription?) -> Void
+    ) throws(RecordingError) {
+        let (end, overflows) = segment.offset.addingReportingOverflow(segment.length)
+        guard segment.offset >= 0, segment.length > 0, !overflows else { throw .corrupt(path: path) }
+        var offset = segment.offset
+        while offset < end {
+            let bytes = try read(from: offset, count: PartHeader.size + Self.usualHead)
+            guard let header = PartHeader(bytes), header.segment == segment.number else { throw .corrupt(path: path) }
+            let part = Part(header: header, offset: offset)
+            guard part.end <= end else { throw .corrupt(path: path) }
+            body(part, try description(of: part, beginning: bytes))
+            offset = part.end
+        }
+    }
+
+    private func description(
+        of part: Part, beginning: [UInt8]
+    ) throws(RecordingError) -> CMAFFragmentDescription? {
+        guard part.header.length > 0 else { return nil }
+        var head = Array(beginning.dropFirst(PartHeader.size).prefix(part.header.length))
+        guard let size = CMAFFragmentDescription.headSize(head), size <= part.header.length else {
+            throw .corrupt(path: path)
+        }
+        if size > head.count { head = try read(from: part.offset + Int64(PartHeader.size), count: size) }
+        guard let description = CMAFFragmentDescription(head, size: part.header.length) else {
+            throw .corrupt(path: path)
+        }
+        return description
     }
 
     /// Returns bytes, fewer at the end of the file.

@@ -21,11 +21,11 @@ package struct RecordingPresentation: Sendable {
     /// The target duration of an event, whose later segments are not known: the largest one of a packager.
     private static let eventTarget = TimeSpan.seconds(10 as Int64)
     /// The distance of a segment from the end of the previous one from which on media are absent.
-    private static let tolerance = TimeSpan.milliseconds(500)
+    static let tolerance = TimeSpan.milliseconds(500)
 
     /// Whether the recording has ended.
     package let isComplete: Bool
-    private let tracks: [RecordedTrack]
+    let tracks: [RecordedTrack]
     private let renditions: [RecordedRendition]
     private let segments: [FileKey: SegmentRecord]
     private let initializations: [FileKey: RecordingFolder.FileName]
@@ -39,7 +39,7 @@ package struct RecordingPresentation: Sendable {
     }
 
     /// A part of the timeline without a discontinuity.
-    private struct Period {
+    struct Period {
         let epoch: Int
         let discontinuity: Int64
         var start: WallTime
@@ -50,7 +50,7 @@ package struct RecordingPresentation: Sendable {
         }
     }
 
-    private let periods: [Period]
+    let periods: [Period]
 
     /// Creates the playlists of a recording.
     package init(_ contents: Records.RecordingContents, isComplete: Bool) {

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import PCastCore
 import PCastDatabase
+import PCastIO
 
 /// The requests for an application's recordings.
 extension ManagementAPI {
@@ -18,6 +19,10 @@ extension ManagementAPI {
         let reason: String?
         /// The path of the multivariant playlist.
         let uri: String
+        /// The path of the multivariant playlist that requires no token; nil in lists.
+        var playlistUri: String?
+        /// The path of the recording as an MP4 file, which requires no token; nil in lists.
+        var downloadUri: String?
 
         init(_ recording: RecordingRecord) {
             streamId = recording.stream.description
@@ -71,7 +76,14 @@ extension ManagementAPI {
         }
         guard let found, found.application == request.application else { throw .notFound }
         guard found.deleted == nil else { throw Self.alreadyDeleted }
-        return ApplicationAnswer.json(OneRecording(recording: RecordingDescription(found)))
+        var description = RecordingDescription(found)
+        let recorded = try await query { () throws(RecordsError) in try await recordings.recording(of: stream) }
+        if let recorded {
+            let now = MonotonicClock.wallTime()
+            description.playlistUri = RecordingRoutes.signedPath(recorded, at: now)
+            description.downloadUri = RecordingRoutes.signedMoviePath(recorded, at: now)
+        }
+        return ApplicationAnswer.json(OneRecording(recording: description))
     }
 
     /// Deletes a recording that the path names.

@@ -59,16 +59,16 @@ struct TrackReader: ~Copyable {
 
     /// Reads the packets that were appended since the last call, and delivers the units that they complete.
     mutating func read(
-        _ track: UnsafePointer<PublishedTrack>, _ clock: WallClockReference, at now: Instant,
+        _ track: borrowing PublishedTrack, _ clock: WallClockReference, at now: Instant,
         _ deliver: (PublishedUnit) -> Void
     ) {
-        position = max(position, track.pointee.log.start)
-        while position < track.pointee.log.end {
-            let entry = track.pointee.log[position]
+        position = max(position, track.log.start)
+        while position < track.log.end {
+            let entry = track.log[position]
             // Parameter sets that the SFU repeats have no sequence number.
             if entry.sequence >= 0 {
                 _ = buffer.insert(
-                    payload: track.pointee.log.payload(at: position),
+                    payload: track.log.payload(at: position),
                     sequenceNumber: UInt16(truncatingIfNeeded: entry.sequence), timestamp: entry.timestamp,
                     marker: entry.marker, at: entry.arrival)
             }
@@ -79,13 +79,13 @@ struct TrackReader: ~Copyable {
     }
 
     private mutating func poll(
-        _ track: UnsafePointer<PublishedTrack>, _ clock: WallClockReference, at now: Instant,
+        _ track: borrowing PublishedTrack, _ clock: WallClockReference, at now: Instant,
         _ deliver: (PublishedUnit) -> Void
     ) {
         while let output = buffer.poll(at: now) {
             guard case .frame(let frame) = output else { continue }
             let timestamp = UInt32(truncatingIfNeeded: frame.timestamp.ticks)
-            let captured = track.pointee.captureClock?.wallTime(of: timestamp)
+            let captured = track.captureClock?.wallTime(of: timestamp)
             deliver(
                 PublishedUnit(
                     stream: stream, layer: layer, codec: codec, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame,
@@ -164,13 +164,11 @@ extension Forwarder {
             }
             let address = readers.address(number)
             guard let layer = address.pointee.layer else {
-                withUnsafePointer(to: &streams.address(index).pointee.audio) { track in
-                    address.pointee.read(track, clock, at: now, deliver)
-                }
+                address.pointee.read(streams[index].audio, clock, at: now, deliver)
                 continue
             }
             guard streams[index].layers.indices.contains(layer) else { continue }
-            address.pointee.read(UnsafePointer(streams[index].layers.address(layer)), clock, at: now, deliver)
+            address.pointee.read(streams[index].layers[layer], clock, at: now, deliver)
             if address.pointee.needsKeyFrame { requestKeyFrame(stream: index, layer: layer) }
         }
     }

@@ -356,7 +356,7 @@ extension Forwarder {
 
     /// Prefetches the state of the next viewers, one step further for each of them.
     @inline(__always)
-    mutating func prefetch(viewersOf stream: UnsafeMutablePointer<PublishedStream>, count: Int) {
+    mutating func prefetch(viewersOf stream: MutableReference<PublishedStream>, count: Int) {
         guard count > Self.prefetchedViewers else { return }
         var turn = stream.pointee.firstViewer + stream.pointee.nextViewer
         for step in Prefetch.allCases.reversed() {
@@ -374,7 +374,7 @@ extension Forwarder {
 
     mutating func prefetch(expected peerIndex: PeerIndex) {
         guard case .viewer(let index) = peerIndex, viewers.contains(index) else { return }
-        Prefetch.fetch(viewers.address(index), MemoryLayout<Viewer>.size)
+        Prefetch.fetch(AddressRange(of: viewers.address(index)))
         expectedViewers.append(index)
     }
 

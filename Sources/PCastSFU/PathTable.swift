@@ -69,17 +69,17 @@ struct PathTable {
         guard !entries.isEmpty else { return }
         lookups.removeAll(keepingCapacity: true)
         for index in paths.indices { lookups.append(Slot(tag: Self.tag(of: paths[index]), position: .max)) }
-        slots.withUnsafeBufferPointer { slots in
-            for one in lookups {
-                Prefetch.fetch(slots.baseAddress! + home(of: one.tag), MemoryLayout<Slot>.size)
-            }
+        let slotMemory = AddressRange(elementsOf: slots, count: slots.count)
+        for one in lookups {
+            let offset = home(of: one.tag) * MemoryLayout<Slot>.stride
+            Prefetch.fetch(slotMemory.dropping(offset).prefix(MemoryLayout<Slot>.size))
         }
-        entries.withUnsafeBufferPointer { entries in
-            for index in lookups.indices {
-                lookups[index].position = slots[firstSlot(of: lookups[index].tag)].position
-                guard lookups[index].isOccupied else { continue }
-                Prefetch.fetch(entries.baseAddress! + Int(lookups[index].position), MemoryLayout<Entry>.size)
-            }
+        let entryMemory = AddressRange(elementsOf: entries, count: entries.count)
+        for index in lookups.indices {
+            lookups[index].position = slots[firstSlot(of: lookups[index].tag)].position
+            guard lookups[index].isOccupied else { continue }
+            let offset = Int(lookups[index].position) * MemoryLayout<Entry>.stride
+            Prefetch.fetch(entryMemory.dropping(offset).prefix(MemoryLayout<Entry>.size))
         }
         for index in paths.indices where lookups[index].isOccupied {
             let path = paths[index]

@@ -191,15 +191,17 @@ struct VideoLayers: ~Copyable {
     /// Whether the stream has video.
     var exist: Bool { tracks.pointee.exists }
 
-    /// The address of a layer.
-    func address(_ index: Int) -> UnsafeMutablePointer<PublishedTrack> {
+    /// Returns a reference to a layer, which is valid as long as the layers.
+    func address(_ index: Int) -> MutableReference<PublishedTrack> { MutableReference(pointer(index)) }
+
+    private func pointer(_ index: Int) -> UnsafeMutablePointer<PublishedTrack> {
         precondition(indices.contains(index), "the layer does not exist")
         return tracks + index
     }
 
     subscript(index: Int) -> PublishedTrack {
-        unsafeAddress { UnsafePointer(address(index)) }
-        unsafeMutableAddress { address(index) }
+        unsafeAddress { UnsafePointer(pointer(index)) }
+        unsafeMutableAddress { pointer(index) }
     }
 }
 

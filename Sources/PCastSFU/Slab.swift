@@ -1,7 +1,13 @@
+import PCastCore
+
 /// A container of values at stable addresses, identified by small numbers that are reused after a removal.
 ///
 /// It is meant for noncopyable values that own memory, such as a viewer or a track. Reading a value neither copies it
 /// nor counts a reference. The container grows in chunks, and its owner bounds it.
+///
+/// Its pointers are safe for these reasons. It owns the chunks until `deinit`, and they never move. Each access checks
+/// that the index has a value. A reference is used by the SFU that owns the container, on one thread, and not after the
+/// value was removed.
 struct Slab<Element: ~Copyable>: ~Copyable {
     private static var chunkSize: Int { 64 }
     private var chunks: [UnsafeMutablePointer<Element>] = []
@@ -41,22 +47,26 @@ struct Slab<Element: ~Copyable>: ~Copyable {
     }
 
     mutating func remove(_ index: Int) -> Element {
-        let address = address(index)
+        let pointer = pointer(index)
         occupied[index] = false
         free.append(index)
         count -= 1
-        return address.move()
+        return pointer.move()
     }
 
-    /// The address of a value, valid until the value is removed.
-    func address(_ index: Int) -> UnsafeMutablePointer<Element> {
+    /// Returns a reference to a value, which is valid until the value is removed.
+    func address(_ index: Int) -> MutableReference<Element> {
+        MutableReference(pointer(index))
+    }
+
+    private func pointer(_ index: Int) -> UnsafeMutablePointer<Element> {
         precondition(contains(index), "there must be an entry at the index")
         return chunks[index / Self.chunkSize] + index % Self.chunkSize
     }
 
     /// The value in place. A `_read` accessor would copy its bits.
     subscript(index: Int) -> Element {
-        unsafeAddress { UnsafePointer(address(index)) }
-        unsafeMutableAddress { address(index) }
+        unsafeAddress { UnsafePointer(pointer(index)) }
+        unsafeMutableAddress { pointer(index) }
     }
 }

@@ -55,7 +55,7 @@ struct Viewer: ~Copyable {
     /// Prefetches the memory of one step; see `Prefetch`.
     @inline(__always)
     mutating func prefetch(_ step: Prefetch) {
-        if step == .own { Prefetch.fetch(&isWatching, through: &quality.repair) }
+        if step == .own { Prefetch.fetch(AddressRange(from: &isWatching, through: &quality.repair)) }
         transport.prefetch(step)
         sender.prefetch(step)
     }

@@ -109,16 +109,16 @@ private func milliseconds(_ count: Int64) -> Instant { Instant(nanoseconds: coun
     @Test("the packets of the next report are prefetched, and nothing else")
     func nearness() {
         var history = SentPacketHistory()
-        history.prefetchReported(512) { _, _ in Issue.record("the history is empty") }
+        #expect(history.reportedRecords == nil)
         for number in 0..<100 { history.sent(UInt16(number), size: 1_200, cluster: 0, at: at(0)) }
-        var brought: [(start: UnsafeRawPointer, count: Int)] = []
+        var brought: [AddressRange] = []
         for reported in [nil, 39, 98] as [UInt16?] {
             if let reported { _ = history.report(reported, arrived: true) }
-            history.prefetchReported(512) { brought.append(($0, $1)) }
+            if let memory = history.reportedRecords { brought.append(memory.prefix(512)) }
         }
         // Each has sixteen bytes, of lines of 128. Numbers begin at a multiple of that.
         #expect(brought.map(\.count) == [512, 512, 29 * 16])
-        #expect(brought.map { $0.start - brought[0].start } == [0, 40 * 16, 99 * 16])
+        #expect(brought.map { $0.start &- brought[0].start } == [0, 40 * 16, 99 * 16])
     }
 
     @Test("reported packets are replaced by new ones")

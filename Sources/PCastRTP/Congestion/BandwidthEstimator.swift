@@ -171,30 +171,21 @@ public struct BandwidthEstimator: Sendable {
         }
     }
 
-    /// Calls a function with the memory that recording a packet accesses, for prefetching.
-    @inline(__always)
-    package mutating func prefetch(by fetch: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
-        Self.span(&target, &probes, fetch)
+    /// The memory that recording a packet accesses, for prefetching.
+    package var ownMemory: AddressRange {
+        @inline(__always)
+        mutating get { AddressRange(from: &target, through: &probes) }
     }
 
-    /// Calls a function with the memory from one stored property to another.
-    @inline(__always)
-    private static func span(
-        _ first: UnsafeRawPointer, _ last: UnsafePointer<ProbeController>,
-        _ fetch: (_ start: UnsafeRawPointer, _ count: Int) -> Void
-    ) { fetch(first, UnsafeRawPointer(last + 1) - first) }
+    /// The memory of the history entries after the next packet's, for prefetching; nil before the first packet.
+    package var nextRecord: AddressRange? { mutating get { history.nextRecord } }
 
-    /// The address of the history entry for the next packet; nil before the first packet.
-    package var nextRecord: UnsafeRawPointer? { mutating get { history.nextRecord } }
+    /// The memory of the history entries, for prefetching; nil before the first packet.
+    package var records: AddressRange? { mutating get { history.records } }
 
-    /// The address of the history entries; nil before the first packet.
-    package var records: UnsafeRawPointer? { mutating get { history.records } }
-
-    /// Calls a function with the history entries that the next report probably concerns, at most `count` bytes.
-    @inline(__always)
-    package mutating func prefetchReported(
-        _ count: Int, by fetch: (_ start: UnsafeRawPointer, _ count: Int) -> Void
-    ) { history.prefetchReported(count, by: fetch) }
+    /// The memory of the history entries that the next report probably concerns, for prefetching; nil before the first
+    /// packet.
+    package var reportedRecords: AddressRange? { mutating get { history.reportedRecords } }
 
     /// Records the total size of packets that were recorded by ``note(_:size:cluster:at:)``. `bytes` includes IP and
     /// UDP headers.

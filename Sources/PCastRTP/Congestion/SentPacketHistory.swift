@@ -77,26 +77,20 @@ struct SentPacketHistory: Sendable {
     /// The number of packets for which memory is allocated.
     var capacity: Int { entries.count }
 
-    /// The address of the first entry; nil if there is none. It does not access the header of the array, which may not
-    /// be in the cache.
-    var records: UnsafeRawPointer? {
-        mutating get {
-            guard newest >= 0 else { return nil }
-            return entries.withUnsafeBufferPointer { $0.baseAddress.map { UnsafeRawPointer($0) } }
-        }
+    /// The memory of the entries; nil if there is none. It does not access the header of the array, which may not be in
+    /// the cache.
+    var records: AddressRange? {
+        mutating get { newest < 0 ? nil : AddressRange(elementsOf: entries, count: Int(mask + 1)) }
     }
 
-    /// The address of the entry for the next packet; nil before the first one.
-    var nextRecord: UnsafeRawPointer? {
-        mutating get { records.map { $0 + Int((newest + 1) & mask) * MemoryLayout<Entry>.stride } }
+    /// The memory from the entry for the next packet on; nil before the first one.
+    var nextRecord: AddressRange? {
+        mutating get { records.map { $0.dropping(Int((newest + 1) & mask) * MemoryLayout<Entry>.stride) } }
     }
 
-    /// Calls a function with the entries that the next report probably concerns, at most `count` bytes, for
-    /// prefetching.
-    mutating func prefetchReported(_ count: Int, by fetch: (_ start: UnsafeRawPointer, _ count: Int) -> Void) {
-        guard let records else { return }
-        let offset = Int(max(reportedEnd, oldest) & mask) * MemoryLayout<Entry>.stride
-        fetch(records + offset, min(count, Int(mask + 1) * MemoryLayout<Entry>.stride - offset))
+    /// The memory from the first entry on that the next report probably concerns; nil before the first one.
+    var reportedRecords: AddressRange? {
+        mutating get { records.map { $0.dropping(Int(max(reportedEnd, oldest) & mask) * MemoryLayout<Entry>.stride) } }
     }
 
     /// Records a packet without a number, whose media section has not negotiated the header extension.

@@ -5,7 +5,7 @@ extension OutboundStream {
     /// Writes the header of a packet, and returns its size.
     @inline(__always)
     mutating func writeHeader(
-        of entry: UnsafePointer<PacketLog.Entry>, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32,
+        of entry: Reference<PacketLog.Entry>, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32,
         sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
         let delay = entry.pointee.length > Self.maximumPayloadSizeWithExtensions ? nil : playoutDelay
@@ -25,7 +25,7 @@ extension OutboundStream {
     /// Writes a header with all extensions, which becomes the template of further ones, and returns its size.
     @inline(never)
     private mutating func writeWholeHeader(
-        of entry: UnsafePointer<PacketLog.Entry>, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32,
+        of entry: Reference<PacketLog.Entry>, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32,
         sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
         let header = RTPHeader(
@@ -56,7 +56,7 @@ extension OutboundStream {
     /// (`UDP_SEGMENT`).
     @inline(__always)
     mutating func paddingSize(
-        of size: Int, _ entry: UnsafePointer<PacketLog.Entry>, at position: Int64, in log: borrowing PacketLog
+        of size: Int, _ entry: Reference<PacketLog.Entry>, at position: Int64, in log: borrowing PacketLog
     ) -> Int {
         if position >= evenEnd || size > evenSize { findEvenSize(size, entry, at: position, in: log) }
         // The last packet may be shorter.
@@ -67,7 +67,7 @@ extension OutboundStream {
     /// Determines the common size of a packet and the packets of the same frame after it.
     @inline(never)
     private mutating func findEvenSize(
-        _ size: Int, _ entry: UnsafePointer<PacketLog.Entry>, at position: Int64, in log: borrowing PacketLog
+        _ size: Int, _ entry: Reference<PacketLog.Entry>, at position: Int64, in log: borrowing PacketLog
     ) {
         evenSize = size
         evenEnd = position + 1

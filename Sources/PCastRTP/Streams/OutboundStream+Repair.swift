@@ -7,7 +7,7 @@ extension OutboundStream {
     /// Returns how many of the packets before a packet it can repeat: contiguous ones, because others cannot be
     /// identified by their timestamps (see ``RedundantSequence``), which have been sent.
     mutating func repeatableCount(
-        before entry: UnsafePointer<PacketLog.Entry>, at packetPosition: Int64, in log: borrowing PacketLog
+        before entry: Reference<PacketLog.Entry>, at packetPosition: Int64, in log: borrowing PacketLog
     ) -> Int {
         guard entry.pointee.length > 0 else { return 0 }
         var count = 0
@@ -31,7 +31,7 @@ extension OutboundStream {
     /// Writes everything before the packet's own data: the headers and the data of the repeated packets, beginning with
     /// the oldest. Returns its size.
     mutating func writeRepeated(
-        _ count: Int, before entry: UnsafePointer<PacketLog.Entry>, in log: borrowing PacketLog,
+        _ count: Int, before entry: Reference<PacketLog.Entry>, in log: borrowing PacketLog,
         into buffer: UnsafeMutableRawBufferPointer, at start: Int
     ) -> Int {
         var header = start

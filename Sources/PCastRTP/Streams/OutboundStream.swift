@@ -429,7 +429,7 @@ public struct OutboundStream: ~Copyable, Sendable {
     /// Writes the header of a packet.
     @inline(__always)
     private mutating func write(
-        _ entry: UnsafePointer<PacketLog.Entry>, at position: Int64, as sequence: Int64, in log: borrowing PacketLog,
+        _ entry: Reference<PacketLog.Entry>, at position: Int64, as sequence: Int64, in log: borrowing PacketLog,
         sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
     ) -> Packet {
         let timestamp = entry.pointee.timestamp &+ mapping.timestampOffset

@@ -10,6 +10,10 @@ public import PCastCore
 ///
 /// Parameter sets that a key frame lacks have entries without a sequence number. They are only sent to viewers that
 /// begin with this key frame (``parameterSets(ofKeyFrameAt:)``).
+///
+/// Its pointers are safe for these reasons. It owns its memory until `deinit`. The index of a position is reduced by
+/// ``mask``, so that it is below ``capacity``, and ``address(of:)`` checks that the entry was appended. A reference or a
+/// payload is valid until the log changes, and its users have the log borrowed until then.
 public struct PacketLog: ~Copyable {
     /// A packet without its payload.
     public struct Entry: Sendable {
@@ -228,17 +232,17 @@ public struct PacketLog: ~Copyable {
         return append(entry)
     }
 
-    /// Returns a pointer to the entry at a position, which is valid until the log changes. It avoids a copy per packet
-    /// and viewer.
+    /// Returns a reference to the entry at a position, which is valid until the log changes. It avoids a copy per
+    /// packet and viewer.
     ///
     /// - Precondition: The position is in `start..<end`.
     ///
     /// - Parameter position: The position.
-    /// - Returns: The pointer.
+    /// - Returns: The reference.
     @inlinable @inline(__always)
-    public func address(of position: Int64) -> UnsafePointer<Entry> {
+    public func address(of position: Int64) -> Reference<Entry> {
         precondition(position >= start && position < end, "there must be a packet at the position")
-        return UnsafePointer(entries + Int(position & mask))
+        return Reference(UnsafePointer(entries + Int(position & mask)))
     }
 
     /// The entry at a position.

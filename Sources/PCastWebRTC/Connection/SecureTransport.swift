@@ -52,7 +52,7 @@ package struct SecureTransport: ~Copyable {
 
     // The next properties are accessed for each packet; see `prefetch`. This one is for prefetching only: a retained
     // reference would access the object, and thus wait for the memory that is being prefetched.
-    private var prefetchedSender: Unmanaged<SRTPSender>?
+    private var prefetchedSender: UnretainedReference<SRTPSender>?
     private var sender: SRTPSender?
     /// Whether the agent is a client's controlling agent.
     private let isControlling: Bool
@@ -62,7 +62,7 @@ package struct SecureTransport: ~Copyable {
 
     // The next properties are also accessed for each report of the peer.
     private var receiver: SRTPReceiver?
-    private var prefetchedReceiver: Unmanaged<SRTPReceiver>?
+    private var prefetchedReceiver: UnretainedReference<SRTPReceiver>?
     /// The agent of a client; nil in the SFU, where the box saves memory.
     private let controlling: UniqueBox<ICEControllingAgent>?
     private var isAway = false
@@ -322,10 +322,10 @@ package struct SecureTransport: ~Copyable {
             guard sender == nil else { return }
             let sender = SRTPSender(keys)
             self.sender = sender
-            prefetchedSender = Unmanaged.passUnretained(sender)
+            prefetchedSender = UnretainedReference(sender)
             let receiver = SRTPReceiver(keys)
             self.receiver = receiver
-            prefetchedReceiver = Unmanaged.passUnretained(receiver)
+            prefetchedReceiver = UnretainedReference(receiver)
             events.append(.connected(keys.profile))
         case .failed(let reason): end(.failed(.handshake("\(reason)")))
         case .closed: end(.closed)
@@ -441,9 +441,9 @@ package struct SecureTransport: ~Copyable {
     @inline(__always)
     package mutating func prefetch(_ step: Prefetch) {
         switch step {
-        case .own: Prefetch.fetch(&prefetchedSender, through: &path)
-        case .objects: if let prefetchedSender { Prefetch.fetch(prefetchedSender.toOpaque(), SRTPSender.size) }
-        case .tables, .keys: prefetchedSender?._withUnsafeGuaranteedRef { $0.prefetch(step) }
+        case .own: Prefetch.fetch(AddressRange(from: &prefetchedSender, through: &path))
+        case .objects: if let prefetchedSender { Prefetch.fetch(prefetchedSender.memory(SRTPSender.size)) }
+        case .tables, .keys: prefetchedSender?.withObject { $0.prefetch(step) }
         }
     }
 
@@ -453,9 +453,9 @@ package struct SecureTransport: ~Copyable {
         switch step {
         case .own: break
         case .objects:
-            if let prefetchedReceiver { Prefetch.fetch(prefetchedReceiver.toOpaque(), SRTPReceiver.size) }
+            if let prefetchedReceiver { Prefetch.fetch(prefetchedReceiver.memory(SRTPReceiver.size)) }
             lite?.prefetchPaths()
-        case .tables, .keys: prefetchedReceiver?._withUnsafeGuaranteedRef { $0.prefetch(step) }
+        case .tables, .keys: prefetchedReceiver?.withObject { $0.prefetch(step) }
         }
     }
 

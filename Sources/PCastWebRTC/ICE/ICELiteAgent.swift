@@ -112,9 +112,8 @@ package struct ICELiteAgent: Sendable {
 
     /// Prefetches the validated paths, which ``noteAuthenticated(path:at:)`` accesses. See `Prefetch`.
     mutating func prefetchPaths() {
-        paths.withUnsafeBufferPointer { paths in
-            if let first = paths.baseAddress { Prefetch.fetch(arrayAt: first, MemoryLayout<ValidatedPath>.stride) }
-        }
+        let first = AddressRange(elementsOf: paths, count: 1)
+        Prefetch.fetch(arrayAt: first, first.count)
     }
 
     /// Records a successful check on a path.

@@ -27,14 +27,14 @@ extension MediaSender {
     package mutating func prefetch(_ step: Prefetch) {
         switch step {
         case .own:
-            Prefetch.fetch(&transportSequenceNumber, through: &pacer)
-            bandwidth.prefetch { Prefetch.fetch($0, $1) }
+            Prefetch.fetch(AddressRange(from: &transportSequenceNumber, through: &pacer))
+            Prefetch.fetch(bandwidth.ownMemory)
         case .objects:
-            if let video { Prefetch.fetch(video, MemoryLayout<OutboundTrack>.size) }
+            if let video { Prefetch.fetch(AddressRange(of: video)) }
             // Its stream and its reports are also accessed for each video frame.
-            if let audio { Prefetch.fetch(audio, MemoryLayout<OutboundTrack>.size) }
+            if let audio { Prefetch.fetch(AddressRange(of: audio)) }
         case .tables: if let records = bandwidth.records { Prefetch.fetch(arrayAt: records) }
-        case .keys: if let next = bandwidth.nextRecord { Prefetch.fetch(next, 128) }
+        case .keys: if let next = bandwidth.nextRecord { Prefetch.fetch(next.prefix(128)) }
         }
     }
 
@@ -42,10 +42,10 @@ extension MediaSender {
     @inline(__always)
     package mutating func prefetchReporting(_ step: Prefetch) {
         switch step {
-        case .objects: if let video { Prefetch.fetch(video, MemoryLayout<OutboundTrack>.size) }
+        case .objects: if let video { Prefetch.fetch(AddressRange(of: video)) }
         case .tables: if let records = bandwidth.records { Prefetch.fetch(arrayAt: records) }
         // The records cover a tenth of a second at 3 Mbit/s.
-        case .keys: bandwidth.prefetchReported(512) { Prefetch.fetch($0, $1) }
+        case .keys: if let reported = bandwidth.reportedRecords { Prefetch.fetch(reported.prefix(512)) }
         case .own: break
         }
     }

@@ -57,7 +57,7 @@ extension MediaSender {
     /// Sends the queued new packets of a track. State that concerns the peer is read and updated once for all of them.
     @inline(__always)
     private mutating func sendRun(
-        _ waiting: OutboundStream.Waiting, isPaced: Bool, _ track: UnsafeMutablePointer<OutboundTrack>,
+        _ waiting: OutboundStream.Waiting, isPaced: Bool, _ track: MutableReference<OutboundTrack>,
         from log: borrowing PacketLog, through transport: inout SecureTransport, to path: NetworkPath,
         into batch: inout DatagramBatch, capture: CaptureClock?, stopsAfterFrame: Bool, backlog: Pacer.Backlog,
         _ result: inout SendResult, at now: Instant
@@ -122,7 +122,7 @@ extension MediaSender {
     /// Sends the next packet of a track, or a bandwidth probe if no video is queued.
     @inline(__always)
     private mutating func send(
-        _ type: MediaType, _ track: UnsafeMutablePointer<OutboundTrack>, from log: borrowing PacketLog,
+        _ type: MediaType, _ track: MutableReference<OutboundTrack>, from log: borrowing PacketLog,
         through transport: inout SecureTransport, into batch: inout DatagramBatch, capture: CaptureClock?,
         backlog: Pacer.Backlog, hasData: inout Bool, at now: Instant
     ) -> Sending {
@@ -157,7 +157,7 @@ extension MediaSender {
     /// Writes the next packet of a track into the batch.
     @inline(__always)
     mutating func write(
-        _ track: UnsafeMutablePointer<OutboundTrack>, from log: borrowing PacketLog,
+        _ track: MutableReference<OutboundTrack>, from log: borrowing PacketLog,
         through transport: inout SecureTransport, into batch: inout DatagramBatch, capture: CaptureClock?,
         at now: Instant
     ) -> Sending {
@@ -191,7 +191,7 @@ extension MediaSender {
     /// Records a sent packet for sender reports.
     @inline(__always)
     private static func note(
-        _ track: UnsafeMutablePointer<OutboundTrack>, _ entry: UnsafePointer<PacketLog.Entry>, capture: CaptureClock?,
+        _ track: MutableReference<OutboundTrack>, _ entry: Reference<PacketLog.Entry>, capture: CaptureClock?,
         at now: Instant
     ) {
         guard let capture else { return track.pointee.report.count(payloadSize: entry.pointee.length) }

@@ -6,6 +6,8 @@ package import PCastRTP
 ///
 /// It is noncopyable, and methods that are called for each packet are `mutating` even if they change nothing. Swift
 /// passes a large borrowed value as a bitwise copy otherwise.
+///
+/// It owns the memory of its tracks, which it frees in `deinit`. References to them are used only while it exists.
 package struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have no other owner
     /// The requests of the peer that the encoder must fulfill.
     package struct Requests: Sendable {
@@ -41,11 +43,11 @@ package struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have
     /// The next transport-wide sequence number.
     var transportSequenceNumber: UInt16
     /// The first or only video layer; nil if no video is sent. The address does not change.
-    package let video: UnsafeMutablePointer<OutboundTrack>?
+    package let video: MutableReference<OutboundTrack>?
     /// The audio track; nil if no audio is sent. The address does not change.
-    package let audio: UnsafeMutablePointer<OutboundTrack>?
+    package let audio: MutableReference<OutboundTrack>?
     /// The simulcast layers after the first one.
-    package let moreLayers: [UnsafeMutablePointer<OutboundTrack>?]
+    package let moreLayers: [MutableReference<OutboundTrack>?]
     /// The states of tracks that the peer may pause; empty for the viewers of the SFU.
     var pauses: [PauseState] = []
     /// The time at which the report of the publisher is due; nil if it waits for a sender report.
@@ -99,11 +101,11 @@ package struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have
     ) {
         self.cname = Array(cname.utf8.prefix(255))
         transportSequenceNumber = UInt16.random(in: 0..<0x8000, using: &generator)
-        var (video, audio): (UnsafeMutablePointer<OutboundTrack>?, UnsafeMutablePointer<OutboundTrack>?)
-        var moreLayers: [UnsafeMutablePointer<OutboundTrack>?] = []
+        var (video, audio): (MutableReference<OutboundTrack>?, MutableReference<OutboundTrack>?)
+        var moreLayers: [MutableReference<OutboundTrack>?] = []
         for section in media {
             let layers = section.direction.sends ? section.rids.map { RTPStreamIdentifier($0) } : []
-            var tracks: [UnsafeMutablePointer<OutboundTrack>?] = []
+            var tracks: [MutableReference<OutboundTrack>?] = []
             for layer in section.type == .video && layers.count > 1 ? layers : [layers.first ?? nil] {
                 guard section.type == .video ? video == nil : audio == nil else { break }
                 tracks.append(
@@ -139,21 +141,18 @@ package struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have
 
     deinit {
         for case let track? in [video, audio] + moreLayers {
-            track.deinitialize(count: 1)
             track.deallocate()
         }
     }
 
     /// Moves a track to its own memory. Returns nil if there is none.
-    private static func allocate(_ track: consuming OutboundTrack?) -> UnsafeMutablePointer<OutboundTrack>? {
+    private static func allocate(_ track: consuming OutboundTrack?) -> MutableReference<OutboundTrack>? {
         guard let track else { return nil }
-        let address = UnsafeMutablePointer<OutboundTrack>.allocate(capacity: 1)
-        address.initialize(to: track)
-        return address
+        return .allocate(track)
     }
 
     /// The sent tracks, video first.
-    package var tracks: [UnsafeMutablePointer<OutboundTrack>] { ([video] + moreLayers + [audio]).compactMap { $0 } }
+    package var tracks: [MutableReference<OutboundTrack>] { ([video] + moreLayers + [audio]).compactMap { $0 } }
 
     /// The bandwidth that is assumed before any feedback. It is that of a typical stream, so that joining is not
     /// delayed.
@@ -174,7 +173,7 @@ package struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have
     package var layerCount: Int { video == nil ? 0 : 1 + moreLayers.count }
 
     /// Returns the track of a layer; nil if it is not sent.
-    package func layer(_ index: Int) -> UnsafeMutablePointer<OutboundTrack>? {
+    package func layer(_ index: Int) -> MutableReference<OutboundTrack>? {
         index == 0 ? video : moreLayers.indices.contains(index - 1) ? moreLayers[index - 1] : nil
     }
 

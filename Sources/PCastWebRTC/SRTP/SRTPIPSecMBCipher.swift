@@ -1,5 +1,6 @@
 import CIPSecMB
 import COpenSSL
+import PCastCore
 
 /// AES-GCM by libipsec-mb (RFC 7714).
 ///
@@ -101,15 +102,20 @@ final class SRTPIPSecMBCipher {
 
     /// Prefetches the keys for RTP, if they are expanded. See `Prefetch`.
     func prefetchKeys() {
-        if let expandedRTP { Prefetch.fetch(expandedRTP, Int(PCAST_IMB_KEY_SIZE)) }
+        if let expandedRTP { Prefetch.fetch(Self.memory(ofKeys: expandedRTP)) }
     }
 
     /// Prefetches the keys that an RTCP packet of at most 250 bytes needs: the round keys and the last hash keys.
     func prefetchControlKeys() {
         guard let expandedRTCP else { return }
-        Prefetch.fetch(expandedRTCP, Self.roundKeysSize)
-        Prefetch.fetch(
-            expandedRTCP + (Int(PCAST_IMB_KEY_SIZE) - Self.prefetchedHashKeysSize), Self.prefetchedHashKeysSize)
+        let keys = Self.memory(ofKeys: expandedRTCP)
+        Prefetch.fetch(keys.prefix(Self.roundKeysSize))
+        Prefetch.fetch(keys.dropping(Int(PCAST_IMB_KEY_SIZE) - Self.prefetchedHashKeysSize))
+    }
+
+    /// Returns the memory of expanded keys.
+    private static func memory(ofKeys keys: UnsafeMutableRawPointer) -> AddressRange {
+        AddressRange(start: UInt(bitPattern: keys), count: Int(PCAST_IMB_KEY_SIZE))
     }
 
     /// The approximate size of the object in bytes.

@@ -1,3 +1,5 @@
+import PCastCore
+
 /// Authenticates and decrypts the packets of one peer in place: RTP and RTCP of up to 64 SSRCs (RFC 3711, RFC 7714).
 ///
 /// The index of a packet is estimated before it is decrypted, and state is created only for authentic packets. All RTP
@@ -9,7 +11,7 @@ package final class SRTPReceiver {
 
     private let cipher: SRTPCipher
     /// An unretained reference to the cipher of libipsec-mb, for prefetching; nil for another one.
-    private let vectorCipher: Unmanaged<SRTPIPSecMBCipher>?
+    private let vectorCipher: UnretainedReference<SRTPIPSecMBCipher>?
     /// The replay windows of RTP by SSRC.
     private let streams = SRTPStreamTable<SRTPIndexWindow>()
     /// The replay windows of RTCP by SSRC.
@@ -32,7 +34,7 @@ package final class SRTPReceiver {
     init(profile: SRTPProfile, cipher: SRTPCipher) {
         self.profile = profile
         self.cipher = cipher
-        vectorCipher = cipher.vector.map { Unmanaged.passUnretained($0) }
+        vectorCipher = cipher.vector.map { UnretainedReference($0) }
     }
 
     /// Returns the SSRC of a stream whose first authentic packet has arrived; nil if there is no other.
@@ -106,8 +108,8 @@ package final class SRTPReceiver {
         controls.prefetch(step)
         guard let vectorCipher else { return }
         switch step {
-        case .tables: Prefetch.fetch(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
-        case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.prefetchControlKeys() }
+        case .tables: Prefetch.fetch(vectorCipher.memory(SRTPIPSecMBCipher.size))
+        case .keys: vectorCipher.withObject { $0.prefetchControlKeys() }
         case .own, .objects: break
         }
     }

@@ -1,3 +1,5 @@
+import PCastCore
+
 /// Encrypts the packets to one peer: RTP and RTCP of up to 64 SSRCs (RFC 3711, RFC 7714).
 ///
 /// An index of an SSRC is never used twice, because two payloads with the same index reveal the GCM authentication key.
@@ -16,7 +18,7 @@ package final class SRTPSender {
 
     private let cipher: SRTPCipher
     /// An unretained reference to the cipher of libipsec-mb, for prefetching; nil for another one.
-    private let vectorCipher: Unmanaged<SRTPIPSecMBCipher>?
+    private let vectorCipher: UnretainedReference<SRTPIPSecMBCipher>?
     private let streams = SRTPStreamTable<SRTPIndexWindow>()
     private var nextRTCPIndex: UInt32
 
@@ -31,7 +33,7 @@ package final class SRTPSender {
     init(profile: SRTPProfile, cipher: SRTPCipher, firstRTCPIndex: UInt32 = 0) {
         self.profile = profile
         self.cipher = cipher
-        vectorCipher = cipher.vector.map { Unmanaged.passUnretained($0) }
+        vectorCipher = cipher.vector.map { UnretainedReference($0) }
         nextRTCPIndex = firstRTCPIndex
     }
 
@@ -102,8 +104,8 @@ package final class SRTPSender {
         streams.prefetch(step)
         guard let vectorCipher else { return }
         switch step {
-        case .tables: Prefetch.fetch(vectorCipher.toOpaque(), SRTPIPSecMBCipher.size)
-        case .keys: vectorCipher._withUnsafeGuaranteedRef { $0.prefetchKeys() }
+        case .tables: Prefetch.fetch(vectorCipher.memory(SRTPIPSecMBCipher.size))
+        case .keys: vectorCipher.withObject { $0.prefetchKeys() }
         case .own, .objects: break
         }
     }

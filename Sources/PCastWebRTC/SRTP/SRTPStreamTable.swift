@@ -1,3 +1,5 @@
+import PCastCore
+
 /// The packet indexes of the streams of one direction by SSRC; at most 64.
 ///
 /// A peer has few streams, so the last one found is tried first, and a linear search is faster than a hash table. The
@@ -52,10 +54,10 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
     /// Whether no stream can be added.
     var isFull: Bool { count == Self.capacity }
 
-    /// Returns the address of a stream's state, which is valid until another stream is added.
-    func state(at position: Int) -> UnsafeMutablePointer<State> {
+    /// Returns a reference to a stream's state, which is valid until another stream is added.
+    func state(at position: Int) -> MutableReference<State> {
         precondition(position >= 0 && position < header.pointee.count)
-        return header.pointee.states + position
+        return MutableReference(header.pointee.states + position)
     }
 
     /// Returns the position of a stream; nil if there is none with the SSRC.
@@ -75,9 +77,12 @@ struct SRTPStreamTable<State: BitwiseCopyable>: ~Copyable {
 
     /// Prefetches the header of the table and the state of the last stream. See `Prefetch`.
     func prefetch(_ step: Prefetch) {
-        if step == .tables { return Prefetch.fetch(header, Self.statesOffset + MemoryLayout<State>.size) }
+        if step == .tables {
+            let size = Self.statesOffset + MemoryLayout<State>.size
+            return Prefetch.fetch(AddressRange(start: UInt(bitPattern: header), count: size))
+        }
         guard step == .keys, header.pointee.lastFound > 0 else { return }
-        Prefetch.fetch(header.pointee.states + header.pointee.lastFound, MemoryLayout<State>.size)
+        Prefetch.fetch(AddressRange(of: MutableReference(header.pointee.states + header.pointee.lastFound)))
     }
 
     /// Adds a stream to a table that is not full. Its SSRC must be new.

@@ -9,9 +9,13 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// Settings of modules that hide unsafe code: the compiler requires the keyword `unsafe` for each unsafe operation.
+let strictSettings = settings + [.strictMemorySafety()]
+
 /// A module of the product: `Sources/PCast<name>`, tested by `Tests/PCast<name>Tests`.
 func module(
-    _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = []
+    _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = [],
+    settings: [SwiftSetting] = settings
 ) -> Target {
     .target(
         name: "PCast\(name)", dependencies: dependencies, resources: resources, swiftSettings: settings)
@@ -84,19 +88,22 @@ let package = Package(
         systemLibrary("CSRTP", pkgConfig: "libsrtp2", apt: ["libsrtp2-dev"]),
 
         // Layer 0: values.
-        module("Core"),
-        module("JSON"),
+        module("Core", settings: strictSettings),
+        module("JSON", settings: strictSettings),
 
         // Layer 1: state machines, without clock, socket, thread, lock or randomness.
         module("RTP", ["PCastCore"]),
         module("WebRTC", ["PCastCore", "PCastRTP", "COpenSSL", "CIPSecMB"]),
         module("Signaling", ["PCastCore", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
-        module("HLS", ["PCastCore"]),
+        module("HLS", ["PCastCore"], settings: strictSettings),
         module("Packaging", ["PCastCore", "PCastHLS"]),
         module("RTMP", ["PCastCore"]),
-        module("Overlay", ["PCastCore", "PCastJSON"], resources: [.embedInCode("Pages")]),
-        module("Timeline", ["PCastCore", "PCastJSON"]),
-        module("EdgeAuth", ["PCastCore", "PCastJSON", .product(name: "Crypto", package: "swift-crypto")]),
+        module(
+            "Overlay", ["PCastCore", "PCastJSON"], resources: [.embedInCode("Pages")], settings: strictSettings),
+        module("Timeline", ["PCastCore", "PCastJSON"], settings: strictSettings),
+        module(
+            "EdgeAuth", ["PCastCore", "PCastJSON", .product(name: "Crypto", package: "swift-crypto")],
+            settings: strictSettings),
         module("SFU", ["PCastCore", "PCastRTP", "PCastWebRTC"]),
 
         // Layer 2: threads, sockets, files and C libraries.

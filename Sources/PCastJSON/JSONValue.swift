@@ -208,7 +208,7 @@ struct JSONWriter {
     }
 
     private mutating func writeList<Element>(
-        _ opening: StaticString, _ elements: [Element], _ closing: StaticString,
+        _ opening: String, _ elements: [Element], _ closing: String,
         _ writeElement: (inout JSONWriter, Element) -> Void
     ) {
         write(raw: opening)
@@ -219,8 +219,8 @@ struct JSONWriter {
         write(raw: closing)
     }
 
-    private mutating func write(raw text: StaticString) {
-        text.withUTF8Buffer { bytes.append(contentsOf: $0) }
+    private mutating func write(raw text: String) {
+        bytes.append(contentsOf: text.utf8)
     }
 
     private mutating func write(_ string: String) {

@@ -2,6 +2,11 @@
 ///
 /// It is a class because renderer, screenshot and preview share a frame by reference. When the last reference is gone,
 /// the memory returns to its owner, such as a pool.
+///
+/// It is marked `@safe` for these reasons. `init` checks that the memory has space for the planes. The frame keeps the
+/// memory until `deinit`, and only its creator writes into it, before it passes the frame on. The planes are pointers,
+/// which the caller may use as long as it has a reference to the frame.
+@safe
 public final class VideoFrame: @unchecked Sendable {  // the planes are written only before `init` returns
     /// The size of the frame in pixels.
     public let dimensions: Dimensions
@@ -52,26 +57,26 @@ public final class VideoFrame: @unchecked Sendable {  // the planes are written 
         self.captureTime = captureTime
         self.timestamp = timestamp
         self.color = color
-        self.memory = memory
-        self.release = release
+        unsafe self.memory = memory
+        unsafe self.release = release
         strideY = layout.strideY
         strideUV = layout.strideUV
     }
 
-    deinit { release(memory) }
+    deinit { unsafe release(memory) }
 
     /// The luma plane.
     public var planeY: UnsafeMutablePointer<UInt8> {
-        memory.baseAddress!.assumingMemoryBound(to: UInt8.self)
+        unsafe memory.baseAddress!.assumingMemoryBound(to: UInt8.self)
     }
     /// The first chroma plane (Cb).
-    public var planeU: UnsafeMutablePointer<UInt8> { planeY + strideY * dimensions.height }
+    public var planeU: UnsafeMutablePointer<UInt8> { unsafe planeY + strideY * dimensions.height }
     /// The second chroma plane (Cr).
-    public var planeV: UnsafeMutablePointer<UInt8> { planeU + strideUV * ((dimensions.height + 1) / 2) }
+    public var planeV: UnsafeMutablePointer<UInt8> { unsafe planeU + strideUV * ((dimensions.height + 1) / 2) }
 
     /// Returns the same frame with other times. The copy shares the memory of this frame and keeps it alive.
     public func retimed(captureTime: WallTime?, timestamp: MediaTime) -> VideoFrame {
-        VideoFrame(
+        unsafe VideoFrame(
             dimensions: dimensions, captureTime: captureTime, timestamp: timestamp, color: color, memory: memory,
             release: { [self] _ in _ = self })
     }

@@ -8,21 +8,32 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
 
     /// Parses a record. Returns nil for anything else; a truncated record gives the parameter sets that it contains.
     package init?(_ record: UnsafeRawBufferPointer) {
-        guard record.count >= 7, record[0] == 1 else { return nil }
-        lengthSize = Int(record[4] & 3) + 1
+        guard record.count >= 7, unsafe record[0] == 1 else { return nil }
+        lengthSize = unsafe Int(record[4] & 3) + 1
         var index = 5
         for mask: UInt8 in [0x1F, 0xFF] {
             guard index < record.count else { return }
-            let count = record[index] & mask
+            let count = unsafe record[index] & mask
             index += 1
             for _ in 0..<count {
                 guard index + 2 <= record.count else { return }
-                let length = Int(record[index]) << 8 | Int(record[index + 1])
+                let length = unsafe Int(record[index]) << 8 | Int(record[index + 1])
                 index += 2
                 guard index + length <= record.count else { return }
-                parameterSets += AnnexBReader.startCode + record[index..<index + length]
+                parameterSets += unsafe AnnexBReader.startCode + record[index..<index + length]
                 index += length
             }
+        }
+    }
+
+    /// The first sequence parameter set that can be parsed; nil if there is none.
+    package var sequenceParameterSet: H264SequenceParameterSet? {
+        unsafe parameterSets.withUnsafeBytes { bytes in
+            var reader = unsafe AnnexBReader(bytes)
+            while let unit = reader.next() {
+                if let set = H264SequenceParameterSet(parameterSets.span.extracting(unit)) { return set }
+            }
+            return nil
         }
     }
 
@@ -30,16 +41,19 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
     package func annexB(_ accessUnit: UnsafeRawBufferPointer) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(accessUnit.count + 32)
-        var reader = LengthPrefixedReader(accessUnit, lengthSize: lengthSize)
-        while let unit = reader.nextUnit() {
+        var reader = unsafe LengthPrefixedReader(accessUnit, lengthSize: lengthSize)
+        while let unit = unsafe reader.nextUnit() {
             bytes += AnnexBReader.startCode
-            bytes += unit
+            unsafe bytes += unit
         }
         return reader.isMalformed ? nil : bytes
     }
 }
 
 /// Iterates over NAL units that each start with their length, without copying (ISO/IEC 14496-15, section 5.3.4.2).
+///
+/// It is marked `@safe` for the same reasons as ``AnnexBReader``.
+@safe
 package struct LengthPrefixedReader {
     private let bytes: UnsafeRawBufferPointer
     private let lengthSize: Int
@@ -55,21 +69,21 @@ package struct LengthPrefixedReader {
     ///   - lengthSize: The size of a length in bytes, 1 to 4.
     package init(_ bytes: UnsafeRawBufferPointer, lengthSize: Int) {
         precondition((1...4).contains(lengthSize), "a length has one to four bytes")
-        self.bytes = bytes
+        unsafe self.bytes = bytes
         self.lengthSize = lengthSize
     }
 
     /// Returns the next NAL unit; nil after the last one or if a length is invalid. Empty units are skipped.
     package mutating func nextUnit() -> UnsafeRawBufferPointer? {
-        while position < bytes.count, !isMalformed {
-            guard position + lengthSize <= bytes.count else { return fail() }
+        while unsafe position < bytes.count, !isMalformed {
+            guard unsafe position + lengthSize <= bytes.count else { return unsafe fail() }
             var length = 0
-            for index in position..<position + lengthSize { length = length << 8 | Int(bytes[index]) }
+            for index in position..<position + lengthSize { length = unsafe length << 8 | Int(bytes[index]) }
             position += lengthSize
-            guard length <= bytes.count - position else { return fail() }
+            guard unsafe length <= bytes.count - position else { return unsafe fail() }
             guard length > 0 else { continue }
             defer { position += length }
-            return UnsafeRawBufferPointer(rebasing: bytes[position..<position + length])
+            return unsafe UnsafeRawBufferPointer(rebasing: bytes[position..<position + length])
         }
         return nil
     }

@@ -79,6 +79,10 @@ package struct H264ProfileIDC: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Iterates over the NAL units of a byte stream without copying (ITU-T H.264, annex B).
+///
+/// It is marked `@safe` for these reasons. It reads only offsets below the size of the stream, and writes nothing. The
+/// creator keeps the stream valid and unchanged while the reader is used, as ``init(_:)`` requires.
+@safe
 package struct AnnexBReader {
     /// A start code of four bytes.
     package static let startCode: [UInt8] = [0, 0, 0, 1]
@@ -92,18 +96,18 @@ package struct AnnexBReader {
     ///
     /// - Parameter bytes: The byte stream, which must be valid while the reader is used.
     package init(_ bytes: UnsafeRawBufferPointer) {
-        self.bytes = bytes
-        position = Self.startCode(in: bytes, from: 0).map { $0 + 3 } ?? bytes.count
+        unsafe self.bytes = bytes
+        position = unsafe Self.startCode(in: bytes, from: 0).map { $0 + 3 } ?? bytes.count
     }
 
     /// Returns the range of the next NAL unit without trailing zero bytes; nil after the last. Empty units are skipped.
     package mutating func next() -> Range<Int>? {
-        while position < bytes.count {
+        while unsafe position < bytes.count {
             let start = position
-            let code = Self.startCode(in: bytes, from: start)
-            position = code.map { $0 + 3 } ?? bytes.count
-            var end = code ?? bytes.count
-            while end > start, bytes[end - 1] == 0 { end -= 1 }
+            let code = unsafe Self.startCode(in: bytes, from: start)
+            position = unsafe code.map { $0 + 3 } ?? bytes.count
+            var end = unsafe code ?? bytes.count
+            while end > start, unsafe bytes[end - 1] == 0 { end -= 1 }
             if end > start { return start..<end }
         }
         return nil
@@ -111,7 +115,7 @@ package struct AnnexBReader {
 
     /// Returns the next NAL unit, as ``next()`` does.
     package mutating func nextUnit() -> UnsafeRawBufferPointer? {
-        next().map { UnsafeRawBufferPointer(rebasing: bytes[$0]) }
+        unsafe next().map { unsafe UnsafeRawBufferPointer(rebasing: bytes[$0]) }
     }
 
     /// Returns the offset of the first start code, 00 00 01, at or after an offset.
@@ -123,7 +127,7 @@ package struct AnnexBReader {
         let last = bytes.count - 3
         while index <= last {
             if index + 8 <= bytes.count {
-                let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
                 if (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 == 0 {
                     index += 8
                     continue
@@ -131,7 +135,7 @@ package struct AnnexBReader {
             }
             let end = min(index + 8, last + 1)
             while index < end {
-                if bytes[index] == 0, bytes[index + 1] == 0, bytes[index + 2] == 1 { return index }
+                if unsafe bytes[index] == 0 && bytes[index + 1] == 0 && bytes[index + 2] == 1 { return index }
                 index += 1
             }
         }

@@ -90,7 +90,7 @@ package struct H264ParameterSets: Sendable {
         bytes.count == unit.count && unit.indices.allSatisfy { bytes[$0] == unit[$0] }
     }
 
-    private static func copy(_ unit: Span<UInt8>) -> [UInt8] { unit.withUnsafeBufferPointer { Array($0) } }
+    private static func copy(_ unit: Span<UInt8>) -> [UInt8] { unit.indices.map { unit[$0] } }
 
     /// The sets, with the sequence parameter sets first, because the others refer to them.
     package var inOrder: [[UInt8]] {

@@ -81,14 +81,7 @@ package struct IngestReview: Sendable {
     ///
     /// - Returns: A new finding; nil if there is none, or the configuration is the same as before.
     package mutating func observe(_ configuration: AVCDecoderConfiguration) -> IngestFinding? {
-        let set = configuration.parameterSets.withUnsafeBytes { bytes -> H264SequenceParameterSet? in
-            var reader = AnnexBReader(bytes)
-            while let unit = reader.nextUnit() {
-                if let set = H264SequenceParameterSet(Span<UInt8>(_unsafeBytes: unit)) { return set }
-            }
-            return nil
-        }
-        guard let set, set != lastSet else { return nil }
+        guard let set = configuration.sequenceParameterSet, set != lastSet else { return nil }
         lastSet = set
         if !set.profile.isWidelyDecodable { return .undecodableProfile(set.profile) }
         return set.isProgressive ? nil : .interlaced

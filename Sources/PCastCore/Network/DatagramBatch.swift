@@ -3,6 +3,11 @@
 /// A machine reserves the maximum size of a datagram, writes it, and commits its actual size. Adjacent datagrams of one
 /// path and size can be sent in one system call (`UDP_SEGMENT`). Therefore a machine appends the packets of a frame
 /// subscriber by subscriber.
+///
+/// It is marked `@safe` for these reasons. It owns its memory until `deinit`. Each entry and each path is written
+/// before `count` or the number of paths includes it, and reading checks the index against them. ``reserve()`` returns
+/// memory within the block, which belongs to the caller until the next call. The batch has one owner.
+@safe
 public struct DatagramBatch: ~Copyable {
     /// The position of a datagram in the memory, and its path.
     public struct Entry {
@@ -42,16 +47,16 @@ public struct DatagramBatch: ~Copyable {
     public init(byteCapacity: Int = 512 * 1024, datagramCapacity: Int = 512) {
         precondition(byteCapacity >= Self.maximumDatagramSize && byteCapacity <= Int32.max)
         precondition(datagramCapacity > 0 && datagramCapacity <= UInt16.max)
-        memory = .allocate(byteCount: byteCapacity, alignment: 64)
-        entries = .allocate(capacity: datagramCapacity)
-        paths = .allocate(capacity: datagramCapacity)
+        unsafe memory = .allocate(byteCount: byteCapacity, alignment: 64)
+        unsafe entries = .allocate(capacity: datagramCapacity)
+        unsafe paths = .allocate(capacity: datagramCapacity)
         entryCapacity = datagramCapacity
     }
 
     deinit {
-        memory.deallocate()
-        entries.deallocate()
-        paths.deallocate()
+        unsafe memory.deallocate()
+        unsafe entries.deallocate()
+        unsafe paths.deallocate()
     }
 
     /// Whether no datagram is committed.
@@ -62,29 +67,29 @@ public struct DatagramBatch: ~Copyable {
     @inlinable
     public mutating func reserve() -> UnsafeMutableRawBufferPointer? {
         guard hasSpace else { return nil }
-        return UnsafeMutableRawBufferPointer(
+        return unsafe UnsafeMutableRawBufferPointer(
             rebasing: memory[byteCount..<byteCount + Self.maximumDatagramSize])
     }
 
     /// Whether one more datagram of any size fits.
     @inlinable
     public var hasSpace: Bool {
-        count < entryCapacity && memory.count - byteCount >= Self.maximumDatagramSize
+        unsafe count < entryCapacity && memory.count - byteCount >= Self.maximumDatagramSize
     }
 
     /// Returns whether a number of datagrams of any size fit, or the batch is empty. Datagrams that belong together
     /// begin in a batch that has space for all of them.
     @inline(__always)
     public func hasSpace(forAll datagrams: Int) -> Bool {
-        count == 0
+        unsafe count == 0
             || (count + datagrams <= entryCapacity && memory.count - byteCount >= datagrams * Self.maximumDatagramSize)
     }
 
     /// Commits the first `length` bytes of the memory that `reserve` returned last, to be sent along `path`.
     public mutating func commit(length: Int, to path: NetworkPath) {
-        if pathCount == 0 || paths[pathCount - 1] != path {
+        if unsafe pathCount == 0 || paths[pathCount - 1] != path {
             precondition(hasSpace)
-            (paths + pathCount).initialize(to: path)
+            unsafe (paths + pathCount).initialize(to: path)
             pathCount += 1
         }
         commitMore(length: length)
@@ -94,7 +99,7 @@ public struct DatagramBatch: ~Copyable {
     /// previous datagram. Traps if there is none.
     public mutating func commitMore(length: Int) {
         precondition(hasSpace && pathCount > 0 && length >= 0 && length <= Self.maximumDatagramSize)
-        (entries + count).initialize(
+        unsafe (entries + count).initialize(
             to: StoredEntry(
                 offset: Int32(truncatingIfNeeded: byteCount), length: UInt16(truncatingIfNeeded: length),
                 path: UInt16(truncatingIfNeeded: pathCount - 1)))
@@ -104,8 +109,8 @@ public struct DatagramBatch: ~Copyable {
 
     /// Appends a copy of `bytes`. Returns false if the batch is full.
     public mutating func append(_ bytes: [UInt8], to path: NetworkPath) -> Bool {
-        guard let buffer = reserve() else { return false }
-        bytes.withUnsafeBytes { buffer.copyMemory(from: $0) }
+        guard let buffer = unsafe reserve() else { return false }
+        unsafe bytes.withUnsafeBytes { unsafe buffer.copyMemory(from: $0) }
         commit(length: bytes.count, to: path)
         return true
     }
@@ -113,20 +118,20 @@ public struct DatagramBatch: ~Copyable {
     /// The datagram at an index, in the order of the commits. Traps if the index is out of range.
     public subscript(index: Int) -> Entry {
         precondition(index >= 0 && index < count)
-        let entry = entries[index]
-        return Entry(path: paths[Int(entry.path)], offset: Int(entry.offset), length: Int(entry.length))
+        let entry = unsafe entries[index]
+        return unsafe Entry(path: paths[Int(entry.path)], offset: Int(entry.offset), length: Int(entry.length))
     }
 
     /// Returns the size in bytes of the entry at `index` if it follows an entry of the same path; nil otherwise.
     public func lengthOfMore(_ index: Int) -> Int? {
         precondition(index >= 0 && index < count)
-        guard index > 0, entries[index].path == entries[index - 1].path else { return nil }
-        return Int(entries[index].length)
+        guard index > 0, unsafe entries[index].path == entries[index - 1].path else { return nil }
+        return unsafe Int(entries[index].length)
     }
 
     /// Returns the bytes of one datagram. They are valid until the batch changes.
     public func bytes(of entry: Entry) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: memory[entry.offset..<entry.offset + entry.length])
+        unsafe UnsafeRawBufferPointer(rebasing: memory[entry.offset..<entry.offset + entry.length])
     }
 
     /// Removes all datagrams and keeps the memory.

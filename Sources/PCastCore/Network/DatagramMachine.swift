@@ -46,7 +46,7 @@ extension DatagramMachine where Self: ~Copyable {
     /// Processes the datagram as one that arrives now.
     public mutating func handle(
         _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
-    ) { handle(datagram, from: path, at: now) }
+    ) { unsafe handle(datagram, from: path, at: now) }
 
     /// Does nothing.
     public mutating func expect(from paths: Span<NetworkPath>) {}

@@ -1,5 +1,8 @@
 /// The time strip of the test frame: 64 cells across the top, white for 1 and black for 0. They carry a
 /// ``TestPatternStamp`` through any encoder and scaler.
+///
+/// It accesses the planes of a frame by pointers, which the frame keeps valid. Columns are below the width, and rows
+/// are at most those of the plane. Only the creator of a frame draws into it.
 package enum TestPatternStrip {
     /// The number of cells.
     package static let cellCount = 64
@@ -27,14 +30,14 @@ package enum TestPatternStrip {
         for cell in 0..<cellCount {
             let columns = columns(ofCell: cell, frameWidth: dimensions.width)
             let isOne = bits >> UInt64(cellCount - 1 - cell) & 1 == 1
-            (frame.planeY + columns.lowerBound).update(repeating: isOne ? white : black, count: columns.count)
+            unsafe (frame.planeY + columns.lowerBound).update(repeating: isOne ? white : black, count: columns.count)
         }
         for row in 1..<rows {
-            (frame.planeY + row * frame.strideY).update(from: frame.planeY, count: dimensions.width)
+            unsafe (frame.planeY + row * frame.strideY).update(from: frame.planeY, count: dimensions.width)
         }
         for row in 0..<(rows + 1) / 2 {
-            (frame.planeU + row * frame.strideUV).update(repeating: 128, count: (dimensions.width + 1) / 2)
-            (frame.planeV + row * frame.strideUV).update(repeating: 128, count: (dimensions.width + 1) / 2)
+            unsafe (frame.planeU + row * frame.strideUV).update(repeating: 128, count: (dimensions.width + 1) / 2)
+            unsafe (frame.planeV + row * frame.strideUV).update(repeating: 128, count: (dimensions.width + 1) / 2)
         }
     }
 
@@ -60,7 +63,7 @@ package enum TestPatternStrip {
         let rows = height / 60..<max(height / 26, height / 60 + 1)
         var sum = 0
         for row in rows {
-            for column in inner { sum += Int(frame.planeY[row * frame.strideY + column]) }
+            for column in inner { sum += unsafe Int(frame.planeY[row * frame.strideY + column]) }
         }
         return sum / (rows.count * inner.count)
     }

@@ -57,14 +57,10 @@ extension PlaylistText {
     }
 
     /// Returns whether the text equals an ASCII string.
-    func matches(_ name: StaticString) -> Bool {
-        elementsEqual(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
-    }
+    func matches(_ name: String) -> Bool { elementsEqual(name.utf8) }
 
     /// Returns whether the text begins with an ASCII string.
-    func hasPrefix(_ name: StaticString) -> Bool {
-        starts(with: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
-    }
+    func hasPrefix(_ name: String) -> Bool { starts(with: name.utf8) }
 }
 
 /// The text of numbers in playlists.

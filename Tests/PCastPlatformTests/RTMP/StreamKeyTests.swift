@@ -72,7 +72,7 @@ struct StreamKeyTests {
             ("/pcast/key/a", "[]"),
         ])
     func invalid(path: String, body: String) async throws {
-        try await run { platform, _ in
+        try await run { (platform, _) async throws in
             #expect(try await platform.ask("PUT", path, body).status == 400)
             #expect(try await platform.send("PUT", path, body: body).status == 401)
         }

@@ -74,6 +74,9 @@ final class RTMPPublisher: Sendable {
         state.withLock { now - $0.lastReceived >= TimeSpan(RTMPConfiguration.silence) }
     }
 
+    /// The address of the client, for the log.
+    private var clientText: String { connection.address.map { "\($0.ip)" } ?? "unknown" }
+
     // MARK: Admission
 
     /// Decides about the publisher, and answers it.
@@ -135,7 +138,7 @@ final class RTMPPublisher: Sendable {
         service.logger.info(
             "RTMP publisher rejected",
             metadata: [
-                "address": "\(connection.address.map { "\($0.ip)" } ?? "unknown")", "reason": "\(error.detail)",
+                "address": "\(clientText)", "reason": "\(error.detail)",
             ])
         connection.close(RTMPStatus(error))
         leave()
@@ -182,7 +185,7 @@ final class RTMPPublisher: Sendable {
     }
 
     private func warn(_ finding: IngestFinding) {
-        service.logger.notice("RTMP publisher", metadata: ["warning": "\(finding)"])
+        service.logger.notice("RTMP publisher", metadata: ["address": "\(clientText)", "warning": "\(finding)"])
         connection.send(.warning("\(finding)"))
     }
 

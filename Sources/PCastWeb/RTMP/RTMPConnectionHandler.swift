@@ -13,6 +13,9 @@ final class RTMPConnectionHandler: ChannelDuplexHandler {
 
     /// The time to send the last output before the connection is closed.
     private static let closingTime = TimeAmount.milliseconds(500)
+    /// The time for which input is still read after the last output. The system would discard the output if it closed a
+    /// connection with unread input (RFC 9293, section 3.6.1).
+    private static let lingeringTime = TimeAmount.milliseconds(250)
 
     private var session: RTMPServerSession
     private let clock: @Sendable () -> Instant
@@ -69,7 +72,7 @@ final class RTMPConnectionHandler: ChannelDuplexHandler {
         while let event = session.poll() { events.append(event) }
         flush()
         if !events.isEmpty { onEvents?(events) }
-        if hasHeldRead, session.acceptsInput, let context {
+        if hasHeldRead, session.acceptsInput || session.isClosed, let context {
             hasHeldRead = false
             context.read()
         }
@@ -83,7 +86,7 @@ final class RTMPConnectionHandler: ChannelDuplexHandler {
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: output)), promise: nil)
     }
 
-    /// Closes the connection after its last output was sent, or after some time.
+    /// Closes the connection after its last output was sent and could be read, or after some time.
     private func close() {
         timer?.cancel()
         timer = nil
@@ -91,7 +94,10 @@ final class RTMPConnectionHandler: ChannelDuplexHandler {
         isClosing = true
         onEvents = nil
         let channel = context.channel
-        context.writeAndFlush(wrapOutboundOut(ByteBuffer())).whenComplete { _ in channel.close(promise: nil) }
+        let loop = context.eventLoop
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer())).whenComplete { _ in
+            loop.scheduleTask(in: Self.lingeringTime) { channel.close(promise: nil) }
+        }
         context.eventLoop.scheduleTask(in: Self.closingTime) { channel.cut() }
     }
 

@@ -3,8 +3,7 @@ package import PCastCore
 /// The beginning of a progressive MP4: everything before the data of its samples (ISO/IEC 14496-12). A player can start
 /// before the file is complete, because the description (`moov`) precedes the media data (`mdat`).
 package enum ProgressiveMovie {
-    /// What is shown of a track: its edit list (ISO/IEC 14496-12, section 8.6.6). It removes the samples that only prepare
-    /// the decoder, such as those of audio before the first one that is heard.
+    /// The edit list of a track (ISO/IEC 14496-12, section 8.6.6). It removes the samples that only prepare the decoder, such as those of audio before the first one that is heard.
     package struct Edit: Hashable, Sendable {
         /// The time before the track begins, in ticks of ``ProgressiveMovie/clockRate``.
         package var emptyDuration: Int64

@@ -10,7 +10,7 @@ struct MovieBuilder {
         let part: PartFileReader.Part
         let fragment: CMAFFragmentDescription
         let position: TimeSpan
-        /// What the decoding times of the part are relative to.
+        /// The origin of the decoding times of the part.
         let origin: Origin
     }
 

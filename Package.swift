@@ -88,7 +88,8 @@ let package = Package(
         systemLibrary("CSRTP", pkgConfig: "libsrtp2", apt: ["libsrtp2-dev"]),
 
         // Layer 0: values.
-        module("Core", settings: strictSettings),
+        // Spans of views of bytes depend on the lifetimes of the views.
+        module("Core", settings: strictSettings + [.enableExperimentalFeature("Lifetimes")]),
         module("JSON", settings: strictSettings),
 
         // Layer 1: state machines, without clock, socket, thread, lock or randomness.
@@ -96,8 +97,8 @@ let package = Package(
         module("WebRTC", ["PCastCore", "PCastRTP", "COpenSSL", "CIPSecMB"]),
         module("Signaling", ["PCastCore", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
         module("HLS", ["PCastCore"], settings: strictSettings),
-        module("Packaging", ["PCastCore", "PCastHLS"]),
-        module("RTMP", ["PCastCore"]),
+        module("Packaging", ["PCastCore", "PCastHLS"], settings: strictSettings),
+        module("RTMP", ["PCastCore"], settings: strictSettings),
         module(
             "Overlay", ["PCastCore", "PCastJSON"], resources: [.embedInCode("Pages")], settings: strictSettings),
         module("Timeline", ["PCastCore", "PCastJSON"], settings: strictSettings),

@@ -119,7 +119,7 @@ import Testing
             }
             bytes.removeLast(.random(in: 0..<bytes.count, using: &generator))
             let memory = GuardPages(bytes)
-            if H264AccessUnit(memory.bytes).isDamaged { damaged += 1 }
+            if H264AccessUnit(ByteView(memory.bytes)).isDamaged { damaged += 1 }
         }
         #expect(damaged > 1_000)
     }

@@ -6,7 +6,7 @@ import Testing
     private static let picture: [UInt8] = [0x68, 0xCE]
 
     private func configuration(_ record: [UInt8]) -> AVCDecoderConfiguration? {
-        record.withUnsafeBytes { AVCDecoderConfiguration($0) }
+        record.withByteView { AVCDecoderConfiguration($0) }
     }
 
     private func record(lengthSize: UInt8) -> [UInt8] {
@@ -20,7 +20,7 @@ import Testing
         #expect(parsed.parameterSets == [0, 0, 0, 1] + Self.sequence + [0, 0, 0, 1] + Self.picture)
         let length = [UInt8](repeating: 0, count: lengthSize - 1) + [2]
         let unit = length + [0x65, 1] + length + [0x41, 2]
-        #expect(unit.withUnsafeBytes { parsed.annexB($0) } == [0, 0, 0, 1, 0x65, 1, 0, 0, 0, 1, 0x41, 2])
+        #expect(unit.withByteView { parsed.annexB($0) } == [0, 0, 0, 1, 0x65, 1, 0, 0, 0, 1, 0x41, 2])
     }
 
     @Test("a length that exceeds the access unit is rejected, at every truncation")
@@ -28,9 +28,9 @@ import Testing
         let parsed = try #require(configuration(record(lengthSize: 4)))
         let unit: [UInt8] = [0, 0, 0, 2, 0x65, 1]
         for length in 1..<unit.count {
-            #expect(Array(unit[..<length]).withUnsafeBytes { parsed.annexB($0) } == nil)
+            #expect(Array(unit[..<length]).withByteView { parsed.annexB($0) } == nil)
         }
-        #expect(([0xFF, 0xFF, 0xFF, 0xFF, 1] as [UInt8]).withUnsafeBytes { parsed.annexB($0) } == nil)
+        #expect(([0xFF, 0xFF, 0xFF, 0xFF, 1] as [UInt8]).withByteView { parsed.annexB($0) } == nil)
     }
 
     @Test("a truncated record has the parameter sets that it contains")

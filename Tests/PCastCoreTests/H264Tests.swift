@@ -116,7 +116,7 @@ struct H264Tests {
             for (index, unit) in units.enumerated() {
                 stream += [0, 0, 1] + unit + [UInt8](repeating: 0, count: index + padding % 3)
             }
-            let found = stream.withUnsafeBytes { bytes in
+            let found = stream.withByteView { bytes in
                 var reader = AnnexBReader(bytes)
                 var found: [[UInt8]] = []
                 while let unit = reader.nextUnit() { found.append(Array(unit)) }

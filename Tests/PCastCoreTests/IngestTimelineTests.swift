@@ -152,7 +152,7 @@ import Testing
     mutating func profile() throws {
         func configuration(_ set: [UInt8]) throws -> AVCDecoderConfiguration {
             let record = [1, set[1], set[2], set[3], 0xFF, 0xE1, 0, UInt8(set.count)] + set + [0]
-            return try #require(record.withUnsafeBytes { AVCDecoderConfiguration($0) })
+            return try #require(record.withByteView { AVCDecoderConfiguration($0) })
         }
         // Constrained baseline of 640 × 480; the same in the profile High 10.
         let baseline: [UInt8] = [0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x02, 0x80, 0xF6, 0x40]

@@ -65,9 +65,9 @@ struct CaptureTests {
         #expect(Set(video.map(\.presentationTime)).count == 10)
         // Each key frame has its parameter sets.
         for unit in video where unit.isKeyFrame {
-            let set = unit.bytes.withUnsafeBytes { bytes in
+            let set = unit.bytes.withByteView { bytes in
                 var reader = AnnexBReader(bytes)
-                return reader.nextUnit().flatMap { H264SequenceParameterSet(Span(_unsafeBytes: $0)) }
+                return reader.nextUnit().flatMap { H264SequenceParameterSet($0.span) }
             }
             #expect(set?.dimensions == Dimensions(width: 64, height: 48))
         }

@@ -121,7 +121,7 @@ import Testing
     }
 
     private func units(of bytes: [UInt8]) -> [Range<Int>] {
-        bytes.withUnsafeBytes { source in
+        bytes.withByteView { source in
             var reader = AnnexBReader(source)
             var units: [Range<Int>] = []
             while let unit = reader.next() { units.append(unit) }

@@ -122,7 +122,7 @@ struct ParameterSetTests {
     }
 
     private static func types(_ bytes: [UInt8]) -> [UInt8] {
-        bytes.withUnsafeBytes { source in
+        bytes.withByteView { source in
             var reader = AnnexBReader(source)
             var types: [UInt8] = []
             while let unit = reader.next() { types.append(source[unit.lowerBound] & 31) }

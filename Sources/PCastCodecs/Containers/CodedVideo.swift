@@ -24,7 +24,7 @@ struct CodedVideo {
         let geometry = track.geometry
         guard !geometry.isRotated else { throw .rotated }
         guard !geometry.changes(track.codedDimensions) else { throw .anamorphic }
-        configuration = AVCDecoderConfiguration(track.header)
+        configuration = AVCDecoderConfiguration(ByteView(track.header))
         passThrough = H264PassThrough(
             parameterSets: configuration?.parameterSets ?? Array(track.header),
             color: VideoColor(track.parameters, track.codedDimensions))
@@ -48,7 +48,7 @@ struct CodedVideo {
     ) throws(TranscodeReason) -> EncodedFrame? {
         takeNewHeader(packet)
         let bytes = UnsafeRawBufferPointer(start: packet.pointee.data, count: Int(max(0, packet.pointee.size)))
-        let accessUnit = configuration.map { $0.annexB(bytes) } ?? Array(bytes)
+        let accessUnit = configuration.map { $0.annexB(ByteView(bytes)) } ?? Array(bytes)
         let isDamaged = packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 || accessUnit == nil
         lastMoment = moment ?? lastMoment
         let timestamp = MediaTime(ticks: ClockRate.video.ticks(in: .microseconds(lastMoment)), rate: .video)
@@ -61,7 +61,7 @@ struct CodedVideo {
         var count = 0
         guard let header = av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &count) else { return }
         let bytes = UnsafeRawBufferPointer(start: header, count: count)
-        if let new = AVCDecoderConfiguration(bytes) {
+        if let new = AVCDecoderConfiguration(ByteView(bytes)) {
             configuration = new
             passThrough.remember(new.parameterSets)
         } else {

@@ -24,7 +24,7 @@ package struct H264AccessUnit: Hashable, Sendable {
     package private(set) var profile: H264ProfileIDC?
 
     /// Parses the NAL unit headers of an access unit.
-    package init(_ bytes: UnsafeRawBufferPointer) {
+    package init(_ bytes: ByteView) {
         var reader = AnnexBReader(bytes)
         var isEmpty = true
         while let unit = reader.nextUnit() {
@@ -35,9 +35,9 @@ package struct H264AccessUnit: Hashable, Sendable {
     }
 
     /// Parses the NAL unit headers of an access unit.
-    package init(_ bytes: [UInt8]) { self = bytes.withUnsafeBytes(Self.init) }
+    package init(_ bytes: [UInt8]) { self = bytes.withByteView { Self($0) } }
 
-    private mutating func take(_ unit: UnsafeRawBufferPointer) {
+    private mutating func take(_ unit: ByteView) {
         guard unit[0] & 0x80 == 0 else {
             isDamaged = true
             return
@@ -61,10 +61,10 @@ package struct H264AccessUnit: Hashable, Sendable {
 
     /// Parses supplemental enhancement information: messages with a type and a size each (ITU-T H.264, section
     /// 7.3.2.3.1).
-    private mutating func takeInformation(_ unit: UnsafeRawBufferPointer) {
+    private mutating func takeInformation(_ unit: ByteView) {
         // Orientation messages are short; longer units contain captions and the like.
         guard unit.count <= 64 else { return }
-        var rest = H264BitReader.payload(of: Span<UInt8>(_unsafeBytes: unit))[...]
+        var rest = H264BitReader.payload(of: unit.span)[...]
         while rest.count > 2 {
             var header = [0, 0]
             for index in 0..<2 {
@@ -89,8 +89,8 @@ package struct H264AccessUnit: Hashable, Sendable {
     private static let displayOrientation = 47
 
     /// Parses `first_mb_in_slice` and `slice_type` (ITU-T H.264, section 7.3.3 and table 7-6).
-    private mutating func takeSlice(_ unit: UnsafeRawBufferPointer) {
-        let bytes = Span<UInt8>(_unsafeBytes: unit)
+    private mutating func takeSlice(_ unit: ByteView) {
+        let bytes = unit.span
         var header = H264BitReader(offset: 1)
         let macroblock = header.unsignedExponentialGolomb(bytes)
         let type = header.unsignedExponentialGolomb(bytes)

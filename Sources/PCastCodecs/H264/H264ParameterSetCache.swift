@@ -24,10 +24,10 @@ struct H264ParameterSetCache: Sendable {
     var annexB: [UInt8] { sets.annexB }
 
     /// Stores the parameter sets of an access unit. Each one replaces the previous one with its ID.
-    mutating func remember(from accessUnit: UnsafeRawBufferPointer) {
+    mutating func remember(from accessUnit: ByteView) {
         var reader = AnnexBReader(accessUnit)
         while let unit = reader.nextUnit() {
-            let bytes = Span<UInt8>(_unsafeBytes: unit)
+            let bytes = unit.span
             guard H264NALUnit.isParameterSet(bytes[0] & H264NALUnit.typeMask) else { continue }
             count += 1
             if let described = learn(bytes) {
@@ -70,16 +70,16 @@ struct H264ParameterSetCache: Sendable {
     /// Returns the sequence and picture parameter sets of an access unit in Annex B, as containers require them.
     static func annexB(in bytes: [UInt8]) -> [UInt8] {
         var sets = H264ParameterSetCache()
-        bytes.withUnsafeBytes { sets.remember(from: $0) }
+        bytes.withByteView { sets.remember(from: $0) }
         return sets.annexB
     }
 
     /// Returns the first sequence parameter set of an access unit; nil if none can be parsed.
     static func sequenceParameterSet(in bytes: [UInt8]) -> H264SequenceParameterSet? {
-        bytes.withUnsafeBytes { bytes in
+        bytes.withByteView { bytes in
             var reader = AnnexBReader(bytes)
             while let unit = reader.nextUnit() {
-                if let set = H264SequenceParameterSet(Span<UInt8>(_unsafeBytes: unit)) { return set }
+                if let set = H264SequenceParameterSet(unit.span) { return set }
             }
             return nil
         }

@@ -61,7 +61,7 @@ package struct H264PassThrough: Sendable {
     }
 
     /// Stores parameter sets that come outside of frames, in a container's header or within the stream.
-    mutating func remember(_ sets: [UInt8]) { sets.withUnsafeBytes { parameterSets.remember(from: $0) } }
+    mutating func remember(_ sets: [UInt8]) { sets.withByteView { parameterSets.remember(from: $0) } }
 
     /// Drops a frame. The following frames refer to it, so they are dropped until the next key frame.
     private mutating func drop() -> EncodedFrame? {
@@ -75,7 +75,7 @@ package struct H264PassThrough: Sendable {
     private func rewritten(_ accessUnit: [UInt8], with sets: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(sets.count + accessUnit.count + 16)
-        accessUnit.withUnsafeBytes { accessUnit in
+        accessUnit.withByteView { accessUnit in
             var reader = AnnexBReader(accessUnit)
             var hasSets = false
             while let unit = reader.nextUnit() {
@@ -87,7 +87,7 @@ package struct H264PassThrough: Sendable {
                 }
                 bytes += [0, 0, 0, 1]
                 if type == H264NALUnit.sequenceParameterSet,
-                    let described = parameterSets.described(Span(_unsafeBytes: unit))
+                    let described = parameterSets.described(unit.span)
                 {
                     bytes += described
                 } else {

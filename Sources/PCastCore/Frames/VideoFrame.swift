@@ -74,6 +74,18 @@ public final class VideoFrame: @unchecked Sendable {  // the planes are written 
     /// The second chroma plane (Cr).
     public var planeV: UnsafeMutablePointer<UInt8> { unsafe planeU + strideUV * ((dimensions.height + 1) / 2) }
 
+    /// The luma plane, whose bounds are checked.
+    package var luma: MutableByteView { unsafe view(planeY, strideY * dimensions.height) }
+    /// The chroma planes Cb and Cr, whose bounds are checked.
+    package var chroma: (u: MutableByteView, v: MutableByteView) {
+        let size = strideUV * ((dimensions.height + 1) / 2)
+        return unsafe (view(planeU, size), view(planeV, size))
+    }
+
+    private func view(_ plane: UnsafeMutablePointer<UInt8>, _ size: Int) -> MutableByteView {
+        unsafe MutableByteView(UnsafeMutableBufferPointer(start: plane, count: size))
+    }
+
     /// Returns the same frame with other times. The copy shares the memory of this frame and keeps it alive.
     public func retimed(captureTime: WallTime?, timestamp: MediaTime) -> VideoFrame {
         unsafe VideoFrame(

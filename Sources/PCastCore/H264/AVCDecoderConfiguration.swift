@@ -7,20 +7,20 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
     package let lengthSize: Int
 
     /// Parses a record. Returns nil for anything else; a truncated record gives the parameter sets that it contains.
-    package init?(_ record: UnsafeRawBufferPointer) {
-        guard record.count >= 7, unsafe record[0] == 1 else { return nil }
-        lengthSize = unsafe Int(record[4] & 3) + 1
+    package init?(_ record: ByteView) {
+        guard record.count >= 7, record[0] == 1 else { return nil }
+        lengthSize = Int(record[4] & 3) + 1
         var index = 5
         for mask: UInt8 in [0x1F, 0xFF] {
             guard index < record.count else { return }
-            let count = unsafe record[index] & mask
+            let count = record[index] & mask
             index += 1
             for _ in 0..<count {
                 guard index + 2 <= record.count else { return }
-                let length = unsafe Int(record[index]) << 8 | Int(record[index + 1])
+                let length = Int(record[index]) << 8 | Int(record[index + 1])
                 index += 2
                 guard index + length <= record.count else { return }
-                parameterSets += unsafe AnnexBReader.startCode + record[index..<index + length]
+                parameterSets += AnnexBReader.startCode + record.extracting(index..<index + length)
                 index += length
             }
         }
@@ -28,8 +28,8 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
 
     /// The first sequence parameter set that can be parsed; nil if there is none.
     package var sequenceParameterSet: H264SequenceParameterSet? {
-        unsafe parameterSets.withUnsafeBytes { bytes in
-            var reader = unsafe AnnexBReader(bytes)
+        parameterSets.withByteView { bytes in
+            var reader = AnnexBReader(bytes)
             while let unit = reader.next() {
                 if let set = H264SequenceParameterSet(parameterSets.span.extracting(unit)) { return set }
             }
@@ -38,24 +38,21 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
     }
 
     /// Returns an access unit with start codes in place of lengths. Returns nil if the lengths are invalid.
-    package func annexB(_ accessUnit: UnsafeRawBufferPointer) -> [UInt8]? {
+    package func annexB(_ accessUnit: ByteView) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(accessUnit.count + 32)
-        var reader = unsafe LengthPrefixedReader(accessUnit, lengthSize: lengthSize)
-        while let unit = unsafe reader.nextUnit() {
+        var reader = LengthPrefixedReader(accessUnit, lengthSize: lengthSize)
+        while let unit = reader.nextUnit() {
             bytes += AnnexBReader.startCode
-            unsafe bytes += unit
+            bytes += unit
         }
         return reader.isMalformed ? nil : bytes
     }
 }
 
 /// Iterates over NAL units that each start with their length, without copying (ISO/IEC 14496-15, section 5.3.4.2).
-///
-/// It is marked `@safe` for the same reasons as ``AnnexBReader``.
-@safe
 package struct LengthPrefixedReader {
-    private let bytes: UnsafeRawBufferPointer
+    private let bytes: ByteView
     private let lengthSize: Int
     private var position = 0
 
@@ -67,28 +64,28 @@ package struct LengthPrefixedReader {
     /// - Parameters:
     ///   - bytes: The NAL units, which must be valid while the reader is used.
     ///   - lengthSize: The size of a length in bytes, 1 to 4.
-    package init(_ bytes: UnsafeRawBufferPointer, lengthSize: Int) {
+    package init(_ bytes: ByteView, lengthSize: Int) {
         precondition((1...4).contains(lengthSize), "a length has one to four bytes")
-        unsafe self.bytes = bytes
+        self.bytes = bytes
         self.lengthSize = lengthSize
     }
 
     /// Returns the next NAL unit; nil after the last one or if a length is invalid. Empty units are skipped.
-    package mutating func nextUnit() -> UnsafeRawBufferPointer? {
-        while unsafe position < bytes.count, !isMalformed {
-            guard unsafe position + lengthSize <= bytes.count else { return unsafe fail() }
+    package mutating func nextUnit() -> ByteView? {
+        while position < bytes.count, !isMalformed {
+            guard position + lengthSize <= bytes.count else { return fail() }
             var length = 0
-            for index in position..<position + lengthSize { length = unsafe length << 8 | Int(bytes[index]) }
+            for index in position..<position + lengthSize { length = length << 8 | Int(bytes[index]) }
             position += lengthSize
-            guard unsafe length <= bytes.count - position else { return unsafe fail() }
+            guard length <= bytes.count - position else { return fail() }
             guard length > 0 else { continue }
             defer { position += length }
-            return unsafe UnsafeRawBufferPointer(rebasing: bytes[position..<position + length])
+            return bytes.extracting(position..<position + length)
         }
         return nil
     }
 
-    private mutating func fail() -> UnsafeRawBufferPointer? {
+    private mutating func fail() -> ByteView? {
         isMalformed = true
         return nil
     }

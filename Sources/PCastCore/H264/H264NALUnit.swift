@@ -79,15 +79,11 @@ package struct H264ProfileIDC: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Iterates over the NAL units of a byte stream without copying (ITU-T H.264, annex B).
-///
-/// It is marked `@safe` for these reasons. It reads only offsets below the size of the stream, and writes nothing. The
-/// creator keeps the stream valid and unchanged while the reader is used, as ``init(_:)`` requires.
-@safe
 package struct AnnexBReader {
     /// A start code of four bytes.
     package static let startCode: [UInt8] = [0, 0, 0, 1]
 
-    private let bytes: UnsafeRawBufferPointer
+    private let bytes: ByteView
 
     /// The offset of the next NAL unit, or the end.
     private var position: Int
@@ -95,39 +91,39 @@ package struct AnnexBReader {
     /// Creates a reader at the first NAL unit.
     ///
     /// - Parameter bytes: The byte stream, which must be valid while the reader is used.
-    package init(_ bytes: UnsafeRawBufferPointer) {
-        unsafe self.bytes = bytes
-        position = unsafe Self.startCode(in: bytes, from: 0).map { $0 + 3 } ?? bytes.count
+    package init(_ bytes: ByteView) {
+        self.bytes = bytes
+        position = Self.startCode(in: bytes, from: 0).map { $0 + 3 } ?? bytes.count
     }
 
     /// Returns the range of the next NAL unit without trailing zero bytes; nil after the last. Empty units are skipped.
     package mutating func next() -> Range<Int>? {
-        while unsafe position < bytes.count {
+        while position < bytes.count {
             let start = position
-            let code = unsafe Self.startCode(in: bytes, from: start)
-            position = unsafe code.map { $0 + 3 } ?? bytes.count
-            var end = unsafe code ?? bytes.count
-            while end > start, unsafe bytes[end - 1] == 0 { end -= 1 }
+            let code = Self.startCode(in: bytes, from: start)
+            position = code.map { $0 + 3 } ?? bytes.count
+            var end = code ?? bytes.count
+            while end > start, bytes[end - 1] == 0 { end -= 1 }
             if end > start { return start..<end }
         }
         return nil
     }
 
     /// Returns the next NAL unit, as ``next()`` does.
-    package mutating func nextUnit() -> UnsafeRawBufferPointer? {
-        unsafe next().map { unsafe UnsafeRawBufferPointer(rebasing: bytes[$0]) }
+    package mutating func nextUnit() -> ByteView? {
+        next().map { bytes.extracting($0) }
     }
 
     /// Returns the offset of the first start code, 00 00 01, at or after an offset.
     ///
     /// It tests eight bytes at a time: a start code cannot begin in a word without zero bytes, which most words of
     /// coded video are.
-    private static func startCode(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+    private static func startCode(in bytes: ByteView, from start: Int) -> Int? {
         var index = start
         let last = bytes.count - 3
         while index <= last {
             if index + 8 <= bytes.count {
-                let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
                 if (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 == 0 {
                     index += 8
                     continue
@@ -135,7 +131,7 @@ package struct AnnexBReader {
             }
             let end = min(index + 8, last + 1)
             while index < end {
-                if unsafe bytes[index] == 0 && bytes[index + 1] == 0 && bytes[index + 2] == 1 { return index }
+                if bytes[index] == 0, bytes[index + 1] == 0, bytes[index + 2] == 1 { return index }
                 index += 1
             }
         }

@@ -66,14 +66,14 @@ package struct H264ParameterSets: Sendable {
             entries[index].order = order
             if Self.isEqual(entries[index].bytes, unit) { return }
             totalSize += unit.count - entries[index].bytes.count
-            entries[index].bytes = Self.copy(unit)
+            entries[index].bytes = Array(unit)
             entries[index].sequenceID = set.sequenceID
             entries[index].dimensions = H264SequenceParameterSet(unit)?.dimensions
         } else {
             totalSize += unit.count
             entries.append(
                 Entry(
-                    isSequence: set.isSequence, id: set.id, sequenceID: set.sequenceID, bytes: Self.copy(unit),
+                    isSequence: set.isSequence, id: set.id, sequenceID: set.sequenceID, bytes: Array(unit),
                     order: order, dimensions: H264SequenceParameterSet(unit)?.dimensions))
         }
         while entries.count > Self.maximumCount || totalSize > Self.maximumTotalSize { removeOldest() }
@@ -89,8 +89,6 @@ package struct H264ParameterSets: Sendable {
     private static func isEqual(_ bytes: [UInt8], _ unit: Span<UInt8>) -> Bool {
         bytes.count == unit.count && unit.indices.allSatisfy { bytes[$0] == unit[$0] }
     }
-
-    private static func copy(_ unit: Span<UInt8>) -> [UInt8] { unit.indices.map { unit[$0] } }
 
     /// The sets, with the sequence parameter sets first, because the others refer to them.
     package var inOrder: [[UInt8]] {

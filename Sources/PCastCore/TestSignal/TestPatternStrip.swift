@@ -1,8 +1,5 @@
 /// The time strip of the test frame: 64 cells across the top, white for 1 and black for 0. They carry a
 /// ``TestPatternStamp`` through any encoder and scaler.
-///
-/// It accesses the planes of a frame by pointers, which the frame keeps valid. Columns are below the width, and rows
-/// are at most those of the plane. Only the creator of a frame draws into it.
 package enum TestPatternStrip {
     /// The number of cells.
     package static let cellCount = 64
@@ -27,17 +24,22 @@ package enum TestPatternStrip {
         let dimensions = frame.dimensions
         let rows = min(rowCount(frameHeight: dimensions.height), dimensions.height)
         let bits = stamp.bits
+        let luma = frame.luma
         for cell in 0..<cellCount {
             let columns = columns(ofCell: cell, frameWidth: dimensions.width)
             let isOne = bits >> UInt64(cellCount - 1 - cell) & 1 == 1
-            unsafe (frame.planeY + columns.lowerBound).update(repeating: isOne ? white : black, count: columns.count)
+            luma.extracting(columns).update(repeating: isOne ? white : black)
         }
+        let first = ByteView(luma.extracting(..<dimensions.width))
         for row in 1..<rows {
-            unsafe (frame.planeY + row * frame.strideY).update(from: frame.planeY, count: dimensions.width)
+            luma.extracting((row * frame.strideY)...).copyMemory(from: first)
         }
+        let chroma = frame.chroma
         for row in 0..<(rows + 1) / 2 {
-            unsafe (frame.planeU + row * frame.strideUV).update(repeating: 128, count: (dimensions.width + 1) / 2)
-            unsafe (frame.planeV + row * frame.strideUV).update(repeating: 128, count: (dimensions.width + 1) / 2)
+            let start = row * frame.strideUV
+            let columns = start..<start + (dimensions.width + 1) / 2
+            chroma.u.extracting(columns).update(repeating: 128)
+            chroma.v.extracting(columns).update(repeating: 128)
         }
     }
 
@@ -61,9 +63,10 @@ package enum TestPatternStrip {
         let inner = columns.lowerBound + margin..<columns.upperBound - margin
         let height = frame.dimensions.height
         let rows = height / 60..<max(height / 26, height / 60 + 1)
+        let luma = frame.luma
         var sum = 0
         for row in rows {
-            for column in inner { sum += unsafe Int(frame.planeY[row * frame.strideY + column]) }
+            for column in inner { sum += Int(luma[row * frame.strideY + column]) }
         }
         return sum / (rows.count * inner.count)
     }

@@ -7,7 +7,7 @@ struct BoxWriter {
     init(capacity: Int = 1_024) { bytes.reserveCapacity(capacity) }
 
     /// Writes a box whose contents the closure writes.
-    mutating func box(_ type: StaticString, _ contents: (inout BoxWriter) -> Void) {
+    mutating func box(_ type: String, _ contents: (inout BoxWriter) -> Void) {
         let start = begin(type)
         contents(&self)
         end(start)
@@ -15,7 +15,7 @@ struct BoxWriter {
 
     /// Writes a box with a version and flags (`FullBox`).
     mutating func fullBox(
-        _ type: StaticString, version: UInt8 = 0, flags: UInt32 = 0, _ contents: (inout BoxWriter) -> Void
+        _ type: String, version: UInt8 = 0, flags: UInt32 = 0, _ contents: (inout BoxWriter) -> Void
     ) {
         let start = begin(type)
         uint32(UInt32(version) << 24 | flags)
@@ -24,7 +24,7 @@ struct BoxWriter {
     }
 
     /// Writes the size, which is zero for now, and the type. Returns the offset of the box for ``end(_:)``.
-    private mutating func begin(_ type: StaticString) -> Int {
+    private mutating func begin(_ type: String) -> Int {
         let start = bytes.count
         uint32(0)
         text(type)
@@ -60,9 +60,7 @@ struct BoxWriter {
     }
 
     /// Writes ASCII text without a terminator.
-    mutating func text(_ text: StaticString) {
-        text.withUTF8Buffer { bytes.append(contentsOf: $0) }
-    }
+    mutating func text(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
     /// Writes a number of zero bytes.
     mutating func zeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }

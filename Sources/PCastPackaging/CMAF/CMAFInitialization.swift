@@ -15,7 +15,7 @@ extension CMAFFormat {
         writer.box("ftyp") { writer in
             writer.text("iso6")
             writer.uint32(0)
-            for brand: StaticString in ["iso6", "cmfc", "mp41"] { writer.text(brand) }
+            for brand in ["iso6", "cmfc", "mp41"] { writer.text(brand) }
         }
         writer.box("moov") { writer in
             writeMovieHeader(to: &writer)

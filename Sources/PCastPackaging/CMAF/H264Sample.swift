@@ -23,14 +23,14 @@ package struct H264Sample: Hashable, Sendable {
     /// Converts an access unit in Annex B format.
     package init(annexB accessUnit: [UInt8]) {
         bytes.reserveCapacity(accessUnit.count + 16)
-        accessUnit.withUnsafeBytes { source in
+        accessUnit.withByteView { source in
             var reader = AnnexBReader(source)
-            while let unit = reader.next() { append(source[unit]) }
+            while let unit = reader.nextUnit() { append(unit) }
         }
     }
 
-    private mutating func append(_ unit: Slice<UnsafeRawBufferPointer>) {
-        let type = unit[unit.startIndex] & H264NALUnit.typeMask
+    private mutating func append(_ unit: ByteView) {
+        let type = unit[0] & H264NALUnit.typeMask
         switch type {
         case H264NALUnit.accessUnitDelimiter, H264NALUnit.fillerData: return
         case H264NALUnit.sequenceParameterSet: Self.add(Array(unit), to: &sequenceSets)

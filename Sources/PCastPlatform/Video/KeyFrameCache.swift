@@ -47,7 +47,7 @@ struct KeyFrameCache: Sendable {
 
     /// Returns the parameter sets of an access unit in Annex B format; empty if it has none.
     private static func parameterSets(in accessUnit: [UInt8]) -> [UInt8] {
-        accessUnit.withUnsafeBytes { source in
+        accessUnit.withByteView { source in
             var sets: [UInt8] = []
             var reader = AnnexBReader(source)
             while let unit = reader.next() {

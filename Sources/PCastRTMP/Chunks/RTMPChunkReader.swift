@@ -1,3 +1,5 @@
+import PCastCore
+
 /// Reads messages from chunks that arrive in pieces of any size (RTMP 1.0, section 5.3). It processes Set Chunk Size and
 /// Abort Message itself.
 ///
@@ -210,9 +212,7 @@ package struct RTMPChunkReader: Sendable {
             header.removeFirst(early)
         }
         if taken > 0 {
-            input.extracting(position..<position + taken).withUnsafeBufferPointer {
-                streams[index].payload.append(contentsOf: $0)
-            }
+            streams[index].payload.append(contentsOf: input.extracting(position..<position + taken))
             position += taken
         }
         missing -= early + taken

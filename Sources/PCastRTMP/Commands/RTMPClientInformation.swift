@@ -82,9 +82,9 @@ package struct FourCC: Hashable, Sendable {
         rawValue = text.utf8.reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    private init(known text: StaticString) {
-        precondition(text.utf8CodeUnitCount == 4, "a code has four characters")
-        rawValue = text.withUTF8Buffer { $0.reduce(0) { $0 << 8 | UInt32($1) } }
+    private init(known text: String) {
+        precondition(text.utf8.count == 4, "a code has four characters")
+        rawValue = text.utf8.reduce(0) { $0 << 8 | UInt32($1) }
     }
 
     /// H.264.

@@ -1,3 +1,5 @@
+import PCastCore
+
 /// The server's part of the handshake (RTMP 1.0, section 5.2).
 ///
 /// Clients with a digest in their first packet (the complex handshake of Flash Player) receive an echo, too. They accept
@@ -48,7 +50,7 @@ package struct RTMPHandshake: Sendable {
     private mutating func take(_ size: Int, _ input: Span<UInt8>, _ position: inout Int) {
         let taken = min(size - received.count, input.count - position)
         guard taken > 0 else { return }
-        input.extracting(position..<position + taken).withUnsafeBufferPointer { received.append(contentsOf: $0) }
+        received.append(contentsOf: input.extracting(position..<position + taken))
         position += taken
     }
 

@@ -30,8 +30,8 @@ struct AnnexBConversion {
     func convert(
         _ payload: [UInt8], _ range: Range<Int>, _ role: (UInt8) -> Unit
     ) -> (bytes: [UInt8], isKeyFrame: Bool)? {
-        payload.withUnsafeBytes { buffer in
-            let data = UnsafeRawBufferPointer(rebasing: buffer[range])
+        payload.withByteView { buffer in
+            let data = buffer.extracting(range)
             var isKeyFrame = false
             var hasSequenceParameterSet = false
             var count = 0
@@ -63,7 +63,7 @@ struct AnnexBConversion {
 
     /// Returns whether an access unit has start codes in place of lengths, as some encoders write it. Returns nil if it
     /// has neither.
-    private func isAnnexB(_ data: UnsafeRawBufferPointer) -> Bool? {
+    private func isAnnexB(_ data: ByteView) -> Bool? {
         var reader = LengthPrefixedReader(data, lengthSize: lengthSize)
         while reader.nextUnit() != nil {}
         guard reader.isMalformed else { return false }
@@ -72,7 +72,7 @@ struct AnnexBConversion {
     }
 
     private func forEachUnit(
-        of data: UnsafeRawBufferPointer, isAnnexB: Bool, _ body: (UnsafeRawBufferPointer) -> Void
+        of data: ByteView, isAnnexB: Bool, _ body: (ByteView) -> Void
     ) {
         if isAnnexB {
             var reader = AnnexBReader(data)

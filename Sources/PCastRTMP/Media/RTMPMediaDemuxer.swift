@@ -140,7 +140,7 @@ package struct RTMPMediaDemuxer: Sendable {
     private static func configuration(of codec: FourCC, _ record: [UInt8]) -> RTMPCodecConfiguration? {
         switch codec {
         case .h264:
-            guard let configuration = record.withUnsafeBytes({ AVCDecoderConfiguration($0) }),
+            guard let configuration = record.withByteView({ AVCDecoderConfiguration($0) }),
                 !configuration.parameterSets.isEmpty
             else { return nil }
             return .h264(configuration)

@@ -146,7 +146,7 @@ package struct RTMPServerSession: Sendable {
         guard pendingInput.count + bytes.count <= configuration.maximumPendingInput else {
             return fail(.tooManyPendingBytes(maximum: configuration.maximumPendingInput))
         }
-        bytes.withUnsafeBufferPointer { pendingInput.append(contentsOf: $0) }
+        pendingInput.append(contentsOf: bytes)
     }
 
     private mutating func process(_ bytes: Span<UInt8>, at now: Instant) {

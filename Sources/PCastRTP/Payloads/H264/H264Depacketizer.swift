@@ -95,7 +95,7 @@ package struct H264Depacketizer: Sendable {
     /// 7.4.1.2.3).
     private func insertParameterSets(into bytes: inout [UInt8]) {
         var start = 0
-        bytes.withUnsafeBytes { source in
+        bytes.withByteView { source in
             var reader = AnnexBReader(source)
             guard let first = reader.next(),
                 source[first.lowerBound] & H264NALUnit.typeMask == H264NALUnit.accessUnitDelimiter

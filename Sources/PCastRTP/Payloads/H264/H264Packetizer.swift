@@ -50,7 +50,7 @@ package struct H264Packetizer {
         // The size of a unit in a STAP-A has 16 bits.
         self.maximumPayloadSize = min(maximumPayloadSize, Int(UInt16.max))
         self.mode = mode
-        reader = AnnexBReader(accessUnit)
+        reader = AnnexBReader(ByteView(accessUnit))
         advance()
     }
 

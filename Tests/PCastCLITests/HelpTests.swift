@@ -42,6 +42,9 @@ struct HelpTests {
             (PushCommand.self, ["<stream>", "<address>", "--uri", "--token", "--for"]),
             (StreamsListCommand.self, ["--uri", "--application"]),
             (StreamsEndCommand.self, ["<stream>", "--reason"]),
+            (RecordingsListCommand.self, ["--uri", "--application"]),
+            (RecordingsGetCommand.self, ["<stream>", "--output", "--from", "--to", "--uri", "--application"]),
+            (RecordingsDeleteCommand.self, ["<stream>", "--uri", "--application"]),
             (
                 TimelineAddCommand.self,
                 [

@@ -16,6 +16,8 @@ extension PlatformAdministration {
         let size: Int64
         /// The path of the multivariant playlist.
         let uri: String
+        /// The path of the recording as an MP4 file, which requires no token; nil in lists.
+        var downloadUri: String?
 
         /// The start time as text, clamped to the range of `WallTime`.
         var startTimeText: String {
@@ -28,6 +30,29 @@ extension PlatformAdministration {
         let recordings: [Recording]
         /// The value of `start` for the next page; nil for the last one.
         let start: String?
+    }
+
+    private struct OneRecording: Decodable {
+        let recording: Recording
+    }
+
+    /// Returns the recording of a stream.
+    ///
+    /// - Throws: ``CommandFailure``, whose status is `nothingToPlay` if there is no such recording.
+    func recording(of stream: String) async throws -> Recording {
+        let name = stream.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? stream
+        let answer = try await request("GET", "/pcast/recordings/\(name)", body: nil)
+        if answer.status == 404 || answer.status == 410 { throw Self.noRecording(stream) }
+        guard answer.status == 200,
+            let found = try? JSONDecoder().decode(OneRecording.self, from: Data(answer.body))
+        else { throw failure(answer) }
+        return found.recording
+    }
+
+    private static func noRecording(_ stream: String) -> CommandFailure {
+        CommandFailure(
+            .nothingToPlay,
+            "The platform has no recording of “\(stream)”: “pcast recordings list” prints its recordings.")
     }
 
     /// Returns the recordings, newest last.
@@ -55,10 +80,7 @@ extension PlatformAdministration {
         let answer = try await request("DELETE", "/pcast/stream/archive", body: Array(body))
         switch answer.status {
         case 200: return
-        case 404, 410:
-            throw CommandFailure(
-                .nothingToPlay,
-                "The platform has no recording of “\(stream)”: “pcast recordings list” prints its recordings.")
+        case 404, 410: throw Self.noRecording(stream)
         case 409:
             throw CommandFailure(
                 .failed, "The stream “\(stream)” is still recorded: end it first with “pcast streams end”.")

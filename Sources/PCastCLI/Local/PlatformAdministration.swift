@@ -62,13 +62,15 @@ struct PlatformAdministration {
         guard answer.status == 200 else { throw failure(answer) }
     }
 
+    /// Returns the URI of a path of the platform.
+    func uri(of path: String) -> String { (uri.hasSuffix("/") ? String(uri.dropLast()) : uri) + path }
+
     func request(_ method: String, _ path: String, body: [UInt8]?) async throws -> HTTPResult {
         let credentials = Data("\(application.id):\(application.secret)".utf8).base64EncodedString()
         var headers = [("Authorization", "Basic \(credentials)"), ("Accept", "application/json")]
         if body != nil { headers.append(("Content-Type", "application/json")) }
-        let base = uri.hasSuffix("/") ? String(uri.dropLast()) : uri
         do {
-            return try await HTTPRequests.send(method, base + path, headers: headers, body: body)
+            return try await HTTPRequests.send(method, uri(of: path), headers: headers, body: body)
         } catch let error as WebError {
             if case .invalidURI = error { throw CommandFailure(.unusableArguments, describing: error) }
             throw CommandFailure(.platformUnreachable, describing: error)

@@ -95,6 +95,7 @@ import Testing
             Self.began(), .recording(.rendition(Self.rendition)), .recording(.segments([Self.segment(0)])),
         ])
         #expect(try await records.recordings(of: Sample.application, limit: 10).elements.count == 1)
+        #expect(try await records.recordings(of: Sample.application, newestFirst: true, limit: 10).elements.count == 1)
         #expect(try await records.recordings(of: ApplicationID("other"), limit: 10).elements.isEmpty)
         try await records.record([.recording(.deleted(Self.stream, at: Sample.after(5)))])
         #expect(try await records.contents(ofRecording: Self.stream) == nil)

@@ -6,18 +6,20 @@ extension EndToEnd {
     @Suite("The dashboard", .enabled(if: ThisMachine.hasChromium))
     struct DashboardTests {
         @Test(
-            "a user logs in, sees streams and notifications, copies a link and ends a stream with a reason",
+            "a user logs in, sees streams and notifications, copies a link, ends a stream and plays a recording",
             .timeLimit(.minutes(10)))
         func story() async throws {
             try await TestWorkspace.run { workspace in
                 let platform = try await LocalPlatform.start(
-                    in: workspace, ["--webhook-allow", "127.0.0.0/8"], limit: .longestSuite)
+                    in: workspace, ["--webhook-allow", "127.0.0.0/8", "--data", workspace.path("data")],
+                    limit: .longestSuite)
                 let credentials = LocalPlatform.application.split(separator: ":").map(String.init)
                 var arguments = [
                     platform.uri, "--program", try BuiltProgram.path("pcast"), "--application", credentials[0],
                     "--secret", credentials[1], "--token", try await platform.publishingToken(), "--streaming-token",
                     try await workspace.token(
-                        LocalPlatform.application, "--type", "publish", "--capability", "streaming"),
+                        LocalPlatform.application, "--type", "publish", "--capability", "streaming", "--capability",
+                        "on-demand"),
                 ]
                 // The folder for screenshots, for a person who wants to inspect the pages.
                 if let folder = ProcessInfo.processInfo.environment["PCAST_SCREENSHOTS"] {

@@ -40,19 +40,20 @@ extension Records {
         }
     }
 
-    /// Returns the recordings of an application that were not deleted, oldest first. `after` is `next` of the previous
-    /// page, or 0 for the first one. `limit` is the maximum number of elements, at least 1.
+    /// Returns the recordings of an application that were not deleted, oldest or newest first. `after` is `next` of the
+    /// previous page, or 0 for the first one. `limit` is the maximum number of elements, at least 1.
     ///
     /// - Throws: ``RecordsError``.
     public func recordings(
-        of application: ApplicationID, after: Int64 = 0, limit: Int
+        of application: ApplicationID, newestFirst: Bool = false, after: Int64 = 0, limit: Int
     ) async throws(RecordsError) -> Page<RecordingRecord> {
-        try await read { db in
+        let condition = newestFirst ? after > 0 ? "number < ?" : "? = 0" : "number > ?"
+        return try await read { db in
             let rows = try Row.fetchAll(
                 db,
                 sql: """
-                    SELECT * FROM recording WHERE application = ? AND deleted IS NULL AND number > ?
-                    ORDER BY number LIMIT ?
+                    SELECT * FROM recording WHERE application = ? AND deleted IS NULL AND \(condition)
+                    ORDER BY number \(newestFirst ? "DESC" : "") LIMIT ?
                     """,
                 arguments: [application.description, after, limit])
             return Page(

@@ -3,6 +3,7 @@
 import { bitrate } from "/assets/pcast.js";
 import { StreamCard, clock, count, nameOf, setText, shorten } from "/assets/streams.js";
 import { EndDialog, LinkDialog } from "/assets/dialogs.js";
+import { RecordingList } from "/assets/recordings.js";
 
 const element = (id) => document.getElementById(id);
 const shownAtMost = 60;
@@ -137,6 +138,8 @@ const ends = new EndDialog(async (stream, reason) => {
   await ask("DELETE", "/pcast/stream", { streamId: stream.streamId, reason });
   rounds.run();
 });
+
+const recordings = new RecordingList({ ask, showRows, part, onFailure: tellFailure });
 
 function tellFailure(error) {
   if (error instanceof LoggedOut) rounds.stop();
@@ -374,6 +377,7 @@ async function round(number) {
   if (isChanged || number % 5 === 0) {
     showEnded(await ask("GET", "/pcast/streams?state=ended&order=newest&length=20"));
   }
+  if (isChanged || number % 5 === 0) await recordings.read();
   if (isChanged || number % 3 === 0) await readNotifications();
 }
 

@@ -285,6 +285,25 @@ class Story:
         page.resize(*DESK)
         page.problems.clear()  # the console contains requests before the first key frame
 
+    def recordings(self, count):
+        """Plays a recording and deletes it."""
+        page = self.page
+        rows = "document.querySelectorAll('#recordings li')"
+        self.expect("the recordings are listed", f"{rows}.length >= {count}")
+        self.expect(
+            "their ends are told",
+            "[...document.querySelectorAll('#recordings .tone')].every((e) => e.textContent == 'complete')")
+        page.click("#recordings li .play")
+        self.expect("a recording plays", "document.getElementById('recording').currentTime > 0.5")
+        self.keep("recording", whole=False)
+        page.press("Escape")
+        self.expect("Escape closes the player", "!document.getElementById('recording').hasAttribute('src')")
+        before = page.evaluate(f"{rows}.length")
+        page.click("#recordings li .delete")
+        self.keep("recording-delete", whole=False)
+        page.click("#deletenow")
+        self.expect("a deleted recording leaves the list", f"{rows}.length == {before - 1}")
+
     def lose(self):
         page = self.page
         page.command("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1,
@@ -372,6 +391,7 @@ def play(run, options):
             story.end(publishers[0], watching)
             watching.open("about:blank")
             story.look_at_many(more)
+            story.recordings(len(more))
             story.lose()
             for publisher in publishers:
                 publisher.end()

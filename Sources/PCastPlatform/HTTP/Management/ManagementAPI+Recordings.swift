@@ -52,14 +52,20 @@ extension ManagementAPI {
         let reason: String?
     }
 
-    /// Returns the application's recordings, oldest first.
+    private enum Order: String, CaseIterable {
+        case oldest, newest
+    }
+
+    /// Returns the application's recordings, oldest or newest first.
     ///
     /// - Throws: ``ApplicationFailure``.
     func listRecordings(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         let length = Int(try request.number("length", 1...1_000, default: 100))
         let start = try request.number("start", 0...Int64.max, default: 0)
+        let newestFirst = try request.choice("order", Order.self) == .newest
         let page = try await query { () throws(RecordsError) in
-            try await platformRecords.records.recordings(of: request.application, after: start, limit: length)
+            try await platformRecords.records.recordings(
+                of: request.application, newestFirst: newestFirst, after: start, limit: length)
         }
         return ApplicationAnswer.json(
             RecordingList(

@@ -99,7 +99,8 @@ struct StreamPackagerTests {
         #expect(run.violations == [])
         for name in ["video0", "video1", "audio0"] {
             let segments = try #require(run.playlists[name]).segments
-            #expect(segments.contains { $0.isGap }, "\(name)")
+            let gap = try #require(segments.first { $0.isGap }?.uri, "\(name)")
+            #expect(run.bytes(gap, name) == [0, 0, 0, 8] + Array("free".utf8), "\(name)")
             #expect(segments.filter(\.isDiscontinuity).count == 1, "\(name)")
         }
     }

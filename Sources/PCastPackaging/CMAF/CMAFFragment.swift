@@ -21,6 +21,10 @@ package struct CMAFSample: Hashable, Sendable {
 /// A movie fragment of one track with its media data, which is a CMAF chunk (ISO/IEC 23000-19, section 7.3.2.3). A part
 /// is one fragment, and a segment consists of the fragments of its parts.
 package enum CMAFFragment {
+    /// The file of a gap: a box that readers skip (ISO/IEC 14496-12, section 8.1.2). Clients should not load it, but VLC and
+    /// GStreamer do, and GStreamer 1.22 repeats a failed request without an end.
+    static let gap: [UInt8] = [0, 0, 0, 8] + Array("free".utf8)
+
     /// The ID of the only track.
     static let trackID: UInt32 = 1
 

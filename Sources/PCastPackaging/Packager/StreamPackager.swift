@@ -138,20 +138,20 @@ package struct StreamPackager: Sendable {
     /// The number of access units of a rendition that were dropped; 0 for an unknown one.
     package func droppedUnits(of name: String) -> Int { index(name).map { renditions[$0].droppedUnits } ?? 0 }
 
-    /// Returns a media file of a rendition; nil if there is none, or if it is a gap.
+    /// Returns a media file of a rendition; nil if there is none. The file of a gap has no media.
     package func file(_ file: PackagedFile, of name: String) -> [UInt8]? {
         guard let rendition = rendition(named: name) else { return nil }
         switch file {
         case .initialization(let number): return index(name).flatMap { renditions[$0].initializations[number] }
         case .segment(let number):
-            guard let segment = rendition.completeSegment(number), !segment.isGap else { return nil }
-            return segment.bytes
+            guard let segment = rendition.completeSegment(number) else { return nil }
+            return segment.isGap ? CMAFFragment.gap : segment.bytes
         case .part(let number, let part):
             let open = rendition.open.flatMap { $0.number == number ? $0 : nil }
             guard let segment = open ?? rendition.completeSegment(number), segment.parts.indices.contains(part) else {
                 return nil
             }
-            return segment.parts[part].isGap ? nil : segment.parts[part].bytes
+            return segment.parts[part].isGap ? CMAFFragment.gap : segment.parts[part].bytes
         }
     }
 

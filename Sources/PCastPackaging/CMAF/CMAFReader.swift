@@ -8,7 +8,7 @@ struct BoxReader {
     init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
     /// Returns the contents of the first box of a type, without its size and type; nil if there is none.
-    func contents(of type: StaticString) -> ArraySlice<UInt8>? {
+    func contents(of type: String) -> ArraySlice<UInt8>? {
         var rest = bytes
         while rest.count >= 8 {
             let size = Int(Self.number(rest, 0, 4))
@@ -23,7 +23,7 @@ struct BoxReader {
     }
 
     /// Returns the contents of a box in nested boxes; nil if there is none.
-    func contents(of path: [StaticString]) -> ArraySlice<UInt8>? {
+    func contents(of path: [String]) -> ArraySlice<UInt8>? {
         path.reduce(Optional(bytes)) { parent, type in parent.flatMap { BoxReader($0).contents(of: type) } }
     }
 
@@ -33,8 +33,8 @@ struct BoxReader {
         return bytes[start..<start + count].reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    static func isEqual(_ bytes: ArraySlice<UInt8>, _ type: StaticString) -> Bool {
-        type.withUTF8Buffer { bytes.elementsEqual($0) }
+    static func isEqual(_ bytes: ArraySlice<UInt8>, _ type: String) -> Bool {
+        bytes.elementsEqual(type.utf8)
     }
 }
 

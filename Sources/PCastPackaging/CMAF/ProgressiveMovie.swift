@@ -55,7 +55,7 @@ package enum ProgressiveMovie {
         writer.box("ftyp") { writer in
             writer.text("isom")
             writer.uint32(0x200)
-            for brand: StaticString in ["isom", "iso2", "avc1", "mp41"] { writer.text(brand) }
+            for brand in ["isom", "iso2", "avc1", "mp41"] { writer.text(brand) }
         }
         var offsets: [Int] = []
         writer.box("moov") { writer in

@@ -125,6 +125,9 @@ package struct StreamPackager: Sendable {
     /// The target duration of all playlists; nil until it is fixed.
     package var targetDuration: TimeSpan? { clock.targetDuration }
 
+    /// The number of discontinuities so far.
+    package var discontinuityCount: Int64 { clock.discontinuities }
+
     /// The bytes of the segments in the playlists.
     package var windowSize: Int { renditions.reduce(0) { $0 + $1.windowSize } }
 

@@ -78,6 +78,8 @@ extension PackagedStream {
         private var keptSize = 0
         /// The last units of the audio, from which AAC begins, at most ``recentAudioLimit``.
         private(set) var recentAudio: [PublishedUnit] = []
+        /// The number of discontinuities before them.
+        private var recentDiscontinuities: Int64 = 0
         /// The captions that came before the packager, at most ``captionLimit``.
         private var earlyCaptions: [CaptionCue] = []
         /// The last key frames of the video.
@@ -214,6 +216,10 @@ extension PackagedStream {
         }
 
         private mutating func noteAudio(_ unit: PublishedUnit) {
+            // AAC begins after the last discontinuity, because a rendition has the discontinuities of the others.
+            let discontinuities = packager?.discontinuityCount ?? 0
+            if discontinuities != recentDiscontinuities { recentAudio = [] }
+            recentDiscontinuities = discontinuities
             recentAudio.append(unit)
             // Units are removed rarely, because that moves the others.
             let start = unit.timestamp - Self.recentAudioTicks

@@ -304,6 +304,27 @@ private final class Answer: Sendable {
         #expect(next.renditions(.audio, in: "aac").map(\.uri) == ["aac1.m3u8"])
     }
 
+    @Test("AAC does not begin with audio from before a discontinuity")
+    func transcodingAfterDiscontinuity() async throws {
+        var run = try PackagedRun(layers: 1)
+        try run.send(150)
+        let stream = run.stream
+        let (restarted, now) = (run.wallTime, run.now)
+        stream.restart(at: now)
+        try run.send(250)
+        let later = run.now
+        async let answer = stream.multivariantPlaylist(prefix: "", at: later)
+        #expect(try await eventually { stream.waitingCount == 1 })
+        try run.send(20)
+        #expect(await answer != nil)
+        let aac = try #require(try await run.playlist("aac0"))
+        #expect(aac.segments.allSatisfy { !$0.isDiscontinuity && $0.discontinuity == 1 })
+        #expect(try #require(aac.segments.first?.programDateTime) >= restarted - .milliseconds(45))
+        let video = try #require(try await run.playlist("video0"))
+        #expect(video.segments.count { $0.isDiscontinuity } == 1)
+        #expect(video.segments.last?.discontinuity == 1)
+    }
+
     @Test("a client that requests Opus gets it alone, and nothing is transcoded")
     func opusAlone() async throws {
         var run = try PackagedRun(layers: 1)

@@ -144,7 +144,9 @@ import Testing
         }
     }
 
-    @Test("audio only, video only and streaming of a stream that is not packaged apply at each endpoint") func media() async throws {
+    @Test("audio only, video only and streaming of a stream that is not packaged apply at each endpoint") func media()
+        async throws
+    {
         try await TestPlatform.run { platform in
             let audio = try token(["audio-only"], publishing: true)
             let whip = try await platform.post("/whip", try Offers.publisher(), token: audio)

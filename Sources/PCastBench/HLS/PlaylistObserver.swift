@@ -32,6 +32,7 @@ struct PlaylistObserver: Sendable {
     /// Returns the violations of the response to a request of a playlist that accepts gzip.
     static func checkResponse(of uri: String) async throws -> [RuleViolation] {
         let response = try await HTTPRequests.send("GET", uri, headers: [("Accept-Encoding", "gzip")])
+        guard response.status == 200 else { throw BenchFailure("\(uri) was answered with status \(response.status)") }
         return PlaylistResponseRules.check(
             contentType: response.contentType, contentEncoding: response.contentEncoding)
     }
@@ -120,6 +121,7 @@ struct PresentationObserver: Sendable {
             let observation = try await PlaylistObserver(uri: uri).run(until: end)
             return ([Result(uri: uri, observation: observation)], [])
         }
+        let own = try await PlaylistObserver.checkResponse(of: uri)
         let base = URIReference(uri)
         let uris = Set(multivariant.variants.map(\.uri) + multivariant.renditions.compactMap(\.uri))
         let results = try await withThrowingTaskGroup(of: Result.self) { group in
@@ -137,7 +139,6 @@ struct PresentationObserver: Sendable {
         let media = Dictionary(
             results.map { ($0.uri, Self.withReports(of: $0.observation.playlist, relativeTo: $0.uri)) },
             uniquingKeysWith: { first, _ in first })
-        let own = try await PlaylistObserver.checkResponse(of: uri)
         return (results, Set(PresentationRules.check(multivariant, media: media) + own))
     }
 

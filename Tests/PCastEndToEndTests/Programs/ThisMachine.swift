@@ -26,13 +26,20 @@ enum ThisMachine {
         return paths
     }()
 
-    /// The file with hls.js as an ES module, which is not a part of this project; nil if there is none.
+    /// The file with hls.js as an ES module, which is not a part of this project, as `PCAST_HLS_JS` names it or scripts/peers
+    /// has installed it; nil if there is none.
     static let hlsJS: String? = {
-        let variable = "PCAST_HLS_JS"
-        if let path = ProcessInfo.processInfo.environment[variable], !path.isEmpty { return path }
-        _ = dropFrame("hls.js", "\(variable) names no file with it")
+        let named = ProcessInfo.processInfo.environment["PCAST_HLS_JS"] ?? ""
+        let path = named.isEmpty ? "\(cache)/hls.js/hls.js" : named
+        if FileManager.default.isReadableFile(atPath: path) { return path }
+        _ = dropFrame("hls.js", "scripts/peers has not installed it")
         return nil
     }()
+
+    /// The players of `play_hls.py` that are installed.
+    static let hlsPlayers = [
+        ("ffplay", "ffplay"), ("mpv", "mpv"), ("vlc", "cvlc"), ("gstreamer", "gst-launch-1.0"),
+    ].filter { can("\($0.0) as a player of HLS", when: [$0.1, "python3"]) }.map(\.0)
 
     /// Whether the Swift compiler is installed, which is not so in the virtual machine.
     static let hasSwift = can("programs outside the package", when: ["swift"])

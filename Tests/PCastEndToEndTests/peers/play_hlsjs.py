@@ -11,27 +11,26 @@ import re
 import threading
 
 import chromium
+import hls_page
 import program
+
+TIMEOUT = 90
 
 PAGE = """<!doctype html><title>hls.js</title><video id="video" muted autoplay></video>
 <script type="module">
 import { Hls } from "./hls.js";
 const video = document.getElementById("video");
-window.pcast = { version: Hls.version, stalls: [], errors: [], latencies: [], levels: new Set() };
+window.pcast = { version: Hls.version, errors: [], latencies: [], levels: new Set() };
 const hls = new Hls(CONFIGURATION);
 hls.on(Hls.Events.ERROR, (_, { type, details, fatal }) => pcast.errors.push(`${type} ${details}${fatal ? " fatal" : ""}`));
+hls.on(Hls.Events.MANIFEST_PARSED, () => { pcast.heights = hls.levels.map(({ height }) => height); });
 hls.on(Hls.Events.LEVEL_SWITCHED, (_, { level }) => pcast.levels.add(level));
 hls.loadSource(URI);
 hls.attachMedia(video);
 setInterval(() => pcast.latencies.push(hls.latency), 250);
-window.pcastCountStalls = () => video.addEventListener("waiting", () => pcast.stalls.push(video.currentTime));
 </script>
 """
-PLAYBACK = """(() => {
-    const video = document.getElementById("video");
-    return { time: video.currentTime, size: [video.videoWidth, video.videoHeight],
-             total: video.getVideoPlaybackQuality().totalVideoFrames, ...pcast, levels: [...pcast.levels] };
-})()"""
+STATE = "({ ...pcast, levels: [...pcast.levels] })"
 
 
 def module(path):
@@ -70,27 +69,49 @@ def serve(options):
     return server
 
 
+def follow_layers(run, page):
+    """Waits until the layer with the highest bit rate is played, prints `best layer`, and waits for the changes when the
+    link is narrowed and widened."""
+    best = max(page.evaluate("pcast.heights"))
+    height = "document.getElementById('video').videoHeight"
+    page.wait(f"{height} === {best}", TIMEOUT, "the best layer")
+    print("best layer", flush=True)
+    page.wait(f"{height} < {best}", TIMEOUT, "a lower layer")
+    run.figures.update(lowerHeight=page.evaluate(height))
+    print("lower layer", flush=True)
+    page.wait(f"{height} === {best}", TIMEOUT, "the best layer again")
+    run.figures.update(bestHeight=best, errors=page.evaluate(STATE)["errors"])
+    run.check("no error is fatal", not any(error.endswith(" fatal") for error in run.figures["errors"]))
+
+
+def follow(run, page, options):
+    before = page.evaluate(STATE)
+    hls_page.measure(run, page, options.seconds)
+    after = page.evaluate(STATE)
+    latencies = sorted(after["latencies"][len(before["latencies"]):])
+    run.figures.update(
+        peer=f"hls.js {after['version']}", errors=after["errors"], levels=after["levels"],
+        latency=round(latencies[len(latencies) // 2], 3) if latencies else None)
+    run.check("there is no error", not after["errors"])
+    if options.reconnection:
+        hls_page.resume(run, page, options.reconnection)
+        # An interruption is an error from which hls.js recovers.
+        run.figures.update(errors=page.evaluate(STATE)["errors"])
+        run.check("no error is fatal", not any(error.endswith(" fatal") for error in run.figures["errors"]))
+
+
 def play(run, options):
     server = serve(options)
     with chromium.Chromium() as browser:
         page = browser.page()
         page.open(f"http://127.0.0.1:{server.server_address[1]}/")
         page.wait("document.getElementById('video').currentTime > 0", 60, "the first frame")
-        # The start may stall until the buffer has reached its usual size.
-        page.rest(3)
-        page.evaluate("pcastCountStalls()")
-        before = page.evaluate(PLAYBACK)
-        page.rest(options.seconds)
-        after = page.evaluate(PLAYBACK)
-        latencies = sorted(after["latencies"][len(before["latencies"]):])
-        run.figures.update(
-            peer=f"hls.js {after['version']}", played=round(after["time"] - before["time"], 2), size=after["size"],
-            frames=after["total"] - before["total"], stalls=after["stalls"], errors=after["errors"],
-            levels=after["levels"], latency=round(latencies[len(latencies) // 2], 3) if latencies else None)
-        run.check("the position advances with the time", after["time"] - before["time"] > 0.9 * options.seconds)
-        run.check("frames are shown", after["total"] - before["total"] > 10 * options.seconds)
-        run.check("there is no stall", not after["stalls"])
-        run.check("there is no error", not after["errors"])
+        if options.layers:
+            follow_layers(run, page)
+        else:
+            follow(run, page, options)
+        if options.screenshot:
+            page.screenshot(options.screenshot)
     server.shutdown()
 
 
@@ -98,6 +119,8 @@ def main():
     parser = program.arguments(__doc__, "the multivariant playlist")
     parser.add_argument("--script", required=True, help="hls.js as an ES module")
     parser.add_argument("--configuration", default="{}", help="more of the configuration of hls.js, as JSON")
+    parser.add_argument("--layers", action="store_true", help="follow changes of the layer instead, on a link that changes")
+    hls_page.arguments(parser)
     options = parser.parse_args()
     run = program.Program("hls.js", options.seconds)
     run.run(lambda: play(run, options))

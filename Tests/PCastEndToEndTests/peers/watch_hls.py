@@ -4,20 +4,10 @@
 import urllib.parse
 
 import chromium
+import hls_page
 import program
 
 STATE = "document.getElementById('state').textContent"
-COUNT_STALLS = """(() => {
-    const video = document.getElementById("video");
-    window.pcastStalls = [];
-    video.addEventListener("waiting", () => window.pcastStalls.push(video.currentTime));
-})()"""
-PLAYBACK = """(() => {
-    const video = document.getElementById("video");
-    const { totalVideoFrames: total, droppedVideoFrames: dropped } = video.getVideoPlaybackQuality();
-    return { time: video.currentTime, size: [video.videoWidth, video.videoHeight], total, dropped,
-             codec: document.getElementById("codec").textContent };
-})()"""
 
 
 def start(options):
@@ -34,25 +24,21 @@ def watch(run, options):
         fragment = f"#token={urllib.parse.quote(options.token, safe='')}" if options.token else ""
         page.open(f"{options.url}?transport=hls{fragment}")
         page.wait(f"{STATE} === 'live by HLS'", 60, "playback by HLS")
-        # The start may stall until the buffer has reached its usual size.
-        page.rest(3)
-        page.evaluate(COUNT_STALLS)
-        before = page.evaluate(PLAYBACK)
-        page.rest(options.seconds)
-        after = page.evaluate(PLAYBACK)
-        stalls = page.evaluate("window.pcastStalls")
-        run.figures.update(played=round(after["time"] - before["time"], 2), size=after["size"], method=after["codec"],
-                           frames=after["total"] - before["total"], stalls=stalls, problems=page.problems)
-        run.check("the position advances with the time", after["time"] - before["time"] > 0.9 * options.seconds)
-        run.check("frames are shown", after["total"] - before["total"] > 10 * options.seconds)
-        run.check("there is no stall", not stalls)
-        run.check("the page names the method", after["codec"].startswith("HLS, "))
+        hls_page.measure(run, page, options.seconds)
+        run.figures.update(method=page.text("#codec"))
+        run.check("the page names the method", run.figures["method"].startswith("HLS, "))
+        if options.reconnection:
+            hls_page.resume(run, page, options.reconnection)
+        if options.screenshot:
+            page.screenshot(options.screenshot)
+        run.figures.update(problems=page.problems)
         run.check("no errors in the console", not page.problems)
 
 
 def main():
     parser = program.arguments(__doc__, "the page, http://HOST/watch/STREAM")
     parser.add_argument("--browser", choices=["chromium", "firefox"], default="chromium")
+    hls_page.arguments(parser)
     options = parser.parse_args()
     run = program.Program(options.browser, options.seconds)
     run.run(lambda: watch(run, options))

@@ -1,0 +1,170 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// A live stream by HLS in the players of other projects that are installed, and in this project's own.
+    @Suite("HLS players", .timeLimit(.minutes(20)))
+    struct HLSPlayerTests {
+        /// The duration of playback in seconds, before the publisher reconnects.
+        private static let watching = ThisMachine.isFull ? 300 : 20
+
+        /// The size of the video, and the size after the publisher reconnected.
+        private static let sizes = ("640x360", "480x270")
+
+        /// A program of `peers/` that plays the stream, and checks that it does.
+        struct Player: Sendable, CustomTestStringConvertible {
+            let testDescription: String
+            /// Whether it continues after a gap and a change of the size.
+            fileprivate let continues: Bool
+            fileprivate let start: @Sendable (HLSTests.Live) async throws -> Peer
+
+            /// Creates a player. `arguments` are those for a stream.
+            init(
+                _ name: String, _ program: String, continues: Bool = true,
+                _ arguments: @escaping @Sendable (HLSTests.Live) async throws -> [String]
+            ) {
+                testDescription = name
+                self.continues = continues
+                start = { live in
+                    let reconnection = continues ? ["--reconnection", HLSPlayerTests.sizes.1] : []
+                    return try Peer(
+                        program, try await arguments(live) + reconnection, in: nil, of: live.platform.workspace,
+                        seconds: HLSPlayerTests.watching, hears: true)
+                }
+            }
+        }
+
+        /// The programs, which need little processor time.
+        static let programs = ThisMachine.hlsPlayers.map { name in
+            // GStreamer 1.22 requests the files of gaps, and stops at the discontinuity after them.
+            Player(name, "play_hls.py", continues: name != "gstreamer") { ["--player", name, "--url", $0.playlist] }
+        }
+
+        /// The browsers, and hls.js in one of them.
+        static let browsers: [Player] = {
+            var players = ThisMachine.browsers.map { browser in
+                Player("the watch page in \(browser)", "watch_hls.py") { live in
+                    [
+                        "--url", "\(live.platform.uri)/watch/\(live.stream)", "--browser", browser, "--token",
+                        try await live.platform.viewingToken(live.stream),
+                    ]
+                }
+            }
+            if ThisMachine.hasChromium, let script = ThisMachine.hlsJS {
+                players.append(Player("hls.js", "play_hlsjs.py") { ["--url", $0.playlist, "--script", script] })
+            }
+            return players
+        }()
+
+        @Test(
+            "players play a stream at the same time without a stall, also after its publisher reconnected with another size",
+            arguments: [programs, browsers])
+        func reconnection(players: [Player]) async throws {
+            try await TestWorkspace.run { workspace in
+                var live = try await HLSTests.Live.start(in: workspace, size: Self.sizes.0)
+                // Players start three segments before the end.
+                try await live.publisher.awaitStatistics(6)
+                try await live.awaitPlaylist()
+                let observer = try workspace.start(
+                    BuiltProgram.path("pcast-bench"),
+                    ["hls-rules", live.playlist, "--seconds", "\(Self.watching + 600)", "--json"],
+                    limit: .longestSuite)
+                let own = try workspace.pcast("play", live.playlist, "--render", "null", limit: .longestSuite)
+                var running: [(player: Player, peer: Peer)] = []
+                for player in players { running.append((player, try await player.start(live))) }
+                for (player, peer) in running where player.continues {
+                    let isReady = await peer.program.output.lines.first(
+                        within: .seconds(Self.watching) + .timeout, where: { $0 == "ready for a reconnection" })
+                    // A player that failed has ended, and its figures say why.
+                    if isReady == nil { Issue.record("\(player.testDescription) is not ready\n\(peer.program.report)") }
+                }
+                Self.checkPlayback(of: own)
+                try await live.reconnect(size: Self.sizes.1)
+                for (player, peer) in running where player.continues && peer.program.isRunning {
+                    try peer.program.notify("reconnected")
+                }
+                for (player, peer) in running {
+                    let figures = try await peer.figures()
+                    print("\(player.testDescription): \(figures["played"]) s, latency \(figures["latency"])")
+                }
+                _ = try await own.event("dimensions") { $0["height"].number == 270 }
+                let count = own.events("position").count
+                _ = try await own.event("position") { _ in own.events("position").count > count + 3 }
+                // The stream ends, and the playlists with it.
+                live.publisher.send(SIGINT)
+                #expect(try await own.exitStatus() == 0)
+                #expect(try await observer.exitStatus() == 0)
+                #expect(observer.events("violation").map { $0["rule"].text } == [])
+                #expect(observer.events("result").first?["versions"].number ?? 0 > Double(Self.watching))
+                try await live.platform.program.end()
+            }
+        }
+
+        /// Checks that this project's player has played the stream without a stall after its first three seconds.
+        private static func checkPlayback(of player: RunningProgram) {
+            #expect(player.events("error").isEmpty)
+            let positions = player.events("position").compactMap { $0["position"].number }
+            #expect(positions.count >= watching)
+            let start = (positions.first ?? 0) + 3
+            guard let settled = player.events("position").first(where: { ($0["position"].number ?? 0) >= start }) else {
+                Issue.record("no position after \(start) s\n\(player.report)")
+                return
+            }
+            let stalls = player.events("state").filter { state in
+                state["buffering"] == .bool(true) && (state["time"].text ?? "") > (settled["time"].text ?? "")
+            }
+            #expect(stalls.isEmpty)
+        }
+
+        @Test(
+            "when the link is narrowed, hls.js and this project's player change to a lower layer, and back afterwards",
+            .enabled(if: ThisMachine.hasChromium && ThisMachine.hlsJS != nil))
+        func layers() async throws {
+            try await TestWorkspace.run { workspace in
+                let network = try await ImpairedPlatform.start(
+                    in: workspace, steps: ["down rate=1200k", "down rate=none"])
+                let live = try await HLSTests.Live.start(at: network.platform, size: "1280x720", layers: 3)
+                try await live.awaitPlaylist()
+                let playlist = live.playlist.replacing(network.platform.uri, with: network.badURI)
+                let peer = try Peer(
+                    "play_hlsjs.py",
+                    ["--url", playlist, "--script", try #require(ThisMachine.hlsJS), "--layers"], in: nil,
+                    of: workspace, seconds: 60)
+                let own = try workspace.pcast("play", playlist, "--render", "null")
+                _ = try await own.event("dimensions") { $0["height"].number == 720 }
+                try await peer.says("best layer")
+                try await own.changesHeight(to: { $0 < 720 }) { try await network.step() }
+                try await peer.says("lower layer")
+                try await own.changesHeight(to: { $0 == 720 }) { try await network.step() }
+                let figures = try await peer.figures()
+                print("hls.js changed from \(figures["bestHeight"]) to \(figures["lowerHeight"]) rows and back")
+                #expect(own.events("error").isEmpty)
+                own.send(SIGINT)
+                try await own.expectExitStatus(0)
+                try await live.end()
+            }
+        }
+    }
+}
+
+extension RunningProgram {
+    /// Waits until the video of a player has a height that it did not have before a change of its link.
+    fileprivate func changesHeight(
+        to matches: @escaping @Sendable (Double) -> Bool, after change: () async throws -> Void
+    ) async throws {
+        let count = events("dimensions").count
+        try await change()
+        _ = try await event("dimensions") { [self] _ in
+            events("dimensions").dropFirst(count).contains { matches($0["height"].number ?? 0) }
+        }
+    }
+}
+
+extension Peer {
+    /// Waits for a line that the program prints.
+    fileprivate func says(_ line: String) async throws {
+        guard await program.output.lines.first(within: .timeout, where: { $0 == line }) != nil else {
+            throw EndToEndFailure("\(program.name) does not say “\(line)”\n\(program.report)")
+        }
+    }
+}

@@ -1,0 +1,65 @@
+"""The common code of the programs that play HLS in the video element of a page."""
+
+import select
+import sys
+
+SETTLING = 3
+"""The seconds after the start in which playback may stall, until the buffer has its usual size."""
+TIMEOUT = 60
+RECONNECTION_TIMEOUT = 120
+
+COUNT_STALLS = """(() => {
+    const video = document.getElementById("video");
+    window.pcastStalls = [];
+    video.addEventListener("waiting", () => window.pcastStalls.push(video.currentTime));
+})()"""
+PLAYBACK = """(() => {
+    const video = document.getElementById("video");
+    const { totalVideoFrames: total, droppedVideoFrames: dropped } = video.getVideoPlaybackQuality();
+    return { time: video.currentTime, size: [video.videoWidth, video.videoHeight], total, dropped };
+})()"""
+
+
+def arguments(parser):
+    """Adds the arguments of these programs."""
+    parser.add_argument(
+        "--reconnection", metavar="WIDTHxHEIGHT",
+        help="print a line, wait for one on standard input, and then for this size of a publisher that reconnected")
+    parser.add_argument("--screenshot", metavar="FILE", help="write a screenshot of the page at the end")
+
+
+def measure(run, page, seconds):
+    """Checks that the video plays for a number of seconds without a stall."""
+    page.rest(SETTLING)
+    page.evaluate(COUNT_STALLS)
+    before = page.evaluate(PLAYBACK)
+    page.rest(seconds)
+    after = page.evaluate(PLAYBACK)
+    stalls = page.evaluate("window.pcastStalls")
+    played, frames = after["time"] - before["time"], after["total"] - before["total"]
+    run.figures.update(
+        played=round(played, 2), size=after["size"], frames=frames, dropped=after["dropped"] - before["dropped"],
+        stalls=stalls)
+    run.check("the position advances with the time", played > 0.9 * seconds)
+    run.check("frames are shown", frames > 10 * seconds)
+    run.check("there is no stall", not stalls)
+
+
+def resume(run, page, reconnection):
+    """Waits for a line on standard input, which says that the publisher has reconnected, and then for its media."""
+    print("ready for a reconnection", flush=True)
+    waited = 0
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        page.rest(0.2)
+        waited += 0.2
+        if waited > RECONNECTION_TIMEOUT:
+            raise RuntimeError("the publisher has not reconnected")
+    width, height = reconnection.split("x")
+    video = "document.getElementById('video')"
+    page.wait(f"{video}.videoWidth === {width} && {video}.videoHeight === {height}", TIMEOUT, f"the size {reconnection}")
+    before = page.evaluate(PLAYBACK)
+    frames = f"{video}.getVideoPlaybackQuality().totalVideoFrames"
+    page.wait(f"{frames} > {before['total'] + 30 * SETTLING}", TIMEOUT, "frames after the reconnection")
+    after = page.evaluate(PLAYBACK)
+    run.figures.update(reconnectedSize=after["size"])
+    run.check("the position advances after the reconnection", after["time"] - before["time"] > 0.9 * SETTLING)

@@ -28,7 +28,8 @@ extension RecordingError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .full(let path): "the disk of \(path) is full: free some space, or lower the limits of recordings"
-        case .inaccessible(let path, let reason): "\(path) cannot be used: \(reason)"
+        case .inaccessible(let path, let reason):
+            "\(path) cannot be used (\(reason)): check it, or name another folder with --recordings"
         case .removed(let path): "\(path) was removed while it was written: delete recordings through the platform only"
         case .corrupt(let path): "\(path) is corrupt: restore it from a backup, or delete the recording"
         case .inUse(let path): "another platform records to \(path): give each platform its own folder"

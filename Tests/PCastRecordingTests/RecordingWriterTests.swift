@@ -73,7 +73,8 @@ struct RecordingWriterTests {
         try await withFolder { root in
             var audio = RecordedAudio()
             let parts = audio.parts(9)
-            let dropped = try #require(parts.firstIndex { $0.segment == 1 && $0.index == 3 })
+            let found = parts.firstIndex { $0.segment == 1 && $0.index == 3 }
+            let dropped = try #require(found)
             let writer = try RecordingWriter(RecordedAudio.identity, in: root, RecordingLimits())
             for (index, part) in parts.enumerated() where index != dropped { try writer.append(part) }
             let segments = try writer.finish().added

@@ -28,7 +28,7 @@ extension RecordingService {
             var known = try await records.recordedStreams()
             let names = try FileManager.default.contentsOfDirectory(atPath: store.root)
             for name in names.sorted() where !name.hasPrefix(".") {
-                guard let folder = RecordingFolder(root: store.root, name: name) else {
+                guard let folder = RecordingFolder(root: store.root, name: name), folder.isDirectory else {
                     logger.warning("not a recording: \(store.root)/\(name) is left as it is")
                     continue
                 }

@@ -53,6 +53,12 @@ package struct RecordingFolder: Hashable, Sendable {
     /// The path of the folder.
     package var path: String { "\(root)/\(name)" }
 
+    /// Whether there is a directory of that name. A symbolic link is none.
+    package var isDirectory: Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
     /// Whether the file system can store a folder of the name.
     var isUsable: Bool { !name.isEmpty && name.utf8.count <= Self.maximumName }
 

@@ -193,6 +193,7 @@ struct DrainService: Service {
             return
         }
         components.limiter.drain()
+        await components.directory.requestReconnects()
         await components.directory.endAll(reason: .maintenance)
         await components.workers.stop(reason: .maintenance)
     }

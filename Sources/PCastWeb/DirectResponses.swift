@@ -89,14 +89,14 @@ final class DirectResponseHandler: ChannelDuplexHandler, RemovableChannelHandler
 }
 
 /// The format of dates in HTTP (RFC 9110, section 5.6.7).
-enum HTTPDate {
+package enum HTTPDate {
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
     /// Returns a time such as `Sun, 06 Nov 1994 08:49:37 GMT`.
-    static func text(secondsSinceEpoch: Int) -> String {
+    package static func text(secondsSinceEpoch: Int) -> String {
         var seconds = time_t(secondsSinceEpoch)
         var fields = tm()
         gmtime_r(&seconds, &fields)

@@ -32,7 +32,7 @@ import Testing
     private static let certificate = Result { try DTLSCertificate.generate(at: MonotonicClock.wallTime()) }
 
     /// Returns a client's answer to an offer.
-    private static func answer(_ offer: String, sends: Bool) throws -> String {
+    static func answer(_ offer: String, sends: Bool) throws -> String {
         var generator = SystemRandomNumberGenerator()
         let credentials = ICECredentials.random(using: &generator)
         let transport = TransportDescription(

@@ -57,18 +57,6 @@ import Testing
         }
     }
 
-    @Test("The WHEP draft, 4.2: HEAD is 200 with the media type of descriptions, as GET is") func head() async throws {
-        try await TestPlatform.run { platform async throws in
-            for path in ["/whep", "/whep/stream-x"] {
-                for method in ["GET", "HEAD"] {
-                    let answer = try await platform.send(method, path)
-                    #expect(answer.status == 200 && answer.header("Content-Type") == "application/sdp")
-                    #expect(answer.header("Content-Length") == "0" && answer.header("Accept-Post") == "application/sdp")
-                }
-            }
-        }
-    }
-
     @Test("Other methods are 405 with Allow", arguments: ["PUT", "TRACE"])
     func otherMethods(method: String) async throws {
         try await run { session async throws in

@@ -139,7 +139,7 @@ import Testing
             let channel = try Tokens.make { $0.forStreamingOnly().forChannel("ch#1") }
             #expect(try await isAdmitted(channel, at: endpoint, platform) == true)
             let blue = try Tokens.make { $0.forStreamingOnly().forTag("blue") }
-            #expect(try await platform.post("/whep", try Offers.viewer(), token: blue).status == 404)
+            #expect(try await platform.post("/whep", try Offers.viewer(), token: blue).status == 409)
             #expect(try await platform.post("/whep/\(tagged)", try Offers.viewer(), token: blue).status == 401)
         }
     }
@@ -147,8 +147,8 @@ import Testing
     @Test("a token of one application gives no access to another's streams") func applications() async throws {
         try await withStream { platform, stream in
             let foreign = try Tokens.make(TestPlatform.otherApplication) { $0.forStreamingOnly() }
-            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), token: foreign).status == 404)
-            #expect(try await platform.post("/whep", try Offers.viewer(), token: foreign).status == 404)
+            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), token: foreign).status == 409)
+            #expect(try await platform.post("/whep", try Offers.viewer(), token: foreign).status == 409)
         }
     }
 

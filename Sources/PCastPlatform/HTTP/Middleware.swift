@@ -37,8 +37,10 @@ struct RequestLimitMiddleware: RouterMiddleware {
 }
 
 extension Responses {
-    /// Returns the response in the form of the endpoint at a path: JSON for the management API.
+    /// Returns the response in the form of the endpoint at a path: JSON for the management API, and a problem report for
+    /// WHIP and WHEP.
     static func refusal(_ refusal: APIError, at path: String) -> Response {
+        if WebRTCHTTPController.Kind.allCases.contains(where: { $0.contains(path: path) }) { return problem(refusal) }
         guard path.hasPrefix("/pcast/") else { return Self.refusal(refusal) }
         let status: HTTPResponse.Status = refusal.kind == .rateLimited ? .tooManyRequests : .serviceUnavailable
         var response = ApplicationFailure(status, refusal.status.wire, refusal.message).response

@@ -20,6 +20,19 @@ extension Request {
             origin: headers[.origin])
     }
 
+    /// The condition of `If-Match`; nil if there is none. An invalid one matches nothing.
+    var entityTagCondition: EntityTagCondition? {
+        let fields = headers[values: .ifMatch]
+        return fields.isEmpty ? nil : EntityTagCondition(fields) ?? .tags([])
+    }
+
+    /// Whether the client names problem reports (RFC 9457) in `Accept`. Wildcards do not count.
+    var acceptsProblemReports: Bool {
+        headers[values: .accept].joined(separator: ",").split(separator: ",").contains { element in
+            String(element.prefix { $0 != ";" }).lowercased().trimmingSpaces == ProblemDetails.mediaType
+        }
+    }
+
     /// Returns whether the content has a media type. Parameters are ignored.
     func hasBody(ofType type: String) -> Bool {
         headers[.contentType].map { String($0.prefix { $0 != ";" }).lowercased().trimmingSpaces } == type

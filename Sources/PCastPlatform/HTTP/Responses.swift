@@ -37,21 +37,20 @@ enum Responses {
             body: ResponseBody(inPieces: ByteBuffer(string: text)))
     }
 
+    /// Returns the response for an error: its message as text, or a problem report if media sections are unsupported.
     static func refusal(_ refusal: APIError) -> Response {
-        switch refusal.kind {
-        case .badRequest: text(.badRequest, refusal.message)
-        case .tooLarge: text(.contentTooLarge, refusal.message)
-        case .unauthorized: text(.unauthorized, refusal.message, [.wwwAuthenticate: "Bearer"])
-        case .noStreamPlaying: text(.notFound, refusal.message)
-        case .gone: text(.notFound, refusal.message)
-        case .unsupported: ProblemDetails(.unprocessableContent, refusal).response
-        case .capacity: text(.serviceUnavailable, refusal.message, [.retryAfter: refusal.retryAfterText])
-        case .playlistUnavailable: text(.notFound, refusal.message)
-        case .notReady, .playlistNotReady: text(.serviceUnavailable, refusal.message, [.retryAfter: "1"])
-        case .rateLimited: text(.tooManyRequests, refusal.message, [.retryAfter: refusal.retryAfterText])
-        case .conflict: text(.conflict, refusal.message)
-        case .failed: text(.internalServerError, refusal.message)
-        }
+        guard refusal.kind != .unsupported else { return problem(refusal) }
+        return text(refusal.httpStatus, refusal.message, refusal.httpHeaders)
+    }
+
+    /// Returns the problem report (RFC 9457) for an error.
+    static func problem(_ refusal: APIError) -> Response {
+        ProblemDetails(refusal.httpStatus, refusal).response(refusal.httpHeaders)
+    }
+
+    /// Returns the problem report (RFC 9457) for a status of HTTP that has no status in the signaling protocol.
+    static func problem(_ status: HTTPResponse.Status, _ detail: String, _ headers: HTTPFields = [:]) -> Response {
+        ProblemDetails(status, detail).response(headers)
     }
 
     static func methodNotAllowed(_ allowed: String) -> Response {
@@ -60,11 +59,35 @@ enum Responses {
 }
 
 extension APIError {
+    var httpStatus: HTTPResponse.Status {
+        switch kind {
+        case .badRequest: .badRequest
+        case .tooLarge: .contentTooLarge
+        case .unauthorized: .unauthorized
+        case .noStreamPlaying, .gone, .playlistUnavailable: .notFound
+        case .unsupported: .unprocessableContent
+        case .capacity, .notReady, .playlistNotReady: .serviceUnavailable
+        case .rateLimited: .tooManyRequests
+        case .conflict: .conflict
+        case .failed: .internalServerError
+        }
+    }
+
+    /// The header fields that belong to the status.
+    var httpHeaders: HTTPFields {
+        switch kind {
+        case .unauthorized: [.wwwAuthenticate: "Bearer"]
+        case .capacity, .rateLimited: [.retryAfter: retryAfterText]
+        case .notReady, .playlistNotReady: [.retryAfter: "1"]
+        default: [:]
+        }
+    }
+
     /// The value of `Retry-After` in whole seconds, at least 1 (RFC 9110, section 10.2.3).
     var retryAfterText: String { "\(Int(max((retryAfter ?? .seconds(5)).seconds.rounded(.up), 1)))" }
 }
 
-/// A problem report (RFC 9457), which RFC 9725, section 4.1 recommends for WHIP.
+/// A problem report (RFC 9457), which RFC 9725, section 4.1 and draft-ietf-wish-whep, section 4.1 recommend.
 struct ProblemDetails: Encodable {
     /// A media section of the request's session description that cannot be accepted.
     struct Section: Encodable {
@@ -85,13 +108,23 @@ struct ProblemDetails: Encodable {
     let status: Int
     /// The error and its remedy in English.
     let detail: String
+    /// The status of the signaling protocol, which is more specific than that of HTTP; nil if there is none.
+    let protocolStatus: String?
     /// The unacceptable media sections; nil if the error is not about sections.
     let sections: [Section]?
+
+    init(_ status: HTTPResponse.Status, _ detail: String) {
+        title = status.reasonPhrase
+        self.status = status.code
+        self.detail = detail
+        (protocolStatus, sections) = (nil, nil)
+    }
 
     init(_ status: HTTPResponse.Status, _ refusal: APIError) {
         title = status.reasonPhrase
         self.status = status.code
         detail = refusal.message
+        protocolStatus = refusal.wire
         let sections = refusal.sections.map { problem in
             Section(
                 index: problem.index, mid: problem.mid, kind: problem.kind, reason: problem.reason.code,
@@ -100,14 +133,15 @@ struct ProblemDetails: Encodable {
         self.sections = sections.isEmpty ? nil : sections
     }
 
-    var response: Response {
+    /// Returns the response with additional header fields.
+    func response(_ headers: HTTPFields = [:]) -> Response {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard let body = try? encoder.encode(self) else {
             fatalError("a problem report may contain only text and numbers")
         }
         return Response(
-            status: HTTPResponse.Status(code: status), headers: [.contentType: Self.mediaType],
+            status: HTTPResponse.Status(code: status), headers: headers + [.contentType: Self.mediaType],
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
     }
 }

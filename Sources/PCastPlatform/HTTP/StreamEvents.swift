@@ -9,7 +9,7 @@ import PCastIO
 /// other signaling with the platform.
 ///
 /// The response to a POST has a `Link` field with the URI of the events, with the relation of the WHEP drafts and
-/// `events="data-quality,ended"`. A GET request returns the current data quality, each change of it, and the end
+/// the types of events. A GET request returns the current data quality, each change of it, and the end
 /// reason:
 ///
 ///     event: data-quality
@@ -24,9 +24,13 @@ import PCastIO
 ///     event: captions
 ///     data: {"timestamp":1790000000000,"cues":[{"captureTime":1790000001500,"duration":4000,"text":"Hello"}]}
 ///
+/// A viewer can also create event streams of selected types; see ``SessionEventStream``.
+///
 /// The response ends with the session. The random name of the resource is its secret, as for DELETE.
 enum StreamEvents {
     private static let relation = "urn:ietf:params:whep:ext:core:server-sent-events"
+
+    static let headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
 
     /// The interval of comments that prevent proxies from closing the connection.
     private static let heartbeat = Duration.seconds(15)
@@ -34,8 +38,10 @@ enum StreamEvents {
     /// The maximum number of events that wait for a slow client. Beyond it, the oldest are dropped.
     private static let backlog = 64
 
+    /// Returns the value of the `Link` field for the events at a path.
     static func link(to path: String, isViewer: Bool) -> String {
-        "<\(path)>; rel=\"\(relation)\"; events=\"data-quality,ended\(isViewer ? ",captions" : "")\""
+        let types = isViewer ? SessionEventType.allCases : SessionEventType.publisherTypes
+        return "<\(path)>; rel=\"\(relation)\"; events=\"\(types.map(\.rawValue).joined(separator: ","))\""
     }
 
     private struct Ended: Encodable { let reason: String }
@@ -51,21 +57,39 @@ enum StreamEvents {
         let cues: [Cue]
     }
 
+    /// Returns the response with the events that clients receive without selecting types.
     static func response(_ updates: AsyncStream<StreamUpdate>) -> Response {
+        response { continuation in
+            for await each in updates {
+                let (type, text) = event(each)
+                if SessionEventType.defaultTypes.contains(type) { continuation.yield(text) }
+            }
+        }
+    }
+
+    /// Returns the response with the events of an event stream.
+    static func response(delivering events: AsyncStream<String>) -> Response {
+        response { continuation in for await each in events { continuation.yield(each) } }
+    }
+
+    /// Returns the response with the events that a function delivers until it returns.
+    private static func response(
+        by deliver: @escaping @Sendable (AsyncStream<String>.Continuation) async -> Void
+    ) -> Response {
         Response(
-            status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
+            status: .ok, headers: headers,
             body: ResponseBody { writer in
                 let (lines, continuation) = AsyncStream.makeStream(
                     of: String.self, bufferingPolicy: .bufferingNewest(backlog))
-                let following = Task {
-                    for await each in updates { continuation.yield(event(each)) }
+                let delivery = Task {
+                    await deliver(continuation)
                     continuation.finish()
                 }
                 let heartbeats = Task {
                     while (try? await Task.sleep(for: heartbeat)) != nil { continuation.yield(":\n\n") }
                 }
                 defer {
-                    following.cancel()
+                    delivery.cancel()
                     heartbeats.cancel()
                 }
                 for await line in lines { try await writer.write(ByteBuffer(string: line)) }
@@ -73,12 +97,17 @@ enum StreamEvents {
             })
     }
 
-    private static func event(_ updates: StreamUpdate) -> String {
-        switch updates {
-        case .quality(let quality): return event(quality)
-        case .ended(let end):
-            // The reason may be text of the application. As JSON it is always one line.
-            return "event: ended\ndata: \(json(Ended(reason: end.wire)))\n\n"
+    /// Returns an update as an event, with its type.
+    static func event(_ update: StreamUpdate) -> (SessionEventType, String) {
+        switch update {
+        case .quality(let quality):
+            let (status, reason) = (quality.status.rawValue, quality.reason.rawValue)
+            return event(.dataQuality, "{\"status\":\"\(status)\",\"reason\":\"\(reason)\"}")
+        case .activity(let isActive): return event(isActive ? .active : .inactive, "{}")
+        // Without an address, the player returns to the endpoint of its first request.
+        case .reconnect: return event(.reconnect, "{}")
+        // The reason may be text of the application. As JSON it is always one line.
+        case .ended(let end): return event(.ended, json(Ended(reason: end.wire)))
         case .captions(let cues):
             let captions = Captions(
                 timestamp: MonotonicClock.wallTime().millisecondsSinceEpoch,
@@ -87,17 +116,40 @@ enum StreamEvents {
                         captureTime: $0.captureTime.millisecondsSinceEpoch,
                         duration: TimeSpan($0.duration).nanoseconds / 1_000_000, text: $0.text)
                 })
-            return "event: captions\ndata: \(json(captions))\n\n"
+            return event(.captions, json(captions))
         }
     }
 
-    private static func json(_ value: some Encodable) -> String {
-        (try? JSONEncoder().encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    /// Returns an event with data of one line.
+    private static func event(_ type: SessionEventType, _ data: String) -> (SessionEventType, String) {
+        (type, text(type, data))
     }
 
-    private static func event(_ quality: DataQuality) -> String {
-        let status = quality.status.rawValue
-        let reason = quality.reason.rawValue
-        return "event: data-quality\ndata: {\"status\":\"\(status)\",\"reason\":\"\(reason)\"}\n\n"
+    /// Returns the text of an event with data of one line.
+    static func text(_ type: SessionEventType, _ data: String) -> String {
+        "event: \(type.rawValue)\ndata: \(data)\n\n"
     }
+
+    static func json(_ value: some Encodable) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    }
+}
+
+/// The types of a session's events, in the order of the `Link` field.
+enum SessionEventType: String, CaseIterable, Sendable {
+    case dataQuality = "data-quality"
+    case ended
+    case captions
+    case active
+    case inactive
+    case layers
+    case viewerCount = "viewercount"
+    case reconnect
+
+    /// The events of publishers.
+    static let publisherTypes: [SessionEventType] = [.dataQuality, .ended]
+    /// The events that a client receives without selecting types.
+    static let defaultTypes: Set<SessionEventType> = [.dataQuality, .ended, .captions]
 }

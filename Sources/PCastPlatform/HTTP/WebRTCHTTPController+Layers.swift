@@ -7,13 +7,16 @@ import PCastSFU
 import PCastWeb
 import PCastWebRTC
 
-/// The selection of layers for WHEP (`urn:ietf:params:whep:ext:core:layer`; draft-murillo-whep-01, section 4.6.2) at
-/// the URI of the response's `Link` field.
+/// The selection of layers for WHEP (`urn:ietf:params:whep:ext:core:layer`, in the form of draft-murillo-whep-01, section
+/// 4.6.2, and of the newer extension document of draft-ietf-wish-whep) at the URI of the response's `Link` field.
 ///
 /// GET returns the layers of a media section (by index), best first, with the sent one, the selected one, and the
-/// reason why no better one is sent. POST with `{"mediaId":"0","encodingId":"h"}` selects a layer by its `rid` as the
-/// best one to send. POST without `encodingId` and DELETE remove the selection. A layer that exceeds the available
-/// bandwidth is never sent.
+/// reason why no better one is sent. POST with `{"mediaId":"0","rid":"h"}` selects a layer by its `rid` as the best one to
+/// send; the former name `encodingId` is accepted, too. `maxWidth` and `maxHeight` select the best layer whose frames are
+/// not larger at the time of the request. POST without these members and DELETE remove the selection. A layer that
+/// exceeds the available bandwidth is never sent.
+///
+/// Each layer has one spatial layer with the number 0. Temporal layers cannot be selected.
 extension WebRTCHTTPController {
     static let layerExtension = "urn:ietf:params:whep:ext:core:layer"
     private static let methods = "GET, POST, DELETE, OPTIONS"
@@ -86,11 +89,6 @@ extension WebRTCHTTPController {
 
     // MARK: POST and DELETE
 
-    private struct Choice: Decodable {
-        let mediaId: String?
-        let encodingId: String?
-    }
-
     /// Selects the layer that a request contains. A nil request removes the selection.
     ///
     /// - Throws: ``APIError``.
@@ -103,27 +101,29 @@ extension WebRTCHTTPController {
                 throw APIError(
                     .badRequest, "“mediaId” is invalid: send “\(resource.videoSection)”, which is that of the video.")
             }
-            layer = choice.encodingId
+            if let problem = choice.problem { throw problem }
+            let viewed = choice.hasMaximumSize ? await directory.layers(viewedBy: resource.peerSession.peer) : nil
+            layer = try choice.layer(in: viewed?.layers ?? [])
         }
         try await directory.pin(resource.peerSession.peer, layer: layer)
         return Response(status: .ok)
     }
 
-    private func choice(_ request: Request) async throws(APIError) -> Choice {
+    private func choice(_ request: Request) async throws(APIError) -> LayerChoice {
         var request = request
         do {
             let body = try await request.collectBody(upTo: Self.choiceLimit)
-            return try JSONDecoder().decode(Choice.self, from: Data(body.readableBytesView))
+            return try JSONDecoder().decode(LayerChoice.self, from: Data(body.readableBytesView))
         } catch {
             throw APIError(
-                .badRequest, "The body is invalid: send JSON such as {\"mediaId\":\"0\",\"encodingId\":\"h\"}.")
+                .badRequest, "The body is invalid: send JSON such as {\"mediaId\":\"0\",\"rid\":\"h\"}.")
         }
     }
 }
 
 extension WebRTCResource {
     /// The index of the video's media section, which identifies it in this extension.
-    fileprivate var videoSection: String {
+    var videoSection: String {
         String(peerSession.answer.media.firstIndex { $0.kind == .video && $0.direction.sends } ?? 0)
     }
 }
@@ -147,5 +147,52 @@ extension LayerSelection.Cause {
         case .pin: "selected"
         case .publisher: "publisher"
         }
+    }
+}
+
+/// The selection of a layer that a client requests.
+struct LayerChoice: Decodable {
+    var mediaId: String?
+    var rid: String?
+    var encodingId: String?
+    var spatialLayerId: Int?
+    var maxSpatialLayerId: Int?
+    var temporalLayerId: Int?
+    var maxTemporalLayerId: Int?
+    var maxWidth: Int?
+    var maxHeight: Int?
+
+    var hasMaximumSize: Bool { maxWidth != nil || maxHeight != nil }
+
+    /// The error if the selection is impossible for every stream; nil if it is not.
+    var problem: APIError? {
+        if let rid, let encodingId, rid != encodingId {
+            return APIError(.badRequest, "“rid” and “encodingId” differ: send one of them.")
+        }
+        if spatialLayerId ?? 0 != 0 || maxSpatialLayerId ?? 0 < 0 {
+            return APIError(.unsupported, "The only spatial layer is 0: send “rid” to select a layer.")
+        }
+        if temporalLayerId != nil || maxTemporalLayerId != nil {
+            return APIError(.unsupported, "Temporal layers cannot be selected: omit their numbers.")
+        }
+        return nil
+    }
+
+    /// Returns the name of the selected layer; nil for none.
+    ///
+    /// - Throws: ``APIError`` with the kind `unsupported` if no layer is small enough.
+    func layer(in layers: [ViewedLayers.Layer]) throws(APIError) -> String? {
+        let rid = rid ?? encodingId
+        guard hasMaximumSize else { return rid }
+        // The publisher's layers are listed best first. The SFU reports an unknown `rid`.
+        let named = layers.filter { rid == nil || $0.name == rid }
+        if named.isEmpty { return rid }
+        let fitting = named.first { layer in
+            layer.dimensions.map { $0.width <= maxWidth ?? .max && $0.height <= maxHeight ?? .max } ?? false
+        }
+        guard let fitting else {
+            throw APIError(.unsupported, "No layer is small enough: send a greater “maxWidth” or “maxHeight”.")
+        }
+        return fitting.name
     }
 }

@@ -8,12 +8,15 @@ import PCastEdgeAuth
 import PCastWeb
 import PCastWebRTC
 
-/// The endpoints of WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep). A POST with an offer returns an answer and a
-/// resource, which supports trickle ICE, ICE restart and DELETE.
+/// The endpoints of WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep-04). A POST with an offer returns an answer and a
+/// resource, which supports trickle ICE, ICE restart and DELETE. WHEP may return a counter-offer instead.
 struct WebRTCHTTPController: Sendable {
     enum Kind: String, CaseIterable, Sendable {
         case whip
         case whep
+
+        /// Returns whether a path belongs to the endpoint.
+        func contains(path: String) -> Bool { path == "/\(rawValue)" || path.hasPrefix("/\(rawValue)/") }
     }
 
     let kind: Kind
@@ -23,7 +26,7 @@ struct WebRTCHTTPController: Sendable {
     /// The dashboard's logins. Previews on the dashboard do not count as subscribers.
     let dashboard: DashboardAccess
     let logger: Logger
-    private let resources = WebRTCResources()
+    let resources = WebRTCResources()
 
     init(
         _ kind: Kind, authenticator: TokenAuthenticator, directory: StreamDirectory,
@@ -47,7 +50,7 @@ struct WebRTCHTTPController: Sendable {
         let group = router.group("/\(kind.rawValue)")
         for path: RouterPath in kind == .whep ? ["", ":stream"] : [""] {
             group.on(path, method: .post) { request, context in
-                await respond { () throws(APIError) in try await join(request, context) }
+                await respond(toJoin: true) { () throws(APIError) in try await join(request, context) }
             }
             group.on(path, method: .options) { _, _ in
                 CrossOriginMiddleware.preflight(allow: Self.endpointMethods, accept: MediaTypeName.description)
@@ -63,6 +66,7 @@ struct WebRTCHTTPController: Sendable {
             addLayerRoutes(to: group)
             addClockRoutes(to: group)
         }
+        addEventRoutes(to: group)
         let resource: RouterPath = "resource/:name"
         group.on(resource, method: .patch) { request, context in
             await respond { () throws(APIError) in try await patch(request, context) }
@@ -73,21 +77,11 @@ struct WebRTCHTTPController: Sendable {
         group.on(resource, method: .options) { _, _ in
             CrossOriginMiddleware.preflight(allow: Self.resourceMethods, accept: nil)
         }
-        let events: RouterPath = "resource/:name/events"
-        group.on(events, method: .get) { _, context in
-            await respond { () throws(APIError) in
-                let resource = try await find(context).resource
-                return StreamEvents.response(await directory.updates(of: resource.peerSession.peer))
-            }
-        }
-        for method: HTTPRequest.Method in [.put, .post, .patch, .delete, .trace] {
-            group.on(events, method: method) { _, _ in Responses.methodNotAllowed("GET, HEAD") }
-        }
         for method: HTTPRequest.Method in [.get, .head] {
             group.on(resource, method: method) { _, context in
                 await respond { () throws(APIError) in
-                    _ = try await find(context)
-                    return Response(status: .noContent, headers: [.acceptPatch: MediaTypeName.trickle])
+                    let resource = try await find(context).resource
+                    return Response(status: .noContent, headers: [.acceptPatch: resource.acceptedPatches])
                 }
             }
         }
@@ -106,14 +100,35 @@ struct WebRTCHTTPController: Sendable {
             body: ResponseBody(byteBuffer: ByteBuffer()))
     }
 
-    func respond(_ body: () async throws(APIError) -> Response) async -> Response {
+    /// Runs the handler of a request.
+    ///
+    /// - Parameters:
+    ///   - isJoin: Whether the request is a POST to the endpoint. If the stream has no publisher, WHEP requires 409 with
+    ///     `Retry-After` (draft-ietf-wish-whep-04, section 4.3.8).
+    ///   - body: Creates the response.
+    /// - Returns: The response of `body`, or a problem report for its error.
+    func respond(toJoin isJoin: Bool = false, _ body: () async throws(APIError) -> Response) async -> Response {
         do {
             return try await body()
         } catch {
+            if isJoin, kind == .whep, let rejection = Self.rejectionWithoutPublisher(error) { return rejection }
             if error.kind == .unauthorized || error.kind == .badRequest {
                 logger.info("request rejected", metadata: ["protocol": "\(kind.rawValue)", "error": "\(error.detail)"])
             }
-            return Responses.refusal(error)
+            return Responses.problem(error)
+        }
+    }
+
+    /// The time after which a player may ask again for a stream without a publisher.
+    private static let retryAfter = "2"
+
+    /// Returns the response to a player if the stream has no publisher; nil for another error.
+    private static func rejectionWithoutPublisher(_ error: APIError) -> Response? {
+        switch error.kind {
+        case .noStreamPlaying: ProblemDetails(.conflict, error).response([.retryAfter: retryAfter])
+        case .gone: ProblemDetails(.conflict, APIError.noStream).response([.retryAfter: retryAfter])
+        case .notReady: ProblemDetails(.conflict, error).response(error.httpHeaders)
+        default: nil
         }
     }
 
@@ -121,23 +136,14 @@ struct WebRTCHTTPController: Sendable {
 
     private func join(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
         guard request.hasBody(ofType: MediaTypeName.description) else {
-            return Responses.text(
+            return Responses.problem(
                 .unsupportedMediaType,
                 "The content type is not supported: send an offer as \(MediaTypeName.description).",
                 [.acceptPost: MediaTypeName.description])
         }
         let clientContext = request.clientContext(context)
         let principal = try authenticator.identify(request.token, clientContext: clientContext)
-        let offer: SessionDescription
-        do {
-            offer = try SessionDescription(parsing: try await body(request))
-        } catch let error as SDPError {
-            throw APIError(.badRequest, "The offer is malformed: \(error).")
-        } catch let error as APIError {
-            throw error
-        } catch {
-            throw APIError(.badRequest, "The offer cannot be processed: send a session description as application/sdp.")
-        }
+        let offer = try await description(request, "offer")
         let name = RandomIdentifier.make()
         let resources = resources
         let onEnd: @Sendable (StreamEnd) async -> Void = { _ in await resources.remove(name) }
@@ -150,12 +156,16 @@ struct WebRTCHTTPController: Sendable {
             let origin = context.parameters.get("stream").map { StreamID($0) }
             peerSession = try await directory.view(
                 principal, clientContext: clientContext, origin: origin, offer: offer,
-                isPreview: dashboard.application(for: request, context) == principal.application, onEnd: onEnd)
+                isPreview: dashboard.application(for: request, context) == principal.application,
+                makesCounterOffer: !request.acceptsProblemReports, onEnd: onEnd)
         }
         let tag = WebRTCResources.newEntityTag()
-        let ufrag = offer.media.lazy.compactMap(\.iceUfrag).first ?? ""
+        let ufrag = peerSession.counterOfferValidity == nil ? offer.firstUfrag : ""
         await resources.insert(
-            WebRTCResource(peerSession: peerSession, remoteUfrag: ufrag, entityTag: tag), name: name)
+            WebRTCResource(
+                peerSession: peerSession, remoteUfrag: ufrag, entityTag: tag,
+                isAwaitingAnswer: peerSession.counterOfferValidity != nil),
+            name: name)
         // The stream may have ended before the resource was stored.
         guard await directory.isPresent(peerSession) else {
             await resources.remove(name)
@@ -165,12 +175,15 @@ struct WebRTCHTTPController: Sendable {
         return created(peerSession, name: name, tag: tag, link: turn?.link)
     }
 
+    /// Returns the response with the answer, or with a counter-offer.
     private func created(_ peerSession: PeerSession, name: String, tag: String, link: String?) -> Response {
         let location = "/\(kind.rawValue)/resource/\(name)"
+        let validity = peerSession.counterOfferValidity
         var headers: HTTPFields = [
-            .contentType: MediaTypeName.description, .location: location, .eTag: tag,
-            .acceptPatch: MediaTypeName.trickle, .streamID: peerSession.streamID.description,
-            .cacheControl: "no-store",
+            .contentType: validity.map { Self.counterOfferType(validFor: $0) } ?? MediaTypeName.description,
+            .location: location, .eTag: tag,
+            .acceptPatch: WebRTCResource.acceptedPatches(awaitingAnswer: validity != nil),
+            .streamID: peerSession.streamID.description, .cacheControl: "no-store",
         ]
         headers[.link] = link
         if !peerSession.ignoredCapabilities.isEmpty {
@@ -180,8 +193,20 @@ struct WebRTCHTTPController: Sendable {
         headers.append(
             HTTPField(name: .link, value: StreamEvents.link(to: "\(location)/events", isViewer: kind == .whep)))
         return Response(
-            status: .created, headers: headers,
+            status: validity == nil ? .created : .notAcceptable, headers: headers,
             body: ResponseBody(byteBuffer: ByteBuffer(string: peerSession.answer.text)))
+    }
+
+    /// Returns the session description in the body of a request. `what` is its name in errors.
+    ///
+    /// - Throws: ``APIError``.
+    func description(_ request: Request, _ what: String) async throws(APIError) -> SessionDescription {
+        let text = try await body(request)
+        do {
+            return try SessionDescription(parsing: text)
+        } catch {
+            throw APIError(.badRequest, "The \(what) is malformed: \(error).")
+        }
     }
 
     private func body(_ request: Request) async throws(APIError) -> String {
@@ -213,11 +238,19 @@ struct WebRTCHTTPController: Sendable {
 
     private func patch(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
         let (name, resource) = try await find(context)
+        if kind == .whep, request.hasBody(ofType: MediaTypeName.description) {
+            return try await accept(request, name, resource)
+        }
         guard request.hasBody(ofType: MediaTypeName.trickle) else {
-            return Responses.text(
+            return Responses.problem(
                 .unsupportedMediaType,
                 "The content type is not supported: send a fragment as \(MediaTypeName.trickle).",
-                [.acceptPatch: MediaTypeName.trickle])
+                [.acceptPatch: resource.acceptedPatches])
+        }
+        guard !resource.isAwaitingAnswer else {
+            throw APIError(
+                .conflict,
+                "The counter-offer is not answered yet: send the answer as \(MediaTypeName.description) first.")
         }
         let text = try await body(request)
         let fragment: TrickleFragment
@@ -226,18 +259,17 @@ struct WebRTCHTTPController: Sendable {
         } catch {
             throw APIError(.badRequest, "The SDP fragment is malformed: \(error).")
         }
-        let fields = request.headers[values: .ifMatch]
-        let condition = fields.isEmpty ? nil : EntityTagCondition(fields) ?? .tags([])
+        let condition = request.entityTagCondition
         if let ufrag = fragment.iceUfrag, ufrag != resource.remoteUfrag {
             return try await restart(name, resource, fragment, condition: condition)
         }
         // Older clients omit the condition, which is harmless before a restart.
         if condition == nil, resource.hasRestarted {
-            return Responses.text(
+            return Responses.problem(
                 .preconditionRequired, "The If-Match header is missing: send the session's ETag in it.")
         }
         guard condition?.matches(resource.entityTag) ?? true else {
-            return Responses.text(.preconditionFailed, "The ETag is outdated, because ICE was restarted since.")
+            return Responses.problem(.preconditionFailed, "The ETag is outdated, because ICE was restarted since.")
         }
         // An ICE-lite agent sends no checks, so it does not need candidates. The response has no ETag (RFC 9725,
         // section 4.3.2).
@@ -250,7 +282,7 @@ struct WebRTCHTTPController: Sendable {
         // An example in RFC 9725 quotes the asterisk, and some clients do so too.
         guard condition == .any || condition == .tags(["\"*\""]) else {
             let status: HTTPResponse.Status = condition == nil ? .preconditionRequired : .preconditionFailed
-            return Responses.text(status, "An ICE restart requires “If-Match: *”.")
+            return Responses.problem(status, "An ICE restart requires “If-Match: *”.")
         }
         guard let ufrag = fragment.iceUfrag, let password = fragment.icePwd,
             let remote = ICECredentials(ufrag: ufrag, password: password)
@@ -317,38 +349,4 @@ extension WebRTCHTTPController {
         response.headers[.cacheControl] = "no-store"
         return response
     }
-}
-
-/// A WHIP or WHEP session, which a resource URI represents.
-struct WebRTCResource: Sendable {
-    let peerSession: PeerSession
-    /// The username fragment (ufrag) of the peer. A PATCH with another one requests an ICE restart.
-    var remoteUfrag: String
-    /// The strong entity tag, which changes with each restart (RFC 9725, section 4.3.1).
-    var entityTag: String
-    var hasRestarted = false
-}
-
-/// The sessions of an endpoint by their unguessable names. The maximum number of peers is the bound, because each
-/// session has one.
-actor WebRTCResources {
-    private var resources: [String: WebRTCResource] = [:]
-
-    func insert(_ resource: WebRTCResource, name: String) { resources[name] = resource }
-
-    func find(_ name: String) -> WebRTCResource? { resources[name] }
-
-    func restarted(_ name: String, remoteUfrag: String) -> String? {
-        guard resources[name] != nil else { return nil }
-        let tag = Self.newEntityTag()
-        resources[name]?.remoteUfrag = remoteUfrag
-        resources[name]?.entityTag = tag
-        resources[name]?.hasRestarted = true
-        return tag
-    }
-
-    @discardableResult
-    func remove(_ name: String) -> WebRTCResource? { resources.removeValue(forKey: name) }
-
-    static func newEntityTag() -> String { "\"\(RandomIdentifier.make().prefix(12))\"" }
 }

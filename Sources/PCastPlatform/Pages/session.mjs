@@ -64,17 +64,21 @@ export class PCastError extends Error {
 async function responseError(response) {
   let text = await response.text();
   let sections = [];
+  let protocolStatus = "";
   if (/^application\/problem\+json\b/i.test(response.headers.get("Content-Type") ?? "")) {
     try {
       const problem = JSON.parse(text);
       text = problem.detail ?? "";
+      protocolStatus = problem.protocolStatus ?? "";
       if (Array.isArray(problem.sections)) sections = problem.sections;
     } catch { /* the text is used as it is */ }
   }
   /** @type {Record<number, PCastErrorCode>} */
   const codes = { 401: "unauthorized", 403: "unauthorized", 404: "not-playing", 410: "gone", 422: "unsupported" };
   const message = text.slice(0, 400) || `The platform answered with status ${response.status}.`;
-  return new PCastError(codes[response.status] ?? "refused", message, { status: response.status, sections });
+  // WHEP answers 409 without a publisher, and also while the publisher reconnects, which is not the end of the stream.
+  const code = protocolStatus === "no-stream-playing" ? "not-playing" : codes[response.status] ?? "refused";
+  return new PCastError(code, message, { status: response.status, sections });
 }
 
 /** Whether this is Firefox, for which there are workarounds. */
@@ -234,7 +238,12 @@ export class Session {
     this.#addressTimer = setTimeout(() => this.#noteNoAddress(), 1500);
     const response = await fetch(this.#endpoint, {
       method: "POST",
-      headers: { "Content-Type": "application/sdp", ...this.#headers, ...this.#authorization() },
+      // With this type the platform reports why it rejects an offer, instead of making a counter-offer. The browser's
+      // offer has all that the browser can receive.
+      headers: {
+        "Content-Type": "application/sdp", "Accept": "application/sdp, application/problem+json",
+        ...this.#headers, ...this.#authorization(),
+      },
       body: connection.localDescription?.sdp,
       referrerPolicy: "no-referrer",
     });

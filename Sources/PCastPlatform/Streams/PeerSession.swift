@@ -10,6 +10,9 @@ struct PeerSession: Sendable {
     let isPublisher: Bool
     /// The platform's session description: the answer to the client's offer, or an offer to answer.
     let description: SessionDescription
+    /// The time for which the client may answer ``description`` if it is a counter-offer to the client's offer; nil
+    /// otherwise.
+    var counterOfferValidity: TimeSpan?
     /// The capabilities of the token that have no effect.
     var ignoredCapabilities: [String] = []
 

@@ -138,6 +138,10 @@ enum StreamUpdate: Sendable {
     case quality(DataQuality)
     /// Captions of the stream that is viewed, by the platform's capture clock.
     case captions([CaptionCue])
+    /// Whether packets of the stream that is viewed arrive from its publisher.
+    case activity(Bool)
+    /// The client should connect again, because the platform is about to end the viewing.
+    case reconnect
     /// The end, which is the last event.
     case ended(StreamEnd)
 }

@@ -111,6 +111,9 @@ extension StreamDirectory {
         registry.viewers(of: stream) + (packaging?.viewerCount(of: stream) ?? 0)
     }
 
+    /// Returns the number of viewers of the stream that a subscriber receives; nil if the subscriber has left.
+    func viewerCount(viewedBy peer: PeerID) -> Int? { registry.participants[peer].map { viewers(of: $0.origin) } }
+
     /// Returns the data quality of a stream; nil if it has ended.
     func quality(of stream: LiveStream) -> DataQuality? { registry.participants[stream.peer]?.quality }
 

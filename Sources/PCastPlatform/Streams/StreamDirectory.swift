@@ -153,6 +153,8 @@ actor StreamDirectory {
     ///   - options: The client's options for the stream.
     ///   - resumedID: The viewing to resume; nil for a new one.
     ///   - isPreview: Whether it is a preview on the dashboard, which does not count.
+    ///   - makesCounterOffer: Whether an offer that cannot be accepted gets an offer of the platform, which `accept`
+    ///     completes.
     ///   - onEnd: Called once when the viewing has ended.
     ///   - onQuality: Called at each change of the data quality.
     ///   - onInterruption: Called when the media connection is lost and may be re-established; nil if the client cannot
@@ -162,7 +164,7 @@ actor StreamDirectory {
     func view(
         _ principal: Principal, clientContext: ClientContext, origin: StreamID?, offer: SessionDescription?,
         options: [String] = [],
-        resuming resumedID: StreamID? = nil, isPreview: Bool = false,
+        resuming resumedID: StreamID? = nil, isPreview: Bool = false, makesCounterOffer: Bool = false,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction = { _, _ in },
         onInterruption: PendingReconnects.InterruptionAction? = nil
@@ -193,16 +195,18 @@ actor StreamDirectory {
         do {
             var terms = capabilities.terms
             terms.isCounted = !isPreview
-            var description = try await router.view(peer, stream: stream.id, offer: offer, terms: terms)
+            let negotiation = try await negotiate(
+                peer, viewing: stream.id, offer, terms, makesCounterOffer: makesCounterOffer)
+            var description = negotiation.description
             if principal.job != nil { router.addOwnCandidates(to: &description) }
-            note(description, isOffer: offer == nil, of: peer)
+            note(description, isOffer: offer == nil || negotiation.counterOfferValidity != nil, of: peer)
             if !isPreview { noteView(id, of: stream.id, principal, clientContext) }
             logger.info(
                 "viewer admitted", metadata: Self.metadata(["stream": "\(stream.id)", "view": "\(id)"], clientContext))
             warn(of: capabilities, stream: id)
             return PeerSession(
                 peer: peer, streamID: id, isPublisher: false, description: description,
-                ignoredCapabilities: capabilities.reportedNames)
+                counterOfferValidity: negotiation.counterOfferValidity, ignoredCapabilities: capabilities.reportedNames)
         } catch {
             discard(peer)
             throw Self.refusal(error)
@@ -343,9 +347,11 @@ actor StreamDirectory {
                 logger.debug("secure transport connected", metadata: ["peer": "\(peer.value)", "srtp": "\(profile)"])
             case .away(let peer):
                 registry.update(peer) { $0.isAway = true }
+                reportActivity(of: peer, false)
                 logger.info("no packets for 5 s", metadata: ["peer": "\(peer.value)"])
             case .back(let peer):
                 registry.update(peer) { $0.isAway = false }
+                reportActivity(of: peer, true)
                 logger.info("packets arrive again", metadata: ["peer": "\(peer.value)"])
             case .dataQuality(let peer, let quality): await noteQuality(peer, quality)
             case .closeConnection: preconditionFailure("the router must close connections itself")
@@ -379,8 +385,8 @@ actor StreamDirectory {
         await participant.onQuality(participant.streamID, quality)
     }
 
-    /// Returns the events of a participant: its current data quality, each change of it, the captions of a viewing, and
-    /// its end. A slow reader misses the oldest events.
+    /// Returns the events of a participant: its current data quality, each change of it, the captions and the
+    /// publication of a viewing, and its end. A slow reader misses the oldest events.
     func updates(of peer: PeerID) -> AsyncStream<StreamUpdate> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: StreamUpdate.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
@@ -395,6 +401,7 @@ actor StreamDirectory {
         if !participant.isPublisher {
             let captions = currentCaptions(of: participant.origin)
             if !captions.isEmpty { continuation.yield(.captions(captions)) }
+            if isActive(participant.origin) { continuation.yield(.activity(true)) }
         }
         return stream
     }
@@ -409,7 +416,11 @@ actor StreamDirectory {
         let end = StreamEnd(
             streamID: participant.streamID, reason: participant.ending?.reason ?? reason,
             description: participant.ending?.description ?? "")
-        for listener in participant.listeners.values { listener.yield(.ended(end)) }
+        let isInactive = !participant.isPublisher && !isPublished(participant.origin)
+        for listener in participant.listeners.values {
+            if isInactive { listener.yield(.activity(false)) }
+            listener.yield(.ended(end))
+        }
         discard(peer)
         if let stream {
             if !stream.isEndRecorded { writeQueue.note(Self.change(stream, end)) }

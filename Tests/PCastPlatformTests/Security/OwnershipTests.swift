@@ -26,7 +26,7 @@ import Testing
         try await TestPlatform.run { (platform) async throws in
             let viewing = try Tokens.make { $0.forStreamingOnly().forTag(tag) }
             try await publish(try Tokens.publishing(), tags: Self.clientTags, platform) { stream in
-                #expect(try await platform.post("/whep", try Offers.viewer(), token: viewing).status == 404)
+                #expect(try await platform.post("/whep", try Offers.viewer(), token: viewing).status == 409)
                 #expect(try await platform.post("/whep/\(stream)", try Offers.viewer(), token: viewing).status == 401)
                 try await ProtocolClient.run(platform) { viewer in
                     _ = try #require(try await viewer.authenticate(try Tokens.make { $0.forAuthenticationOnly() }))

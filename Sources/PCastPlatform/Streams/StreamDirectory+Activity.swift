@@ -1,0 +1,32 @@
+import PCastCore
+import PCastSFU
+
+/// Reports to viewers about the publication of their stream.
+extension StreamDirectory {
+    /// Whether a stream has a publisher whose end is not known.
+    func isPublished(_ stream: StreamID) -> Bool {
+        registry.streams[stream].map { registry.isAvailable($0) && !$0.isEndRecorded } ?? false
+    }
+
+    /// Whether packets of a stream arrive from its publisher, as far as is known.
+    func isActive(_ stream: StreamID) -> Bool {
+        guard isPublished(stream), let publisher = registry.streams[stream]?.peer else { return false }
+        return registry.participants[publisher]?.isAway == false
+    }
+
+    /// Reports to the viewers of a publisher whether its packets arrive. It has no effect for the number of a viewer.
+    func reportActivity(of peer: PeerID, _ isActive: Bool) {
+        guard let participant = registry.participants[peer], participant.isPublisher else { return }
+        for viewer in registry.subscribers[participant.streamID] ?? [] {
+            guard let listeners = registry.participants[viewer]?.listeners else { continue }
+            for listener in listeners.values { listener.yield(.activity(isActive)) }
+        }
+    }
+
+    /// Requests all viewers to connect again, because the platform ends their sessions.
+    func requestReconnects() {
+        for participant in registry.participants.values where !participant.isPublisher {
+            for listener in participant.listeners.values { listener.yield(.reconnect) }
+        }
+    }
+}

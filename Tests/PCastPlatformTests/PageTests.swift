@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @Suite struct PageTests {
@@ -96,6 +97,31 @@ import Testing
             let script = try await platform.send("GET", "/assets/watch.js").body
             #expect(script.contains(#"JSON.stringify(stream).replaceAll("<", "\\u003c")"#))
             #expect(script.split(separator: "JSON.stringify(stream)").count == 2)
+        }
+    }
+
+    @Test(
+        "a page preloads each module that its script imports, so that they arrive together",
+        arguments: [("/watch/x", "/assets/watch.js"), ("/publish", "/assets/publish.js")])
+    func preloads(page: String, script: String) async throws {
+        try await TestPlatform.run { platform in
+            let start = "<link rel=\"modulepreload\" href=\""
+            let preloaded = try await platform.send("GET", page).body.components(separatedBy: start).dropFirst()
+                .map { String($0.prefix { $0 != "\"" }) }
+            var rest = [script]
+            var imported: Set<String> = []
+            while let path = rest.popLast() {
+                let body = try await platform.send("GET", path).body
+                for part in body.components(separatedBy: " from \"").dropFirst() {
+                    let name = part.prefix { $0 != "\"" }
+                    let isRelative = name.hasPrefix("./")
+                    // The documentation in the modules has examples of other sites.
+                    guard isRelative || name.hasPrefix("/") else { continue }
+                    let module = isRelative ? "/assets/" + (name.split(separator: "/").last ?? "") : String(name)
+                    if imported.insert(module).inserted { rest.append(module) }
+                }
+            }
+            #expect(imported.count > 10 && Set(preloaded) == imported && preloaded.count == imported.count)
         }
     }
 

@@ -51,8 +51,15 @@ struct JoinCommand: AsyncParsableCommand {
         try report.finish(
             [
                 "joinP50": near.p50, "joinP99": near.p99, "farJoinP50": far.p50, "farJoinP99": far.p99,
-                "roundTrips": far.p50.map { ($0 - Self.allowance) / Self.addedRoundTrip },
+                "roundTrips": Self.roundTrips(near: near.p50, far: far.p50),
             ], targets: Self.targets)
+    }
+
+    /// Returns the number of round trips of a join: the time that it takes longer at a distance, divided by the added
+    /// round-trip time. Returns nil if a time is unknown. The times are in milliseconds.
+    static func roundTrips(near: Double?, far: Double?) -> Double? {
+        guard let near, let far else { return nil }
+        return (far - near) / addedRoundTrip
     }
 
     private func measureLocal(_ report: inout Report) async throws -> Quantiles {

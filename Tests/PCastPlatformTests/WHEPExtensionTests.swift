@@ -247,13 +247,18 @@ import Testing
 
     // MARK: Layers
 
+    private struct Listing: Decodable { let selected: String? }
+
+    /// Returns the selected layer that a list of layers contains.
+    private static func selectedLayer(_ list: String) throws -> String? {
+        try JSONDecoder().decode(Listing.self, from: Data(list.utf8)).selected
+    }
+
     @Test("a layer is selected by its rid, and an object without one returns the choice to the platform")
     func selection() async throws {
-        struct Listing: Decodable { let selected: String? }
         try await run(layers: 3) { session async throws in
             func selected() async throws -> String? {
-                let answer = try await session.platform.send("GET", session.location + "/layer")
-                return try JSONDecoder().decode(Listing.self, from: Data(answer.body.utf8)).selected
+                try Self.selectedLayer(try await session.platform.send("GET", session.location + "/layer").body)
             }
             #expect(try await session.select(#"{"mediaId":"0","rid":"m"}"#) == 200)
             #expect(try await selected() == "m")

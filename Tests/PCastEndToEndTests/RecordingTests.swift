@@ -233,7 +233,7 @@ extension EndToEnd {
                 let message = try await program.message(containing: "is full")
                 #expect(message.contains("recording ended") && message.contains("free some space"), "\(message)")
                 try await Self.expectContinuing(recording)
-                // What was recorded before can be played, and a later stream is not recorded either.
+                // The earlier media can be played, and a later stream is not recorded either.
                 let entry = try await Self.completed(recording.stream, on: platform)
                 #expect(try #require(entry["duration"].number) >= 1_000)
                 let seen = program.messages.lines.values.count

@@ -26,7 +26,9 @@ extension EndToEnd {
         /// audio.
         private static let watching = ThisMachine.isFull ? 15 : 2
 
-        @Test("each peer publishes by WHIP, and aiortc and GStreamer watch it by WHEP", .timeLimit(.minutes(20)))
+        @Test(
+            "each peer publishes by WHIP, and aiortc and GStreamer watch it by WHEP, also by a counter-offer",
+            .timeLimit(.minutes(20)))
         func peers() async throws {
             try await TestWorkspace.run { workspace in
                 let network = "pcast-\(getpid())"
@@ -79,7 +81,14 @@ extension EndToEnd {
                     ["--url", "\(platform.uri)/whep/\(stream)", "--token", viewing, "--codec", publisher.codec],
                     in: network, of: workspace, seconds: watching)
             }
-            for viewer in viewers {
+            // This viewer first offers the codec that the stream does not have.
+            let answering = try Peer(
+                "whep_aiortc.py",
+                [
+                    "--url", "\(platform.uri)/whep/\(stream)", "--token", viewing, "--rejected-codec",
+                    publisher.codec == "VP8" ? "H264" : "VP8",
+                ], in: network, of: workspace, seconds: watching)
+            for viewer in viewers + [answering] {
                 let figures = try await viewer.figures()
                 check(figures, publisher.codec, &lost)
                 notify(figures, watching: publisher)

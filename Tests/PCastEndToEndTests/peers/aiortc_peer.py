@@ -50,15 +50,24 @@ def prefer(transceiver, mime_type, capabilities):
 
 
 @contextlib.asynccontextmanager
-async def negotiated(connection, resource):
-    """Posts an offer, applies the answer and waits for the connection. Closes and deletes it at the end."""
+async def negotiated(connection, resource, rejected=None):
+    """Posts an offer, applies the answer and waits for the connection. Closes and deletes it at the end.
+
+    With an offer that the endpoint must reject, it answers the counter-offer instead.
+    """
     started = time.monotonic()
     changed = asyncio.Event()
     connection.on("connectionstatechange", changed.set)
     try:
-        await connection.setLocalDescription(await connection.createOffer())
-        answer = await asyncio.to_thread(resource.create, connection.localDescription.sdp)
-        await connection.setRemoteDescription(aiortc.RTCSessionDescription(answer, "answer"))
+        if rejected is None:
+            await connection.setLocalDescription(await connection.createOffer())
+            answer = await asyncio.to_thread(resource.create, connection.localDescription.sdp)
+            await connection.setRemoteDescription(aiortc.RTCSessionDescription(answer, "answer"))
+        else:
+            offer = await asyncio.to_thread(resource.counter, rejected)
+            await connection.setRemoteDescription(aiortc.RTCSessionDescription(offer, "offer"))
+            await connection.setLocalDescription(await connection.createAnswer())
+            await asyncio.to_thread(resource.complete, connection.localDescription.sdp)
         while connection.connectionState not in ("connected", "failed", "closed"):
             changed.clear()
             remaining = started + CONNECT_TIMEOUT - time.monotonic()

@@ -28,16 +28,34 @@ class Resource:
         response = self._request("POST", self._url, offer.encode())
         if response.status != 201:
             raise Refused(f"POST was answered {response.status}")
+        self.answer = self._description(response)
+        return self.answer
+
+    def counter(self, offer):
+        """Posts an offer that cannot be accepted and returns the counter-offer (draft-ietf-wish-whep, section 4.3.2)."""
+        response = self._request("POST", self._url, offer.encode(), accepted=406)
+        if response.status != 406:
+            raise Refused(f"POST was answered {response.status} and not 406")
+        if not response.headers.get_param("valid-until"):
+            raise Refused("the counter-offer has no valid-until")
+        return self._description(response)
+
+    def complete(self, answer):
+        """Sends the answer to the counter-offer."""
+        response = self._request("PATCH", self.address, answer.encode())
+        if response.status != 204:
+            raise Refused(f"PATCH was answered {response.status}")
+
+    def _description(self, response):
         location = response.headers["Location"]
         if not location:
-            raise Refused("the 201 has no Location")
+            raise Refused(f"the {response.status} has no Location")
         if response.headers.get_content_type() != "application/sdp":
-            raise Refused(f"the 201 carries {response.headers['Content-Type']}")
+            raise Refused(f"the {response.status} carries {response.headers['Content-Type']}")
         self.address = urllib.parse.urljoin(response.url, location)
         self.etag = response.headers["ETag"]
         self.stream = response.headers["PCast-Stream-Id"]
-        self.answer = response.read().decode()
-        return self.answer
+        return response.read().decode()
 
     def delete(self):
         """Ends the session and returns the status, or None if there is no session."""
@@ -48,7 +66,7 @@ class Resource:
         except Refused as refusal:
             return str(refusal)
 
-    def _request(self, method, url, body=None):
+    def _request(self, method, url, body=None, accepted=None):
         request = urllib.request.Request(url, data=body, method=method)
         if body is not None:
             request.add_header("Content-Type", "application/sdp")
@@ -57,6 +75,8 @@ class Resource:
         try:
             return self._opener.open(request, timeout=TIMEOUT)
         except urllib.error.HTTPError as error:
+            if error.code == accepted:
+                return error
             text = error.read(300).decode(errors="replace").strip()
             raise Refused(f"{method} was answered {error.code}: {text}") from None
 

@@ -57,6 +57,17 @@ class Viewer:
         return [task.exception() for task in self._tasks if task.done() and task.exception()]
 
 
+async def offer_of(codec):
+    """Returns the offer of a viewer with one video codec."""
+    connection = aiortc_peer.peer_connection()
+    video = connection.addTransceiver("video", direction="recvonly")
+    connection.addTransceiver("audio", direction="recvonly")
+    aiortc_peer.prefer(video, f"video/{codec}", aiortc.RTCRtpReceiver.getCapabilities("video"))
+    await connection.setLocalDescription(await connection.createOffer())
+    await connection.close()
+    return connection.localDescription.sdp
+
+
 async def watch(run, options):
     connection = aiortc_peer.peer_connection()
     video = connection.addTransceiver("video", direction="recvonly")
@@ -68,7 +79,8 @@ async def watch(run, options):
     started = time.monotonic()
     if options.silent:
         return await aiortc_peer.be_abandoned(run, connection, resource, options.seconds)
-    async with aiortc_peer.negotiated(connection, resource) as seconds:
+    rejected = await offer_of(options.rejected_codec) if options.rejected_codec else None
+    async with aiortc_peer.negotiated(connection, resource, rejected) as seconds:
         run.figures.update(connectMilliseconds=round(seconds * 1000))
         deadline = time.monotonic() + options.seconds
         while (time.monotonic() < deadline or not viewer.has(options.seconds)) \
@@ -91,6 +103,9 @@ async def watch(run, options):
 def main():
     parser = program.arguments(__doc__, "WHEP endpoint")
     parser.add_argument("--codec", choices=["H264", "VP8"], help="offer this video codec only")
+    parser.add_argument(
+        "--rejected-codec", choices=["H264", "VP8"],
+        help="first offer this video codec, which the stream does not have, and answer the counter-offer")
     parser.add_argument("--silent", action="store_true", help="expect no media, and to be ended")
     aiortc_peer.main(parser, f"aiortc {aiortc.__version__} (PyAV {av.__version__})", watch)
 

@@ -40,11 +40,16 @@ struct KeyCreateCommand: AsyncCommand {
     @Argument(help: "Name of the key: letters, digits, dashes and underscores.")
     var name: String
 
-    @Option(help: ArgumentHelp("Tag of the streams that are published with the key. Repeatable.", valueName: "tag"))
-    var tag: [String] = []
+    /// The options for the streams of a key.
+    struct StreamOptions: ParsableArguments {
+        @Option(help: ArgumentHelp("Tag of the streams that are published with the key. Repeatable.", valueName: "tag"))
+        var tag: [String] = []
 
-    @Option(help: ArgumentHelp("Capability of these streams. Repeatable.", valueName: "capability"))
-    var capability: [String] = []
+        @Option(help: ArgumentHelp("Capability of these streams. Repeatable.", valueName: "capability"))
+        var capability: [String] = []
+    }
+
+    @OptionGroup(title: "Streams") var streams: StreamOptions
 
     @OptionGroup(title: "Connection") var administration: AdministrationOptions
 
@@ -53,7 +58,8 @@ struct KeyCreateCommand: AsyncCommand {
     func run() async throws {
         let console = Console(output)
         KeyCommand.report(
-            try await administration.administration().setKey(name, tags: tag, capabilities: capability), console)
+            try await administration.administration().setKey(name, tags: streams.tag, capabilities: streams.capability),
+            console)
     }
 }
 

@@ -415,15 +415,20 @@ struct RenditionPackager {
 
     // MARK: Window
 
+    /// The number of segments that a playlist keeps at least (Apple's HLS authoring specification, 8.11).
+    private static let minimumSegmentCount = 6
+
     /// Removes the oldest segments beyond the window. At least three target durations remain (RFC 8216bis, section
-    /// 6.2.2).
+    /// 6.2.2), and six segments.
     private mutating func trim(_ clock: PackagerClock) {
         let target = clock.targetDuration ?? clock.configuration.maximumTargetDuration
         let window = max(clock.configuration.window, target * 6)
         var duration = segments.reduce(TimeSpan.zero) { $0 + $1.duration }
         while let first = segments.first {
             let rest = duration - first.duration
-            let isTooLarge = windowSize > clock.configuration.maximumWindowSize && rest >= target * 3
+            let isTooLarge =
+                windowSize > clock.configuration.maximumWindowSize && rest >= target * 3
+                && segments.count > Self.minimumSegmentCount
             guard rest >= window || isTooLarge else { break }
             duration = rest
             windowSize -= first.size
@@ -432,8 +437,9 @@ struct RenditionPackager {
         trimRetired(target)
     }
 
-    /// Returns whether three target durations remain without the first segment.
+    /// Returns whether three target durations and six segments remain without the first segment.
     func canRemoveFirst(_ clock: PackagerClock) -> Bool {
+        guard segments.count > Self.minimumSegmentCount else { return false }
         let target = clock.targetDuration ?? clock.configuration.maximumTargetDuration
         return !isFinished && segments.dropFirst().reduce(TimeSpan.zero) { $0 + $1.duration } >= target * 3
     }

@@ -217,10 +217,16 @@ struct NotificationSentenceTests {
         arguments: [true, false])
     func bridgeMute(_ isMuted: Bool) async throws {
         let scene = try await NotificationScene.open()
-        scene.served.player.muted = !isMuted
         var mutes = scene.observe(Keys.bridgeMute, Keys.muteUserInfoKey, Bool.self)
+        var received = scene.observe(Keys.playerMute, Keys.muteUserInfoKey, Bool.self)
+        // A change is needed to be notified of one.
+        if !isMuted {
+            scene.served.player.muted = true
+            #expect(await received.next() == "true")
+        }
         scene.say("player.mute", #"{"mute":\#(isMuted)}"#)
         #expect(await mutes.next() == "\(isMuted)")
+        #expect(await received.next() == "\(isMuted)")
         #expect(await scene.page.hears("player.mute", "mute", .boolean(isMuted)))
         #expect(scene.served.player.muted == isMuted)
         await scene.close()

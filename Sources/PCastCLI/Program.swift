@@ -8,8 +8,8 @@ enum Program {
     static func main() async {
         StandardOutput.prepare()
         let status = await run(Array(CommandLine.arguments.dropFirst()))
-        fflush(nil)
-        // Exit handlers are not run: they release libraries that other threads may still use, which can crash.
+        // Exit handlers are not run: they release libraries that other threads may still use, which can crash. Output is
+        // not buffered.
         _exit(status.rawValue)
     }
 

@@ -142,6 +142,19 @@ struct VariantChoiceTests {
         #expect(try #require(estimate.bitrate) == .kilobits(400))
     }
 
+    @Test("parts that are too small to count alone are measured together, and raise the estimate")
+    func smallParts() throws {
+        var estimate = ThroughputEstimate()
+        for _ in 0..<3 { estimate.add(bytes: 5_000, in: .milliseconds(1), isPaced: true) }
+        #expect(estimate.bitrate == nil)
+        estimate.add(bytes: 5_000, in: .milliseconds(1), isPaced: true)
+        // The four took four milliseconds, and the shortest time that counts is ten.
+        #expect(try #require(estimate.bitrate) == .kilobits(16_000))
+        // Small segments are not paced: each measures the round-trip time.
+        for _ in 0..<9 { estimate.add(bytes: 5_000, in: seconds(1)) }
+        #expect(try #require(estimate.bitrate) == .kilobits(16_000))
+    }
+
     @Test("a limit, the surface and the user's selection apply")
     func limits() {
         var choice = VariantChoice(Self.ladder())

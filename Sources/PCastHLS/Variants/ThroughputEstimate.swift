@@ -12,6 +12,8 @@ package struct ThroughputEstimate: Sendable {
     }
 
     private var samples: [Sample] = []
+    /// The downloads of parts that are too small to count alone.
+    private var small = Sample(bits: 0, span: .zero)
 
     /// The maximum number of remembered downloads.
     static let capacity = 64
@@ -41,9 +43,17 @@ package struct ThroughputEstimate: Sendable {
     ///   - isPaced: Whether the server sent the data while it was created, e.g. a part that was requested in advance.
     ///     The rate is then that of the encoder, so the download counts only if it is faster than the estimate.
     package mutating func add(bytes: Int64, in span: TimeSpan, isPaced: Bool = false) {
-        guard bytes >= Self.minimumBytes, bytes <= 1 << 40 else { return }
-        let span = min(max(span, Self.minimumSpan), .seconds(3_600 as Int64))
-        let sample = Sample(bits: bytes * 8, span: span)
+        guard bytes > 0, bytes <= 1 << 40 else { return }
+        var sample = Sample(bits: bytes * 8, span: span)
+        if bytes < Self.minimumBytes {
+            guard isPaced else { return }
+            small.bits += sample.bits
+            small.span += max(span, .zero)
+            guard small.bits >= Self.minimumBytes * 8 else { return }
+            sample = small
+            small = Sample(bits: 0, span: .zero)
+        }
+        sample.span = min(max(sample.span, Self.minimumSpan), .seconds(3_600 as Int64))
         if isPaced, let bitrate, Self.rate([sample]) <= bitrate { return }
         samples.append(sample)
         if samples.count > Self.capacity { samples.removeFirst() }

@@ -182,6 +182,12 @@ export class Session {
    */
   onEnded = () => {};
 
+  /**
+   * Whether server-sent events are received. They need a connection of their own, and browsers permit six to a host by
+   * HTTP/1.1.
+   */
+  followsEvents = true;
+
   /** Called once when the platform does not know the session any more, such as after a restart. */
   onLost = () => {};
 
@@ -351,7 +357,7 @@ export class Session {
    * @param {string | null} address
    */
   #followEvents(address) {
-    if (!address || this.#closed) return;
+    if (!address || this.#closed || !this.followsEvents) return;
     const events = this.#events = new EventSource(address);
     // The browser reconnects by itself when the connection breaks. It is closed only if the platform does not know the
     // session.

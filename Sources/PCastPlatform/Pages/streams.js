@@ -224,6 +224,8 @@ export class StreamCard {
       // The header field marks the request as one of the dashboard, so that it does not count as a viewer.
       session = new Session(
         connection, `/whep/${encodeURIComponent(id)}`, streamToken, { "PCast-Dashboard": "1" });
+      // The list of streams says which ended. Events would take all six connections that browsers permit to a host.
+      session.followsEvents = false;
       session.onEnded = () => { if (this.#session === session) this.#leave(5000); };
       this.#session = session;
       await session.open();

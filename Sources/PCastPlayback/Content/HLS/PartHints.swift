@@ -1,4 +1,6 @@
+internal import PCastCore
 internal import PCastHLS
+internal import PCastIO
 internal import Synchronization
 
 /// The requests for the partial segments that a playlist announces as the next one (`EXT-X-PRELOAD-HINT`), before they
@@ -10,7 +12,7 @@ final class PartHints: Sendable {
     private struct Hinted {
         var uri: String
         var start: Int64
-        var task: Task<[UInt8]?, Never>
+        var task: Task<PartTransfer?, Never>
     }
 
     private let fetcher: HLSFetcher
@@ -42,19 +44,13 @@ final class PartHints: Sendable {
     /// Loads a part; nil on failure.
     private static func fetch(
         _ uri: String, _ range: (offset: Int64, length: Int64?)?, by fetcher: HLSFetcher
-    ) async -> [UInt8]? {
-        let collected = Mutex<[UInt8]>([])
-        do throws(LoadFailure) {
-            try await fetcher.stream(uri, range: range, limit: HLSFetcher.segmentLimit) { piece, _ in
-                collected.withLock { $0 += piece }
-            }
-        } catch { return nil }
-        return collected.withLock { $0 }
+    ) async -> PartTransfer? {
+        do throws(LoadFailure) { return try await PartTransfer.load(uri, range, by: fetcher) } catch { return nil }
     }
 
-    /// Returns the bytes of a part that was announced; nil if it was not requested, failed, or has another length.
-    func take(_ uri: String, _ range: ByteRange?) async -> [UInt8]? {
-        let (task, stale): (Task<[UInt8]?, Never>?, ArraySlice<Hinted>) = hinted.withLock { hinted in
+    /// Returns a part that was announced; nil if it was not requested, failed, or has another length.
+    func take(_ uri: String, _ range: ByteRange?) async -> PartTransfer? {
+        let (task, stale): (Task<PartTransfer?, Never>?, ArraySlice<Hinted>) = hinted.withLock { hinted in
             guard let index = hinted.firstIndex(where: { $0.uri == uri && $0.start == range?.offset ?? 0 }) else {
                 return (nil, [])
             }
@@ -63,12 +59,45 @@ final class PartHints: Sendable {
             return (hinted[index].task, hinted[..<index])
         }
         for earlier in stale { earlier.task.cancel() }
-        guard let bytes = await task?.value, range.map({ $0.length == Int64(bytes.count) }) ?? true else { return nil }
-        return bytes
+        guard let part = await task?.value, range.map({ $0.length == Int64(part.bytes.count) }) ?? true else {
+            return nil
+        }
+        return part
     }
 
     /// Cancels the requests.
     func stop() {
         for request in hinted.withLock({ $0 }) { request.task.cancel() }
+    }
+}
+
+/// A partial segment with the measurement of its transfer.
+struct PartTransfer: Sendable {
+    var bytes: [UInt8] = []
+    /// The bytes after the first packet, which arrived within `span`.
+    var measuredCount: Int64 = 0
+    /// The time from the first to the last bytes. The server may have held the response before.
+    var span = TimeSpan.zero
+
+    /// The bytes that a packet carries over Ethernet.
+    private static let packetSize = 1_460
+
+    /// Loads a part, or a range of a resource.
+    static func load(
+        _ uri: String, _ range: (offset: Int64, length: Int64?)?, by fetcher: HLSFetcher
+    ) async throws(LoadFailure) -> PartTransfer {
+        let collected = Mutex((part: PartTransfer(), began: Instant?.none))
+        try await fetcher.stream(uri, range: range, limit: HLSFetcher.segmentLimit) { piece, _ in
+            let now = MonotonicClock.now()
+            collected.withLock { state in
+                let began = state.began ?? now
+                state.began = began
+                state.part.bytes += piece
+                state.part.span = now - began
+            }
+        }
+        var part = collected.withLock { $0.part }
+        part.measuredCount = Int64(max(0, part.bytes.count - packetSize))
+        return part
     }
 }

@@ -100,16 +100,18 @@ struct SegmentFetch {
     private mutating func take(
         _ part: PartialSegment, into bytes: SegmentBytes, _ hints: PartHints, _ measure: Measure
     ) async throws(LoadFailure) {
-        let began = MonotonicClock.now()
         let uri = resolved(part.uri)
         let hinted = await hints.take(uri, part.byteRange)
-        let whole: [UInt8]
+        let transfer: PartTransfer
         if let hinted {
-            whole = hinted
+            transfer = hinted
         } else {
-            whole = try await fetcher.get(uri, range: part.byteRange, limit: HLSFetcher.segmentLimit).bytes
-            measure(Int64(whole.count), MonotonicClock.now() - began, true)
+            let range = part.byteRange.map { (offset: $0.offset, length: Int64?.some($0.length)) }
+            transfer = try await PartTransfer.load(uri, range, by: fetcher)
         }
+        // A server may send a part while it is produced. One that takes longer than its duration is delayed by the link.
+        measure(transfer.measuredCount, transfer.span, transfer.span <= part.duration)
+        let whole = transfer.bytes
         received += Int64(whole.count)
         bytes.append(decryption?.update(whole) ?? whole)
     }

@@ -38,7 +38,7 @@ enum ThisMachine {
 
     /// The players of `play_hls.py` that are installed.
     static let hlsPlayers = [
-        ("ffplay", "ffplay"), ("mpv", "mpv"), ("vlc", "cvlc"), ("gstreamer", "gst-launch-1.0"),
+        ("ffplay", "ffplay"), ("mpv", "mpv"), ("gstreamer", "gst-launch-1.0"),
     ].filter { can("\($0.0) as a player of HLS", when: [$0.1, "python3"]) }.map(\.0)
 
     /// Whether the Swift compiler is installed, which is not so in the virtual machine.

@@ -123,8 +123,8 @@ extension HTTPRequests {
         /// Sends a GET request and returns the response with its content. The timeout is 15 seconds.
         ///
         /// - Throws: ``WebError``, or `CancellationError`.
-        package func get(_ uri: String) async throws -> HTTPResult {
-            try await HTTPRequests.send("GET", uri, [], nil, by: client, timeout: .seconds(15), readsBody: true)
+        package func get(_ uri: String, headers: [(name: String, value: String)] = []) async throws -> HTTPResult {
+            try await HTTPRequests.send("GET", uri, headers, nil, by: client, timeout: .seconds(15), readsBody: true)
         }
 
         /// Closes the connections.

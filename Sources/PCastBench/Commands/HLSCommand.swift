@@ -2,6 +2,7 @@ import ArgumentParser
 import PCastCore
 import PCastHLS
 import PCastPlayback
+import PCastWeb
 
 /// `pcast-bench hls` measures HLS output: cost, latency, and blocked reloads.
 struct HLSCommand: AsyncParsableCommand {
@@ -13,7 +14,8 @@ struct HLSCommand: AsyncParsableCommand {
             the additional share of a core while the stream is packaged in parts of 200 ms, and “transcoding” that \
             with AAC. The latency is from the capture of a frame to its display in this project's player. “reload” is \
             the time from the first answer with a part to the others, for viewers that only reload a playlist. \
-            “request” is the platform's CPU time for a response.
+            “request” is the CPU time for a response. nginx (scripts/peers) serves the same content in the same run, \
+            and “RequestsOfNginx” is the ratio of the requests that a core answers, platform to nginx.
             """)
 
     @Option(help: "Numbers of viewers that reload, separated by commas.")
@@ -68,7 +70,8 @@ struct HLSCommand: AsyncParsableCommand {
         ]
         var targets = [
             Target("packagingShare", .atMost(0.003)), Target("transcodingShare", .atMost(0.01)),
-            Target("latencyP50", .atMost(800)),
+            Target("latencyP50", .atMost(800)), Target("playlistRequestsOfNginx", .atLeast(0.5)),
+            Target("segmentRequestsOfNginx", .atLeast(0.8)),
         ]
         guard let relative = list.variants.first?.uri else { throw BenchFailure("\(setup.uri) has no variant") }
         let uri = URIReference(relative).resolved(against: URIReference(setup.uri)).text
@@ -92,24 +95,43 @@ struct HLSCommand: AsyncParsableCommand {
         try report.finish(metrics, targets: targets)
     }
 
-    /// Measures the requests of a playlist and of its newest segment.
+    /// The number of bytes of a segment that are requested.
+    private static let rangeLength = 100_000
+
+    /// Measures the requests of a playlist and of 100 kB of its newest segment, and the same of nginx with the same
+    /// content.
     private func requestCosts(
         _ uri: String, _ setup: HLSSetup, share: Double, _ report: inout Report
     ) async throws -> [(key: String, value: Double?)] {
-        guard case .media(let playlist) = try await PlaylistObserver.load(uri),
-            let segment = playlist.segments.last?.uri
-        else { throw BenchFailure("\(uri) has no segment") }
+        let text = try await HTTPRequests.send("GET", uri)
+        let playlist = try MediaPlaylist(String(decoding: text.body, as: UTF8.self))
+        guard let segment = playlist.segments.last?.uri else { throw BenchFailure("\(uri) has no segment") }
         let file = URIReference(segment).resolved(against: URIReference(uri)).text
+        let media = try await HTTPRequests.send("GET", file)
+        guard media.body.count >= Self.rangeLength else {
+            throw BenchFailure("a segment has \(media.body.count) bytes, fewer than \(Self.rangeLength)")
+        }
+        let nginx = try await NginxServer(files: ["list.m3u8": text.body, "segment.m4s": media.body])
+        defer { nginx.stop() }
         var metrics: [(key: String, value: Double?)] = []
-        for (name, address) in [("playlist", uri), ("segment", file)] {
-            let cost = try await setup.requestCost(of: address, count: requests, share: share)
-            report.row(
-                "request of a \(name)",
-                [
-                    "microseconds": cost.microseconds, "bytes": Double(cost.size),
-                    "bytesPerSecond": cost.bytesPerSecond,
-                ])
+        let targets = [
+            ("playlist", RequestTarget(uri: uri), nginx.uri(of: "list.m3u8")),
+            ("segment", RequestTarget(uri: file, length: Self.rangeLength), nginx.uri(of: "segment.m4s")),
+        ]
+        for (name, target, other) in targets {
+            let cost = try await setup.requestCost(of: target, count: requests, share: share)
+            let reference = try await RequestTarget(uri: other, length: target.length).cost(
+                count: requests, server: nginx.processID, share: 0)
+            for (server, cost) in [("platform", cost), ("nginx", reference)] {
+                report.row(
+                    "request of a \(name), \(server)",
+                    [
+                        "microseconds": cost.microseconds, "bytes": Double(cost.size),
+                        "bytesPerSecond": cost.bytesPerSecond,
+                    ])
+            }
             metrics.append((key: "\(name)RequestMicroseconds", value: cost.microseconds))
+            metrics.append((key: "\(name)RequestsOfNginx", value: reference.microseconds / cost.microseconds))
         }
         return metrics
     }

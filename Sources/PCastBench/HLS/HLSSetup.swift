@@ -76,55 +76,16 @@ struct HLSSetup: Sendable {
         return used.seconds / (MonotonicClock.now() - start).seconds
     }
 
-    /// The cost of requests for one address.
-    struct RequestCost: Sendable {
-        /// The CPU time of the platform for a request, less that of packaging, in microseconds.
-        let microseconds: Double
-        /// The size of a response in bytes.
-        let size: Int
-
-        /// The bytes that a core sends in a second.
-        var bytesPerSecond: Double { Double(size) / microseconds * 1e6 }
-    }
-
-    /// Requests one address many times over 16 connections.
+    /// Requests one address of the platform many times over 16 connections.
     ///
     /// - Parameters:
-    ///   - uri: The address.
+    ///   - target: The address and the range of bytes.
     ///   - count: The number of requests.
     ///   - share: The share of a core that the platform uses without the requests.
     /// - Returns: The cost of a request.
     /// - Throws: `BenchFailure` if a request fails.
-    func requestCost(of uri: String, count: Int, share: Double) async throws -> RequestCost {
-        let connections = 16
-        let pool = HTTPRequests.ConnectionPool(connections: connections)
-        let (time, start) = (Processor.time(of: platform.processID), MonotonicClock.now())
-        let sizes = await withTaskGroup(of: Int?.self) { group in
-            for _ in 0..<connections {
-                group.addTask { await Self.requestRepeatedly(uri, count: count / connections, by: pool) }
-            }
-            return await group.reduce(into: [Int?]()) { $0.append($1) }
-        }
-        let used = Processor.time(of: platform.processID) - time
-        let idle = (MonotonicClock.now() - start).seconds * share
-        await pool.close()
-        guard !sizes.contains(nil), let size = sizes.compactMap({ $0 }).max() else {
-            throw BenchFailure("a request of \(uri) failed")
-        }
-        let requests = Double(count / connections * connections)
-        return RequestCost(microseconds: (used.seconds - idle) / requests * 1e6, size: size)
-    }
-
-    /// Requests an address several times. Returns the size of the response; nil if a request fails.
-    private static func requestRepeatedly(
-        _ uri: String, count: Int, by pool: HTTPRequests.ConnectionPool
-    ) async -> Int? {
-        var size: Int?
-        for _ in 0..<count {
-            guard let response = try? await pool.get(uri), response.status == 200 else { return nil }
-            size = response.body.count
-        }
-        return size
+    func requestCost(of target: RequestTarget, count: Int, share: Double) async throws -> RequestCost {
+        try await target.cost(count: count, server: platform.processID, share: share)
     }
 
     func stop() {

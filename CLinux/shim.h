@@ -24,6 +24,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timex.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -291,6 +292,15 @@ static inline int clinux_isolate_network(void) {
     int error = ioctl(control, SIOCSIFFLAGS, &request) ? errno : 0;
     close(control);
     return error;
+}
+
+// MARK: Clock
+
+// Returns 1 if the kernel's clock is synchronized (adjtimex(2)), 0 if it is not, and -1 if the kernel does not say.
+static inline int clinux_clock_is_synchronized(void) {
+    struct timex state = {.modes = 0};
+    if (adjtimex(&state) < 0) return -1;
+    return (state.status & STA_UNSYNC) == 0;
 }
 
 #endif

@@ -28,6 +28,7 @@ struct HelpTests {
             ),
             (TokenVerifyCommand.self, ["<token>", "--secret"]),
             (ConfigCheckCommand.self, ["--config"]), (ConfigPrintCommand.self, ["--config"]),
+            (DoctorCommand.self, ["--config", "--json"]),
             (DevicesCommand.self, ["--media", "--capabilities", "--watch"]),
             (
                 PlayCommand.self,

@@ -12,7 +12,7 @@ import Testing
 /// The certificate of the TLS port, which changes with its files.
 @Suite struct CertificateTests {
     /// A certificate and its key in files.
-    private struct Pair {
+    struct Pair {
         let folder: URL
         private(set) var certificate: [UInt8] = []
 

@@ -38,7 +38,8 @@ struct PCastCommand: AsyncCommand {
                 name: "Platform",
                 subcommands: [
                     ServeCommand.self, TokenCommand.self, StreamsCommand.self, KeyCommand.self, RecordingsCommand.self,
-                    TimelineCommand.self, ConfigCommand.self, WorkerCommand.self, ThumbnailCommand.self,
+                    TimelineCommand.self, ConfigCommand.self, DoctorCommand.self, WorkerCommand.self,
+                    ThumbnailCommand.self,
                     TranscodeAudioCommand.self,
                 ]),
         ])

@@ -146,6 +146,9 @@ extension HTTP2Channel {
 package struct TLSIdentity: Sendable {
     let context: NIOSSLContext
 
+    /// The time after which the server's certificate is invalid, in seconds since 1970.
+    package let expiry: Int
+
     /// Reads PEM files. `certificate` is the path of the server's certificate, followed by those that issued it; `key`
     /// is the path of its key.
     ///
@@ -180,6 +183,7 @@ package struct TLSIdentity: Sendable {
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = [FirstByteHandler.http2Protocol, "http/1.1"]
         context = try NIOSSLContext(configuration: configuration)
+        expiry = chain.first.map { Int($0.notValidAfter) } ?? 0
     }
 }
 

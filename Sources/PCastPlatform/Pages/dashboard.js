@@ -158,7 +158,7 @@ function showStreams(list) {
   const present = new Set(streams.map((stream) => stream.streamId));
   for (const [id, card] of cards) {
     if (present.has(id)) continue;
-    card.close();
+    card.close(!list.streams.some((stream) => stream.streamId === id));
     sight.unobserve(card.element);
     // If the focus was in the removed card, it moves to the list.
     if (card.element.contains(document.activeElement)) element("live").focus({ preventScroll: true });

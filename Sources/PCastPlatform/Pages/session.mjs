@@ -352,6 +352,12 @@ export class Session {
     if (this.#resource && !this.#isOver) this.#delete();
   }
 
+  /** Closes the session of a stream that has ended. */
+  closeAfterEnd() {
+    this.#isOver = true;
+    this.close();
+  }
+
   /**
    * Receives the server-sent events of the session, from the URI in the response.
    * @param {string | null} address

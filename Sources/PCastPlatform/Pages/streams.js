@@ -255,9 +255,13 @@ export class StreamCard {
     this.#parts.over.hidden = !text;
   }
 
-  /** Closes the card, because the stream or the page ends. */
-  close() {
+  /**
+   * Closes the card.
+   * @param hasEnded whether the stream has ended, so that the platform has closed the preview.
+   */
+  close(hasEnded = false) {
     clearTimeout(this.#leaving);
+    if (hasEnded) this.#session?.closeAfterEnd();
     this.#leave();
   }
 }

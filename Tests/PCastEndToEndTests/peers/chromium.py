@@ -271,9 +271,13 @@ class Page(browser.Page):
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                      mobile=mobile)
 
+    def show(self):
+        """Brings the page to the front. Otherwise it may not be rendered, and its visibility is `hidden`."""
+        self.command("Page.bringToFront")
+
     def screenshot(self, path, whole=False):
         """Writes a screenshot of the page as PNG, with the scrolled content if `whole` is true."""
-        self.command("Page.bringToFront")  # a page behind another one may not render at all
+        self.show()
         picture = self.command("Page.captureScreenshot", timeout=60, format="png", optimizeForSpeed=True,
                                captureBeyondViewport=whole, **({"clip": self._whole()} if whole else {}))
         with open(path, "wb") as file:

@@ -270,15 +270,22 @@ class Story:
             page.rest(0.1)
         self.run.check("the metrics count it", is_counted)
 
-    def record(self, more):
-        """Publishes streams that are recorded, and ends them."""
+    def look_at_many(self, more):
+        """Looks at more streams than there are previews."""
         page = self.page
-        while len(more) < 3:
+        page.show()
+        page.resize(DESK[0], 4000)
+        # There are six previews. Two of the streams that are without one at last are packaged.
+        while len(more) < 8:
             more.append(Publisher(self.options, token=self.options.streaming_token, size="160x90"))
-        self.expect("their cards are shown", "document.querySelectorAll('.card').length == 5")
+        self.expect(
+            "a stream without a preview shows its last key frame",
+            "[...document.querySelectorAll('.still')].some((image) => !image.hidden && image.naturalWidth == 160)")
         for publisher in more:
             publisher.end()
         self.expect("their cards are gone", "document.querySelectorAll('.card').length == 2")
+        page.resize(*DESK)
+        page.problems.clear()  # the console contains requests before the first key frame
 
     def recordings(self, count):
         """Plays a recording and deletes it."""
@@ -386,7 +393,7 @@ def play(run, options):
             watching = story.hand_out(publishers[0])
             story.end(publishers[0], watching)
             watching.open("about:blank")
-            story.record(more)
+            story.look_at_many(more)
             story.recordings(len(more))
             story.lose()
             for publisher in publishers:

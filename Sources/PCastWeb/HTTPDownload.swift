@@ -41,11 +41,17 @@ package struct HTTPDownload: Sendable {
     /// The maximum number of redirections.
     private static let redirections = 16
 
+    /// The number of connections to a server over HTTP/1.1, after which requests wait for one.
+    private static let connectionLimit = 256
+
     private static let client: HTTPClient = {
         // Redirections are followed by this type, because each one may set cookies.
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.timeout.connect = .seconds(5)
+        // A player of a low-latency stream has up to a dozen requests that the server holds until the next part exists.
+        // Other requests must not wait behind them.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connectionLimit
         configuration.tlsConfiguration = TLSConfiguration.client
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }()

@@ -27,6 +27,8 @@ public struct ContentOverview: Hashable, Sendable {
     package var liveEdge: TimeSpan?
     /// Whether the media is live with low latency, by partial segments (RFC 8216bis).
     public var isLowLatency: Bool
+    /// Whether playback of live media begins at the live edge, because the presentation states no other position.
+    package var startsAtLiveEdge: Bool
 
     /// The position at which the media ends; nil while it is live. Live media that has ended begins later than zero, so
     /// its duration is not the position of its end.
@@ -36,11 +38,11 @@ public struct ContentOverview: Hashable, Sendable {
     package init(
         kind: Kind, tracks: [ContentTrack], selected: Set<ContentTrack.ID> = [], duration: TimeSpan? = nil,
         seekableRange: ClosedRange<TimeSpan>? = nil, anchors: [TimecodeAnchor] = [], liveEdge: TimeSpan? = nil,
-        isLowLatency: Bool = false
+        isLowLatency: Bool = false, startsAtLiveEdge: Bool = false
     ) {
         (self.kind, self.tracks, self.selected, self.duration) = (kind, tracks, selected, duration)
         (self.seekableRange, self.anchors, self.liveEdge) = (seekableRange, anchors, liveEdge)
-        self.isLowLatency = isLowLatency
+        (self.isLowLatency, self.startsAtLiveEdge) = (isLowLatency, startsAtLiveEdge)
     }
 
     /// Whether there is a track of a kind.

@@ -32,10 +32,12 @@ struct LiveEdgeCatchUp {
     private var slack = TimeSpan.zero
 
     /// Begins at the start of playback. `lag` is the current distance behind the default position, and `holdBack` is
-    /// the default distance from the edge.
-    mutating func begin(behind lag: TimeSpan, holdBack: TimeSpan) {
-        isActive = lag <= holdBack * 2
-        (isFaster, slack) = (false, .zero)
+    /// the default distance from the edge. `isAtEdge` is whether playback is meant to be at the edge, however late its first
+    /// frame is.
+    mutating func begin(behind lag: TimeSpan, holdBack: TimeSpan, isAtEdge: Bool = false) {
+        isActive = isAtEdge || lag <= holdBack * 2
+        isFaster = false
+        if !isAtEdge { slack = .zero }
         look()
     }
 
@@ -67,7 +69,11 @@ struct LiveEdgeCatchUp {
         }
         guard now >= end, let least else { return .unchanged }
         look()
-        if least > holdBack * 2 { return .jump }
+        if least > holdBack * 2 {
+            // A machine that falls behind again and again gets more time between two jumps.
+            slack = min(slack + holdBack / 2, holdBack * 4)
+            return .jump
+        }
         guard least > holdBack / 3 else { return .unchanged }
         isFaster = true
         return .play(rate: Self.rate)
@@ -86,7 +92,8 @@ extension MediaPresentation {
     /// Begins to control the distance, at the start of playback.
     mutating func beginCatchUp(at now: Instant) {
         endCatchUp(at: now)
-        if let edge = edge(at: now) { edgeCatchUp.begin(behind: edge.lag, holdBack: edge.holdBack) }
+        guard let edge = edge(at: now) else { return }
+        edgeCatchUp.begin(behind: edge.lag, holdBack: edge.holdBack, isAtEdge: followsLiveEdge)
     }
 
     /// Returns to the normal rate, at a stall or a seek.
@@ -104,8 +111,36 @@ extension MediaPresentation {
         case .play(let rate): play(at: rate, now)
         case .jump:
             guard let range = clock.seekableRange else { return }
+            followsLiveEdge = true
             outputs.append(.interruptReader)
             evict(to: range.upperBound, at: now)
         }
+    }
+
+    /// The duration of absent media of a live stream from which on playback continues after it at once.
+    private static let skippedHole = TimeSpan.milliseconds(300)
+
+    /// Continues after media that is absent from a live stream, such as that of a publisher that reconnected, but not beyond
+    /// the default distance from the live edge. Playback that waited for the media would otherwise be later by the duration of
+    /// the absence.
+    mutating func skipHole(at now: Instant) {
+        guard overview?.kind == .live, clock.isMoving else { return }
+        let position = clock.position(at: now)
+        audioQueue.discard(before: position)
+        var next: TimeSpan?
+        for kind in awaited {
+            // A medium whose next sample is not known yet may continue at the position.
+            let first = kind == .video ? videoQueue.first?.position : audioQueue.first?.position
+            if first == nil, !isSparse(kind) { return }
+            next = [next, first].compactMap(\.self).min()
+        }
+        guard var target = next, shownEnd.map({ $0 <= position }) ?? true else { return }
+        if let range = clock.seekableRange { target = min(target, range.upperBound) }
+        guard target - position > Self.skippedHole else { return }
+        discardAudio(at: now)
+        clock.show(target, of: clock.epoch, available: available, at: now)
+        // The audio begins later by the latency of its output.
+        clock.setBuffering(true, of: clock.epoch, at: now)
+        fill(at: now)
     }
 }

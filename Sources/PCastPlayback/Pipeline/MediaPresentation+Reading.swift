@@ -56,6 +56,7 @@ extension MediaPresentation {
         isOpen = true
         if pendingSeek == nil {
             _ = clock.begin(at: position, now: now)
+            followsLiveEdge = overview.startsAtLiveEdge
             (beginning, readPosition) = (position, position)
             phase = .reachedPosition(position)
         } else {

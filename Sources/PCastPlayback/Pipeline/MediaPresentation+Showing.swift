@@ -65,6 +65,7 @@ extension MediaPresentation {
             fill(at: now)
             evict(at: now)
         }
+        if phase == .showing, !hasEnded { skipHole(at: now) }
         if phase == .showing, !hasEnded { catchUpWithEdge(at: now) }
         if phase == .showing, !hasEnded {
             showFrame(at: now)
@@ -113,12 +114,13 @@ extension MediaPresentation {
             dimensions = entry.frame.dimensions
             notify(.dimensions(entry.frame.dimensions))
         }
+        shownEnd = entry.position + (entry.duration ?? VideoQueue.longestInterval)
         outputs.append(.show(entry.frame))
     }
 
     /// Ends buffering if enough media has arrived. Only then the seek is reported as complete, although its frame is
     /// displayed already.
-    private mutating func fill(at now: Instant) {
+    mutating func fill(at now: Instant) {
         guard clock.isBuffering, isFilled(at: now) else { return }
         if let unreportedSeekPosition { notify(.landed(unreportedSeekPosition)) }
         unreportedSeekPosition = nil
@@ -150,13 +152,18 @@ extension MediaPresentation {
         return loaded + Self.endTolerance >= min(needed, end)
     }
 
-    /// Seeks into the window of a live stream if the window has advanced beyond the position.
+    /// Seeks into the window of a live stream if the window has advanced beyond the position. Playback that was at the live
+    /// edge continues there.
     private mutating func evict(at now: Instant) {
         guard clock.isPlaying, !hasEnded, let window = clock.seekableRange,
             clock.position(at: now) < window.lowerBound
         else { return }
-        let margin = min(Self.evictionMargin, (window.upperBound - window.lowerBound) / 8)
         outputs.append(.interruptReader)
+        if let overview, overview.isLowLatency, followsLiveEdge || edgeCatchUp.isActive {
+            // At the beginning of the window playback would remain late, and leave the window at the next stall.
+            return evict(to: window.upperBound, at: now)
+        }
+        let margin = min(Self.evictionMargin, (window.upperBound - window.lowerBound) / 8)
         evict(to: window.lowerBound + margin, at: now)
     }
 

@@ -87,6 +87,10 @@ struct MediaPresentation {
     var subtitle: String?
     var statistics = PresentationStatistics()
     var edgeCatchUp = LiveEdgeCatchUp()
+    /// Whether playback is meant to be at the live edge: it began there, and the user has neither paused nor sought since.
+    var followsLiveEdge = false
+    /// The end of the last displayed frame; nil before the first of an epoch.
+    var shownEnd: TimeSpan?
 
     // The audio that is sent.
     /// The latency of the audio output.
@@ -122,6 +126,7 @@ struct MediaPresentation {
     mutating func pause(at now: Instant) {
         guard clock.isPlaying else { return }
         clock.pause(at: now)
+        followsLiveEdge = false
         discardAudio(at: now)
         isChanged = true
     }
@@ -151,6 +156,7 @@ struct MediaPresentation {
             return clock.epoch
         }
         let epoch = clock.seek(to: position, at: now)
+        followsLiveEdge = false
         leave(at: now)
         return epoch
     }
@@ -159,6 +165,7 @@ struct MediaPresentation {
     /// is unknown.
     mutating func seek(to wallTime: WallTime, at now: Instant) -> PlayheadEpoch? {
         guard phase != .failed, let epoch = clock.seek(to: wallTime, at: now) else { return nil }
+        followsLiveEdge = false
         leave(at: now)
         return epoch
     }
@@ -197,7 +204,7 @@ struct MediaPresentation {
         audioQueue.removeAll()
         metadata.removeAll()
         (isReadToEnd, failure, hasEnded, hasSentEnd) = (false, nil, false, false)
-        (stalledAt, lastDue, loaded, unreportedSeekPosition) = (nil, nil, nil, nil)
+        (stalledAt, lastDue, loaded, unreportedSeekPosition, shownEnd) = (nil, nil, nil, nil, nil)
         isFilling = true
         if subtitle != nil {
             subtitle = nil

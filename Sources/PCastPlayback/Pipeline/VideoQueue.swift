@@ -24,7 +24,7 @@ struct VideoQueue {
     /// The assumed duration of the first frame if it is unknown.
     private static let defaultInterval = TimeSpan.milliseconds(40)
     /// The maximum duration that is derived from the previous interval.
-    private static let longestInterval = TimeSpan.seconds(1)
+    static let longestInterval = TimeSpan.seconds(1)
 
     private var entries: [Entry] = []
     private var byteCount = 0

@@ -44,6 +44,9 @@ struct LadderFilm {
         }
     }
 
+    /// Returns the answer with a file; nil if there is none.
+    func answer(_ name: String) -> TestOrigin.Answer? { (try? folder.read(name)).map { .init(body: $0) } }
+
     /// Returns the numbers of a variant's requested segments in order, after the first `count` requests.
     func asked(_ name: String, of origin: TestOrigin, after count: Int = 0) -> [Int] {
         origin.requests.dropFirst(count).compactMap { path in

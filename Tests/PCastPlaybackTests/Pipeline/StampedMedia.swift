@@ -18,6 +18,8 @@ struct StampedMedia: Sendable {
     var metadata: [TimedMetadata] = []
     /// The position from which on frames have another size.
     var secondSize: TimeSpan?
+    /// The positions at which media is absent; nil for none.
+    var hole: Range<TimeSpan>?
 
     /// A strip of zeros could not be read, so the time is not zero.
     private static let origin = WallTime(millisecondsSinceEpoch: 0xFF_FF00)
@@ -86,7 +88,15 @@ struct StampedReading: Sendable {
             nextVideo += 1
         }
         while nextAudio < media.audioCount, media.position(ofAudio: nextAudio + 1) <= position { nextAudio += 1 }
+        skipHole()
         reportedMetadata = Set(media.metadata.indices.filter { media.metadata[$0].position < position.duration })
+    }
+
+    /// Advances behind absent media.
+    private mutating func skipHole() {
+        guard let hole = media.hole else { return }
+        while nextVideo < media.frameCount, hole.contains(media.position(ofFrame: nextVideo)) { nextVideo += 1 }
+        while nextAudio < media.audioCount, hole.contains(media.position(ofAudio: nextAudio)) { nextAudio += 1 }
     }
 
     /// The position of the next item; nil at the end.
@@ -98,6 +108,7 @@ struct StampedReading: Sendable {
 
     mutating func next() -> ContentItem? {
         guard let position else { return nil }
+        defer { skipHole() }
         for (index, text) in media.subtitles.enumerated()
         where text.range.lowerBound <= position && text.range.upperBound > position && !reportedTexts.contains(index) {
             reportedTexts.insert(index)

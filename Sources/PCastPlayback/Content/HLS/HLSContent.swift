@@ -37,6 +37,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         var tracks: [ContentTrack]
         var selected: Set<ContentTrack.ID>
         var anchors: [TimecodeAnchor]
+        var start: StartPoint?
     }
 
     private let address: ContentAddress
@@ -48,6 +49,13 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     private var session: HLSReading?
     private var reportedOverview: ContentOverview?
     private var reportedVersion = -1
+    /// Whether the address is that of a multivariant playlist.
+    private var isMultivariant = false
+    /// The time at which the multivariant playlist was last loaded again; nil for never.
+    private var reopenedAt: Instant?
+
+    /// The minimum time after which the multivariant playlist is loaded again another time.
+    private static let reopeningInterval = TimeSpan.seconds(10 as Int64)
 
     /// Creates content that is not open. `address` has the scheme http or https.
     package init(_ address: String, configuration: Configuration = Configuration()) {
@@ -71,7 +79,8 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
             duration: timeline.duration, seekableRange: timeline.seekableRange(usingParts: usesParts),
             anchors: anchors.sorted { $0.position < $1.position },
             liveEdge: timeline.playlist.isLive ? timeline.holdBack(usingParts: usesParts) : nil,
-            isLowLatency: timeline.playlist.isLive && usesParts)
+            isLowLatency: timeline.playlist.isLive && usesParts,
+            startsAtLiveEdge: timeline.playlist.isLive && timeline.playlist.start == nil && known.start == nil)
     }
 
     /// The end of the audio and video that are loaded; nil before.
@@ -89,12 +98,12 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         case .media(let media):
             first = (media, base)
             presentation = HLSPresentation(mediaPlaylistAt: base)
+            isMultivariant = false
         case .multivariant(let multivariant):
-            let choice = VariantChoice.Configuration(ceiling: configuration.bitrateCeiling)
-            guard
-                let offered = HLSPresentation(multivariant, base: URIReference(base), configuration: choice)
-            else { throw .notPlayable(address.name, reason: "it has no variant that can be decoded") }
-            presentation = offered
+            guard let offered = self.presentation(multivariant, base) else {
+                throw .notPlayable(address.name, reason: "it has no variant that can be decoded")
+            }
+            (presentation, isMultivariant) = (offered, true)
         }
         let session = HLSReading(presentation, name: address.name, fetcher: fetcher, wait: wait, first: first)
         self.session?.stop()
@@ -105,12 +114,51 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         return start
     }
 
+    /// Returns the presentation of a multivariant playlist; nil if no variant can be decoded.
+    private func presentation(_ playlist: MultivariantPlaylist, _ base: String) -> HLSPresentation? {
+        HLSPresentation(
+            playlist, base: URIReference(base),
+            configuration: VariantChoice.Configuration(ceiling: configuration.bitrateCeiling))
+    }
+
+    /// Loads the multivariant playlist of a live presentation again after all addresses of a rendition have failed, because
+    /// they may have expired or been replaced. Returns whether playback continues with it. Throws a ``PlaybackError`` after
+    /// an interruption only.
+    private func reopen(_ former: HLSReading) throws(PlaybackError) -> Bool {
+        guard isMultivariant, reopenedAt.map({ MonotonicClock.now() - $0 >= Self.reopeningInterval }) ?? true,
+            let timeline = former.loader.timeline, timeline.playlist.isLive
+        else { return false }
+        var session: HLSReading?
+        do throws(PlaybackError) {
+            let (playlist, base) = try loadPlaylist()
+            guard case .multivariant(let multivariant) = playlist, let offered = presentation(multivariant, base) else {
+                return false
+            }
+            let other = HLSReading(
+                offered, name: address.name, fetcher: fetcher, wait: wait, first: nil, alignedWith: timeline)
+            session = other
+            _ = try other.open()
+            try other.select(like: former)
+            if let start = other.loader.timeline?.start, former.end >= start { _ = other.seek(to: former.end) }
+            reopenedAt = MonotonicClock.now()
+            former.stop()
+            self.session = other
+            publish(other)
+            reportedVersion = -1
+            return true
+        } catch {
+            session?.stop()
+            if error == .interrupted { throw error }
+            return false
+        }
+    }
+
     /// Updates the state that other threads may read.
     private func publish(_ session: HLSReading) {
         let selected = session.selected.map { HLSReading.id($0.key, $0.value) }
         let value = Known(
             loader: session.loader, loaders: session.loaders, tracks: session.tracks, selected: Set(selected),
-            anchors: session.anchors.all)
+            anchors: session.anchors.all, start: session.presentation.start)
         known.withLock { $0 = value }
     }
 
@@ -119,7 +167,10 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         try checkInterruption()
         guard let session else { return nil }
         if let overview = changedOverview(session) { return .overview(overview) }
-        return try session.next()
+        do throws(PlaybackError) { return try session.next() } catch {
+            guard error != .interrupted, try reopen(session) else { throw error }
+            return try read()
+        }
     }
 
     /// Returns the properties if they changed since they were delivered; nil otherwise.

@@ -25,6 +25,9 @@ final class HLSReading {
     /// The position of the last delivered item.
     private(set) var position = TimeSpan.zero
     private var audioEnd = TimeSpan.zero
+    /// The end of the delivered frames, or of the audio without video.
+    var end: TimeSpan { selected[.video] == nil ? audioEnd : frameEnd }
+    private var frameEnd = TimeSpan.zero
     /// The position of the last delivered frame since the last seek; nil for none.
     private var shown: TimeSpan?
     /// The recent metadata of tags and messages, because a segment may be read again.
@@ -44,15 +47,15 @@ final class HLSReading {
     /// The loaders of all renditions.
     var loaders: [RenditionLoader] { [main.loader] + [audio?.loader, subtitles?.loader].compactMap(\.self) }
 
-    /// Creates a reader, which begins to load.
+    /// Creates a reader, which begins to load. `aligned` is the timeline whose positions it continues; nil for none.
     init(
         _ presentation: HLSPresentation, name: String, fetcher: HLSFetcher, wait: ReaderWait,
-        first: (MediaPlaylist, base: String)?
+        first: (MediaPlaylist, base: String)?, alignedWith aligned: PlaylistTimeline? = nil
     ) {
         (self.presentation, self.name, self.fetcher, self.wait) = (presentation, name, fetcher, wait)
         let loader = RenditionLoader(
-            presentation.variants, fetcher: fetcher, bounds: .media, usesParts: true, wait: wait, first: first,
-            steering: presentation.steering)
+            presentation.variants, fetcher: fetcher, bounds: .media, usesParts: true, wait: wait, alignedWith: aligned,
+            first: first, steering: presentation.steering)
         main = RenditionReader(loader, wanted: [.video, .audio, .metadata], wait: wait)
     }
 
@@ -141,6 +144,24 @@ final class HLSReading {
         }
     }
 
+    /// Selects what another reader of the presentation has selected, if it still exists.
+    func select(like former: HLSReading) throws(PlaybackError) {
+        let renditions = [
+            (ContentTrack.Kind.audio, presentation.audioRenditions, former.presentation.audioRenditions),
+            (.subtitles, presentation.subtitles, former.presentation.subtitles),
+        ]
+        for (kind, own, others) in renditions where !own.isEmpty {
+            guard let index = former.selected[kind] else {
+                try select(nil, of: kind)
+                continue
+            }
+            guard others.indices.contains(index) else { continue }
+            let same = own.firstIndex { $0.name == others[index].name && $0.language == others[index].language }
+            if let same { try select(same, of: kind) }
+        }
+        if former.main.media.contains(.video), former.selected[.video] == nil { try select(nil, of: .video) }
+    }
+
     /// Selects an audio rendition, which begins at a position.
     private func choose(audio index: Int?, at position: TimeSpan, of timeline: PlaylistTimeline) throws(PlaybackError) {
         audio?.loader.stop()
@@ -173,7 +194,7 @@ final class HLSReading {
     func seek(to position: TimeSpan) -> TimeSpan {
         waiting.removeAll()
         (given, isDrained, failure) = (0, false, nil)
-        (self.position, audioEnd, shown) = (position, position, nil)
+        (self.position, audioEnd, frameEnd, shown) = (position, position, position, nil)
         deliveredMetadata.removeAll()
         reportedRanges.removeAll()
         main.seek(to: position)
@@ -207,8 +228,8 @@ final class HLSReading {
         switch item {
         case .frame(_, let time, let duration):
             hasGivenAny = true
-            (position, shown) = (time, time)
-            main.loader.read(to: time + (duration ?? .zero))
+            (position, shown, frameEnd) = (time, time, time + (duration ?? .zero))
+            main.loader.read(to: frameEnd)
         case .audio(let audio, let time):
             hasGivenAny = true
             audioEnd = time + audio.length

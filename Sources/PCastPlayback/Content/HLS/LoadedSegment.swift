@@ -21,6 +21,10 @@ final class LoadedSegment: Sendable {
     /// Whether it was replaced by a segment of another variant for the same time. No more of it is loaded.
     var isLeft: Bool { left.load(ordering: .acquiring) }
     private let left = Atomic(false)
+    /// Whether media is absent at its end, as far as it is loaded. The media of the next segment then do not follow the last
+    /// ones of this.
+    var endsInGap: Bool { gap.load(ordering: .acquiring) }
+    private let gap = Atomic(false)
 
     /// The position of the segment.
     private struct SegmentPosition {
@@ -61,6 +65,9 @@ final class LoadedSegment: Sendable {
 
     /// Marks the segment as replaced.
     func leave() { left.store(true, ordering: .releasing) }
+
+    /// Records whether media is absent at the end of what was loaded.
+    func noteGap(_ isAbsent: Bool) { gap.store(isAbsent, ordering: .releasing) }
 
     /// Creates a segment.
     init(

@@ -16,6 +16,8 @@ final class RenditionLoader: Sendable {
         var position: TimeSpan?
         /// The number of the next segment; nil to find it by position.
         var number: Int64?
+        /// The epoch of the timeline to which the number belongs.
+        var numberEpoch = 0
         /// The position of the reader.
         var reached = TimeSpan.zero
         /// Whether no segment was loaded since the last seek.
@@ -283,6 +285,8 @@ final class RenditionLoader: Sendable {
             guard let follower = state.follower, let position = state.position else { return nil }
             let current = follower.current
             guard state.variantFailure == nil, let timeline = current.timeline else { return nil }
+            // A presentation that has begun again has other numbers. Its positions continue.
+            if state.numberEpoch != timeline.epoch { state.number = nil }
             guard
                 let next = NextSegment(
                     state.number, at: position, in: timeline, usingParts: usesParts, isAfterSeek: state.isAfterSeek)
@@ -313,6 +317,7 @@ final class RenditionLoader: Sendable {
                 // The segment may have been moved meanwhile.
                 let segment = state.segments.last { $0.number == load.next.placed.number }
                 (state.position, state.number) = (segment?.end ?? load.next.placed.end, load.next.placed.number + 1)
+                state.numberEpoch = load.epoch
                 (state.isAfterSeek, state.leftPathways) = (false, 0)
             case .failed(let failure): state.failure = failure
             case .abandoned: break

@@ -177,10 +177,11 @@ final class RenditionReader {
     }
 
     /// Repeats a seek if the segment begins after the target. The timeline has been corrected by its media, so the next
-    /// attempt is more precise.
+    /// attempt is more precise. There is nothing to find in a gap.
     private func repeatsSeek(behind beginning: TimeSpan) -> Bool {
         guard let target, beginning > target + Self.seekTolerance, seekRepetitions < Self.seekAttemptLimit,
-            let start = loader.timeline?.start, start < beginning - Self.seekTolerance
+            let timeline = loader.timeline, timeline.start < beginning - Self.seekTolerance,
+            timeline.segment(at: max(target, timeline.start))?.isGap != true
         else { return false }
         seekRepetitions += 1
         leave()
@@ -191,10 +192,12 @@ final class RenditionReader {
     /// Handles the end of a segment.
     private func finish(_ packets: SegmentPackets, _ name: String) throws(PlaybackError) {
         guard !packets.segment.isLeft else { return }
-        last = progress.end.map { (packets.segment, $0) }
+        // What follows a gap is placed by the playlist.
+        let endsInGap = packets.segment.endsInGap
+        last = endsInGap ? nil : progress.end.map { (packets.segment, $0) }
         if let end = progress.end { loader.end(packets.segment, at: end.position) }
         messages += packets.messages
-        brokenSegments = hasPackets ? 0 : brokenSegments + 1
+        if hasPackets { brokenSegments = 0 } else if !endsInGap { brokenSegments += 1 }
         if brokenSegments >= Self.brokenLimit {
             throw .notPlayable(name, reason: "its segments contain no media that can be decoded")
         }

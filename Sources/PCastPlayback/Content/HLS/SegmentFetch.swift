@@ -29,6 +29,8 @@ struct SegmentFetch {
     private var parts: Int
     private let firstPart: Int
     private var received: Int64 = 0
+    /// Whether media is absent at the end of what was loaded so far.
+    private(set) var endsInGap = false
     private var decryption: SegmentDecryption?
     private var isPrepared = false
 
@@ -57,8 +59,14 @@ struct SegmentFetch {
             decryption = try await fetcher.decryption(segment.keys, of: number, base: base)
             isPrepared = true
         }
+        // A segment that was begun by its parts may turn out to be a gap, which must not be requested.
+        if segment.isGap {
+            endsInGap = true
+            return try finish(bytes)
+        }
         if let uri = segment.uri, parts == 0 || segment.parts.isEmpty {
             try await whole(uri, into: bytes, arrived, measure)
+            endsInGap = false
             return try finish(bytes)
         }
         guard parts < segment.parts.count else {
@@ -70,6 +78,7 @@ struct SegmentFetch {
         }
         let part = segment.parts[parts]
         if !part.isGap { try await take(part, into: bytes, hints, measure) }
+        endsInGap = part.isGap
         parts += 1
         return .more
     }
@@ -89,9 +98,14 @@ struct SegmentFetch {
         if let range { request = (range.offset + received, range.length - received) }
         if range == nil, received > 0 { request = (received, nil) }
         if let length = request?.length, length <= 0 { return }
-        try await fetcher.stream(resolved(uri), range: request, limit: HLSFetcher.segmentLimit) { piece, length in
-            bytes.append(tally.take(piece))
-            arrived(piece.count, length)
+        do throws(LoadFailure) {
+            try await fetcher.stream(resolved(uri), range: request, limit: HLSFetcher.segmentLimit) { piece, length in
+                bytes.append(tally.take(piece))
+                arrived(piece.count, length)
+            }
+        } catch {
+            // All bytes were loaded with the parts, and only gaps followed (RFC 9110, section 15.5.17).
+            guard case .status(416, _) = error.failure, received > 0 else { throw error }
         }
         measure(tally.count, MonotonicClock.now() - began, false)
     }
@@ -107,7 +121,7 @@ struct SegmentFetch {
             transfer = hinted
         } else {
             let range = part.byteRange.map { (offset: $0.offset, length: Int64?.some($0.length)) }
-            transfer = try await PartTransfer.load(uri, range, by: fetcher)
+            transfer = try await PartRequest(uri, range, by: fetcher).result.get()
         }
         // A server may send a part while it is produced. One that takes longer than its duration is delayed by the link.
         measure(transfer.measuredCount, transfer.span, transfer.span <= part.duration)

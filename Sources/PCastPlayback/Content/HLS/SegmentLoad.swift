@@ -94,10 +94,10 @@ struct SegmentLoad {
         return .abandoned
     }
 
-    /// Whether the segment is still in the live window.
+    /// Whether the segment is still in the live window, and the presentation has not begun again with other numbers.
     private func isInWindow(_ owner: any Owner) -> Bool {
         guard let timeline = owner.follower?.timeline, timeline.playlist.isLive else { return true }
-        return next.placed.number >= timeline.playlist.mediaSequence
+        return timeline.epoch == epoch && next.placed.number >= timeline.playlist.mediaSequence
     }
 
     /// Loads the media initialization section, and adds the segment to the loader.
@@ -138,11 +138,13 @@ struct SegmentLoad {
                 },
                 measure: { owner.downloaded($0, in: $1, isPaced: $2) })
             silence.arrived()
+            loaded.noteGap(fetch.endsInGap)
             switch progress {
             case .complete: return .complete
             case .more: continue
             case .waiting:
-                guard isInWindow(owner) else { return .complete }
+                // A presentation that has ended without the rest of the segment does not continue it.
+                guard current.timeline?.playlist.isLive == true, isInWindow(owner) else { return .complete }
                 if let failure = current.failure { throw failure }
                 silence.isExpected = true
                 await follower.changes.wait(since: count)
@@ -269,7 +271,9 @@ struct NextSegment: Sendable {
         let playlist = timeline.playlist
         func media(_ placed: TimelineSegment) -> MediaSegment? {
             if let segment = playlist.segment(placed.number) { return segment.isGap ? nil : segment }
-            return usesParts && playlist.openSegment?.number == placed.number ? playlist.openSegment : nil
+            // A segment that begins with a gap has no media yet, and may never have any.
+            guard usesParts, let open = playlist.openSegment, open.number == placed.number else { return nil }
+            return open.parts.contains { !$0.isGap } ? open : nil
         }
         let first = timeline.segments.first { placed in
             if let number, number >= playlist.mediaSequence {

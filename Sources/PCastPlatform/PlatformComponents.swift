@@ -63,9 +63,11 @@ struct PlatformComponents: Sendable {
         recordings = try RecordingService(
             configuration.recording, dataDirectory: configuration.storage.directory,
             records: platformRecords.records, writeQueue: platformRecords.writeQueue, logger: logger)
+        timelines = TimelineService(
+            directory: configuration.storage.directory, consumerTimeout: configuration.consumerTimeout, logger: logger)
         packaging = PackagingService(
             router: router, configuration: configuration.hls, writeQueue: platformRecords.writeQueue,
-            recordings: recordings, logger: logger)
+            recordings: recordings, timelines: timelines, logger: logger)
         thumbnails = ThumbnailService(configuration.hls.thumbnails)
         directory = StreamDirectory(
             router: router, authenticator: authenticator, writeQueue: platformRecords.writeQueue,
@@ -79,8 +81,6 @@ struct PlatformComponents: Sendable {
             configuration.jobs.map { JobPolicy(configuration: $0, listen: address) }, authenticator: authenticator,
             directory: directory, registry: registry, logger: logger)
         credentials = CredentialCheck(authenticator: authenticator)
-        timelines = TimelineService(
-            directory: configuration.storage.directory, consumerTimeout: configuration.consumerTimeout, logger: logger)
         rtmp = RTMPService(
             directory: directory,
             access: RTMPAccess(

@@ -17,23 +17,27 @@ extension EndToEnd {
             /// The arguments of the publisher without the size of the video.
             private let publishing: [String]
 
-            /// Starts a platform and a publisher. `captions` is a file that the publisher sends; nil for none.
+            /// Starts a platform with additional options, and a publisher. `captions` is a file that the publisher sends; nil
+            /// for none.
             static func start(
-                in workspace: TestWorkspace, size: String = "1280x720", captions: String? = nil
+                in workspace: TestWorkspace, _ options: [String] = [], size: String = "1280x720",
+                captions: String? = nil, tag: String = "hls"
             ) async throws -> Live {
                 try await start(
-                    at: LocalPlatform.start(in: workspace, limit: .longestSuite), size: size, captions: captions)
+                    at: LocalPlatform.start(in: workspace, options, limit: .longestSuite), size: size,
+                    captions: captions, tag: tag)
             }
 
-            /// Starts a publisher at a platform, with a number of layers.
+            /// Starts a publisher at a platform, with a number of layers and a tag of its token.
             static func start(
-                at platform: LocalPlatform, size: String, layers: Int = 1, captions: String? = nil
+                at platform: LocalPlatform, size: String, layers: Int = 1, captions: String? = nil, tag: String = "hls"
             ) async throws -> Live {
                 let workspace = platform.workspace
                 let publishing = [
                     "publish", "--uri", platform.uri, "--token",
                     try await workspace.token(
-                        LocalPlatform.application, "--type", "publish", "--capability", "streaming"),
+                        LocalPlatform.application, "--type", "publish", "--capability", "streaming", "--apply-tag",
+                        tag),
                     "--video", "synthetic", "--audio", "synthetic", "--layers", "\(layers)", "--resume", "--json",
                 ]
                 let publisher = try workspace.start(
@@ -82,6 +86,47 @@ extension EndToEnd {
                 _ = try await player.event("position") { _ in player.events("position").count > 3 }
                 live.publisher.send(SIGINT)
                 #expect(try await player.exitStatus() == 0)
+                try await live.platform.program.end()
+            }
+        }
+
+        @Test("events of the game that the stream shows are date ranges, in the order of their gates and by the rules")
+        func timeline() async throws {
+            try await TestWorkspace.run { workspace in
+                let live = try await Live.start(in: workspace, size: "640x360", tag: "timeline:NHL/2354717")
+                try await live.awaitPlaylist()
+                let observer = try workspace.start(
+                    BuiltProgram.path("pcast-bench"), ["hls-rules", live.playlist, "--seconds", "600", "--json"],
+                    limit: .longestSuite)
+                let player = try workspace.pcast("play", live.playlist, "--render", "null")
+                _ = try await player.event("dimensions")
+                func timeline(_ arguments: String...) async throws {
+                    try await workspace.run(
+                        BuiltProgram.path("pcast"),
+                        [
+                            "timeline", "add", "NHL", "2354717", "--uri", live.platform.uri, "--application",
+                            LocalPlatform.application,
+                        ] + arguments)
+                }
+                try await timeline("--id", "goal", "--type", "goal", "--team", "home")
+                try await timeline("--id", "goal", "--update", "--description", "A. Scorer, \"1:0\"")
+                try await timeline("--id", "goal", "--delete")
+                let name = "pcast.timeline"
+                _ = try await player.event("metadata") { _ in
+                    player.events("metadata").count { $0["name"].text == name } >= 3
+                }
+                let values = player.events("metadata").filter { $0["name"].text == name }.map { $0["value"].text ?? "" }
+                #expect(values.allSatisfy { $0.contains("X-PCAST-EVENT-ID=goal") })
+                for (value, change) in zip(values, ["added", "modified", "deleted"]) {
+                    #expect(value.contains("X-PCAST-CHANGE=\(change)"), "\(value)")
+                }
+                #expect(values[0].contains("X-PCAST-TEAM=home,X-PCAST-TYPE=goal"))
+                #expect(values[1].contains("X-PCAST-DESCRIPTION=A. Scorer, '1:0'"))
+                // The stream ends, and the playlists with it.
+                live.publisher.send(SIGINT)
+                #expect(try await player.exitStatus() == 0)
+                #expect(try await observer.exitStatus() == 0)
+                #expect(observer.events("violation").map { $0["rule"].text } == [])
                 try await live.platform.program.end()
             }
         }

@@ -82,6 +82,29 @@ struct PlaylistRulesTests {
         Planted(rule: .preloadHintRepeated) { $0.preloadHints += [PreloadHint(.part, uri: "s17.0.m4s")] },
         Planted(rule: .playlistTypeOfLivePlaylist) { $0.kind = .onDemand },
         Planted(rule: .versionTooLow) { $0.version = 8 },
+        Planted(rule: .dateRangeWithoutProgramDateTime) { playlist in
+            playlist.dateRanges = [DateRange(id: "a", start: wall(20))]
+            for index in playlist.segments.indices { playlist.segments[index].programDateTime = nil }
+            playlist.openSegment?.programDateTime = nil
+        },
+        Planted(rule: .dateRangeEndsBeforeStart) {
+            $0.dateRanges = [DateRange(id: "a", start: wall(20), end: wall(19))]
+        },
+        Planted(rule: .dateRangeEndDiffersFromDuration) {
+            $0.dateRanges = [DateRange(id: "a", start: wall(20), end: wall(22), duration: seconds(1))]
+        },
+        Planted(rule: .dateRangeEndOnNextWithoutClass) {
+            $0.dateRanges = [DateRange(id: "a", start: wall(20), endsOnNext: true)]
+        },
+        Planted(rule: .dateRangeEndOnNextWithEnd) {
+            $0.dateRanges = [DateRange(id: "a", classID: "c", start: wall(20), duration: seconds(1), endsOnNext: true)]
+        },
+        Planted(rule: .dateRangesOverlap) {
+            $0.dateRanges = [
+                DateRange(id: "a", classID: "c", start: wall(20), duration: seconds(5)),
+                DateRange(id: "b", classID: "c", start: wall(24), endsOnNext: true),
+            ]
+        },
     ]
 
     @Test("a planted violation is found", arguments: planted)
@@ -100,6 +123,33 @@ struct PlaylistRulesTests {
             Self.rules(MediaPlaylistRules.check(text: without("#EXT-X-DISCONTINUITY-SEQUENCE")))
                 .contains(.discontinuitySequenceMissing))
         #expect(MediaPlaylistRules.check(text: "no playlist").count == 1)
+    }
+
+    @Test("date ranges may overlap and get further attributes, but may neither change nor be malformed")
+    func dateRanges() {
+        let ranges = [
+            DateRange(id: "a", classID: "c", start: wall(20), duration: seconds(9)),
+            DateRange(
+                id: "b", classID: "c", start: wall(24), end: wall(25), duration: seconds(1),
+                scte35: [DateRange.SpliceInformation(.out, "0xFC30")]),
+        ]
+        let valid = Self.valid { $0.dateRanges = ranges }
+        #expect(MediaPlaylistRules.check(text: valid.text) == [])
+        func rules(_ line: String) -> Set<PlaylistRule> {
+            Self.rules(MediaPlaylistRules.check(text: valid.text + line + "\n"))
+        }
+        #expect(rules("#EXT-X-DATERANGE:ID=\"a\",PLANNED-DURATION=9,X-NEW=\"1\"") == [])
+        #expect(rules("#EXT-X-DATERANGE:ID=\"a\",DURATION=8") == [.dateRangeChanged])
+        #expect(rules("#EXT-X-DATERANGE:ID=\"x\",CLASS=\"c\"") == [.dateRangeMalformed])
+        #expect(rules("#EXT-X-DATERANGE:START-DATE=\"2026-01-01T00:00:24Z\"") == [.dateRangeMalformed])
+        let longer = Self.valid { playlist in
+            playlist.dateRanges = ranges
+            playlist.dateRanges[0].duration = seconds(10)
+            playlist.dateRanges[1].scte35.insert(DateRange.SpliceInformation(.back, "0xFC31"), at: 0)
+        }
+        #expect(Self.rules(MediaPlaylistRules.check(longer, after: valid)) == [.dateRangeChanged])
+        #expect(MediaPlaylistRules.check(valid, after: Self.valid()) == [])
+        #expect(MediaPlaylistRules.check(Self.valid(), after: valid) == [])
     }
 
     @Test("violations between two versions are found")

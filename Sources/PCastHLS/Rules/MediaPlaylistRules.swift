@@ -24,12 +24,13 @@ package enum MediaPlaylistRules {
         if mayRemove, playlist.segments.contains(where: \.isDiscontinuity), !has(.discontinuitySequence) {
             violations.append(RuleViolation(.discontinuitySequenceMissing, "the playlist has a discontinuity"))
         }
-        return violations
+        return violations + checkDateRangeTags(text)
     }
 
     /// Checks a media playlist.
     package static func check(_ playlist: MediaPlaylist) -> [RuleViolation] {
         checkSegments(playlist) + checkParts(playlist) + checkServerControl(playlist) + checkHeader(playlist)
+            + checkDateRanges(playlist)
     }
 
     /// Checks a playlist against an earlier version of it.
@@ -65,6 +66,12 @@ package enum MediaPlaylistRules {
         let duration = new.segments.reduce(TimeSpan.zero) { $0 + $1.duration }
         if new.isLive, new.mediaSequence > old.mediaSequence, duration < new.targetDuration * 3 {
             add(.segmentRemovedTooEarly, "\(duration) of segments remain")
+        }
+        for range in new.dateRanges {
+            guard let earlier = old.dateRanges.first(where: { $0.id == range.id }) else { continue }
+            for (name, value) in earlier.tagAttributes where range.tagAttributes[name] ?? value != value {
+                add(.dateRangeChanged, "\(name) of the date range \(range.id) changed")
+            }
         }
         if old.isComplete, !new.isComplete { add(.endRemoved, "the playlist had ended") }
         if let elapsed, !old.isComplete, new.nextNumber > old.nextNumber,
@@ -219,5 +226,73 @@ package enum MediaPlaylistRules {
         let needed = playlist.serverControl.canSkipUntil != nil ? 9 : hasMap ? 6 : 3
         if playlist.version < needed { add(.versionTooLow, "the version is \(playlist.version), not \(needed)") }
         return violations
+    }
+}
+
+// MARK: - Date ranges
+
+extension MediaPlaylistRules {
+    /// Checks the tags, of which the parser merges those with the same ID and ignores malformed ones.
+    private static func checkDateRangeTags(_ text: String) -> [RuleViolation] {
+        guard var lines = try? PlaylistLines(text) else { return [] }
+        var violations: [RuleViolation] = []
+        var known: [String: [String: AttributeValue]] = [:]
+        while let line = try? lines.next() {
+            guard case .tag(.dateRange, let value) = line else { continue }
+            let name = "the date range in line \(lines.number)"
+            guard let list = try? AttributeList(value, of: .dateRange, line: lines.number), let id = list.string("ID"),
+                DateRange(list, addingTo: known[id].map { _ in Self.anyRange }) != nil
+            else {
+                violations.append(RuleViolation(.dateRangeMalformed, "\(name) cannot be read"))
+                continue
+            }
+            for (attribute, value) in list.values where known[id]?[attribute] ?? value != value {
+                violations.append(RuleViolation(.dateRangeChanged, "\(name) has another \(attribute) than before"))
+            }
+            known[id, default: [:]].merge(list.values.map { ($0.name, $0.value) }) { first, _ in first }
+        }
+        return violations
+    }
+
+    /// A range that a tag may add to.
+    private static let anyRange = DateRange(id: "any", start: WallTime(nanosecondsSinceEpoch: 0))
+
+    private static func checkDateRanges(_ playlist: MediaPlaylist) -> [RuleViolation] {
+        var violations: [RuleViolation] = []
+        func add(_ rule: PlaylistRule, _ range: DateRange, _ detail: String) {
+            violations.append(RuleViolation(rule, "the date range \(range.id) \(detail)"))
+        }
+        let hasDate = (playlist.segments + (playlist.openSegment.map { [$0] } ?? [])).contains {
+            $0.programDateTime != nil
+        }
+        for range in playlist.dateRanges {
+            if !hasDate { add(.dateRangeWithoutProgramDateTime, range, "is in a playlist without dates") }
+            if let end = range.end, end < range.start { add(.dateRangeEndsBeforeStart, range, "ends before its start") }
+            if let end = range.end, let duration = range.duration, end != PlaylistTimeline.sum(range.start, duration) {
+                add(.dateRangeEndDiffersFromDuration, range, "has another end than its duration says")
+            }
+            guard range.endsOnNext else { continue }
+            if range.classID == nil { add(.dateRangeEndOnNextWithoutClass, range, "has END-ON-NEXT and no CLASS") }
+            if range.end != nil || range.duration != nil {
+                add(.dateRangeEndOnNextWithEnd, range, "has END-ON-NEXT and an end")
+            }
+        }
+        let exclusive = Set(playlist.dateRanges.filter(\.endsOnNext).compactMap(\.classID))
+        for name in exclusive.sorted() {
+            let ranges = playlist.dateRanges.filter { $0.classID == name }.sorted { $0.start < $1.start }
+            for (range, next) in zip(ranges, ranges.dropFirst()) {
+                guard let end = ranges.end(of: range), end > next.start else { continue }
+                add(.dateRangesOverlap, range, "overlaps \(next.id), and the class has END-ON-NEXT")
+            }
+        }
+        return violations
+    }
+}
+
+extension DateRange {
+    /// The attributes as their tag has them.
+    fileprivate var tagAttributes: [String: AttributeValue] {
+        let list = try? AttributeList(tag.text[...].utf8, of: .dateRange, line: 1)
+        return Dictionary((list?.values ?? []).map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
     }
 }

@@ -26,6 +26,14 @@ package enum PlaylistRule: String, CaseIterable, Hashable, Sendable {
     case versionTooLow
     case mediaSequenceMissing
     case discontinuitySequenceMissing
+    case dateRangeMalformed
+    case dateRangeWithoutProgramDateTime
+    case dateRangeEndsBeforeStart
+    case dateRangeEndDiffersFromDuration
+    case dateRangeEndOnNextWithoutClass
+    case dateRangeEndOnNextWithEnd
+    case dateRangesOverlap
+    case dateRangeChanged
     // Rules for two versions of a media playlist.
     case targetChanged
     case sequenceDecreased
@@ -76,6 +84,10 @@ package enum PlaylistRule: String, CaseIterable, Hashable, Sendable {
         case .preloadHintRepeated: "RFC 8216bis, section 6.2.6"
         case .playlistTypeOfLivePlaylist, .mediaSequenceMissing, .discontinuitySequenceMissing:
             "RFC 8216bis, section 6.2.2"
+        case .dateRangeMalformed, .dateRangeWithoutProgramDateTime, .dateRangeEndsBeforeStart,
+            .dateRangeEndDiffersFromDuration, .dateRangeEndOnNextWithoutClass, .dateRangeEndOnNextWithEnd,
+            .dateRangesOverlap, .dateRangeChanged:
+            "RFC 8216bis, section 4.4.5.1"
         case .versionTooLow: "RFC 8216bis, section 8"
         case .targetChanged, .segmentChanged, .updateTooLate, .endRemoved: "RFC 8216bis, section 6.2.1"
         case .sequenceDecreased, .segmentRemovedTooEarly: "RFC 8216bis, section 6.2.2"

@@ -34,6 +34,8 @@ package struct PackagedSegment: Hashable, Sendable {
 
     /// The sum of the durations of the parts.
     package var duration: TimeSpan { parts.reduce(.zero) { $0 + $1.duration } }
+    /// The wall-clock time at which the last part ends.
+    package var end: WallTime { wallTime + duration }
     /// The number of bytes.
     package var size: Int { parts.reduce(document.count) { $0 + $1.bytes.count } }
     /// Whether the segment has no media.

@@ -12,6 +12,8 @@ package struct StreamPackager: Sendable {
     private var renditions: [RenditionPackager]
     /// The captions; nil before the first cue.
     private var captions: CaptionPackager?
+    /// The date ranges that the playlists of tracks list.
+    private var dateRanges = PlaylistDateRanges()
     private var clock: PackagerClock
     /// Whether the stream has ended.
     package private(set) var isFinished = false
@@ -48,6 +50,28 @@ package struct StreamPackager: Sendable {
         captions = packager
     }
 
+    /// Adds a date range, whose times are on the capture clock. Each playlist of a track lists it when the media of the
+    /// playlist has reached its start, so that nobody learns of it before.
+    package mutating func add(_ range: DateRange) {
+        guard !isFinished else { return }
+        dateRanges.add(range)
+        trimDateRanges()
+    }
+
+    /// Removes the date ranges that no playlist lists any more.
+    private mutating func trimDateRanges() {
+        guard dateRanges.count > 0 else { return }
+        var (first, end): (WallTime?, WallTime?) = (nil, nil)
+        for rendition in renditions {
+            guard let start = (rendition.segments.first ?? rendition.open)?.wallTime,
+                let last = rendition.open ?? rendition.segments.last
+            else { continue }
+            first = min(first ?? start, start)
+            end = max(end ?? last.end, last.end)
+        }
+        if let first, let end { dateRanges.trim(before: first, end: end) }
+    }
+
     // MARK: Input
 
     /// Adds an access unit of a rendition. Units of unknown renditions are ignored.
@@ -73,6 +97,7 @@ package struct StreamPackager: Sendable {
         guard clock.origin != nil, let time = clock.mediaTime(of: now) else { return }
         for index in renditions.indices { renditions[index].advance(to: time, &clock) }
         captions?.follow(renditions, &clock)
+        trimDateRanges()
     }
 
     /// Removes the oldest segments of all renditions until the bytes in the window are within a limit. At least three
@@ -180,6 +205,11 @@ extension StreamPackager {
         let names = fileNames(of: rendition)
         let listed = segments(of: rendition, names, partsWithin: target * 3)
         let first = listed.segments.first ?? listed.open
+        let last = listed.open ?? listed.segments.last
+        var ranges: [DateRange] = []
+        if !rendition.isText, let begin = first?.programDateTime, let last, let start = last.programDateTime {
+            ranges = dateRanges.listed(from: begin, to: start + last.duration)
+        }
         return MediaPlaylist(
             version: 9, targetDuration: target, partTargetDuration: partTarget,
             mediaSequence: first?.number ?? rendition.nextNumber,
@@ -189,7 +219,7 @@ extension StreamPackager {
                 canSkipUntil: target * 6, holdBack: target * 3, partHoldBack: holdBack, canBlockReload: true),
             segments: listed.segments, openSegment: listed.open,
             preloadHints: isFinished ? [] : [PreloadHint(.part, uri: names.part(position.segment, position.part))],
-            renditionReports: isFinished ? [] : reports(without: name))
+            renditionReports: isFinished ? [] : reports(without: name), dateRanges: ranges)
     }
 
     /// Returns the number of segments in the media playlist of a rendition; nil if there is no playlist.

@@ -24,6 +24,11 @@ actor TimelineService {
     private var games: [TimelineKey: Entry] = [:]
     private var recorded = 0
     private var lastLoad = 0
+    /// What receives the revisions of each game, by the object that follows it.
+    private var followers: [TimelineKey: [ObjectIdentifier: RevisionAction]] = [:]
+
+    /// Receives revisions of a game with their gates. It must not wait.
+    typealias RevisionAction = @Sendable ([(revision: TimelineRevision, gate: WallTime)]) -> Void
 
     /// Creates a service. `directory` contains the logs; if it is nil, they remain in memory while the platform runs.
     init(directory: String?, consumerTimeout: TimeSpan = TimelineConsumerLimits.timeout, logger: Logger) {
@@ -48,8 +53,37 @@ actor TimelineService {
     ) async throws(TimelineFailure) -> (channel: TimelineChannel, revision: TimelineRevision?) {
         guard let channel = try await channel(of: key, creates: true) else { throw .capacity }
         let revision = try await channel.record(request)
-        if revision != nil { recorded += 1 }
+        if let revision {
+            recorded += 1
+            if let actions = followers[key], let gate = channel.log.gate(of: revision.number) {
+                for action in actions.values { action([(revision, gate)]) }
+            }
+        }
         return (channel, revision)
+    }
+
+    /// Calls a function with the revisions of a game whose gates are not before a time, and with each later revision, until
+    /// ``unfollow(_:for:)``. A revision may be reported twice. The game need not exist yet.
+    func follow(
+        _ key: TimelineKey, for follower: ObjectIdentifier, since start: WallTime, _ action: @escaping RevisionAction
+    ) async {
+        followers[key, default: [:]][follower] = action
+        let channel: TimelineChannel?
+        do throws(TimelineFailure) { channel = try await self.channel(of: key) } catch {
+            // The failure of a log is logged where it is loaded.
+            return logger.warning("timeline is not followed", metadata: ["game": "\(key.game)", "error": "\(error)"])
+        }
+        guard let log = channel?.log else { return }
+        action(
+            log.revisions.compactMap { revision in
+                log.gate(of: revision.number).flatMap { $0 >= start ? (revision, $0) : nil }
+            })
+    }
+
+    /// Ends the calls of ``follow(_:for:since:_:)``.
+    func unfollow(_ key: TimelineKey, for follower: ObjectIdentifier) {
+        followers[key]?[follower] = nil
+        if followers[key]?.isEmpty == true { followers[key] = nil }
     }
 
     private func channel(of key: TimelineKey, creates: Bool) async throws(TimelineFailure) -> TimelineChannel? {
@@ -169,6 +203,25 @@ actor TimelineService {
 struct TimelineKey: Hashable, Sendable {
     let application: ApplicationID
     let game: TimelineGame
+
+    /// The beginning of the tag that names a game: of the streams that show it, and of the tokens that permit its timeline.
+    static let tagPrefix = "timeline:"
+
+    init(application: ApplicationID, game: TimelineGame) { (self.application, self.game) = (application, game) }
+
+    /// Creates the key of the game that a stream shows, by its tag `timeline:LEAGUE/GAME`. Only a tag counts that the
+    /// publisher's token applies. Returns nil if there is none.
+    init?(of stream: LiveStream) {
+        for tag in stream.authorizingTags where tag.hasPrefix(Self.tagPrefix) {
+            let names = tag.dropFirst(Self.tagPrefix.count).split(
+                separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+            guard names.count == 2, let game = try? TimelineGame(league: String(names[0]), game: String(names[1]))
+            else { continue }
+            self.init(application: stream.application, game: game)
+            return
+        }
+        return nil
+    }
 }
 
 /// The reason why a timeline cannot be written or read.
@@ -266,7 +319,8 @@ struct TimelineAccess: Sendable {
     ) async throws(APIError) -> TimelineKey {
         let principal = try authenticator.identify(token, clientContext: clientContext)
         let purpose = TokenRequest.Purpose.subscribe(
-            originStreamID: "timeline:\(game)", tags: ["timeline:\(game.league)", "timeline:\(game)"])
+            originStreamID: TimelineKey.tagPrefix + "\(game)",
+            tags: [TimelineKey.tagPrefix + game.league, TimelineKey.tagPrefix + "\(game)"])
         try authenticator.authorize(principal, for: purpose, clientContext: clientContext)
         try await authenticator.checkHook(
             .readTimeline(league: game.league, game: game.game), principal, clientContext)

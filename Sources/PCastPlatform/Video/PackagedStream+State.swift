@@ -82,6 +82,8 @@ extension PackagedStream {
         private var recentDiscontinuities: Int64 = 0
         /// The captions that came before the packager, at most ``captionLimit``.
         private var earlyCaptions: [CaptionCue] = []
+        /// The date ranges that came before the packager, at most ``dateRangeLimit``.
+        private var earlyDateRanges: [DateRange] = []
         /// The last key frames of the video.
         private(set) var keyFrames = KeyFrameCache()
 
@@ -102,6 +104,8 @@ extension PackagedStream {
 
         /// The number of captions that are kept until there is a packager.
         private static let captionLimit = 64
+        /// The number of date ranges that are kept until there is a packager.
+        private static let dateRangeLimit = 64
 
         /// The number of files that are kept as they are sent, beside the packager's copy: the newest parts of some
         /// renditions, which all viewers request.
@@ -180,6 +184,17 @@ extension PackagedStream {
             (kept, keptSize) = ([], 0)
             for cue in earlyCaptions { packager?.add(cue) }
             earlyCaptions = []
+            for range in earlyDateRanges { packager?.add(range) }
+            earlyDateRanges = []
+        }
+
+        /// Adds date ranges, or keeps them.
+        mutating func add(_ ranges: [DateRange]) {
+            guard packager == nil else {
+                for range in ranges { packager?.add(range) }
+                return
+            }
+            earlyDateRanges = Array((earlyDateRanges + ranges).suffix(Self.dateRangeLimit))
         }
 
         /// Adds captions, or keeps them. The rendition with captions begins with the first.

@@ -173,6 +173,9 @@ final class PackagedStream: Sendable {
     /// Adds captions, whose times are on the capture clock of the units.
     func add(_ cues: [CaptionCue]) { state.withLock { $0.add(cues) } }
 
+    /// Adds date ranges, whose times are on the capture clock of the units.
+    func add(_ ranges: [DateRange]) { state.withLock { $0.add(ranges) } }
+
     /// Marks units as lost.
     func unitsLost(at now: Instant) -> Needs {
         update(at: now) { state in

@@ -1,6 +1,7 @@
 import Logging
 import PCastCore
 import PCastDatabase
+import PCastHLS
 import PCastIO
 import PCastPackaging
 import PCastSFU
@@ -27,15 +28,18 @@ final class PackagingService: Sendable {
     private let writeQueue: DatabaseWriteQueue
     /// Records streams; nil for none.
     private let recordings: RecordingService?
+    /// The timelines, whose events the playlists list; nil for none.
+    private let timelines: TimelineService?
     private let logger: Logger
     /// The streams, at most as many as there are publishers, and those that ended recently.
     private let entries = Mutex<[StreamID: Entry]>([:])
 
     init(
         router: MediaRouter, configuration: HLSConfiguration, writeQueue: DatabaseWriteQueue,
-        recordings: RecordingService? = nil, logger: Logger
+        recordings: RecordingService? = nil, timelines: TimelineService? = nil, logger: Logger
     ) {
         self.recordings = recordings
+        self.timelines = timelines
         self.router = router
         self.configuration = configuration
         self.writeQueue = writeQueue
@@ -94,7 +98,7 @@ final class PackagingService: Sendable {
             stream.id, of: stream.application, settings, codecs: codecs, layers: layers,
             recorder: isRecorded ? recordings : nil)
         packaged.add(stream.captions.current(at: MonotonicClock.wallTime()))
-        guard add(packaged, of: stream.peer) else {
+        guard add(packaged, of: stream.peer, showing: TimelineKey(of: stream)) else {
             recordings?.finish(stream.id)
             return router.endReading(stream.id, of: stream.peer)
         }
@@ -117,15 +121,28 @@ final class PackagingService: Sendable {
         }
     }
 
-    /// Adds the packaged stream of a publisher. Returns false if the publisher has left meanwhile.
-    func add(_ packaged: PackagedStream, of publisher: PeerID) -> Bool {
+    /// Adds the packaged stream of a publisher. Returns false if the publisher has left meanwhile. Its playlists list the
+    /// events of `game`; nil for none.
+    func add(_ packaged: PackagedStream, of publisher: PeerID, showing game: TimelineKey? = nil) -> Bool {
         let isPresent = entries.withLock { entries in
             guard entries[packaged.id]?.publisher == publisher else { return false }
             entries[packaged.id]?.packaged = packaged
             return true
         }
-        if isPresent { advanceUntilRemoved(packaged) }
+        if isPresent { advanceUntilRemoved(packaged, showing: game) }
         return isPresent
+    }
+
+    /// Adds the revisions of a game to the playlists of a stream. Players need the last ones only, of which playlists list
+    /// a bounded number.
+    private func follow(_ game: TimelineKey, for packaged: PackagedStream) {
+        guard let timelines else { return }
+        let start = MonotonicClock.wallTime() - TimeSpan(configuration.window)
+        Task {
+            await timelines.follow(game, for: ObjectIdentifier(packaged), since: start) { [weak packaged] revisions in
+                packaged?.add(revisions.compactMap { DateRange($0.revision, gate: $0.gate, of: game.game) })
+            }
+        }
     }
 
     /// Ends a stream. Its playlists then have an end, and are available for some time.
@@ -163,11 +180,13 @@ final class PackagingService: Sendable {
     }
 
     /// Advances the time of a stream until it is removed, some time after its end.
-    private func advanceUntilRemoved(_ packaged: PackagedStream) {
-        Task { [weak self] in
+    private func advanceUntilRemoved(_ packaged: PackagedStream, showing game: TimelineKey?) {
+        if let game { follow(game, for: packaged) }
+        Task { [weak self, timelines] in
             while (try? await Task.sleep(for: Self.tickInterval)) != nil {
-                guard let self, self.advance(packaged) else { return }
+                guard let self, self.advance(packaged) else { break }
             }
+            if let game { await timelines?.unfollow(game, for: ObjectIdentifier(packaged)) }
         }
     }
 

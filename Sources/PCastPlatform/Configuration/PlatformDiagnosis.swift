@@ -1,5 +1,5 @@
 import Foundation
-public import PCastCore
+import PCastCore
 import PCastIO
 import PCastWeb
 

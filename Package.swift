@@ -158,7 +158,7 @@ let package = Package(
             [
                 "PCastCore", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastSFU",
                 "PCastHLS", "PCastPackaging", "PCastRTMP", "PCastRecording", "PCastCodecs",
-                "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline", "PCastOverlay",
+                "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline", "PCastOverlay", "COpenSSL",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),

@@ -159,6 +159,9 @@ public struct HLSConfiguration: Hashable, Sendable {
     /// The bytes of the segments of all streams in memory. If they are more, the windows are shorter, each stream having
     /// the same share.
     public var maximumMemory = 1 << 30
+    /// The number of segments of a rendition after which the key of its media changes, within ``keyPeriods``. Media are then
+    /// encrypted with AES-128, and whoever may load them may load the keys. Nil for media without encryption.
+    public var segmentsPerKey: Int?
 
     /// The program that makes still images of streams; nil for none.
     public var thumbnails: ThumbnailConfiguration?
@@ -170,6 +173,9 @@ public struct HLSConfiguration: Hashable, Sendable {
 
     /// The windows in which viewers can rewind.
     public static let windows = Duration.seconds(10)...Duration.seconds(24 * 3_600)
+
+    /// The numbers of segments that may have the same key.
+    public static let keyPeriods = 1...10_000
 
     /// Creates the default configuration.
     public init() {}

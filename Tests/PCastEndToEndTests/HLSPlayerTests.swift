@@ -16,7 +16,8 @@ extension EndToEnd {
             let testDescription: String
             /// Whether it continues after a gap and a change of the size.
             fileprivate let continues: Bool
-            fileprivate let start: @Sendable (HLSTests.Live) async throws -> Peer
+            private let arguments: @Sendable (HLSTests.Live) async throws -> [String]
+            private let program: String
 
             /// Creates a player. `arguments` are those for a stream.
             init(
@@ -25,12 +26,16 @@ extension EndToEnd {
             ) {
                 testDescription = name
                 self.continues = continues
-                start = { live in
-                    let reconnection = continues ? ["--reconnection", HLSPlayerTests.sizes.1] : []
-                    return try Peer(
-                        program, try await arguments(live) + reconnection, in: nil, of: live.platform.workspace,
-                        seconds: HLSPlayerTests.watching, hears: true)
-                }
+                self.program = program
+                self.arguments = arguments
+            }
+
+            /// Starts the program. `reconnects` is whether the publisher will reconnect, if the player continues then.
+            fileprivate func start(_ live: HLSTests.Live, reconnects: Bool = true) async throws -> Peer {
+                let reconnection = continues && reconnects ? ["--reconnection", HLSPlayerTests.sizes.1] : []
+                return try Peer(
+                    program, try await arguments(live) + reconnection, in: nil, of: live.platform.workspace,
+                    seconds: HLSPlayerTests.watching, hears: true)
             }
         }
 
@@ -96,6 +101,35 @@ extension EndToEnd {
                 #expect(try await observer.exitStatus() == 0)
                 #expect(observer.events("violation").map { $0["rule"].text } == [])
                 #expect(observer.events("result").first?["versions"].number ?? 0 > Double(Self.watching))
+                try await live.platform.program.end()
+            }
+        }
+
+        /// The players of encrypted media. GStreamer 1.22 does not play them.
+        private static let decryptingPlayers = programs.filter { $0.testDescription != "gstreamer" } + browsers
+
+        @Test("players play encrypted media, whose keys change, without a stall, and the playlists follow the rules")
+        func encryption() async throws {
+            try await TestWorkspace.run { workspace in
+                let live = try await HLSTests.Live.start(
+                    in: workspace, ["--hls-encryption", "2"], size: Self.sizes.0)
+                try await live.awaitPlaylist()
+                let observer = try workspace.start(
+                    BuiltProgram.path("pcast-bench"),
+                    ["hls-rules", live.playlist, "--seconds", "\(Self.watching + 600)", "--json"],
+                    limit: .longestSuite)
+                let own = try workspace.pcast("play", live.playlist, "--render", "null", limit: .longestSuite)
+                for player in Self.decryptingPlayers {
+                    let peer = try await player.start(live, reconnects: false)
+                    let figures = try await peer.figures()
+                    print("\(player.testDescription), encrypted: \(figures["played"]) s")
+                }
+                _ = try await own.event("position") { _ in own.events("position").count > Self.watching }
+                Self.checkPlayback(of: own)
+                live.publisher.send(SIGINT)
+                #expect(try await own.exitStatus() == 0)
+                #expect(try await observer.exitStatus() == 0)
+                #expect(observer.events("violation").map { $0["rule"].text } == [])
                 try await live.platform.program.end()
             }
         }

@@ -82,6 +82,19 @@ struct PlaylistRulesTests {
         Planted(rule: .preloadHintRepeated) { $0.preloadHints += [PreloadHint(.part, uri: "s17.0.m4s")] },
         Planted(rule: .playlistTypeOfLivePlaylist) { $0.kind = .onDemand },
         Planted(rule: .versionTooLow) { $0.version = 8 },
+        Planted(rule: .keyOfInitializationWithoutVector) { playlist in
+            let key = EncryptionKey(uri: "k")
+            for index in playlist.segments.indices { playlist.segments[index].initialization?.keys = [key] }
+            playlist.openSegment?.initialization?.keys = [key]
+        },
+        Planted(rule: .versionTooLow) { playlist in
+            playlist.version = 4
+            playlist.serverControl.canSkipUntil = nil
+            for index in playlist.segments.indices {
+                playlist.segments[index].initialization = nil
+                playlist.segments[index].keys = [EncryptionKey(uri: "k", keyFormat: "com.example")]
+            }
+        },
         Planted(rule: .dateRangeWithoutProgramDateTime) { playlist in
             playlist.dateRanges = [DateRange(id: "a", start: wall(20))]
             for index in playlist.segments.indices { playlist.segments[index].programDateTime = nil }
@@ -123,6 +136,35 @@ struct PlaylistRulesTests {
             Self.rules(MediaPlaylistRules.check(text: without("#EXT-X-DISCONTINUITY-SEQUENCE")))
                 .contains(.discontinuitySequenceMissing))
         #expect(MediaPlaylistRules.check(text: "no playlist").count == 1)
+    }
+
+    @Test("keys may change, and a tag that ends the encryption has no other attribute")
+    func keys() {
+        func encrypted(_ change: (inout MediaPlaylist) -> Void = { _ in }) -> MediaPlaylist {
+            Self.valid { playlist in
+                for index in playlist.segments.indices {
+                    playlist.segments[index].keys = [EncryptionKey(uri: "\(index / 5).key")]
+                }
+                playlist.openSegment?.keys = [EncryptionKey(uri: "3.key")]
+                change(&playlist)
+            }
+        }
+        let playlist = encrypted { playlist in
+            // An initialization section that is not encrypted follows segments that are.
+            playlist.segments[7].isDiscontinuity = true
+            for index in 7..<12 {
+                playlist.segments[index].initialization = MediaInitialization(uri: "other.mp4")
+                playlist.segments[index].discontinuity = 1
+            }
+            playlist.openSegment?.initialization = MediaInitialization(uri: "other.mp4")
+            playlist.openSegment?.discontinuity = 1
+        }
+        #expect(playlist.text.contains("METHOD=NONE\n#EXT-X-MAP"))
+        #expect(MediaPlaylistRules.check(text: playlist.text) == [])
+        let broken = playlist.text.replacing("METHOD=NONE\n", with: "METHOD=NONE,URI=\"1.key\"\n")
+        #expect(Self.rules(MediaPlaylistRules.check(text: broken)) == [.keyMethodNoneWithAttributes])
+        let other = encrypted { $0.segments[3].keys = [EncryptionKey(uri: "other.key")] }
+        #expect(Self.rules(MediaPlaylistRules.check(other, after: encrypted())) == [.segmentChanged])
     }
 
     @Test("date ranges may overlap and get further attributes, but may neither change nor be malformed")

@@ -350,6 +350,12 @@ struct ServeHLSOptions: ParsableArguments {
             "Duration in which viewers can rewind, from 10s to 24h. (default: 10m)", valueName: "duration"))
     var hlsWindow: DurationArgument?
 
+    @Option(
+        help: ArgumentHelp(
+            "Encrypt media with AES-128, with a new key after this number of segments, from 1 to 10000.",
+            valueName: "segments"))
+    var hlsEncryption: Int?
+
     func apply(_ settings: Settings, to configuration: inout HLSConfiguration) throws {
         configuration.packagesEveryStream = try settings.flag("hls", hls)
         configuration.thumbnails = Bundle.main.executablePath.map {
@@ -372,6 +378,13 @@ struct ServeHLSOptions: ParsableArguments {
                 throw CommandFailure(.unusableArguments, "--hls-window \(window): the duration must be 10s to 24h.")
             }
             configuration.window = window.duration
+        }
+        if let count = try settings.value("hls-encryption", hlsEncryption) {
+            guard HLSConfiguration.keyPeriods.contains(count) else {
+                throw CommandFailure(
+                    .unusableArguments, "--hls-encryption \(count): the number of segments must be 1 to 10000.")
+            }
+            configuration.segmentsPerKey = count
         }
     }
 }

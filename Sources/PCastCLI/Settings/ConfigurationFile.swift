@@ -21,8 +21,8 @@ struct ConfigurationFile: Equatable {
             "webhook-allow", "session-timeout", "reconnect-grace",
             "media-allow", "srt-pull-ports", "media-directory", "max-jobs", "limit", "trusted-proxy",
             "forwarded-header", "metrics-token", "frame-ancestor", "drain-time", "hls", "hls-part", "hls-segment",
-            "hls-window", "record", "recordings", "recording-sync", "recording-retention", "recording-size",
-            "log-level", "verbose", "quiet",
+            "hls-window", "hls-encryption", "record", "recordings", "recording-sync", "recording-retention",
+            "recording-size", "log-level", "verbose", "quiet",
         ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",

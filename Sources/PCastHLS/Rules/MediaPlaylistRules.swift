@@ -24,7 +24,7 @@ package enum MediaPlaylistRules {
         if mayRemove, playlist.segments.contains(where: \.isDiscontinuity), !has(.discontinuitySequence) {
             violations.append(RuleViolation(.discontinuitySequenceMissing, "the playlist has a discontinuity"))
         }
-        return violations + checkDateRangeTags(text)
+        return violations + checkTags(text)
     }
 
     /// Checks a media playlist.
@@ -107,6 +107,11 @@ package enum MediaPlaylistRules {
             }
             if segment.initialization == nil, playlist.partTargetDuration != nil, !Self.isText(segment) {
                 add(.initializationMissing, segment, "has no initialization section")
+            }
+            if let map = segment.initialization, previous?.initialization != map,
+                map.keys.contains(where: { $0.method == .aes128 && $0.initializationVector == nil })
+            {
+                add(.keyOfInitializationWithoutVector, segment, "has an encrypted initialization section without IV")
             }
             if let previous {
                 if !segment.isDiscontinuity, segment.initialization != previous.initialization {
@@ -223,24 +228,33 @@ package enum MediaPlaylistRules {
             add(.playlistTypeOfLivePlaylist, "the type is VOD, and the playlist has no end")
         }
         let hasMap = playlist.segments.contains { $0.initialization != nil }
-        let needed = playlist.serverControl.canSkipUntil != nil ? 9 : hasMap ? 6 : 3
+        let keys = playlist.segments.flatMap { $0.keys + ($0.initialization?.keys ?? []) }
+        let hasFormat = keys.contains { $0.keyFormat != "identity" || $0.keyFormatVersions != nil }
+        let needed = playlist.serverControl.canSkipUntil != nil ? 9 : hasMap ? 6 : hasFormat ? 5 : 3
         if playlist.version < needed { add(.versionTooLow, "the version is \(playlist.version), not \(needed)") }
         return violations
     }
 }
 
-// MARK: - Date ranges
+// MARK: - Keys and date ranges
 
 extension MediaPlaylistRules {
-    /// Checks the tags, of which the parser merges those with the same ID and ignores malformed ones.
-    private static func checkDateRangeTags(_ text: String) -> [RuleViolation] {
+    /// Checks tags from which the parser removes something: it merges date ranges with the same ID, and ignores malformed
+    /// ones and the attributes of keys without a method.
+    private static func checkTags(_ text: String) -> [RuleViolation] {
         guard var lines = try? PlaylistLines(text) else { return [] }
         var violations: [RuleViolation] = []
         var known: [String: [String: AttributeValue]] = [:]
         while let line = try? lines.next() {
-            guard case .tag(.dateRange, let value) = line else { continue }
-            let name = "the date range in line \(lines.number)"
-            guard let list = try? AttributeList(value, of: .dateRange, line: lines.number), let id = list.string("ID"),
+            guard case .tag(let tag, let value) = line, tag == .key || tag == .dateRange else { continue }
+            let name = "the \(tag.rawValue) in line \(lines.number)"
+            let list = try? AttributeList(value, of: tag, line: lines.number)
+            if tag == .key {
+                guard let list, list.word("METHOD") == "NONE", list.values.count > 1 else { continue }
+                violations.append(RuleViolation(.keyMethodNoneWithAttributes, "\(name) has other attributes"))
+                continue
+            }
+            guard let list, let id = list.string("ID"),
                 DateRange(list, addingTo: known[id].map { _ in Self.anyRange }) != nil
             else {
                 violations.append(RuleViolation(.dateRangeMalformed, "\(name) cannot be read"))

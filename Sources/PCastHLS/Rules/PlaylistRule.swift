@@ -26,6 +26,8 @@ package enum PlaylistRule: String, CaseIterable, Hashable, Sendable {
     case versionTooLow
     case mediaSequenceMissing
     case discontinuitySequenceMissing
+    case keyOfInitializationWithoutVector
+    case keyMethodNoneWithAttributes
     case dateRangeMalformed
     case dateRangeWithoutProgramDateTime
     case dateRangeEndsBeforeStart
@@ -84,6 +86,8 @@ package enum PlaylistRule: String, CaseIterable, Hashable, Sendable {
         case .preloadHintRepeated: "RFC 8216bis, section 6.2.6"
         case .playlistTypeOfLivePlaylist, .mediaSequenceMissing, .discontinuitySequenceMissing:
             "RFC 8216bis, section 6.2.2"
+        case .keyOfInitializationWithoutVector: "RFC 8216bis, section 4.4.4.5"
+        case .keyMethodNoneWithAttributes: "RFC 8216bis, section 4.4.4.4"
         case .dateRangeMalformed, .dateRangeWithoutProgramDateTime, .dateRangeEndsBeforeStart,
             .dateRangeEndDiffersFromDuration, .dateRangeEndOnNextWithoutClass, .dateRangeEndOnNextWithEnd,
             .dateRangesOverlap, .dateRangeChanged:

@@ -27,6 +27,8 @@ package struct PackagedSegment: Hashable, Sendable {
     package let discontinuity: Int64
     /// Whether the segment begins with a discontinuity.
     package let isDiscontinuity: Bool
+    /// The number of the key; nil if the segment is not encrypted.
+    package var key: Int64?
     /// The parts so far.
     package internal(set) var parts: [PackagedPart] = []
     /// The segment if it is not the parts one after the other; empty otherwise.
@@ -55,6 +57,7 @@ struct FileNames {
     func segment(_ number: Int64) -> String { "\(rendition)/\(instance)-\(number)\(suffix)" }
     func part(_ number: Int64, _ index: Int) -> String { "\(rendition)/\(instance)-\(number).\(index)\(suffix)" }
     func initialization(_ number: Int) -> String { "\(rendition)/\(instance)-init\(number).mp4" }
+    func key(_ number: Int64) -> String { "\(rendition)/\(instance)-key\(number)\(PackagedFile.keySuffix)" }
 }
 
 /// A media file of a packager.
@@ -65,6 +68,11 @@ package enum PackagedFile: Hashable, Sendable {
     case segment(Int64)
     /// A part by the number of its segment and its index.
     case part(Int64, Int)
+    /// A key by its number.
+    case key(Int64)
+
+    /// The end of the names of keys.
+    package static let keySuffix = ".key"
 
     /// Returns the end of the names of segments and parts.
     static func suffix(isText: Bool) -> String { isText ? ".vtt" : ".m4s" }
@@ -78,6 +86,12 @@ package enum PackagedFile: Hashable, Sendable {
             let number = Self.number(rest.dropFirst(4).dropLast(4))
         {
             self = .initialization(Int(number))
+            return
+        }
+        if !isText, rest.hasPrefix("key"), rest.hasSuffix(Self.keySuffix),
+            let number = Self.number(rest.dropFirst(3).dropLast(Self.keySuffix.count))
+        {
+            self = .key(number)
             return
         }
         guard rest.hasSuffix(Self.suffix(isText: isText)) else { return nil }

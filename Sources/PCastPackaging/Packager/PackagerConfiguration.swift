@@ -21,6 +21,8 @@ package struct PackagerConfiguration: Sendable {
     package var answersKeyFrameRequests = true
     /// The time for which a missing frame is awaited before the absence of media is stated (`GAP`).
     package var stallTimeout = TimeSpan.milliseconds(500)
+    /// The encryption of segments and parts; nil for none.
+    package var encryption: PackagerEncryption?
     /// The prefix of file names. It must be unused before, because media files are cached without an expiry.
     package var instance: String
 
@@ -38,6 +40,28 @@ package struct PackagerConfiguration: Sendable {
 
     /// The maximum size of an access unit in bytes.
     static let maximumUnitSize = 8 << 20
+}
+
+/// The encryption of segments and parts: AES-128 (RFC 8216bis, section 4.4.4.4). The initialization vector of a segment, and
+/// of each of its parts, is the media sequence number.
+package struct PackagerEncryption: Sendable {
+    /// The number of segments of a rendition that have the same key.
+    package var segmentsPerKey: Int64
+    /// Returns a new secret key of 16 bytes.
+    package var makeKey: @Sendable () -> [UInt8]
+    /// Returns the bytes, encrypted with a key and an initialization vector of 16 bytes each.
+    package var encrypt: @Sendable (_ bytes: [UInt8], _ key: [UInt8], _ vector: [UInt8]) -> [UInt8]
+
+    /// Creates an encryption, whose keys have at least one segment each.
+    package init(
+        segmentsPerKey: Int64, makeKey: @escaping @Sendable () -> [UInt8],
+        encrypt: @escaping @Sendable (_ bytes: [UInt8], _ key: [UInt8], _ vector: [UInt8]) -> [UInt8]
+    ) {
+        precondition(segmentsPerKey > 0, "a key must have a segment")
+        self.segmentsPerKey = segmentsPerKey
+        self.makeKey = makeKey
+        self.encrypt = encrypt
+    }
 }
 
 /// A track that is packaged: a layer of the video, or the audio in one codec.

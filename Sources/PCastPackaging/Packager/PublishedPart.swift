@@ -73,6 +73,7 @@ extension PackagedFile {
         case .initialization(let number): names.initialization(number)
         case .segment(let number): names.segment(number)
         case .part(let number, let index): names.part(number, index)
+        case .key(let number): names.key(number)
         }
     }
 }

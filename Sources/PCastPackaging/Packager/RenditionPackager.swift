@@ -24,6 +24,8 @@ struct RenditionPackager {
     private(set) var format: CMAFFormat?
     /// The initialization segments of the segments that are kept, by their numbers.
     private(set) var initializations: [Int: [UInt8]] = [:]
+    /// The keys of the segments that are kept, by their numbers.
+    private(set) var keys: [Int64: [UInt8]] = [:]
     /// The target duration of parts; nil until the first part.
     private(set) var partTarget: TimeSpan?
     /// The highest bit rate of a segment so far.
@@ -240,6 +242,11 @@ struct RenditionPackager {
             number: nextNumber, start: time, wallTime: clock.wallTime(at: nanoseconds(time)),
             initialization: initializationNumber, discontinuity: appliedDiscontinuities,
             isDiscontinuity: isDiscontinuity)
+        if let encryption = clock.configuration.encryption {
+            let key = nextNumber / encryption.segmentsPerKey
+            if keys[key] == nil { keys[key] = encryption.makeKey() }
+            open?.key = key
+        }
         nextNumber += 1
         partStart = time
         frameCount = 0
@@ -465,5 +472,6 @@ struct RenditionPackager {
         }
         let oldest = retired.first?.initialization ?? segments.first?.initialization ?? initializationNumber
         initializations = initializations.filter { $0.key >= oldest }
+        if let oldest = (retired.first ?? segments.first)?.key { keys = keys.filter { $0.key >= oldest } }
     }
 }

@@ -166,21 +166,34 @@ package struct StreamPackager: Sendable {
     /// The number of access units of a rendition that were dropped; 0 for an unknown one.
     package func droppedUnits(of name: String) -> Int { index(name).map { renditions[$0].droppedUnits } ?? 0 }
 
-    /// Returns a media file of a rendition; nil if there is none. The file of a gap has no media.
+    /// Returns a media file or a key of a rendition; nil if there is none. The file of a gap has no media. Segments and
+    /// parts of tracks are encrypted if the configuration says so.
     package func file(_ file: PackagedFile, of name: String) -> [UInt8]? {
         guard let rendition = rendition(named: name) else { return nil }
         switch file {
         case .initialization(let number): return index(name).flatMap { renditions[$0].initializations[number] }
+        case .key(let number): return index(name).flatMap { renditions[$0].keys[number] }
         case .segment(let number):
             guard let segment = rendition.completeSegment(number) else { return nil }
-            return segment.isGap ? CMAFFragment.gap : segment.bytes
+            return encrypted(segment.isGap ? CMAFFragment.gap : segment.bytes, of: segment, in: name)
         case .part(let number, let part):
             let open = rendition.open.flatMap { $0.number == number ? $0 : nil }
             guard let segment = open ?? rendition.completeSegment(number), segment.parts.indices.contains(part) else {
                 return nil
             }
-            return segment.parts[part].isGap ? CMAFFragment.gap : segment.parts[part].bytes
+            let bytes = segment.parts[part].isGap ? CMAFFragment.gap : segment.parts[part].bytes
+            return encrypted(bytes, of: segment, in: name)
         }
+    }
+
+    /// Returns a file as it is delivered. A part is encrypted by itself, with the initialization vector of its segment.
+    private func encrypted(_ bytes: [UInt8], of segment: PackagedSegment, in name: String) -> [UInt8]? {
+        guard let number = segment.key else { return bytes }
+        guard let encryption = configuration.encryption, let key = index(name).flatMap({ renditions[$0].keys[number] })
+        else { return nil }
+        // The vector follows from the number of the segment, because the playlist states none.
+        let vector = EncryptionKey(uri: "").initializationVector(forSegment: segment.number)
+        return encryption.encrypt(bytes, key, vector)
     }
 
     private func index(_ name: String) -> Int? { renditions.firstIndex { $0.description.name == name } }
@@ -254,6 +267,7 @@ extension StreamPackager {
         return MediaSegment(
             number: segment.number, uri: isOpen ? nil : names.segment(segment.number), duration: segment.duration,
             discontinuity: segment.discontinuity, isDiscontinuity: segment.isDiscontinuity,
+            keys: segment.key.map { [EncryptionKey(uri: names.key($0))] } ?? [],
             initialization: segment.initialization.map { MediaInitialization(uri: names.initialization($0)) },
             programDateTime: segment.wallTime, isGap: segment.isGap && !isOpen, parts: hasParts ? parts : [])
     }

@@ -67,6 +67,7 @@ extension PlatformSetting {
         case .hlsPart: new.hls.partDuration = old.hls.partDuration
         case .hlsSegment: new.hls.segmentDuration = old.hls.segmentDuration
         case .hlsWindow: new.hls.window = old.hls.window
+        case .hlsEncryption: new.hls.segmentsPerKey = old.hls.segmentsPerKey
         case .record: new.recording.recordsEveryStream = old.recording.recordsEveryStream
         case .recordings: new.recording.directory = old.recording.directory
         case .recordingSync: new.recording.syncInterval = old.recording.syncInterval

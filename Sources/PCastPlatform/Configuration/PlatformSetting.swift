@@ -64,6 +64,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case hlsSegment = "hls-segment"
     /// The duration in which viewers can rewind.
     case hlsWindow = "hls-window"
+    /// The number of HLS segments that have the same key.
+    case hlsEncryption = "hls-encryption"
     /// Whether every stream is recorded.
     case record
     /// The folder of recordings.
@@ -80,9 +82,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     public var needsRestart: Bool {
         switch self {
         case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor,
-            .rtmpPort, .rtmpsPort, .rtmpTakeover, .hls, .hlsPart, .hlsSegment, .hlsWindow, .record, .recordings,
-            .recordingSync, .recordingRetention,
-            .recordingSize:
+            .rtmpPort, .rtmpsPort, .rtmpTakeover, .hls, .hlsPart, .hlsSegment, .hlsWindow, .hlsEncryption, .record,
+            .recordings, .recordingSync, .recordingRetention, .recordingSize:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime:
@@ -124,6 +125,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .hlsPart: left.hls.partDuration == right.hls.partDuration
         case .hlsSegment: left.hls.segmentDuration == right.hls.segmentDuration
         case .hlsWindow: left.hls.window == right.hls.window
+        case .hlsEncryption: left.hls.segmentsPerKey == right.hls.segmentsPerKey
         case .record: left.recording.recordsEveryStream == right.recording.recordsEveryStream
         case .recordings: left.recording.directory == right.recording.directory
         case .recordingSync: left.recording.syncInterval == right.recording.syncInterval

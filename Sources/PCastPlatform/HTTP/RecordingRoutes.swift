@@ -162,7 +162,8 @@ struct RecordingRoutes: Sendable {
                 "a recording cannot be read: \(error)", metadata: ["stream": "\(recorded.recording.stream)"])
             throw APIError(.failed, "The file cannot be read: retry later.")
         }
-        return VideoRoutes.response(bytes, of: rendition, range: request.headers[.range])
+        return VideoRoutes.response(
+            bytes, headers: VideoRoutes.fileHeaders(of: rendition, name), range: request.headers[.range])
     }
 
     // MARK: Access

@@ -182,12 +182,12 @@ struct VideoRoutes: Sendable {
             throw .noStream
         }
         let bytes = try content(await packaged.file(file, of: rendition, at: MonotonicClock.now()))
-        return Self.response(bytes, of: rendition, range: request.headers[.range])
+        return Self.response(bytes, headers: Self.fileHeaders(of: rendition, file), range: request.headers[.range])
     }
 
-    /// Returns the response with a file of a rendition, or a range of it.
-    static func response(_ bytes: ByteBuffer, of rendition: String, range: String?) -> Response {
-        var headers = Self.fileHeaders(of: rendition)
+    /// Returns the response with a file, or a range of it.
+    static func response(_ bytes: ByteBuffer, headers: HTTPFields, range: String?) -> Response {
+        var headers = headers
         switch RequestedRange(range, of: bytes.readableBytes) {
         case .all:
             return Response(status: .ok, headers: headers, body: ResponseBody(inPieces: bytes))
@@ -204,9 +204,14 @@ struct VideoRoutes: Sendable {
     }
 
     /// Returns the header fields of the response with a file of a rendition. Files do not change, because each has its
-    /// own name.
-    private static func fileHeaders(of rendition: String) -> HTTPFields {
-        [
+    /// own name. Keys are not cached, so that nobody receives one after the access was revoked.
+    static func fileHeaders(of rendition: String, _ file: String) -> HTTPFields {
+        guard !file.hasSuffix(PackagedFile.keySuffix) else {
+            return [
+                .contentType: "application/octet-stream", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+            ]
+        }
+        return [
             .contentType: contentType(of: rendition),
             .cacheControl: "public, max-age=31536000, immutable", .acceptRanges: "bytes",
             .xContentTypeOptions: "nosniff",
@@ -278,7 +283,7 @@ extension VideoRoutes: DirectResponder {
             guard let file = packaged.availableFile(fields[5], of: fields[4], at: now),
                 file.readableBytes <= Self.directLimit
             else { return nil }
-            response = (Self.fileHeaders(of: fields[4]), file)
+            response = (Self.fileHeaders(of: fields[4], fields[5]), file)
         } else {
             guard fields[4].hasSuffix(Self.playlistSuffix), let directives = DeliveryDirectives(query: query),
                 let playlist = packaged.availablePlaylist(

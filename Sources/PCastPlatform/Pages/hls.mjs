@@ -23,6 +23,7 @@ import { PCastError } from "./session.mjs";
  * @typedef {object} Segment
  * @property {number} number the media sequence number
  * @property {string} map the URI of the initialization segment
+ * @property {string | null} key the URI of the key of AES-128; null if the segment is not encrypted
  * @property {string | null} uri null while parts are added
  * @property {number} duration in seconds
  * @property {number} date the time of its beginning in milliseconds since 1970; NaN if unknown
@@ -108,6 +109,7 @@ export function parseMedia(text, base) {
   const resolve = (/** @type {string} */ uri) => new URL(uri, base).href;
   /** @type {Segment[]} */ const segments = [];
   let [number, holdBack, target, ended, map, gap, duration, date] = [0, 0, 2, false, "", false, 0, NaN];
+  /** @type {string | null} */ let key = null;
   /** @type {Part[]} */ let parts = [];
   for (const line of text.split(/\r?\n/)) {
     const [, tag, value = ""] = line.match(/^#(EXT[A-Z-]*):?(.*)$/) ?? [];
@@ -116,6 +118,11 @@ export function parseMedia(text, base) {
       case "EXT-X-MEDIA-SEQUENCE": number = Number(value); break;
       case "EXT-X-SERVER-CONTROL": holdBack = Number(attributes(value)["PART-HOLD-BACK"] ?? 0); break;
       case "EXT-X-MAP": map = resolve(attributes(value).URI); break;
+      case "EXT-X-KEY": {
+        const { METHOD: method, URI: uri } = attributes(value);
+        key = method === "NONE" ? null : resolve(uri);
+        break;
+      }
       case "EXT-X-GAP": gap = true; break;
       case "EXT-X-ENDLIST": ended = true; break;
       case "EXTINF": duration = parseFloat(value); break;
@@ -129,11 +136,11 @@ export function parseMedia(text, base) {
       }
       default:
         if (!line || line.startsWith("#")) break;
-        segments.push({ number, map, uri: resolve(line), duration, date, gap, parts });
+        segments.push({ number, map, key, uri: resolve(line), duration, date, gap, parts });
         [number, gap, parts, date] = [number + 1, false, [], NaN];
     }
   }
-  if (parts.length) segments.push({ number, map, uri: null, duration: 0, date, gap: false, parts });
+  if (parts.length) segments.push({ number, map, key, uri: null, duration: 0, date, gap: false, parts });
   return { segments, holdBack: holdBack || 3 * target, ended };
 }
 
@@ -150,12 +157,29 @@ function commonRanges(buffers) {
     .filter(({ start, end }) => end > start)));
 }
 
+/**
+ * Decrypts a segment or part: AES-128 in CBC mode, with the media sequence number as initialization vector (RFC 8216bis,
+ * section 4.4.4.4).
+ * @param {ArrayBuffer} bytes
+ * @param {ArrayBuffer} key
+ * @param {number} number the media sequence number
+ */
+export async function decrypt(bytes, key, number) {
+  // Browsers have no subtle cryptography in pages without TLS from other hosts.
+  if (!globalThis.crypto?.subtle) throw new Error("the media are encrypted, and the page is not loaded over HTTPS");
+  const iv = new Uint8Array(16);
+  new DataView(iv.buffer).setBigUint64(8, BigInt(number));
+  const usable = await crypto.subtle.importKey("raw", key, "AES-CBC", false, ["decrypt"]);
+  return crypto.subtle.decrypt({ name: "AES-CBC", iv }, usable, bytes);
+}
+
 /** A rendition that is loaded part by part into a source buffer. */
 class Track {
   /** @type {string | null} The initialization segment that was appended last. */ #map = null;
   /** @type {{ number: number, part: number } | null} The next part to load. */ #position = null;
   #isFirst = true;
   /** The time at which the last complete segment ends, in milliseconds since 1970. */ #date = NaN;
+  /** @type {{ uri: string, bytes: ArrayBuffer } | null} The key that was loaded last. */ #key = null;
 
   /**
    * @param {SourceBuffer} buffer
@@ -180,7 +204,7 @@ class Track {
       const playlist = parseMedia(await (await this.#fetch(this.uri + query)).text(), this.uri);
       this.#position ??= this.#start(playlist);
       for (let piece = this.#take(playlist); piece; piece = this.#position && this.#take(playlist)) {
-        await this.#append(piece.map, piece.uris);
+        await this.#append(piece.segment, piece.uris);
         onAppend(playlist.holdBack, piece.isSegmentEnd);
       }
       if (playlist.ended) return;
@@ -233,14 +257,14 @@ class Track {
     if (!segment.parts.length) {
       if (!segment.uri) return null;
       this.#finish(segment);
-      return { map: segment.map, uris: segment.gap ? [] : [segment.uri], isSegmentEnd: true };
+      return { segment, uris: segment.gap ? [] : [segment.uri], isSegmentEnd: true };
     }
     const part = segment.parts[position.part];
     if (part) position.part += 1;
     const isSegmentEnd = segment.uri !== null && position.part >= segment.parts.length;
     if (isSegmentEnd) this.#finish(segment);
-    if (!part) return isSegmentEnd ? { map: segment.map, uris: [], isSegmentEnd } : null;
-    return { map: segment.map, uris: part.gap ? [] : [part.uri], isSegmentEnd };
+    if (!part) return isSegmentEnd ? { segment, uris: [], isSegmentEnd } : null;
+    return { segment, uris: part.gap ? [] : [part.uri], isSegmentEnd };
   }
 
   /**
@@ -253,23 +277,30 @@ class Track {
   }
 
   /**
-   * @param {string} map
+   * @param {Segment} segment
    * @param {string[]} uris
    */
-  async #append(map, uris) {
+  async #append({ number, map, key }, uris) {
     for (const uri of uris) {
       const began = performance.now();
-      const bytes = await (await this.#fetch(uri)).arrayBuffer();
+      let bytes = await (await this.#fetch(uri)).arrayBuffer();
       // The first request includes the setup of the connection.
       const sample = (bytes.byteLength * 8000) / Math.max(performance.now() - began, 1);
       if (!this.#isFirst) this.throughput = this.throughput ? 0.8 * this.throughput + 0.2 * sample : sample;
       this.#isFirst = false;
+      if (key) bytes = await decrypt(bytes, await this.#keyAt(key), number);
       if (map !== this.#map) {
         await this.#write(await (await this.#fetch(map)).arrayBuffer());
         this.#map = map;
       }
       await this.#write(bytes);
     }
+  }
+
+  /** @param {string} uri */
+  async #keyAt(uri) {
+    if (this.#key?.uri !== uri) this.#key = { uri, bytes: await (await this.#fetch(uri)).arrayBuffer() };
+    return this.#key.bytes;
   }
 
   /** @param {ArrayBuffer} bytes */

@@ -176,6 +176,9 @@ final class PackagingService: Sendable {
         settings.segmentDuration = TimeSpan(configuration.segmentDuration)
         settings.window = TimeSpan(configuration.window)
         settings.maximumWindowSize = configuration.maximumMemory
+        settings.encryption = configuration.segmentsPerKey.map {
+            SegmentEncryption.packager(segmentsPerKey: max(1, $0))
+        }
         return settings
     }
 

@@ -118,7 +118,7 @@ package struct RecordingPresentation: Sendable {
             case .segment(let number):
                 guard let segment = segments[key(number)], !segment.isGap else { return nil }
                 return .segment(segment)
-            case .part: return nil
+            case .part, .key: return nil
             }
         }
         return nil

@@ -115,11 +115,12 @@ enum VideoRequestTarget {
         case .initialization(let number): "i-init\(number).mp4"
         case .segment(let number): "i-\(number).m4s"
         case .part(let number, let index): "i-\(number).\(index).m4s"
+        case .key(let number): "i-key\(number).key"
         }
     }
 
     static let corpus: [[UInt8]] = [
-        "i-init0.mp4", "i-7.m4s", "i-1234567.12.m4s", "_HLS_msn=7", "_HLS_msn=7&_HLS_part=3&_HLS_skip=YES",
-        "token=a&_HLS_msn=99999999", signature,
+        "i-init0.mp4", "i-7.m4s", "i-1234567.12.m4s", "i-key3.key", "_HLS_msn=7",
+        "_HLS_msn=7&_HLS_part=3&_HLS_skip=YES", "token=a&_HLS_msn=99999999", signature,
     ].map { Array($0.utf8) }
 }

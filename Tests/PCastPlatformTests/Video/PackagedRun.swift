@@ -29,16 +29,18 @@ struct PackagedRun {
     /// Creates a stream with audio and a number of layers.
     init(
         layers count: Int = 0, hasAudio: Bool = true, listed: PackagedStream.Layers = .all,
-        answersKeyFrameRequests: Bool = true, isConfigured: Bool = true, recorder: RecordingService? = nil
+        answersKeyFrameRequests: Bool = true, isConfigured: Bool = true, recorder: RecordingService? = nil,
+        encryption: PackagerEncryption? = nil
     ) throws {
         var codecs: [Int?: Codec] = [:]
         for layer in 0..<count { codecs[layer] = .h264 }
         if hasAudio { codecs[Int?.none] = .opus }
         layers = Array(0..<count)
         self.hasAudio = hasAudio
+        var configuration = PackagerConfiguration(instance: "i1")
+        configuration.encryption = encryption
         stream = PackagedStream(
-            Self.id, of: ApplicationID("first"), PackagerConfiguration(instance: "i1"), codecs: codecs, layers: listed,
-            recorder: recorder)
+            Self.id, of: ApplicationID("first"), configuration, codecs: codecs, layers: listed, recorder: recorder)
         if isConfigured { stream.configure(answersKeyFrameRequests: answersKeyFrameRequests, at: Self.beginning) }
         encoder = try OpusEncoder(channels: 2, bitrate: .kilobits(64))
         let frames = try Self.units(3, keyFrames: [0])

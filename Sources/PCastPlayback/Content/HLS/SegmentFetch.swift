@@ -31,7 +31,12 @@ struct SegmentFetch {
     private var received: Int64 = 0
     /// Whether media is absent at the end of what was loaded so far.
     private(set) var endsInGap = false
+    /// The decryption of the whole segment, and of parts that are ranges of it.
     private var decryption: SegmentDecryption?
+    /// Whether `decryption` has received bytes.
+    private var isDecrypting = false
+    /// The number of plain bytes from parts that are encrypted by themselves.
+    private var partBytes = 0
     private var isPrepared = false
 
     /// Creates the requests of a segment, from a part on while the playlist lists its parts.
@@ -89,11 +94,17 @@ struct SegmentFetch {
         _ measure: @escaping Measure
     ) async throws(LoadFailure) {
         let range = segment.byteRange
-        let tally = TransferCounter(decryption: decryption)
-        let began = MonotonicClock.now()
         // The bytes before the first part are loaded again, and the reader skips them.
-        if firstPart > 0, parts > 0 { (parts, received) = (0, 0) }
-        defer { received += tally.count }
+        if firstPart > 0, parts > 0 { (parts, received, partBytes) = (0, 0, 0) }
+        // The encrypted parts are no bytes of the encrypted segment, so these are loaded again.
+        if partBytes > 0, !isDecrypting { received = 0 }
+        let tally = TransferCounter(decryption: decryption, skipping: partBytes)
+        let began = MonotonicClock.now()
+        isDecrypting = true
+        defer {
+            received += tally.count
+            partBytes = tally.skipping
+        }
         var request: (offset: Int64, length: Int64?)?
         if let range { request = (range.offset + received, range.length - received) }
         if range == nil, received > 0 { request = (received, nil) }
@@ -127,32 +138,51 @@ struct SegmentFetch {
         measure(transfer.measuredCount, transfer.span, transfer.span <= part.duration)
         let whole = transfer.bytes
         received += Int64(whole.count)
-        bytes.append(decryption?.update(whole) ?? whole)
+        guard decryption != nil else { return bytes.append(whole) }
+        if part.byteRange != nil {
+            isDecrypting = true
+            return bytes.append(decryption?.update(whole) ?? [])
+        }
+        // Cipher block chaining begins again with each part that is a resource of its own. The key is cached.
+        guard let own = try await fetcher.decryption(segment.keys, of: number, base: base) else { return }
+        let first = own.update(whole)
+        guard let last = own.finish() else { throw Self.undecipherable }
+        partBytes += first.count + last.count
+        bytes.append(first + last)
     }
 
     /// Ends the decryption.
     private func finish(_ bytes: SegmentBytes) throws(LoadFailure) -> Progress {
-        if let decryption {
-            guard let rest = decryption.finish() else {
-                throw LoadFailure(
-                    failure: .unreachable, reason: "a segment is not encrypted as its playlist states",
-                    isUndecipherable: true)
-            }
-            bytes.append(rest)
+        if let decryption, isDecrypting {
+            guard let rest = decryption.finish() else { throw Self.undecipherable }
+            bytes.append(Array(rest.dropFirst(partBytes)))
         }
         return .complete
+    }
+
+    private static var undecipherable: LoadFailure {
+        LoadFailure(
+            failure: .unreachable, reason: "a segment is not encrypted as its playlist states", isUndecipherable: true)
     }
 
     /// The bytes of a transfer, for one task at a time.
     private final class TransferCounter: @unchecked Sendable {
         private let decryption: SegmentDecryption?
         private(set) var count: Int64 = 0
+        /// The number of plain bytes that are still left out.
+        private(set) var skipping: Int
 
-        init(decryption: SegmentDecryption?) { self.decryption = decryption }
+        init(decryption: SegmentDecryption?, skipping: Int) {
+            (self.decryption, self.skipping) = (decryption, skipping)
+        }
 
         func take(_ piece: [UInt8]) -> [UInt8] {
             count += Int64(piece.count)
-            return decryption?.update(piece) ?? piece
+            let plain = decryption?.update(piece) ?? piece
+            guard skipping > 0 else { return plain }
+            let skipped = min(skipping, plain.count)
+            skipping -= skipped
+            return Array(plain.dropFirst(skipped))
         }
     }
 }

@@ -54,7 +54,7 @@ struct DoctorCommand: AsyncCommand {
                 }
                 let others = found.count > 1 ? ", and \(found.count - 1) more" : ""
                 report(name, .ok, "\(best.name) (\(best.id))\(others).", nil, console)
-            } catch let error as PCastError {
+            } catch {
                 report(name, .warning, "\(error)", nil, console)
             }
         }

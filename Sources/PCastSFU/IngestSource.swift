@@ -3,7 +3,7 @@ import PCastRTP
 import PCastWebRTC
 
 /// The media of a publisher in this process, which passes encoded frames. It has no transport and makes no key frames on
-/// request.
+/// request, unless its packets are those of another stream.
 public struct IngestMedia: Hashable, Sendable {
     /// The codec of the video; nil without video.
     public var video: Codec?
@@ -11,6 +11,8 @@ public struct IngestMedia: Hashable, Sendable {
     public var layers: Int
     /// Whether the publisher sends audio, which is Opus.
     public var hasAudio: Bool
+    /// Whether requests for key frames are answered, because the frames are those of other streams.
+    package var answersKeyFrameRequests = false
 
     /// The maximum number of video layers.
     public static let maximumLayerCount = 8
@@ -35,25 +37,34 @@ extension IngestMedia {
     private static let audioPayloadType: UInt8 = 111
     /// The ID of the header extension with the name of the layer (RFC 8852).
     static let layerExtension: UInt8 = 1
+    /// The IDs of the header extensions that are forwarded from other streams.
+    private static let orientationExtension: UInt8 = 2
+    private static let playoutDelayExtension: UInt8 = 3
+    private static let audioLevelExtension: UInt8 = 4
 
     /// The sections, as if they were negotiated.
     var sections: [NegotiatedMedia] {
         var sections: [NegotiatedMedia] = []
         if hasAudio {
+            var map = RTPHeaderExtensionMap()
+            map[Self.audioLevelExtension] = .audioLevel
             sections.append(
                 NegotiatedMedia(
                     receiving: PayloadFormat(codec: .opus, payloadType: Self.audioPayloadType), index: 0, rids: [],
-                    extensionMap: RTPHeaderExtensionMap()))
+                    extensionMap: map))
         }
         if let video {
             var map = RTPHeaderExtensionMap()
             map[Self.layerExtension] = .rid
+            map[Self.orientationExtension] = .videoOrientation
+            map[Self.playoutDelayExtension] = .playoutDelay
             // The profile does not count for viewers, and the level is that of the sequence parameter set.
             let h264 = video == .h264 ? H264Format(profile: .constrainedBaseline, level: .level52) : nil
-            sections.append(
-                NegotiatedMedia(
-                    receiving: PayloadFormat(codec: video, payloadType: Self.videoPayloadType, h264: h264),
-                    index: sections.count, rids: layers > 1 ? (0..<layers).map { "\($0)" } : [], extensionMap: map))
+            var section = NegotiatedMedia(
+                receiving: PayloadFormat(codec: video, payloadType: Self.videoPayloadType, h264: h264),
+                index: sections.count, rids: layers > 1 ? (0..<layers).map { "\($0)" } : [], extensionMap: map)
+            if answersKeyFrameRequests { section.feedback = [.pli] }
+            sections.append(section)
         }
         return sections
     }

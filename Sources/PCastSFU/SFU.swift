@@ -108,6 +108,7 @@ public struct SFU: ~Copyable, DatagramMachine {
 
     /// Writes datagrams into the batch. Returns true if the batch is full and there may be more.
     public mutating func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
+        forwarder.followSplices(at: now)
         // Sending media may make reports and requests due, which are sent at once.
         while forwarder.isBusy {
             switch forwarder.pollControl(into: &batch, at: now) {

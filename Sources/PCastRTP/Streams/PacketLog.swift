@@ -175,7 +175,7 @@ public struct PacketLog: ~Copyable {
 
     /// Returns the positions of the parameter sets that are sent before the key frame at a position; nil if it needs
     /// none or is not the newest one.
-    func parameterSets(ofKeyFrameAt position: Int64) -> Range<Int64>? {
+    package func parameterSets(ofKeyFrameAt position: Int64) -> Range<Int64>? {
         guard position == keyFrame, !keyFrameSets.isEmpty, keyFrameSets.lowerBound >= start else { return nil }
         return keyFrameSets
     }

@@ -76,7 +76,7 @@ package struct StreamJob: Sendable {
         let media = try await DeviceThread.run { () throws(DeviceError) in
             let source = try URISource(
                 anythingOf: policy.uri, skipping: .milliseconds(Int64(order.skippedMilliseconds)),
-                passesThrough: order.maximumFrameRate == nil)
+                passesThrough: order.maximumFrameRate == nil, isLooping: order.isLooping)
             let inputs = try SourceInputs(opened: source) { frames in
                 order.maximumFrameRate.map { DecimatedVideoSource(frames, rate: $0) } ?? frames
             }

@@ -62,16 +62,17 @@ package final class URISource: @unchecked Sendable {
     ///   - uri: The path or the address.
     ///   - skipped: The time to skip at the beginning.
     ///   - passesThrough: Whether video is delivered as encoded frames while that is possible.
+    ///   - isLooping: Whether the media begin again at their end.
     /// - Throws: `DeviceError.unreadable`.
-    package convenience init(anythingOf uri: String, skipping skipped: TimeSpan, passesThrough: Bool)
-        throws(DeviceError)
-    {
+    package convenience init(
+        anythingOf uri: String, skipping skipped: TimeSpan, passesThrough: Bool, isLooping: Bool = false
+    ) throws(DeviceError) {
         let opened = try Self.open(uri, [.video, .audio], passesThrough: passesThrough)
         let reader = opened.0
         var media: Set<MediaType> = []
         if reader.dimensions != nil { media.insert(.video) }
         if reader.channels != nil { media.insert(.audio) }
-        self.init(uri, opened, media, isLooping: false, skipped: skipped)
+        self.init(uri, opened, media, isLooping: isLooping, skipped: skipped)
     }
 
     private static func open(

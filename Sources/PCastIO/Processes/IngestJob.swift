@@ -35,6 +35,8 @@ public struct IngestJob: Codable, Hashable, Sendable {
     public var maximumFrameRate: Double?
     /// The duration at the beginning of the media that is skipped.
     public var skippedMilliseconds: Int = 0
+    /// Whether a file is played in a loop.
+    public var isLooping = false
 
     /// Creates a job.
     public init(kind: Kind, uri: String, platform: String, credential: String) {

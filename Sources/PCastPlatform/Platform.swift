@@ -141,10 +141,11 @@ public struct Platform: Service, Sendable {
         let certificate = BackgroundService("certificate") { await components.certificate?.watch() }
         let packaging = BackgroundService("packaging") { await components.packaging.run() }
         let recordings = BackgroundService("recordings") { await components.recordings.run() }
+        let names = BackgroundService("named streams") { await components.names.run() }
         let media = MediaService(components: components)
         return [
             BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
-            certificate, servers, RecordsService(components: components, media: media), media, packaging,
+            certificate, names, servers, RecordsService(components: components, media: media), media, packaging,
             recordings, components.rtmp, DrainService(components: components),
         ]
     }

@@ -27,6 +27,8 @@ struct PlatformComponents: Sendable {
     let registry: SessionRegistry
     let turnCredentials: TURNCredentialProvider?
     let workers: JobSupervisor
+    /// The declared streams.
+    let names: NamedStreamService
     let histories = StreamHistoryStore()
     let credentials: CredentialCheck
     let timelines: TimelineService
@@ -80,6 +82,9 @@ struct PlatformComponents: Sendable {
         workers = JobSupervisor(
             configuration.jobs.map { JobPolicy(configuration: $0, listen: address) }, authenticator: authenticator,
             directory: directory, registry: registry, logger: logger)
+        names = NamedStreamService(
+            configuration.streams, mediaDirectory: configuration.jobs?.directory, router: router, workers: workers,
+            directory: directory, authenticator: authenticator, events: events, logger: logger)
         credentials = CredentialCheck(authenticator: authenticator)
         rtmp = RTMPService(
             directory: directory,
@@ -97,6 +102,7 @@ struct PlatformComponents: Sendable {
         await directory.endsWaiting { [weak workers] id, application, reason, description in
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
+        await directory.setNames(names)
         platformRecords.change(configuration.storage, drainTime: TimeSpan(configuration.drainTime))
     }
 
@@ -235,8 +241,7 @@ struct PlatformComponents: Sendable {
         ManagementAPI(
             authenticator: authenticator, credentials: credentials, directory: directory,
             platformRecords: platformRecords, recordings: recordings, rtmp: rtmp,
-            histories: histories,
-            dashboard: dashboard,
+            names: names, histories: histories, dashboard: dashboard,
             turnCredentials: turnCredentials, logger: logger
         ).addRoutes(to: routes)
         return routes

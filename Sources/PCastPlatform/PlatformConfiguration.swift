@@ -52,6 +52,8 @@ public struct PlatformConfiguration: Sendable {
     public var hls = HLSConfiguration()
     /// The recordings of streams.
     public var recording = RecordingConfiguration()
+    /// The declared streams.
+    public var streams = StreamDeclarations()
     /// The maximum time that the platform takes to stop, in which it notifies clients and delivers the last
     /// notifications.
     public var drainTime = defaultDrainTime

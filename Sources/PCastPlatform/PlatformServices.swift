@@ -115,6 +115,7 @@ extension PlatformComponents {
         port: Int, tlsPort: Int?, _ onListening: @Sendable (PlatformListening) async -> Void
     ) async {
         await workers.listens(at: configuration.uriForWorkers(port: port))
+        await names.begin()
         await onListening(listening(port: port, tlsPort: tlsPort))
     }
 }
@@ -193,6 +194,7 @@ struct DrainService: Service {
             return
         }
         components.limiter.drain()
+        await components.names.stop()
         await components.directory.requestReconnects()
         await components.directory.endAll(reason: .maintenance)
         await components.workers.stop(reason: .maintenance)

@@ -70,4 +70,17 @@ struct SFUCapacityTests {
         places.leave(Self.peer(1))
         _ = try places.enter(Self.peer(2), viewing: Self.stream)
     }
+
+    @Test("publishers of a group are on one shard, whatever the loads are") func groups() throws {
+        var capacity = SFUCapacity(shards: 4, maximumPeers: 100)
+        var shards: Set<Int> = []
+        for number in 0..<20 {
+            let stream = StreamID("stream-\(number)")
+            shards.insert(try capacity.enter(PeerID(UInt64(number)), publishing: stream, group: "show"))
+        }
+        #expect(shards.count == 1)
+        let other = try capacity.enter(PeerID(100), publishing: StreamID("other"))
+        #expect(!shards.contains(other))
+        #expect(capacity.shard(of: StreamID("stream-3")) == shards.first)
+    }
 }

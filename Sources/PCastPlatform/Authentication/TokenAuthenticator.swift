@@ -43,6 +43,9 @@ struct TokenAuthenticator: Sendable {
     /// The applications whose tokens are valid.
     var applicationIDs: [ApplicationID] { secrets.keys.map { ApplicationID($0) } }
 
+    /// The application of clients that need no token, and of declared streams that name none.
+    var owner: ApplicationID { applications.value.owner }
+
     /// Returns a token of an application with the given restrictions; nil if the application does not exist.
     func token(
         of application: ApplicationID, _ restrict: (EdgeTokenBuilder) -> EdgeTokenBuilder

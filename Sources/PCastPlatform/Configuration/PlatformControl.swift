@@ -37,6 +37,9 @@ actor PlatformControl {
         if changes.applied.contains(.limit) { await running.directory.shareBitrate() }
         await running.workers.change(
             new.jobs.map { JobPolicy(configuration: $0, listen: running.address) })
+        if changes.applied.contains(.streams) || changes.applied.contains(.application) {
+            await running.names.apply(new.streams)
+        }
         running.platformRecords.change(new.storage, drainTime: TimeSpan(new.drainTime))
         // Settings that need a restart keep their values, so that they are also reported at the next change.
         var applied = new

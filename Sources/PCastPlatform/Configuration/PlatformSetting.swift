@@ -76,6 +76,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case recordingRetention = "recording-retention"
     /// The size of an application's recordings.
     case recordingSize = "recording-size"
+    /// The declared streams, which the configuration file contains.
+    case streams
 
     /// Whether a change needs a restart, because sockets, the data directory and the durations of packaged streams do not
     /// change while the platform runs.
@@ -86,7 +88,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
             .recordings, .recordingSync, .recordingRetention, .recordingSize:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
-            .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime:
+            .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime, .streams:
             false
         }
     }
@@ -131,6 +133,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .recordingSync: left.recording.syncInterval == right.recording.syncInterval
         case .recordingRetention: left.recording.retention == right.recording.retention
         case .recordingSize: left.recording.maximumSize == right.recording.maximumSize
+        case .streams: left.streams == right.streams
         }
     }
 }

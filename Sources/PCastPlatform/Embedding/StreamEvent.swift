@@ -11,6 +11,20 @@ public enum StreamEvent: Hashable, Sendable {
     case qualityChanged(StreamID, DataQuality)
     /// A stream ended. The description is the text of a custom reason.
     case ended(StreamID, StreamEndedReason, description: String)
+    /// An event of a declared stream with its name, and the stream that viewers receive; nil while there is none.
+    case named(String, StreamID?, NamedStreamEvent)
+}
+
+/// An event of a declared stream.
+public enum NamedStreamEvent: Hashable, Sendable {
+    /// Viewers can join.
+    case ready
+    /// The stream has ended, because it has neither media nor viewers.
+    case ended
+    /// Viewers wait for a source that is opened on demand.
+    case demanded
+    /// The media of another publisher are forwarded. The reason is a word, such as `silent`.
+    case switched(reason: String)
 }
 
 /// A published stream of a platform.

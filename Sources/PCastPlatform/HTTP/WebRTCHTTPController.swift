@@ -48,7 +48,7 @@ struct WebRTCHTTPController: Sendable {
 
     func addRoutes(to router: Router<WebRequestContext>) {
         let group = router.group("/\(kind.rawValue)")
-        for path: RouterPath in kind == .whep ? ["", ":stream"] : [""] {
+        for path: RouterPath in ["", ":stream"] {
             group.on(path, method: .post) { request, context in
                 await respond(toJoin: true) { () throws(APIError) in try await join(request, context) }
             }
@@ -151,7 +151,9 @@ struct WebRTCHTTPController: Sendable {
         switch kind {
         case .whip:
             peerSession = try await directory.publish(
-                principal, clientContext: clientContext, offer: offer, tags: [], onEnd: onEnd)
+                principal, clientContext: clientContext, offer: offer,
+                tags: try await declaredName(context, of: principal).map { [StreamTags.namePrefix + $0] } ?? [],
+                onEnd: onEnd)
         case .whep:
             let origin = context.parameters.get("stream").map { StreamID($0) }
             peerSession = try await directory.view(
@@ -173,6 +175,21 @@ struct WebRTCHTTPController: Sendable {
         }
         let turn = turnCredentials?.offer(to: peerSession.streamID, host: request.head.authority)
         return created(peerSession, name: name, tag: tag, link: turn?.link)
+    }
+
+    /// Returns the declared stream that a path of WHIP names; nil for none.
+    ///
+    /// - Throws: ``APIError`` if the stream is not declared, or the token does not permit publishing to it.
+    private func declaredName(_ context: WebRequestContext, of principal: Principal) async throws(APIError) -> String? {
+        guard let name = context.parameters.get("stream") else { return nil }
+        guard principal.token == nil || principal.tags.contains(StreamTags.namePrefix + name) else {
+            throw .token("the token does not apply the tag \(StreamTags.namePrefix)\(name)")
+        }
+        guard await directory.names?.isDeclared(name, of: principal.application) == true else {
+            throw APIError(
+                .noStreamPlaying, "The stream “\(name)” is not declared: declare it, or publish at /whip.")
+        }
+        return name
     }
 
     /// Returns the response with the answer, or with a counter-offer.

@@ -7,6 +7,8 @@ struct JobProcess {
     let credential: String
     let application: ApplicationID
     let isDetached: Bool
+    /// Called once when the job has ended after it had started; nil for none.
+    var onEnd: (@Sendable (StreamEnd) async -> Void)?
     var process: ChildProcess?
     /// The request that waits until the job has started.
     var startContinuation: CheckedContinuation<Bool, Never>?
@@ -63,6 +65,19 @@ struct JobOutputRate: Sendable {
     }
 }
 
+/// A job that a declared stream needs, without a client.
+struct DeclaredJob: Sendable {
+    /// The name of the stream.
+    let name: String
+    let application: ApplicationID
+    /// The role of the publisher; nil for a push.
+    let role: NamedStreamMachine.Role?
+    let uri: String
+    let isLooping: Bool
+    /// Called once when the job has ended after it had started.
+    let onEnd: @Sendable (StreamEnd) async -> Void
+}
+
 /// An ingest or egress job: a stream that a process publishes or subscribes to on behalf of a client. A token of the
 /// platform represents it.
 struct IngestJobRunner: Sendable {
@@ -80,6 +95,8 @@ struct IngestJobRunner: Sendable {
     let session: SessionID?
     /// The address of the client, towards whose limits the stream counts.
     let address: IPAddress?
+    /// The role for the declared stream whose job this is; nil for a job of a client.
+    var role: NamedStreamMachine.Role?
     /// Called once when the stream has ended.
     let ended: @Sendable (StreamEnd) async -> Void
 }

@@ -10,7 +10,8 @@ import PCastSignaling
 /// the signaling protocol like other clients. External media is never processed in this process.
 ///
 /// A stream ends with its process and is not restarted under the same identifier. The backend and the subscribers are
-/// notified, and the client decides what to do (`docs/URIS.md`).
+/// notified, and the client decides what to do (`docs/URIS.md`). The jobs of declared streams are started again by
+/// ``NamedStreamService``.
 actor JobSupervisor {
     private var limiter: JobPolicy?
     private let authenticator: TokenAuthenticator
@@ -62,59 +63,93 @@ actor JobSupervisor {
     func start(_ request: JobRequest) async throws(APIError) -> StreamID {
         let purpose = try await authorize(request)
         let options = try StreamURIOptions(request.message.connectOptions, options: request.message.options)
-        guard let limiter, let platform, !isStopping else {
-            throw APIError(
-                .unsupported,
-                "Pulling and pushing streams is disabled on this platform: set --max-jobs of “pcast serve”.")
-        }
         let kind: IngestJob.Kind = purpose == .publish ? .publish : .egress
-        guard runs.count + resolving < limiter.configuration.limit else {
-            throw APIError(.capacity, "The platform has reached its limit of ingest and egress jobs: retry later.")
-        }
-        resolving += 1
-        let admitted: JobPolicy.Admitted
-        do throws(APIError) {
-            admitted = try await limiter.admit(request.message.connectUri, for: kind)
-        } catch {
-            resolving -= 1
-            throw error
-        }
-        // The job is counted instead without a suspension in between.
-        resolving -= 1
         if !options.unknown.isEmpty {
             logger.warning("unknown connect options", metadata: ["options": "\(options.unknown)"])
         }
-        let id = StreamID(RandomIdentifier.make(prefix: kind == .publish ? "stream-" : "egress-"))
         let runner = IngestJobRunner(
-            stream: id, purpose: purpose, tags: request.message.tags, session: request.session,
+            stream: StreamID(RandomIdentifier.make(prefix: kind == .publish ? "stream-" : "egress-")),
+            purpose: purpose, tags: request.message.tags, session: request.session,
             address: request.clientContext.address,
             ended: { [weak self] end in await self?.streamEnded(end) })
-        var principal = request.principal
-        principal.job = runner
-        let credential = authenticator.workers.issue(principal)
-        runs[id] = JobProcess(
-            work: runner, credential: credential, application: principal.application, isDetached: options.isDetached)
-        var order = IngestJob(kind: kind, uri: request.message.connectUri, platform: platform, credential: credential)
+        var order = IngestJob(kind: kind, uri: request.message.connectUri, platform: "", credential: "")
         order.stream = request.origin?.description
-        order.listen = admitted.listen?.description
-        order.networks = limiter.configuration.networks.map(\.description)
-        order.mediaPort = directory.router.rtcPort
-        order.folder = limiter.configuration.directory
         order.maximumFrameRate = options.maximumFrameRate
         order.skippedMilliseconds = Int(options.skip.milliseconds)
-        logger.info(
-            "worker started", metadata: ["stream": "\(id)", "kind": "\(kind.rawValue)", "uri": "\(admitted.uri)"])
-        launch(id, order, limiter.configuration)
+        try await start(runner, order, of: request.principal, isDetached: options.isDetached)
         watchSessions()
-        guard await isRunning(id, within: limiter.configuration.startTimeout) else {
-            throw await failure(of: id, admitted.uri)
-        }
+        let id = runner.stream
         guard await registry.began(id, in: request.session), let run = runs[id], !run.isOver else {
             await end(id, reason: .ended, description: "")
             await registry.discard(id, in: request.session)
             throw .ended
         }
         return id
+    }
+
+    /// Starts the job of a declared stream. Returns the identifier of its stream when media flows.
+    ///
+    /// - Throws: ``APIError``.
+    func start(_ job: DeclaredJob) async throws(APIError) -> StreamID {
+        let kind: IngestJob.Kind = job.role == nil ? .egress : .publish
+        let runner = IngestJobRunner(
+            stream: StreamID(RandomIdentifier.make(prefix: kind == .publish ? "stream-" : "egress-")),
+            purpose: job.role == nil ? .egress(StreamID(job.name)) : .publish,
+            tags: job.role == nil ? [] : [StreamTags.namePrefix + job.name], session: nil, address: nil,
+            role: job.role, ended: { [weak self] end in await self?.streamEnded(end) })
+        var order = IngestJob(kind: kind, uri: job.uri, platform: "", credential: "")
+        order.stream = job.role == nil ? job.name : nil
+        order.isLooping = job.isLooping
+        try await start(
+            runner, order, of: Principal(application: job.application, token: nil), isDetached: true, onEnd: job.onEnd)
+        return runner.stream
+    }
+
+    /// Starts the process of a job, and waits until it runs.
+    ///
+    /// - Throws: ``APIError``.
+    private func start(
+        _ runner: IngestJobRunner, _ order: IngestJob, of principal: Principal, isDetached: Bool,
+        onEnd: (@Sendable (StreamEnd) async -> Void)? = nil
+    ) async throws(APIError) {
+        guard let limiter, let platform, !isStopping else {
+            throw APIError(
+                .unsupported,
+                "Pulling and pushing streams is disabled on this platform: set --max-jobs of “pcast serve”.")
+        }
+        guard runs.count + resolving < limiter.configuration.limit else {
+            throw APIError(.capacity, "The platform has reached its limit of ingest and egress jobs: retry later.")
+        }
+        resolving += 1
+        let admitted: JobPolicy.Admitted
+        do throws(APIError) {
+            admitted = try await limiter.admit(order.uri, for: order.kind)
+        } catch {
+            resolving -= 1
+            throw error
+        }
+        // The job is counted instead without a suspension in between.
+        resolving -= 1
+        let id = runner.stream
+        var principal = principal
+        principal.job = runner
+        var order = order
+        order.platform = platform
+        order.credential = authenticator.workers.issue(principal)
+        runs[id] = JobProcess(
+            work: runner, credential: order.credential, application: principal.application, isDetached: isDetached,
+            onEnd: onEnd)
+        order.listen = admitted.listen?.description
+        order.networks = limiter.configuration.networks.map(\.description)
+        order.mediaPort = directory.router.rtcPort
+        order.folder = limiter.configuration.directory
+        logger.info(
+            "worker started",
+            metadata: ["stream": "\(id)", "kind": "\(order.kind.rawValue)", "uri": "\(admitted.uri)"])
+        launch(id, order, limiter.configuration)
+        guard await isRunning(id, within: limiter.configuration.startTimeout) else {
+            throw await failure(of: id, admitted.uri)
+        }
     }
 
     /// Checks the token of a job: for publishing with the capability `publish-uri`, or for subscribing to the stream
@@ -257,6 +292,7 @@ actor JobSupervisor {
         runs[end.streamID]?.isOver = true
         if run.hasExited { runs[end.streamID] = nil }
         if let session = run.work.session { await registry.ended(end, in: session) }
+        await run.onEnd?(end)
     }
 
     // MARK: Ending
@@ -268,7 +304,7 @@ actor JobSupervisor {
     }
 
     /// Ends the stream of a job, whether it is published already or not.
-    private func end(_ id: StreamID, reason: StreamEndedReason, description: String) async {
+    func end(_ id: StreamID, reason: StreamEndedReason, description: String) async {
         if await directory.end(id, reason: reason, description: description) { return }
         await endWaiting(id, reason: reason, description: description)
     }

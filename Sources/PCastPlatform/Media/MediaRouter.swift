@@ -140,13 +140,15 @@ final class MediaRouter: Sendable {
     var rtcPort: UInt16 { loops[0].boundAddresses.first?.port ?? 0 }
 
     /// Adds a publisher. Returns the answer to `offer`. If `offer` is nil, returns an offer of the SFU. The peer's
-    /// answer to it must be passed to `accept`.
+    /// answer to it must be passed to `accept`. Publishers of a group are on the same shard.
     ///
     /// - Throws: `SFUError`.
     func publish(
-        _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerOptions
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription?, terms: PeerOptions, group: String? = nil
     ) async throws(SFUError) -> SessionDescription {
-        let shard = try assign(peer) { capacity throws(SFUError) in try capacity.enter(peer, publishing: stream) }
+        let shard = try assign(peer) { capacity throws(SFUError) in
+            try capacity.enter(peer, publishing: stream, group: group)
+        }
         let description = try await admit(peer, at: shard) { sfu, now throws(SFUError) in
             guard let offer else { return try sfu.offerToPublisher(peer, of: stream, terms: terms, at: now) }
             return try sfu.publish(peer, stream: stream, offer: offer, terms: terms, at: now)
@@ -159,9 +161,11 @@ final class MediaRouter: Sendable {
     ///
     /// - Throws: `SFUError`.
     func publish(
-        _ peer: PeerID, stream: StreamID, ingesting media: IngestMedia, terms: PeerOptions
+        _ peer: PeerID, stream: StreamID, ingesting media: IngestMedia, terms: PeerOptions, group: String? = nil
     ) async throws(SFUError) -> IngestFeed {
-        let shard = try assign(peer) { capacity throws(SFUError) in try capacity.enter(peer, publishing: stream) }
+        let shard = try assign(peer) { capacity throws(SFUError) in
+            try capacity.enter(peer, publishing: stream, group: group)
+        }
         try await admit(peer, at: shard) { sfu, now throws(SFUError) in
             try sfu.publish(peer, stream: stream, ingesting: media, terms: terms, at: now)
         }
@@ -288,6 +292,45 @@ final class MediaRouter: Sendable {
         try? loop(of: publisher)?.submit { sfu, _ in
             for layer in layers { sfu.requestKeyFrame(of: stream, layer: layer) }
         }
+    }
+
+    // MARK: Declared streams
+
+    /// Lets a publisher of a declared stream send all its tracks; see `SFU.watch`.
+    func watch(_ stream: StreamID) {
+        try? loop(of: stream)?.submit { sfu, now in sfu.watch(stream, at: now) }
+    }
+
+    /// Forwards the media of a publisher to the viewers of a declared stream; see `SFU.splice`.
+    ///
+    /// - Throws: `SFUError`.
+    func splice(_ source: StreamID, into stream: StreamID) async throws(SFUError) {
+        guard let loop = loop(of: stream) else { throw .unknownStream(stream) }
+        try await perform(loop) { sfu, now throws(SFUError) in try sfu.splice(source, into: stream, at: now) }
+    }
+
+    /// Returns the media of a stream; nil if it has ended.
+    func media(of stream: StreamID) async -> IngestMedia? {
+        (try? await loop(of: stream)?.call { sfu, _ in sfu.media(of: stream) }) ?? nil
+    }
+
+    /// Returns the arrivals of streams; see `SFU.arrivals`.
+    func arrivals(of streams: [StreamID]) async -> [StreamID: SFU.StreamArrivals] {
+        let places = capacity.withLock { capacity in
+            streams.reduce(into: [Int: [StreamID]]()) { places, stream in
+                if let shard = capacity.shard(of: stream) { places[shard, default: []].append(stream) }
+            }
+        }
+        var arrivals: [StreamID: SFU.StreamArrivals] = [:]
+        for (shard, streams) in places {
+            let found = try? await loops[shard].call { sfu, _ in sfu.arrivals(of: streams) }
+            arrivals.merge(found ?? [:]) { $1 }
+        }
+        return arrivals
+    }
+
+    private func loop(of stream: StreamID) -> EventLoop<SFU>? {
+        capacity.withLock { $0.shard(of: stream) }.map { loops[$0] }
     }
 
     private func loop(of peer: PeerID) -> EventLoop<SFU>? {

@@ -18,16 +18,27 @@ struct SFUCapacity {
 
     func shard(of peer: PeerID) -> Int? { peers[peer] }
 
-    /// Returns a shard for a publisher: that of an existing stream with the same identifier, whose publisher may be
+    /// Returns the shard of a stream's publisher; nil for an unknown stream.
+    func shard(of stream: StreamID) -> Int? { streams[stream]?.shard }
+
+    /// Returns a shard for a publisher: the same one for all publishers of a group, otherwise that of an existing stream with the same identifier, whose publisher may be
     /// disconnected, otherwise the one with the fewest peers.
     ///
     /// - Throws: `SFUError.full`.
-    mutating func enter(_ peer: PeerID, publishing stream: StreamID) throws(SFUError) -> Int {
-        let shard = streams[stream]?.shard ?? loads.indices.min { loads[$0] < loads[$1] } ?? 0
+    mutating func enter(
+        _ peer: PeerID, publishing stream: StreamID, group: String? = nil
+    ) throws(SFUError) -> Int {
+        let preferred = streams[stream]?.shard ?? group.map { self.shard(ofGroup: $0) }
+        let shard = preferred ?? loads.indices.min { loads[$0] < loads[$1] } ?? 0
         try enter(peer, shard: shard)
         if streams[stream] == nil { streams[stream] = (shard, peer) }
         publishers[peer] = stream
         return shard
+    }
+
+    /// Returns the shard of a group of streams that replace each other.
+    private func shard(ofGroup group: String) -> Int {
+        Int(group.utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 } % UInt32(loads.count))
     }
 
     /// Records that a publisher was added and owns the stream.

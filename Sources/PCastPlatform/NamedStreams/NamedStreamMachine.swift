@@ -6,7 +6,7 @@ import PCastCore
 /// the arrivals of media drives everything else.
 struct NamedStreamMachine {
     /// The origin of media.
-    enum Role: Hashable, Sendable {
+    enum Role: String, Hashable, Sendable {
         /// The source of the declaration.
         case source
         /// A client that publishes the name.
@@ -163,6 +163,8 @@ struct NamedStreamMachine {
     static let fallbackDelay = TimeSpan.milliseconds(300)
     /// The time for which the first viewers wait for the source before the fallback starts.
     static let openingDelay = TimeSpan.seconds(2)
+    /// The minimum time without viewers before a source is closed. A viewer who waited joins within this time.
+    static let shortestClosing = TimeSpan.milliseconds(500)
     /// The time after which a stream that ended by itself is opened again.
     static let reopeningTime = TimeSpan.seconds(1)
     /// The time without media after which a stream with viewers ends.
@@ -170,7 +172,7 @@ struct NamedStreamMachine {
 
     init(_ declaration: StreamDeclaration, at now: Instant) {
         self.declaration = declaration
-        closeAfter = TimeSpan(declaration.closeAfter)
+        closeAfter = max(TimeSpan(declaration.closeAfter), Self.shortestClosing)
         // Nobody has watched yet, so a stream on demand does not wait for `closeAfter`.
         unwatchedSince = now - closeAfter
         missingSince = now
@@ -263,6 +265,14 @@ struct NamedStreamMachine {
     mutating func takeOutputs() -> [Output] {
         defer { outputs = [] }
         return outputs
+    }
+
+    /// A word for the state: `off`, `idle`, `waiting` for the first media, `live`, `fallback`, or `missing` media.
+    var stateName: String {
+        if !isOn { return "off" }
+        if !isOpen { return isIdle ? "idle" : "waiting" }
+        guard emptySince == nil else { return "missing" }
+        return publishers.contains { $0.id == selected && $0.role == .fallback } ? "fallback" : "live"
     }
 
     /// Whether nothing happens until the next input.

@@ -10,6 +10,17 @@ public struct StreamDeclaration: Hashable, Sendable {
         case file(String)
         /// Another declared stream.
         case stream(String)
+
+        /// Creates a fallback from a text, which is the name of a declared stream or else a file. A text without a dot or
+        /// slash cannot be a file.
+        ///
+        /// - Parameters:
+        ///   - text: The text.
+        ///   - isDeclared: Whether a stream with that name is declared.
+        public init(_ text: String, isDeclared: Bool) {
+            let isFile = text.isEmpty || text.contains { $0 == "/" || $0 == "." }
+            self = isDeclared || !isFile ? .stream(text) : .file(text)
+        }
     }
 
     /// The name, or a pattern with `*` for published names.

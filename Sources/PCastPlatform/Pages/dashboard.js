@@ -358,6 +358,57 @@ async function readNotifications() {
   element("resendall").hidden = !failed.notifications.length;
 }
 
+// MARK: Named streams
+
+const nameStates = {
+  off: ["off", ""], idle: ["idle", ""], waiting: ["waits for media", "bad"], live: ["live", "own"],
+  fallback: ["fallback", "bad"], missing: ["no media", "bad"],
+};
+const switchReasons = {
+  began: "media began", left: "the publisher left", silent: "the publisher was silent", replaced: "another publisher came",
+  returned: "the publisher returned", fallback: "the publisher left", operated: "switched here",
+};
+
+/** Reads the declared streams and shows them. */
+async function readNames() {
+  const { names } = await ask("GET", "/pcast/names");
+  element("named").hidden = !names.length;
+  showRows(element("names"), names.slice(0, shownAtMost), ({ name }) => name, showName);
+}
+
+function showName(row, { name, state, source, viewers, publishers, lastSwitch, failure }) {
+  const [word, tone] = nameStates[state] ?? [state, ""];
+  part(row, "name", name, "name");
+  const facts = [source ?? "published", `${viewers} viewers`, `${publishers.length} publishers`];
+  if (lastSwitch) facts.push(`${switchReasons[lastSwitch.reason] ?? lastSwitch.reason}, ${ago(lastSwitch.time)}`);
+  if (failure) facts.push(failure);
+  part(row, "facts", facts.join(" · "), "facts quiet small");
+  part(row, "state", word, `tone ${tone}`);
+  const actions = row.querySelector(":scope > .actions") ?? makeNameActions(row, name);
+  actions.querySelector(".on").hidden = state !== "off";
+  actions.querySelector(".off").hidden = state === "off";
+  const standsBy = publishers.some(({ role, isSelected }) => role !== "fallback" && !isSelected);
+  actions.querySelector(".switch").disabled = state !== "live" || !standsBy;
+}
+
+function makeNameActions(row, name) {
+  const actions = document.createElement("span");
+  actions.className = "actions";
+  for (const [operation, text] of [["switch", "Switch"], ["off", "Switch off"], ["on", "Switch on"]]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = `${operation} small`;
+    button.textContent = text;
+    button.setAttribute("aria-label", `${text}: ${name}`);
+    button.addEventListener("click", () => {
+      ask("POST", `/pcast/name/${encodeURIComponent(name)}/${operation}`).then(readNames).catch(tellFailure);
+    });
+    actions.append(button);
+  }
+  row.append(actions);
+  return actions;
+}
+
 // MARK: Start
 
 const application = { id: null, path: null };
@@ -378,6 +429,7 @@ async function round(number) {
     showEnded(await ask("GET", "/pcast/streams?state=ended&order=newest&length=20"));
   }
   if (isChanged || number % 5 === 0) await recordings.read();
+  if (isChanged || number % 3 === 0) await readNames();
   if (isChanged || number % 3 === 0) await readNotifications();
 }
 

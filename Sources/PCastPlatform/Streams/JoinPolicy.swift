@@ -50,7 +50,7 @@ struct JoinPolicy {
             try authorize(principal, clientContext, origin: newest.id.description, tags: newest.authorizingTags)
             return newest
         }
-        let stream = registry.streams[named].flatMap { stream in
+        let stream = registry.streams[registry.resolve(named)].flatMap { stream in
             stream.application == principal.application && registry.isAvailable(stream) ? stream : nil
         }
         try authorize(

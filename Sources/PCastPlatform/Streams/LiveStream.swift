@@ -30,6 +30,8 @@ struct LiveStream: Sendable {
     var codecs: [Codec] = []
     /// The protocol of a publisher that does not use WebRTC; nil for WebRTC.
     var ingestProtocol: IngestProtocol?
+    /// The relation to a declared stream.
+    var place = NameRelation.independent
     /// The numbers of subscribers so far.
     var counts = ViewerCounts()
     /// The captions that viewers receive.
@@ -74,8 +76,23 @@ struct LiveStream: Sendable {
     }
 }
 
+/// The relation of a stream to a declared stream.
+enum NameRelation: Hashable, Sendable {
+    /// The stream has its own viewers.
+    case independent
+    /// The stream is a publisher of a name.
+    case publisher(of: String, as: NamedStreamMachine.Role)
+    /// The stream is that of the name, which viewers receive.
+    case named(String)
+
+    /// Whether the stream is a publisher of a name, which has no viewers itself.
+    var isPublisher: Bool { if case .publisher = self { true } else { false } }
+}
+
 /// A protocol of publishers other than WebRTC.
 enum IngestProtocol: String, Sendable {
+    /// The stream of a declared name, which has the media of its publishers.
+    case name
     case rtmp
 }
 
@@ -125,8 +142,20 @@ struct StreamTags: Sendable {
     /// The tags that a subscriber's token may require.
     let authorizing: [String]
 
+    /// The prefix of the tag whose stream is published to a declared name.
+    static let namePrefix = "name:"
+
+    /// The name to which the stream is published; nil for none. Only tokens, and clients that need none, can give it.
+    var name: String? {
+        authorizing.first { $0.utf8.starts(with: Self.namePrefix.utf8) }
+            .map { String(Substring($0.utf8.dropFirst(Self.namePrefix.utf8.count))) }
+    }
+
     /// The prefixes of tags that assign a stream to a channel or room. They are valid only in tokens.
     private static let reserved = ["channelId:", "channelAlias:", "roomId:", "roomAlias:"]
+
+    /// Creates the tags of a declared stream.
+    init(ofName name: String) { (all, authorizing) = ([Self.namePrefix + name], [Self.namePrefix + name]) }
 
     /// Creates the tags of a new stream from those that the client requests and those of its token.
     init(own: [String], _ principal: Principal) {

@@ -14,6 +14,8 @@ extension StreamDirectory {
         let names: [String]
         let capabilities: StreamCapabilities
         let reservation: QuotaReservation
+        /// The place of the publisher at a declared stream; nil for none.
+        var name: NamedStreamService.Admission?
     }
 
     /// The stream of a publisher in this process.
@@ -41,12 +43,13 @@ extension StreamDirectory {
         let capabilities = try StreamCapabilities(names, for: .publish)
         try policy.takeJoin(principal, clientContext)
         try await policy.authenticator.checkHook(.publish, principal, clientContext)
+        let name = try await admitToName(StreamTags(own: [], principal), principal)
         let reservation = try policy.reserve(.stream, principal, clientContext)
         try policy.checkBitrate(for: principal.application, reservation)
         return (
             IngestAdmission(
                 principal: principal, clientContext: clientContext, names: names, capabilities: capabilities,
-                reservation: reservation), rejected
+                reservation: reservation, name: name), rejected
         )
     }
 
@@ -77,6 +80,7 @@ extension StreamDirectory {
             startTime: MonotonicClock.wallTime(), address: admission.clientContext.address,
             ordinal: registry.takeOrdinal(), publisher: nil)
         stream.ingestProtocol = .rtmp
+        if let name = admission.name { stream.place = .publisher(of: name.name, as: .publisher) }
         let terms = admission.capabilities.terms
         stream.codecs = [media.video, media.hasAudio ? .opus : nil].compactMap(\.self).filter {
             terms.media.contains($0.mediaType)
@@ -85,9 +89,11 @@ extension StreamDirectory {
         policy.enter(stream, admission.reservation)
         writeQueue.note(.streamStarting(stream.record))
         do {
-            let feed = try await router.publish(peer, stream: id, ingesting: media, terms: terms)
+            let feed = try await router.publish(
+                peer, stream: id, ingesting: media, terms: terms, group: admission.name?.group)
             await noteStart(of: id)
             announce(id)
+            await joinName(id)
             statistics.streamStarted(principal.application)
             shareBitrate()
             logger.info(

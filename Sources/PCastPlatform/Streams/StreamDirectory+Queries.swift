@@ -47,9 +47,13 @@ extension StreamDirectory {
     /// Returns the platform's offer that is not answered yet; nil if there is none.
     func outstandingOffer(to id: StreamID) -> SessionDescription? { registry.participant(of: id)?.offer }
 
-    /// Returns the options of a publisher. H.264 is preferred if every stream is packaged, because VP8 cannot be.
-    func publishingOptions(_ capabilities: StreamCapabilities) -> PeerOptions {
+    /// Returns the options of a publisher. H.264 is preferred if every stream is packaged, because VP8 cannot be, and the
+    /// codec of a declared stream for its publishers.
+    func publishingOptions(
+        _ capabilities: StreamCapabilities, for name: NamedStreamService.Admission? = nil
+    ) -> PeerOptions {
         var terms = capabilities.terms
+        if let name, !terms.insistsOnCodecs { terms.preferring = [name.codec] }
         if terms.preferring.isEmpty, packaging?.packagesEveryStream == true { terms.preferring = [.h264] }
         return terms
     }
@@ -67,6 +71,7 @@ extension StreamDirectory {
     func packagedStream(
         _ origin: StreamID?, for principal: Principal, clientContext: ClientContext, countsAsViewer: Bool = true
     ) async throws(APIError) -> PackagedStream {
+        try await waitForName(origin, for: principal, clientContext)
         try await waitForRequestedStream(of: origin, for: principal, clientContext)
         let stream = try policy.find(origin, in: registry, for: principal, clientContext: clientContext)
         if countsAsViewer { try policy.takeJoin(principal, clientContext) }
@@ -102,6 +107,7 @@ extension StreamDirectory {
 
     /// Returns a published stream of an application; nil if there is none.
     func live(_ id: StreamID, of application: ApplicationID) -> (stream: LiveStream, viewers: Int)? {
+        let id = registry.resolve(id)
         guard let stream = registry.streams[id], stream.application == application else { return nil }
         return (stream, viewers(of: id))
     }

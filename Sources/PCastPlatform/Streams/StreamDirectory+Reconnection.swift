@@ -225,6 +225,9 @@ extension StreamDirectory {
                 await former.onEnd(StreamEnd(streamID: stream.id, reason: .custom, description: words))
             }
             announce(stream.id, isResumed: true)
+            // The stream has another publisher for the SFU.
+            await leaveName(stream)
+            await joinName(stream.id)
             logger.info("publisher reconnected", metadata: ["stream": "\(stream.id)"])
             return PeerSession(
                 peer: stream.peer, streamID: stream.id, isPublisher: true, description: answer,

@@ -29,6 +29,8 @@ actor StreamDirectory {
     let reconnectGrace: TimeSpan
     /// See `PlatformConfiguration.reasonTimeout`.
     let reasonTimeout: TimeSpan
+    /// The declared streams; nil until the platform has started.
+    private(set) var names: NamedStreamService?
     /// Ends a stream of which only the job exists so far.
     private var endWaiting: (@Sendable (StreamID, ApplicationID?, StreamEndedReason, String) async -> Bool)?
 
@@ -57,6 +59,9 @@ actor StreamDirectory {
     func endsWaiting(
         _ end: @escaping @Sendable (StreamID, ApplicationID?, StreamEndedReason, _ description: String) async -> Bool
     ) { endWaiting = end }
+
+    /// Sets the declared streams.
+    func setNames(_ names: NamedStreamService) { self.names = names }
 
     // MARK: Joining
 
@@ -99,6 +104,8 @@ actor StreamDirectory {
             try policy.takeJoin(principal, clientContext)
             try await policy.authenticator.checkHook(.publish, principal, clientContext)
         }
+        let streamTags = StreamTags(own: principal.job?.tags ?? tags, principal)
+        let admission = try await admitToName(streamTags, principal)
         let reservation = try policy.reserve(.stream, principal, clientContext)
         try policy.checkBitrate(for: principal.application, reservation)
         let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
@@ -109,22 +116,27 @@ actor StreamDirectory {
         var stream = LiveStream(
             id: id, peer: peer, application: principal.application,
             session: principal.job?.session ?? clientContext.sessionID,
-            tags: StreamTags(own: principal.job?.tags ?? tags, principal), capabilities: principal.capabilities,
+            tags: streamTags, capabilities: principal.capabilities,
             startTime: MonotonicClock.wallTime(), address: principal.job == nil ? clientContext.address : nil,
             ordinal: registry.takeOrdinal(),
             publisher: principal.publisher)
         stream.isAwaitingAnswer = offer == nil
+        if let admission {
+            stream.place = .publisher(of: admission.name, as: principal.job?.role ?? .publisher)
+        }
         registry.add(stream)
         policy.enter(stream, reservation)
         writeQueue.note(.streamStarting(stream.record))
         do {
             var description = try await router.publish(
-                peer, stream: id, offer: offer, terms: publishingOptions(capabilities))
+                peer, stream: id, offer: offer, terms: publishingOptions(capabilities, for: admission),
+                group: admission?.group)
             if principal.job != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
             if offer != nil {
                 await noteStart(of: id)
                 announce(id)
+                await joinName(id)
             }
             statistics.streamStarted(principal.application)
             shareBitrate()
@@ -175,6 +187,7 @@ actor StreamDirectory {
                 StreamCapabilities(principal.capabilities, options: options, for: .view), onEnd: onEnd,
                 onQuality: onQuality, onInterruption: onInterruption)
         }
+        try await waitForName(origin, for: principal, clientContext)
         try await waitForRequestedStream(of: origin, for: principal, clientContext)
         var stream = try policy.find(origin, in: registry, for: principal, clientContext: clientContext)
         let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .view)
@@ -182,7 +195,9 @@ actor StreamDirectory {
         if policy.authenticator.hasHook {
             try await policy.authenticator.checkHook(.subscribe(stream.id), principal, clientContext)
             // The stream may have ended meanwhile.
-            stream = try policy.find(stream.id, in: registry, for: principal, clientContext: clientContext)
+            stream = try policy.find(
+                principal.origin(requested: origin) ?? stream.id, in: registry, for: principal,
+                clientContext: clientContext)
         }
         let reservation = try policy.reserve(isPreview ? .preview : .viewer, principal, clientContext)
         let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
@@ -264,6 +279,7 @@ actor StreamDirectory {
             await noteStart(of: id)
             registry.update(id) { $0.isAwaitingAnswer = false }
             announce(id)
+            await joinName(id)
         }
         logger.info("the platform's offer was answered", metadata: ["stream": "\(id)"])
         return session
@@ -309,6 +325,7 @@ actor StreamDirectory {
     func end(
         _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
     ) async -> Bool {
+        let id = registry.resolve(id)
         guard let peer = registry.peers[id], let participant = registry.participants[peer] else {
             if await endPending(id, of: application, reason: reason, description: description) { return true }
             return await endWaiting?(id, application, reason, description) ?? false
@@ -368,7 +385,9 @@ actor StreamDirectory {
         guard let participant = registry.participants[peer] else { return }
         registry.update(participant.streamID) { $0.hasMedia = true }
         logger.info("first media packet", metadata: ["stream": "\(participant.streamID)"])
-        if let packaging, let stream = registry.streams[participant.streamID] { await packaging.begin(stream) }
+        if let packaging, let stream = registry.streams[participant.streamID], !stream.place.isPublisher {
+            await packaging.begin(stream)
+        }
     }
 
     private func noteQuality(_ peer: PeerID, _ quality: DataQuality) async {
@@ -430,6 +449,7 @@ actor StreamDirectory {
             writeQueue.note(.viewingEnded(end.streamID, at: MonotonicClock.wallTime(), reason: end.wire))
         }
         logger.info("stream ended", metadata: ["stream": "\(participant.streamID)", "reason": "\(end.wire)"])
+        if let stream { await leaveName(stream) }
         if stream != nil { packaging?.end(end.streamID) }
         if stream != nil { await endPendingViewings(of: end.streamID, end.reason, end.description) }
         await participant.onEnd(end)

@@ -45,6 +45,8 @@ struct StreamRegistry {
 
     private(set) var streams: [StreamID: LiveStream] = [:]
     private(set) var participants: [PeerID: Participant] = [:]
+    /// The streams that viewers receive by declared names.
+    private(set) var namedStreams: [StreamID: StreamID] = [:]
     /// The participant of each stream and viewing.
     private(set) var peers: [StreamID: PeerID] = [:]
     /// The subscribers of each stream, including previews. A stream without subscribers has no entry.
@@ -89,6 +91,7 @@ struct StreamRegistry {
             guard let stream = streams.removeValue(forKey: participant.streamID) else { return participant }
             subscribableStreams.remove(stream)
             resumableStreams.remove(stream)
+            if case .named(let name) = stream.place { namedStreams[StreamID(name)] = nil }
         } else {
             subscribers[participant.origin]?.remove(peer)
             if subscribers[participant.origin]?.isEmpty == true { subscribers[participant.origin] = nil }
@@ -132,8 +135,12 @@ struct StreamRegistry {
     /// Adds a stream whose publisher has entered.
     mutating func add(_ stream: LiveStream) {
         streams[stream.id] = stream
+        if case .named(let name) = stream.place { namedStreams[StreamID(name)] = stream.id }
         updateIndexes(of: stream.id)
     }
+
+    /// Returns the stream that a viewer receives who requests an identifier, which may be the name of a declared stream.
+    func resolve(_ requested: StreamID) -> StreamID { namedStreams[requested] ?? requested }
 
     /// Changes a stream. It has no effect if the stream has ended.
     mutating func update<Failure>(
@@ -151,7 +158,11 @@ struct StreamRegistry {
     /// closed.
     private mutating func updateIndexes(of id: StreamID) {
         guard let stream = streams[id] else { return }
-        if isAvailable(stream) { subscribableStreams.insert(stream) } else { subscribableStreams.remove(stream) }
+        if isAvailable(stream), !stream.place.isPublisher {
+            subscribableStreams.insert(stream)
+        } else {
+            subscribableStreams.remove(stream)
+        }
         if isResumable(stream) { resumableStreams.insert(stream) } else { resumableStreams.remove(stream) }
     }
 

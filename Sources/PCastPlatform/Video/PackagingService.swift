@@ -33,6 +33,8 @@ final class PackagingService: Sendable {
     private let logger: Logger
     /// The streams, at most as many as there are publishers, and those that ended recently.
     private let entries = Mutex<[StreamID: Entry]>([:])
+    /// The streams of declared names, at most one for each declaration that was opened.
+    private let names = Mutex<[StreamID: StreamID]>([:])
 
     init(
         router: MediaRouter, configuration: HLSConfiguration, writeQueue: DatabaseWriteQueue,
@@ -46,8 +48,15 @@ final class PackagingService: Sendable {
         self.logger = logger
     }
 
-    /// Returns a stream that is packaged, or was until recently; nil for others.
-    func stream(_ id: StreamID) -> PackagedStream? { entries.withLock { $0[id]?.packaged } }
+    /// Returns a stream that is packaged, or was until recently; nil for others. The identifier may be the name of a
+    /// declared stream.
+    func stream(_ id: StreamID) -> PackagedStream? {
+        let named = names.withLock { $0[id] } ?? id
+        return entries.withLock { $0[named]?.packaged }
+    }
+
+    /// Sets the stream of a declared name.
+    func setStream(_ id: StreamID, named name: StreamID) { names.withLock { $0[name] = id } }
 
     /// Returns the number of viewers of a stream that wait for a part, a lower bound of all.
     func viewerCount(of id: StreamID) -> Int { stream(id)?.viewerCount ?? 0 }

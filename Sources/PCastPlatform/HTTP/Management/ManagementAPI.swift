@@ -16,6 +16,7 @@ struct ManagementAPI: Sendable {
     let platformRecords: PlatformRecords
     let recordings: RecordingService
     let rtmp: RTMPService
+    let names: NamedStreamService
     let histories: StreamHistoryStore
     let dashboard: DashboardAccess
     let turnCredentials: TURNCredentialProvider?
@@ -31,6 +32,9 @@ struct ManagementAPI: Sendable {
         add(group, "stream/:stream/history", [.get: history])
         add(group, "stream/archive", [.delete: deleteArchive])
         add(group, "streams", [.get: list])
+        add(group, "names", [.get: listNames])
+        add(group, "name/:name", [.get: inspectName, .put: setName, .delete: removeName])
+        add(group, "name/:name/:operation", [.post: operateName])
         add(group, "recordings", [.get: listRecordings])
         add(group, "recordings/:stream", [.get: inspectRecording, .delete: deleteRecording])
         add(group, "keys", [.get: listKeys])

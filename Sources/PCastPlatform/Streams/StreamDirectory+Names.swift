@@ -1,0 +1,108 @@
+import Logging
+import PCastCore
+import PCastDatabase
+import PCastIO
+import PCastSFU
+
+/// Declared streams: their publishers, which are streams without viewers, and the streams that viewers receive.
+extension StreamDirectory {
+    /// Returns the place of a publisher at the declared stream that its tags name; nil for an independent stream.
+    ///
+    /// - Throws: ``APIError`` with the kind `conflict` if the declared stream admits no publisher.
+    func admitToName(
+        _ tags: StreamTags, _ principal: Principal
+    ) async throws(APIError) -> NamedStreamService.Admission? {
+        guard let names, let name = tags.name else { return nil }
+        return try await names.admit(name, of: principal.application, isJob: principal.job != nil)
+    }
+
+    /// Reports a publisher that has begun to its declared stream.
+    func joinName(_ id: StreamID) async {
+        guard let names, let stream = registry.streams[id], case .publisher(let name, let role) = stream.place else {
+            return
+        }
+        router.watch(id)
+        await names.joined(id, name, role)
+    }
+
+    /// Reports the end of a stream to the declared stream that it belongs to.
+    func leaveName(_ stream: LiveStream) async {
+        guard let names else { return }
+        switch stream.place {
+        case .independent: break
+        case .publisher(let name, _): await names.left(stream.id, name)
+        case .named(let name): await names.closed(stream.id, name)
+        }
+    }
+
+    /// Waits for the stream of a requested name, whose source may have to be opened. It returns at once if the request
+    /// names no declared stream, or nothing can be expected.
+    ///
+    /// - Throws: ``APIError`` with the kind `notReady` if the stream does not begin in time.
+    func waitForName(
+        _ origin: StreamID?, for principal: Principal, _ clientContext: ClientContext
+    ) async throws(APIError) {
+        guard let names, let requested = principal.origin(requested: origin), registry.streams[requested] == nil,
+            registry.namedStreams[requested] == nil,
+            await names.isDeclared(requested.description, of: principal.application)
+        else { return }
+        try policy.authorize(
+            principal, clientContext, origin: requested.description,
+            tags: StreamTags(ofName: requested.description).authorizing)
+        try await names.wait(for: requested.description)
+    }
+
+    /// Creates the stream that viewers of a name receive.
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - application: The application of the declaration.
+    ///   - names: The capabilities of the stream.
+    ///   - media: The tracks.
+    ///   - group: The streams that replace each other.
+    /// - Returns: The stream.
+    /// - Throws: ``APIError``.
+    func open(
+        _ name: String, of application: ApplicationID, capabilities names: [String], like media: IngestMedia,
+        group: String
+    ) async throws(APIError) -> StreamID {
+        let capabilities = try StreamCapabilities(names, for: .publish)
+        let principal = Principal(application: application, token: nil)
+        let reservation = try policy.reserve(
+            .stream, principal, ClientContext(connectionFrom: nil, isTrustedProxy: false))
+        let id = StreamID(RandomIdentifier.make(prefix: "stream-"))
+        let peer = registry.enter(
+            id, reservation, origin: id, isPublisher: true, hasSession: false, at: MonotonicClock.now(),
+            onEnd: { _ in }, onQuality: { _, _ in })
+        var stream = LiveStream(
+            id: id, peer: peer, application: application, session: nil, tags: StreamTags(ofName: name),
+            capabilities: names, startTime: MonotonicClock.wallTime(), address: nil, ordinal: registry.takeOrdinal(),
+            publisher: nil)
+        stream.place = .named(name)
+        stream.ingestProtocol = .name
+        stream.codecs = [media.video, media.hasAudio ? .opus : nil].compactMap(\.self).filter {
+            capabilities.terms.media.contains($0.mediaType)
+        }
+        writeQueue.note(.streamStarting(stream.record))
+        do {
+            _ = try await router.publish(peer, stream: id, ingesting: media, terms: capabilities.terms, group: group)
+        } catch {
+            discard(peer)
+            writeQueue.note(Self.change(stream, StreamEnd(streamID: id, reason: .failed, description: "")))
+            throw Self.refusal(error)
+        }
+        registry.add(stream)
+        policy.enter(stream, reservation)
+        packaging?.setStream(id, named: StreamID(name))
+        await noteStart(of: id)
+        announce(id)
+        statistics.streamStarted(application)
+        logger.info("named stream opened", metadata: ["stream": "\(id)", "name": "\(name)"])
+        return id
+    }
+
+    /// Returns the numbers of viewers of streams.
+    func viewers(of streams: [StreamID]) -> [StreamID: Int] {
+        Dictionary(streams.map { ($0, viewers(of: $0)) }, uniquingKeysWith: { first, _ in first })
+    }
+}

@@ -210,8 +210,16 @@ struct NearestNameTests {
         var section = ""
         var lines: [String] = []
         var documented: [String: Set<String>] = [:]
+        var streamKeys: Set<String> = []
         for line in text.split(separator: "\n") {
             if let match = line.wholeMatch(of: /([a-z]+):/) { section = String(match.1) }
+            if section == ConfigurationFile.streamsSection {
+                let key = line.wholeMatch(of: #/  #   ([a-zA-Z]+): .+/#).map { String($0.1) }
+                if let key { streamKeys.insert(key) }
+                let isName = line.wholeMatch(of: #/  # [a-z0-9*-]+:/#) != nil
+                lines.append(key != nil || isName ? "  " + line.dropFirst(4) : String(line))
+                continue
+            }
             if let match = line.wholeMatch(of: #/  # ([a-zA-Z]+):( [^ ]+)?/#) {
                 documented[section, default: []].insert(String(match.1))
                 lines.append("  " + line.dropFirst(4))
@@ -224,6 +232,8 @@ struct NearestNameTests {
         #expect(documented == ConfigurationFile.options.mapValues { Set($0.map(ConfigurationFile.key)) })
         let all = try ConfigurationFile(text: lines.joined(separator: "\n"), path: path)
         #expect(all.entries.count == documented.values.reduce(0) { $0 + $1.count })
+        #expect(streamKeys == Set(StreamsSection.keys))
+        #expect(all.streams.all.count == 3)
         var limits = PlatformLimits()
         let written = try #require(all.entries["serve.limit"]?.values)
         for value in written { try #require(LimitArgument(argument: value)).set(in: &limits) }

@@ -114,6 +114,7 @@ struct ServeCommand: AsyncCommand {
             throw CommandFailure(
                 .unusableArguments, "--record and --recordings need a database for their index: add --data.")
         }
+        configuration.streams = settings.streams
         try operation.complete(&configuration, settings)
         return configuration
     }

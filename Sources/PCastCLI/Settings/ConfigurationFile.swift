@@ -1,10 +1,12 @@
 import ArgumentParser
 import Foundation
+import PCastPlatform
 import PCastYAML
 
 /// The configuration file with default values of options, in YAML.
 ///
-/// It has the sections `serve`, `publish` and `subscribe`, which are mappings. The keys are the names of the command
+/// It has the sections `serve`, `publish`, `subscribe` and `streams`, which are mappings. The names of `streams` are
+/// those of declared streams (`StreamsSection`). In the other sections, the keys are the names of the command
 /// line in camel case, such as `rtcPort` for `--rtc-port`. An option that may be repeated has a list. Options whose values
 /// are `NAME=VALUE` may have a mapping instead. The maximum size is 64 KiB.
 struct ConfigurationFile: Equatable {
@@ -61,6 +63,11 @@ struct ConfigurationFile: Equatable {
     let path: String?
     /// The entries by `command.option`.
     private(set) var entries: [String: Entry] = [:]
+    /// The declared streams.
+    private(set) var streams = StreamDeclarations()
+
+    /// The name of the section with declared streams.
+    static let streamsSection = "streams"
 
     init() { path = nil }
 
@@ -71,8 +78,13 @@ struct ConfigurationFile: Equatable {
         self.path = path
         do throws(YAMLError) {
             for section in try YAMLValue.read(text).members("the configuration") {
+                if section.name == Self.streamsSection {
+                    streams = try StreamsSection.read(section)
+                    continue
+                }
                 guard let options = Self.options[section.name] else {
-                    let nearest = NearestName.suggestion(section.name, among: Self.commands)
+                    let nearest = NearestName.suggestion(
+                        section.name, among: Self.commands + [Self.streamsSection])
                     throw YAMLError(
                         line: section.line, reason: "the section “\(section.name)” does not exist\(nearest)")
                 }

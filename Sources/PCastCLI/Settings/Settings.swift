@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PCastPlatform
 
 /// The options of a command. The command line has precedence over the environment, and that over the configuration
 /// file. The commands define the defaults.
@@ -12,6 +13,9 @@ struct Settings {
 
     /// The path of the configuration file that was read; nil if there is none.
     var filePath: String? { file.path }
+
+    /// The declared streams of the configuration file.
+    var streams: StreamDeclarations { file.streams }
 
     /// The options that are set in the environment or the file, by name.
     var all: [Setting] {

@@ -1,0 +1,143 @@
+import Foundation
+import PCast
+import Testing
+
+extension EndToEnd {
+    /// Declared streams, whose publishers change while viewers stay.
+    @Suite("Named streams", .timeLimit(.minutes(5)))
+    struct NamedStreamTests {
+        private struct List: Decodable {
+            struct Name: Decodable {
+                let name: String
+                let streamId: String?
+                let state: String
+            }
+            let names: [Name]
+        }
+
+        /// Starts a platform with declared streams. Files are read in the folder of the test.
+        private static func start(
+            in workspace: TestWorkspace, _ streams: String, _ options: [String] = []
+        ) async throws -> LocalPlatform {
+            let configuration = workspace.path("pcast.yaml")
+            try "streams:\n\(streams)".write(toFile: configuration, atomically: true, encoding: .utf8)
+            let folder = URL(fileURLWithPath: configuration).deletingLastPathComponent().path
+            return try await LocalPlatform.start(
+                in: workspace, ["--config", configuration, "--media-directory", folder] + options)
+        }
+
+        private static func name(_ name: String, of platform: LocalPlatform) async throws -> List.Name {
+            let body = try await platform.workspace.run(
+                "curl", ["-fsS", "--user", LocalPlatform.application, platform.uri + "/pcast/names"]
+            ).output.joined()
+            let names = try JSONDecoder().decode(List.self, from: Data(body.utf8)).names
+            return try #require(names.first { $0.name == name })
+        }
+
+        /// Waits for the state of a name.
+        private static func waitFor(_ state: String, of name: String, _ platform: LocalPlatform) async throws {
+            let end = ContinuousClock.now + .timeout
+            while true {
+                let current = try await Self.name(name, of: platform).state
+                if current == state { return }
+                guard ContinuousClock.now < end else {
+                    throw EndToEndFailure(
+                        "the state of \(name) is \(current), not \(state)\n\(platform.program.report)")
+                }
+                try await ContinuousClock().sleep(for: .milliseconds(50))
+            }
+        }
+
+        /// Makes a short film of another size than that of the test film.
+        private static func makeSlate(in workspace: TestWorkspace) async throws {
+            try await workspace.run(
+                "ffmpeg",
+                [
+                    "-v", "error", "-nostdin", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=30", "-f", "lavfi",
+                    "-i", "sine=frequency=220:sample_rate=48000", "-t", "2", "-c:v", "libx264", "-bf", "0", "-g", "30",
+                    "-pix_fmt", "yuv420p", "-c:a", "aac", workspace.path("slate.mp4"),
+                ])
+        }
+
+        @Test(
+            "a source on demand starts with the first viewer, and closes after the last one",
+            .enabled(if: ThisMachine.hasFFmpeg))
+        func onDemand() async throws {
+            try await TestWorkspace.run { workspace in
+                let film = try await Film.make(seconds: 20, in: workspace)
+                let platform = try await Self.start(
+                    in: workspace,
+                    """
+                      lobby:
+                        source: file://\(film.file.path)
+                        onDemand: true
+                        closeAfter: 1s
+                    """)
+                #expect(try await Self.name("lobby", of: platform).state == "idle")
+                for _ in 0..<2 {
+                    let watched = try await WatchedStream.open("lobby", of: platform)
+                    try await watched.height(720, since: 0)
+                    let frame = workspace.path("picture.png")
+                    _ = try await watched.renderer.screenshot(to: frame)
+                    let found = try await film.find(MediaFile(path: frame, workspace: workspace))
+                    #expect(found.difference < 6, "the viewer sees the film")
+                    await watched.close()
+                    try await Self.waitFor("idle", of: "lobby", platform)
+                }
+                try await platform.program.end()
+            }
+        }
+
+        @Test(
+            "a viewer keeps its session while RTMP, the fallback and WHIP follow each other",
+            .enabled(if: ThisMachine.hasFFmpeg))
+        func publishers() async throws {
+            try await TestWorkspace.run { workspace in
+                let film = try await Film.make(seconds: 6, in: workspace)
+                try await Self.makeSlate(in: workspace)
+                let platform = try await Self.start(
+                    in: workspace, "  show:\n    fallback: slate.mp4\n", ["--rtmp-port", "0"])
+                let listening = try await platform.program.event("listening")
+                let port = Int(try #require(listening["rtmpPort"].number))
+                func encode() async throws -> RunningProgram {
+                    let token = try await workspace.token(
+                        LocalPlatform.application, "--type", "publish", "--apply-tag", "name:show")
+                    return try workspace.start(
+                        try #require(BuiltProgram.installed("ffmpeg")),
+                        [
+                            "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", film.file.path, "-c:v",
+                            "libx264", "-preset", "veryfast", "-tune", "zerolatency", "-bf", "0", "-g", "30",
+                            "-pix_fmt", "yuv420p", "-c:a", "aac", "-f", "flv",
+                            "rtmp://127.0.0.1:\(port)/ingest/\(token)",
+                        ])
+                }
+                let encoder = try await encode()
+                try await Self.waitFor("live", of: "show", platform)
+                let stream = try await Self.name("show", of: platform).streamId
+                let watched = try await WatchedStream.open("show", of: platform)
+                try await watched.height(720, since: 0)
+
+                // The encoder is unplugged, and the fallback plays, longer than it lasts.
+                encoder.send(SIGKILL)
+                try await watched.height(360, since: 1)
+                let slates = watched.sizes.values.count
+
+                // The publisher returns over another protocol, and with another size.
+                let publisher = try workspace.pcast(
+                    "publish", "--uri", platform.uri, "--tag", "name:show", "--video", "synthetic", "--audio",
+                    "synthetic", "--size", "640x480")
+                try await watched.height(480, since: slates)
+                let publishings = watched.sizes.values.count
+
+                // RTMP again, which replaces the former publisher.
+                let second = try await encode()
+                try await watched.height(720, since: publishings)
+                #expect(try await Self.name("show", of: platform).streamId == stream, "it is one stream")
+                publisher.send(SIGINT)
+                second.send(SIGKILL)
+                await watched.close()
+                try await platform.program.end()
+            }
+        }
+    }
+}

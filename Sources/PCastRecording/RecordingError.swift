@@ -10,6 +10,8 @@ package enum RecordingError: Error, Hashable, Sendable {
     case removed(path: String)
     /// The contents of a file are not those that were written.
     case corrupt(path: String)
+    /// An object store that has a file does not return it.
+    case unavailable(object: String, reason: String)
     /// Another platform writes recordings to the folder.
     case inUse(path: String)
     /// The writer received more than the disk could store.
@@ -32,6 +34,7 @@ extension RecordingError: CustomStringConvertible {
             "\(path) cannot be used (\(reason)): check it, or name another folder with --recordings"
         case .removed(let path): "\(path) was removed while it was written: delete recordings through the platform only"
         case .corrupt(let path): "\(path) is corrupt: restore it from a backup, or delete the recording"
+        case .unavailable(let object, let reason): "\(object) cannot be read from the object store: \(reason)"
         case .inUse(let path): "another platform records to \(path): give each platform its own folder"
         case .tooSlow: "the disk is too slow for the recordings: use a faster one, or record fewer streams"
         }

@@ -105,7 +105,7 @@ struct HelpTests {
         for (name, command) in commands {
             let words = help(command).split { " \n[]".contains($0) }.filter { $0.hasPrefix("--") }
             let names = words.map { String($0.dropFirst(2)) }
-            let options = Set(names.filter { $0.allSatisfy { $0.isLetter || $0 == "-" } })
+            let options = Set(names.filter { $0.allSatisfy { $0.isLetter || $0.isNumber || $0 == "-" } })
             let apart: Set<String> = ["config", "json", "help", "version"]
             #expect(options.subtracting(apart) == ConfigurationFile.options[name])
         }

@@ -181,6 +181,82 @@ extension EndToEnd {
             }
         }
 
+        // MARK: Object stores
+
+        /// Sends a command to `object_store.py`. Returns its answer.
+        private static func command(_ command: String, to store: String, in workspace: TestWorkspace) async throws
+            -> JSON
+        {
+            let lines = try await workspace.run("curl", ["-sS", "\(store)/-/\(command)"]).output
+            return try #require(JSON(line: lines.joined()))
+        }
+
+        @Test(
+            "a recording is uploaded after an outage and kill -9, played from the object store, and deleted there",
+            .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasObjectStore))
+        func objectStore() async throws {
+            try await TestWorkspace.run { workspace in
+                let credentials = workspace.path("credentials")
+                let program = try workspace.start(
+                    "\(BuiltProgram.peers)/object_store.py", ["--credentials", credentials], limit: .longestSuite,
+                    hears: true)
+                let store = try #require(try await program.event("listening")["uri"].text)
+                _ = try await Self.command("outage", to: store, in: workspace)
+                let options = [
+                    "--data", workspace.path("data"), "--reconnect-grace", "1s", "--s3-endpoint", store, "--s3-bucket",
+                    "recordings", "--s3-region", "eu-central-1", "--s3-prefix", "live/", "--s3-credentials",
+                    credentials, "--s3-delete-local",
+                ]
+                let first = try await LocalPlatform.start(in: workspace, options)
+                let recording = try await Recording.start(on: first)
+                let stream = recording.stream
+                try await recording.publisher.awaitStatistics(Self.recorded)
+                recording.publisher.send(SIGINT)
+                _ = try await Self.completed(stream, on: first)
+                let message = try await first.program.message(containing: "recordings are not uploaded")
+                #expect(message.contains("503"), "\(message)")
+                first.program.send(SIGKILL)
+                try await first.program.expectExitStatus(128 + SIGKILL)
+
+                _ = try await Self.command("normal", to: store, in: workspace)
+                let platform = try await LocalPlatform.start(in: workspace, options)
+                let folder = workspace.path("data/recordings/\(stream)")
+                let deadline = ContinuousClock.now + .timeout
+                while try !FileManager.default.contentsOfDirectory(atPath: folder).isEmpty {
+                    try #require(ContinuousClock.now < deadline, "\(platform.program.report)")
+                    try await Task.sleep(for: .milliseconds(100))
+                }
+                let contents = try await Self.command("objects", to: store, in: workspace)
+                guard case .list(let objects) = contents["objects"] else {
+                    throw EndToEndFailure("no objects in \(contents)")
+                }
+                // The video, Opus and AAC.
+                #expect(objects.count == 3 && contents["uploads"] == .number(0), "\(contents)")
+                for object in objects { #expect(object["key"].text?.hasPrefix("live/\(stream)/") == true) }
+
+                let entry = try await Self.completed(stream, on: platform)
+                let seconds = try #require(entry["duration"].number) / 1_000
+                let reading = try workspace.start(
+                    try #require(BuiltProgram.installed("ffmpeg")),
+                    [
+                        "-v", "error", "-nostdin", "-xerror", "-i", try await recording.playlist(on: platform), "-f",
+                        "null", "-",
+                    ])
+                #expect(try await reading.exitStatus(within: .longestRun) == 0)
+                let file = try await Self.download(stream, "remote.mp4", of: platform)
+                for track in try await file.tracks() {
+                    #expect(abs(track.duration - seconds) < 1, "\(track.kind): \(track.duration) of \(seconds) s")
+                }
+
+                try await Self.recordings("delete", stream, of: platform)
+                while try await Self.command("objects", to: store, in: workspace)["objects"] != .list([]) {
+                    try #require(ContinuousClock.now < deadline, "\(platform.program.report)")
+                    try await Task.sleep(for: .milliseconds(100))
+                }
+                try await platform.program.end()
+            }
+        }
+
         // MARK: Disks
 
         /// Starts a platform that records to a file system in memory, which is mounted with options. The mount is in a

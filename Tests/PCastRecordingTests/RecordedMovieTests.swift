@@ -34,7 +34,8 @@ struct RecordedMovieTests {
         }
 
         func movie(from start: TimeSpan = .zero, to end: TimeSpan? = nil) throws -> RecordedMovie {
-            guard case .movie(let movie) = try presentation.movie(in: folder, from: start, to: end) else {
+            guard case .movie(let movie) = try presentation.movie(in: RecordingFiles(folder), from: start, to: end)
+            else {
                 throw MissingMovie()
             }
             return movie
@@ -132,13 +133,14 @@ struct RecordedMovieTests {
             let recorded = try Recorded(in: root)
             for (start, end) in [(20.0, 30.0), (5.0, 5.0)] {
                 let result = try recorded.presentation.movie(
-                    in: recorded.folder, from: TimeSpan(seconds: start), to: TimeSpan(seconds: end))
+                    in: RecordingFiles(recorded.folder), from: TimeSpan(seconds: start), to: TimeSpan(seconds: end))
                 guard case .nothing = result else {
                     Issue.record("\(start)–\(end) has media")
                     continue
                 }
             }
-            let result = try recorded.presentation.movie(in: recorded.folder, maximumSampleCount: 100)
+            let result = try recorded.presentation.movie(
+                in: RecordingFiles(recorded.folder), maximumSampleCount: 100)
             guard case .tooLong = result else {
                 Issue.record("there is no limit of samples")
                 return
@@ -151,7 +153,7 @@ struct RecordedMovieTests {
         try await withFolder { root in
             let recorded = try Recorded(in: root)
             let movie = try recorded.movie()
-            let path = movie.paths[0]
+            let path = recorded.folder.path(of: movie.names[0])
             var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
             let chunk = movie.chunks[1]
             bytes[Int(chunk.part) + PartHeader.size + Int(chunk.dataOffset) + 3] ^= 1

@@ -109,10 +109,12 @@ struct ServeCommand: AsyncCommand {
         configuration.jobs = try workers.configuration(settings)
         try hls.apply(settings, to: &configuration.hls)
         try recording.apply(settings, to: &configuration.recording)
-        let isRecording = configuration.recording.recordsEveryStream || configuration.recording.directory != nil
+        let isRecording =
+            configuration.recording.recordsEveryStream || configuration.recording.directory != nil
+            || configuration.recording.upload != nil
         guard configuration.storage.directory != nil || !isRecording else {
             throw CommandFailure(
-                .unusableArguments, "--record and --recordings need a database for their index: add --data.")
+                .unusableArguments, "--record, --recordings and --s3-bucket need a database: add --data.")
         }
         configuration.streams = settings.streams
         try operation.complete(&configuration, settings)

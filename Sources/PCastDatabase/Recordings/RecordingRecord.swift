@@ -140,8 +140,10 @@ public enum RecordingChange: Sendable {
     case segments([SegmentRecord])
     /// Segments are not on the disk any more. They are identified by stream, epoch, rendition and number.
     case lost([SegmentRecord])
+    /// A file is complete, and will be uploaded.
+    case upload(UploadRecord, at: WallTime)
     /// The recording ended. The event `on-demand` is sent with its playlist at a path, unless nothing was recorded.
     case ended(StreamID, at: WallTime, failure: String?, playlist: String)
-    /// The recording is deleted. Its files are removed next.
+    /// The recording is deleted. Its files are removed next, and its objects when the object store responds.
     case deleted(StreamID, at: WallTime)
 }

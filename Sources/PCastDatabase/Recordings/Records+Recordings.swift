@@ -186,6 +186,7 @@ extension Records {
                     sql: "DELETE FROM segment WHERE stream = ? AND epoch = ? AND rendition = ? AND number = ?",
                     arguments: [segment.stream.description, segment.epoch, segment.rendition, segment.number])
             }
+        case .upload(let upload, let time): try insert(upload, at: time, db)
         case .ended(let stream, let time, let failure, let playlist):
             try db.execute(
                 sql: "UPDATE recording SET ended = ?, failure = ? WHERE stream = ? AND ended IS NULL",
@@ -198,6 +199,7 @@ extension Records {
             try db.execute(
                 sql: "UPDATE recording SET deleted = ? WHERE stream = ? AND deleted IS NULL",
                 arguments: [time.millisecondsSinceEpoch, stream.description])
+            try deleteObjects(of: stream, at: time, db)
             for table in ["segment", "recordedRendition"] {
                 try db.execute(sql: "DELETE FROM \(table) WHERE stream = ?", arguments: [stream.description])
             }

@@ -16,6 +16,7 @@ enum Schema {
         }
         migrator.registerMigration("recordings") { db in try db.execute(sql: recordings) }
         migrator.registerMigration("stream keys") { db in try db.execute(sql: streamKeys) }
+        migrator.registerMigration("uploads") { db in try db.execute(sql: uploads) }
         return migrator
     }()
 
@@ -98,5 +99,17 @@ enum Schema {
             duration INTEGER NOT NULL, initialization INTEGER NOT NULL, discontinuity INTEGER NOT NULL,
             isGap INTEGER NOT NULL, PRIMARY KEY (stream, epoch, rendition, number)
         ) STRICT, WITHOUT ROWID;
+        """
+
+    /// The outbox of uploads of recordings. `parts` is a list of the entity tags of uploaded parts.
+    private static let uploads = """
+        CREATE TABLE upload (
+            stream TEXT NOT NULL, epoch INTEGER NOT NULL, rendition TEXT NOT NULL, file INTEGER NOT NULL,
+            size INTEGER NOT NULL, bucket TEXT NOT NULL, key TEXT NOT NULL, state TEXT NOT NULL,
+            isLocal INTEGER NOT NULL, attempts INTEGER NOT NULL, due INTEGER NOT NULL, answer TEXT, multipartID TEXT,
+            parts TEXT NOT NULL, PRIMARY KEY (stream, epoch, rendition, file)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX upload_due ON upload(due) WHERE state IN ('pending', 'deleting');
+        CREATE INDEX upload_local ON upload(stream) WHERE state = 'uploaded' AND isLocal = 1;
         """
 }

@@ -76,6 +76,9 @@ extension PlatformSetting {
         case .recordingSync: new.recording.syncInterval = old.recording.syncInterval
         case .recordingRetention: new.recording.retention = old.recording.retention
         case .recordingSize: new.recording.maximumSize = old.recording.maximumSize
+        // They belong together: one of them has no value without the bucket.
+        case .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix, .s3Credentials, .s3DeleteLocal:
+            new.recording.upload = old.recording.upload
         default: preconditionFailure("\(self) must require a restart")
         }
     }

@@ -78,6 +78,18 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case recordingSize = "recording-size"
     /// The declared streams, which the configuration file contains.
     case streams
+    /// The address of the object store for recordings.
+    case s3Endpoint = "s3-endpoint"
+    /// The bucket for recordings.
+    case s3Bucket = "s3-bucket"
+    /// The region of the object store.
+    case s3Region = "s3-region"
+    /// The beginning of the names of objects.
+    case s3Prefix = "s3-prefix"
+    /// The credentials of the object store.
+    case s3Credentials = "s3-credentials"
+    /// Whether uploaded files are deleted from the disk.
+    case s3DeleteLocal = "s3-delete-local"
 
     /// Whether a change needs a restart, because sockets, the data directory and the durations of packaged streams do not
     /// change while the platform runs.
@@ -85,7 +97,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         switch self {
         case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor,
             .rtmpPort, .rtmpsPort, .rtmpTakeover, .hls, .hlsPart, .hlsSegment, .hlsWindow, .hlsEncryption, .record,
-            .recordings, .recordingSync, .recordingRetention, .recordingSize:
+            .recordings, .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix,
+            .s3Credentials, .s3DeleteLocal:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime, .streams:
@@ -134,6 +147,12 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .recordingRetention: left.recording.retention == right.recording.retention
         case .recordingSize: left.recording.maximumSize == right.recording.maximumSize
         case .streams: left.streams == right.streams
+        case .s3Endpoint: left.recording.upload?.endpoint == right.recording.upload?.endpoint
+        case .s3Bucket: left.recording.upload?.bucket == right.recording.upload?.bucket
+        case .s3Region: left.recording.upload?.region == right.recording.upload?.region
+        case .s3Prefix: left.recording.upload?.prefix == right.recording.upload?.prefix
+        case .s3Credentials: left.recording.upload?.credentials == right.recording.upload?.credentials
+        case .s3DeleteLocal: left.recording.upload?.deletesLocalFiles == right.recording.upload?.deletesLocalFiles
         }
     }
 }

@@ -7,23 +7,23 @@ import PCastHLS
 import PCastRecording
 import Synchronization
 
-/// A recording that viewers load: its playlists, and the files on the disk.
+/// A recording that viewers load: its playlists, and the files on the disk or in an object store.
 final class RecordedStream: Sendable {
     let recording: RecordingRecord
     let presentation: RecordingPresentation
-    private let folder: RecordingFolder
+    private let files: RecordingFiles
     private let signer: PathSigner
     let reader: FileReadingQueue
     /// The media playlists that were requested, as they are sent.
     private let playlists = Mutex<[String: RenderedPlaylist]>([:])
 
     init(
-        _ contents: Records.RecordingContents, isComplete: Bool, in root: String, signer: PathSigner,
+        _ contents: Records.RecordingContents, isComplete: Bool, in files: RecordingFiles, signer: PathSigner,
         reader: FileReadingQueue
     ) {
         recording = contents.recording
         presentation = RecordingPresentation(contents, isComplete: isComplete)
-        folder = RecordingFolder(root: root, stream: contents.recording.stream)
+        self.files = files
         self.signer = signer
         self.reader = reader
     }
@@ -51,17 +51,17 @@ final class RecordedStream: Sendable {
     ///
     /// - Throws: `RecordingError`.
     func read(_ file: RecordingPresentation.File) async throws(RecordingError) -> ByteBuffer {
-        let folder = folder
+        let files = files
         let result = await reader.run { () throws(RecordingError) -> [UInt8] in
             switch file {
             case .initialization(let name):
-                let path = folder.path(of: name)
-                guard let beginning = try PartFileReader(path).beginning() else { throw .corrupt(path: path) }
+                let file = try files.open(name)
+                guard let beginning = try file.beginning() else { throw .corrupt(path: file.path) }
                 return beginning.initialization
             case .segment(let segment):
                 let name = RecordingFolder.FileName(
                     epoch: segment.epoch, rendition: segment.rendition, number: segment.file)
-                return try PartFileReader(folder.path(of: name)).media(of: segment)
+                return try files.open(name).media(of: segment)
             }
         }
         return ByteBuffer(bytes: try result.get())
@@ -71,7 +71,7 @@ final class RecordedStream: Sendable {
     ///
     /// - Throws: `RecordingError`.
     func makeMovie(_ range: MovieRange) throws(RecordingError) -> RecordedMovie.Result {
-        try presentation.movie(in: folder, from: range.start, to: range.end)
+        try presentation.movie(in: files, from: range.start, to: range.end)
     }
 }
 

@@ -16,9 +16,44 @@ public struct RecordingConfiguration: Hashable, Sendable {
     /// The free space of the file system, in bytes, below which recordings end.
     public var reserve: Int64 = 512 << 20
 
+    /// The object store to which recordings are uploaded; nil for none.
+    public var upload: UploadConfiguration?
+
     /// The intervals in which media can be synced.
     public static let syncIntervals = Duration.milliseconds(100)...Duration.seconds(60)
 
     /// Creates the default configuration.
     public init() {}
+}
+
+extension RecordingConfiguration {
+    /// The upload of recordings to an S3-compatible object store.
+    public struct UploadConfiguration: Hashable, Sendable {
+        /// The source of the credentials.
+        public enum Credentials: Hashable, Sendable {
+            /// The variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`.
+            case environment
+            /// A credentials file in the form of AWS. It is read again when it changes.
+            case file(String)
+        }
+
+        /// The address of the object store; nil for that of AWS in the region.
+        public var endpoint: String?
+        /// The bucket, which must exist.
+        public var bucket: String
+        /// The region in signatures.
+        public var region = Self.defaultRegion
+        /// The beginning of the names of all objects.
+        public var prefix = ""
+        /// The source of the credentials.
+        public var credentials = Credentials.environment
+        /// Whether files are deleted from the disk when their upload was confirmed.
+        public var deletesLocalFiles = false
+
+        /// The default of ``region``.
+        public static let defaultRegion = "us-east-1"
+
+        /// Creates a configuration.
+        public init(bucket: String) { self.bucket = bucket }
+    }
 }

@@ -38,6 +38,12 @@ extension RecordingService {
             for (stream, state) in known where state != .deleted {
                 await reconcile(RecordingFolder(root: store.root, stream: stream), .open)
             }
+            if let objects {
+                let count = try await records.addMissingUploads(at: MonotonicClock.wallTime()) {
+                    objects.upload(of: $0)
+                }
+                if count > 0 { logger.notice("files of earlier recordings will be uploaded: \(count)") }
+            }
             for stream in try await records.openRecordings() {
                 if interrupted.contains(stream) {
                     noteInterrupted(stream)
@@ -61,7 +67,8 @@ extension RecordingService {
         do {
             if state == .deleted { return try folder.remove() }
             let contents = try await records.contents(ofRecording: folder.stream)
-            let result = try Reconciliation.run(folder, indexed: contents?.segments ?? [])
+            let indexed = try await segmentsOnDisk(contents?.segments ?? [], in: folder)
+            let result = try Reconciliation.run(folder, indexed: indexed)
             for failure in result.failures { logger.warning("a file of a recording is left as it is: \(failure)") }
             var changes = result.changes.map { RecordChange.recording($0) }
             let epochs = max(result.epochs, contents?.recording.epochs ?? 0)
@@ -90,6 +97,19 @@ extension RecordingService {
         }
     }
 
+    /// Returns the segments except those of files that were uploaded and deleted from the disk.
+    private func segmentsOnDisk(
+        _ segments: [SegmentRecord], in folder: RecordingFolder
+    ) async throws(RecordsError) -> [SegmentRecord] {
+        let uploads = try await records.uploads(of: folder.stream)
+        let remote = Set(
+            uploads.filter { $0.state == .uploaded }.map { RecordingFolder.FileName($0.file) }
+                .filter { !folder.contains($0) })
+        return segments.filter {
+            !remote.contains(.init(epoch: $0.epoch, rendition: $0.rendition, number: $0.file))
+        }
+    }
+
     // MARK: Deletion
 
     /// Deletes the recording of an application's stream.
@@ -107,7 +127,7 @@ extension RecordingService {
     }
 
     /// Deletes a recording in the index and then its files. If the platform is killed in between, the files are removed at
-    /// the next start.
+    /// the next start. Its objects are deleted by the outbox of uploads.
     private func remove(_ stream: StreamID) async throws(RecordsError) {
         try await records.record([.recording(.deleted(stream, at: MonotonicClock.wallTime()))])
         discardCache(of: stream)
@@ -119,8 +139,19 @@ extension RecordingService {
         }
     }
 
-    /// Deletes the recordings that are too old, or exceed the size of their application, until the task is cancelled.
+    /// Uploads recordings, and deletes those that are too old or exceed the size of their application, until the task is
+    /// cancelled.
     func run() async {
+        async let retention: Void = applyRetentionRepeatedly()
+        if let store, let objects {
+            await RecordingUploader(records, objects: objects, root: store.root, logger: logger) { [weak self] stream in
+                self?.discardCache(of: stream)
+            }.run()
+        }
+        await retention
+    }
+
+    private func applyRetentionRepeatedly() async {
         repeat { await applyRetention() } while (try? await Task.sleep(for: Self.retentionInterval)) != nil
     }
 

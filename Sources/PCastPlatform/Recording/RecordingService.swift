@@ -30,8 +30,11 @@ final class RecordingService: Sendable {
     let logger: Logger
     /// The files; nil if nothing can be recorded.
     let store: RecordingStore?
+    /// The object store to which recordings are uploaded; nil for none.
+    let objects: RecordingObjects?
     private let state: SharedState
-    private let reader = FileReadingQueue()
+    /// More reads at the same time may wait for an object store than for a disk.
+    private let reader: FileReadingQueue
     /// The recordings as MP4 files.
     let movies = RecordedMovieCache()
 
@@ -49,7 +52,7 @@ final class RecordingService: Sendable {
 
     /// Opens the folder of recordings.
     ///
-    /// - Throws: ``PlatformError`` if the folder cannot be used.
+    /// - Throws: ``PlatformError`` if the folder or the object store cannot be used.
     init(
         _ configuration: RecordingConfiguration, dataDirectory: String?, records: Records,
         writeQueue: DatabaseWriteQueue, logger: Logger
@@ -63,8 +66,14 @@ final class RecordingService: Sendable {
         // The index of recordings is in the data directory.
         guard let dataDirectory else {
             store = nil
+            objects = nil
+            reader = FileReadingQueue()
             return
         }
+        let objects: RecordingObjects? =
+            if let upload = configuration.upload { try RecordingObjects(upload, records: records) } else { nil }
+        self.objects = objects
+        reader = FileReadingQueue(width: objects == nil ? 4 : 16)
         var limits = RecordingLimits()
         limits.reserve = configuration.reserve
         limits.syncInterval = configuration.syncInterval
@@ -73,7 +82,7 @@ final class RecordingService: Sendable {
                 root: configuration.directory ?? dataDirectory + "/recordings", limits: limits,
                 isShared: configuration.directory != nil
             ) { event in
-                RecordingService.handle(event, state, writeQueue, logger)
+                RecordingService.handle(event, state, writeQueue, objects, logger)
             }
         } catch {
             throw .recordings("\(error)")
@@ -84,10 +93,15 @@ final class RecordingService: Sendable {
     static func path(of stream: StreamID) -> String { "\(RecordingRoutes.folder)/\(stream)/\(RecordingRoutes.index)" }
 
     private static func handle(
-        _ event: RecordingStore.Event, _ state: SharedState, _ writeQueue: DatabaseWriteQueue, _ logger: Logger
+        _ event: RecordingStore.Event, _ state: SharedState, _ writeQueue: DatabaseWriteQueue,
+        _ objects: RecordingObjects?, _ logger: Logger
     ) {
         switch event {
         case .indexed(let changes): for change in changes { writeQueue.note(.recording(change)) }
+        case .completed(let files):
+            guard let objects else { return }
+            let now = MonotonicClock.wallTime()
+            for file in files { writeQueue.note(.recording(.upload(objects.upload(of: file), at: now))) }
         case .dropped(let stream):
             guard state.value.withLock({ $0.slow.insert(stream).inserted }) else { return }
             logger.warning(
@@ -186,7 +200,8 @@ final class RecordingService: Sendable {
         guard let key, key.count == PathSigner.keySize else { return nil }
         let isComplete = contents.recording.ended != nil && !store.isRecording(stream)
         let loaded = RecordedStream(
-            contents, isComplete: isComplete, in: store.root, signer: PathSigner(key: key), reader: reader)
+            contents, isComplete: isComplete, in: files(of: stream, store), signer: PathSigner(key: key), reader: reader
+        )
         state.value.withLock { state in
             state.cache[stream] = Cached(
                 stream: loaded, expiry: isComplete ? nil : now + Self.liveLifetime, lastUse: now)
@@ -195,6 +210,12 @@ final class RecordingService: Sendable {
             if let oldest { state.cache[oldest.key] = nil }
         }
         return loaded
+    }
+
+    private func files(of stream: StreamID, _ store: RecordingStore) -> RecordingFiles {
+        let folder = RecordingFolder(root: store.root, stream: stream)
+        guard let objects else { return RecordingFiles(folder) }
+        return RecordingFiles(folder) { name throws(RecordingError) in try objects.file(name, of: stream) }
     }
 
     private func cached(_ stream: StreamID, at now: Instant) -> RecordedStream? {
@@ -233,7 +254,7 @@ extension RecordingError {
         switch self {
         case .full: "disk-full"
         case .tooSlow: "disk-too-slow"
-        case .inaccessible, .removed, .corrupt, .inUse: "disk-failed"
+        case .inaccessible, .removed, .corrupt, .inUse, .unavailable: "disk-failed"
         }
     }
 }

@@ -15,9 +15,13 @@ package final class PartFileReader {
         package var end: Int64 { offset + Int64(PartHeader.size + header.length) }
     }
 
-    /// The path of the file.
+    /// The path of the file, or the name of its object in an object store.
     package let path: String
     private let descriptor: Int32
+    /// The object; nil for a file on the disk.
+    private let object: RemoteFile?
+    /// The bytes of the object that were read last, and their offset.
+    private var window: (offset: Int64, bytes: [UInt8]) = (0, [])
 
     /// The maximum size of the boxes before the description: file type and movie.
     private static let maximumBeginning = 1 << 20
@@ -27,11 +31,19 @@ package final class PartFileReader {
     /// - Throws: ``RecordingError``.
     package init(_ path: String, isWritten: Bool = false) throws(RecordingError) {
         self.path = path
+        object = nil
         descriptor = open(path, (isWritten ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { throw .system(path) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .system(path) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .inaccessible(path: path, reason: "it is not a file") }
+    }
+
+    /// Reads a file that was uploaded to an object store.
+    package init(_ object: RemoteFile) {
+        path = object.name
+        descriptor = -1
+        self.object = object
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
@@ -40,6 +52,7 @@ package final class PartFileReader {
     ///
     /// - Throws: ``RecordingError``.
     package func size() throws(RecordingError) -> Int64 {
+        if let object { return object.size }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .system(path) }
         return Int64(status.st_size)
@@ -117,12 +130,22 @@ package final class PartFileReader {
         var isOther = false
         let (end, overflows) = segment.offset.addingReportingOverflow(segment.length)
         guard segment.offset >= 0, segment.length > 0, !overflows else { throw .corrupt(path: path) }
+        try load(segment.offset..<end)
         let reached = try readParts(from: segment.offset, to: end) { part, bytes in
             isOther = isOther || part.header.segment != segment.number
             media += bytes
         }
         guard reached == end, !isOther else { throw .corrupt(path: path) }
         return media
+    }
+
+    /// Returns the bytes of a range, all of them.
+    ///
+    /// - Throws: ``RecordingError``, with ``RecordingError/corrupt(path:)`` if the file is shorter.
+    package func bytes(_ range: Range<Int64>) throws(RecordingError) -> [UInt8] {
+        let bytes = try read(from: range.lowerBound, count: range.count)
+        guard bytes.count == range.count else { throw .corrupt(path: path) }
+        return bytes
     }
 
     /// Returns the fragment of the part whose header is at an offset.
@@ -175,11 +198,34 @@ package final class PartFileReader {
         return description
     }
 
+    /// The bytes of an object that are requested at once, so that the parts of a segment need few requests.
+    private static let readAhead: Int64 = 1 << 20
+
+    /// Requests bytes of an object that will be read next. It does nothing for a file on the disk.
+    private func load(_ range: Range<Int64>) throws(RecordingError) {
+        guard let object, range.lowerBound < object.size else { return }
+        let existing = range.clamped(to: 0..<object.size)
+        // A row of the index that is wrong must not need more memory than the largest fragment.
+        guard existing.count <= PartHeader.maximumLength else { throw .corrupt(path: path) }
+        let bytes = try object.read(existing)
+        guard bytes.count == existing.count else { throw .corrupt(path: path) }
+        window = (existing.lowerBound, bytes)
+    }
+
     /// Returns bytes, fewer at the end of the file.
     private func read(from offset: Int64, count: Int) throws(RecordingError) -> [UInt8] {
         guard count > 0, offset >= 0 else { return [] }
         // The length in a header may be wrong, and memory is needed only for bytes that exist.
         let available = Int(clamping: max(0, try size() - offset))
+        if object != nil {
+            guard available > 0 else { return [] }
+            let end = offset + Int64(min(count, available))
+            if offset < window.offset || end > window.offset + Int64(window.bytes.count) {
+                try load(offset..<max(end, offset + Self.readAhead))
+            }
+            let first = Int(offset - window.offset)
+            return Array(window.bytes[first..<first + min(count, available)])
+        }
         var failure: RecordingError?
         let bytes = [UInt8](unsafeUninitializedCapacity: min(count, available)) { buffer, done in
             while done < buffer.count {

@@ -105,15 +105,23 @@ package struct RecordingFolder: Hashable, Sendable {
         }
     }
 
+    /// Whether a file is on the disk.
+    package func contains(_ file: FileName) -> Bool { access(path(of: file), F_OK) == 0 }
+
+    /// Removes a file. It does nothing if there is none.
+    ///
+    /// - Throws: ``RecordingError``.
+    package func remove(_ file: FileName) throws(RecordingError) {
+        let path = path(of: file)
+        guard unlink(path) == 0 || errno == ENOENT else { throw .system(path) }
+    }
+
     /// Removes the files of the recording, and the folder if nothing else is in it. It does nothing if they do not exist.
     ///
     /// - Throws: ``RecordingError``.
     package func remove() throws(RecordingError) {
         guard access(path, F_OK) == 0 || errno != ENOENT else { return }
-        for file in try files() {
-            let path = path(of: file)
-            guard unlink(path) == 0 || errno == ENOENT else { throw .system(path) }
-        }
+        for file in try files() { try remove(file) }
         guard rmdir(path) == 0 || errno == ENOENT || errno == ENOTEMPTY else { throw .system(path) }
     }
 }

@@ -39,9 +39,9 @@ struct MovieBuilder {
         var anchor: (origin: Origin, decodeTime: Int64, time: Int64)?
     }
 
-    private let folder: RecordingFolder
+    private let source: RecordingFiles
     private var inputs: [Input] = []
-    private var paths: [String] = []
+    private var names: [RecordingFolder.FileName] = []
     private var chunks: [RecordedMovie.Chunk] = []
     private var dataSize: Int64 = 0
     /// The file that each rendition was read from last.
@@ -52,7 +52,7 @@ struct MovieBuilder {
     /// The largest difference of two decoding times of an origin.
     private static let maximumSpan: Int64 = 1 << 40
 
-    init(_ folder: RecordingFolder) { self.folder = folder }
+    init(_ source: RecordingFiles) { self.source = source }
 
     /// Adds a track with the parts of segments, if there are any, that are in a range of the recording.
     ///
@@ -113,13 +113,12 @@ struct MovieBuilder {
         let name = RecordingFolder.FileName(
             epoch: segment.epoch, rendition: segment.rendition, number: segment.file)
         if let known = files[segment.rendition], known.name == name { return known.file }
-        let path = folder.path(of: name)
-        let reader = try PartFileReader(path)
+        let reader = try source.open(name)
         guard let beginning = try reader.beginning(),
             let description = CMAFTrackDescription(initializationSegment: beginning.initialization)
-        else { throw .corrupt(path: path) }
-        let file = File(index: Int32(paths.count), reader: reader, description: description)
-        paths.append(path)
+        else { throw .corrupt(path: reader.path) }
+        let file = File(index: Int32(names.count), reader: reader, description: description)
+        names.append(name)
         files[segment.rendition] = (name, file)
         return file
     }
@@ -161,8 +160,8 @@ struct MovieBuilder {
         }
         guard !tracks.isEmpty else { return nil }
         return RecordedMovie(
-            head: ProgressiveMovie.head(tracks, dataSize: dataSize, created: created), chunks: chunks, paths: paths,
-            hasVideo: tracks.contains { $0.track.mediaType == .video })
+            head: ProgressiveMovie.head(tracks, dataSize: dataSize, created: created), chunks: chunks, files: source,
+            names: names, hasVideo: tracks.contains { $0.track.mediaType == .video })
     }
 
     private static func edit(

@@ -5,7 +5,7 @@ import PCastCore
 package struct RecordedMovie: Sendable {
     /// The samples of a part.
     struct Chunk: Sendable {
-        /// The index of the file in ``RecordedMovie/paths``.
+        /// The index of the file in ``RecordedMovie/names``.
         let file: Int32
         /// The offset of the samples in their fragment.
         let dataOffset: Int32
@@ -34,8 +34,10 @@ package struct RecordedMovie: Sendable {
     let head: [UInt8]
     /// The media data, in the order of the file.
     let chunks: [Chunk]
-    /// The paths of the files.
-    let paths: [String]
+    /// The files of the recording.
+    let files: RecordingFiles
+    /// The names of those that have media of the movie.
+    let names: [RecordingFolder.FileName]
     /// Whether the movie has video.
     package let hasVideo: Bool
 
@@ -75,14 +77,13 @@ package final class RecordedMovieReader: @unchecked Sendable {  // its owner wai
         }
         let position = offset - headSize
         let chunk = movie.chunks[index(at: position)]
-        let path = movie.paths[Int(chunk.file)]
         if files[chunk.file] == nil {
             if files.count >= Self.maximumFileCount { files = [:] }
-            files[chunk.file] = try PartFileReader(path)
+            files[chunk.file] = try movie.files.open(movie.names[Int(chunk.file)])
         }
         guard let fragment = try files[chunk.file]?.fragment(at: chunk.part),
             fragment.count == Int(chunk.dataOffset) + Int(chunk.length)
-        else { throw .corrupt(path: path) }
+        else { throw .corrupt(path: movie.files.folder.path(of: movie.names[Int(chunk.file)])) }
         let first = Int(chunk.dataOffset) + Int(position - chunk.offset)
         return Array(fragment[first..<min(fragment.count, first + Int(clamping: end - offset))])
     }

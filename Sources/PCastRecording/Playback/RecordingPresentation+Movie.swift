@@ -46,14 +46,14 @@ extension RecordingPresentation {
     /// Video is decoded from the last key frame before the range, and audio from 100 ms before it. Edit lists hide both.
     ///
     /// - Parameters:
-    ///   - folder: The folder of the recording.
+    ///   - files: The files of the recording.
     ///   - start: The beginning of the range, from the beginning of the recording.
     ///   - end: The end of the range; nil for that of the recording.
     ///   - maximumSampleCount: The maximum number of samples.
     /// - Returns: The file, or the reason why there is none.
     /// - Throws: ``RecordingError``.
     package func movie(
-        in folder: RecordingFolder, from start: TimeSpan = .zero, to end: TimeSpan? = nil,
+        in files: RecordingFiles, from start: TimeSpan = .zero, to end: TimeSpan? = nil,
         maximumSampleCount: Int = RecordedMovie.maximumSampleCount
     ) throws(RecordingError) -> RecordedMovie.Result {
         let start = max(.zero, start)
@@ -64,7 +64,7 @@ extension RecordingPresentation {
                 < ($1.largest?.dimensions?.height ?? 0, $1.averageBandwidth)
         }
         let audio = tracks.first { $0.kind == .aac } ?? tracks.first { $0.kind == .opus }
-        var builder = MovieBuilder(folder)
+        var builder = MovieBuilder(files)
         if let video {
             let placed = placedSegments(of: video)
             let first = placed.lastIndex { $0.position <= start } ?? 0

@@ -14,6 +14,8 @@ package final class RecordingStore: @unchecked Sendable {  // `writers` and `tim
     package enum Event: Sendable {
         /// Media are on the disk, and the index needs changes.
         case indexed([RecordingChange])
+        /// Files are complete. All their media were indexed before.
+        case completed([RecordedFile])
         /// The disk is too slow: parts of a stream were dropped.
         case dropped(StreamID)
         /// The recording of a stream ended; with the error if the stream has not ended. All its media were indexed before.
@@ -140,9 +142,15 @@ package final class RecordingStore: @unchecked Sendable {  // `writers` and `tim
             var changes: [RecordingChange] = []
             var failure: RecordingError?
             do throws(RecordingError) { try writer.sync(&changes) } catch { failure = error }
-            if !changes.isEmpty { onEvent(.indexed(changes)) }
+            report(changes, of: writer)
             if let failure { fail(stream, failure) }
         }
+    }
+
+    private func report(_ changes: [RecordingChange], of writer: RecordingWriter) {
+        if !changes.isEmpty { onEvent(.indexed(changes)) }
+        let files = writer.takeCompletedFiles()
+        if !files.isEmpty { onEvent(.completed(files)) }
     }
 
     /// Checks that the file system has more free space than the reserve.
@@ -157,7 +165,7 @@ package final class RecordingStore: @unchecked Sendable {  // `writers` and `tim
         if let writer = writers.removeValue(forKey: stream) {
             var changes: [RecordingChange] = []
             do throws(RecordingError) { try writer.finish(&changes) } catch let failure { error = error ?? failure }
-            if !changes.isEmpty { onEvent(.indexed(changes)) }
+            report(changes, of: writer)
         }
         let wasActive = active.withLock { $0.remove(stream) != nil }
         if wasActive { onEvent(.ended(stream, error)) }

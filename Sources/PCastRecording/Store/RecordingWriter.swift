@@ -46,7 +46,9 @@ package final class RecordingWriter {
     private let limits: RecordingLimits
     private var tracks: [String: Track] = [:]
     /// Files that are complete and may not be on the disk yet, with their segments.
-    private var finished: [(file: PartFile, segments: [SegmentRecord])] = []
+    private var finished: [(file: PartFile, name: RecordingFolder.FileName, segments: [SegmentRecord])] = []
+    /// Files that are complete and on the disk.
+    private var completed: [RecordedFile] = []
     private var fileCounts: [String: Int] = [:]
     /// Whether files were created since the folder was synced.
     private var hasNewFiles = true
@@ -111,12 +113,12 @@ package final class RecordingWriter {
             guard track.initialization != part.initialization || track.file.size >= limits.fileSize || isLong else {
                 return
             }
-            finished.append((track.file, track.complete))
+            finished.append((track.file, fileName(part.rendition, track.number), track.complete))
             tracks[part.rendition] = nil
         }
         let number = fileCounts[part.rendition, default: 0]
         fileCounts[part.rendition] = number + 1
-        let name = RecordingFolder.FileName(epoch: identity.epoch, rendition: part.rendition, number: number)
+        let name = fileName(part.rendition, number)
         let description = FileDescription(part, of: identity)
         let file = try PartFile(folder.path(of: name), beginning: part.initializationBytes + description.box)
         hasNewFiles = true
@@ -124,6 +126,10 @@ package final class RecordingWriter {
         tracks[part.rendition] = Track(
             file: file, number: number, initialization: part.initialization, began: part.segmentStart,
             description: description, frameRate: part.frameRate)
+    }
+
+    private func fileName(_ rendition: String, _ number: Int) -> RecordingFolder.FileName {
+        RecordingFolder.FileName(epoch: identity.epoch, rendition: rendition, number: number)
     }
 
     /// Waits until everything that was appended is on the disk. A file that fails does not prevent the others.
@@ -139,15 +145,20 @@ package final class RecordingWriter {
         }
         var failure: RecordingError?
         var segments: [SegmentRecord] = []
-        func syncFile(_ file: PartFile, _ complete: [SegmentRecord]) {
+        func syncFile(_ file: PartFile, _ complete: [SegmentRecord], name: RecordingFolder.FileName? = nil) {
             do throws(RecordingError) {
                 try file.sync()
                 segments += complete
+                guard let name else { return }
+                completed.append(
+                    RecordedFile(
+                        stream: identity.stream, epoch: name.epoch, rendition: name.rendition, number: name.number,
+                        size: file.size))
             } catch {
                 failure = failure ?? error
             }
         }
-        for (file, segments) in finished { syncFile(file, segments) }
+        for (file, name, segments) in finished { syncFile(file, segments, name: name) }
         finished = []
         for name in tracks.keys.sorted() {
             guard let track = tracks[name] else { continue }
@@ -165,9 +176,18 @@ package final class RecordingWriter {
     /// - Parameter changes: Receives the last changes of the index, also if an error is thrown.
     /// - Throws: ``RecordingError``, the first one.
     package func finish(_ changes: inout [RecordingChange]) throws(RecordingError) {
-        for name in tracks.keys { completeSegment(of: name) }
+        for name in tracks.keys.sorted() {
+            completeSegment(of: name)
+            guard let track = tracks.removeValue(forKey: name) else { continue }
+            finished.append((track.file, fileName(name, track.number), track.complete))
+        }
         try sync(&changes)
-        tracks = [:]
+    }
+
+    /// Returns the files that are complete and on the disk since the last call.
+    package func takeCompletedFiles() -> [RecordedFile] {
+        defer { completed = [] }
+        return completed
     }
 
     /// The bytes that were written and may not be on the disk yet.

@@ -77,6 +77,11 @@ enum ThisMachine {
         return hasNamespaces
     }()
 
+    /// Whether an S3-compatible object store is installed.
+    static let hasObjectStore =
+        FileManager.default.isExecutableFile(atPath: "\(cache)/objects/bin/python")
+        || dropFrame("uploads to an object store", "scripts/peers has not installed moto")
+
     /// The program that checks an interface against its description; nil if it is not installed.
     static let schemathesis: String? = {
         let path = "\(cache)/checkers/bin/schemathesis"

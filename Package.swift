@@ -85,6 +85,7 @@ let package = Package(
         systemLibrary("CIPSecMB"),
         systemLibrary("CSDL"),
         systemLibrary("CLinux"),
+        systemLibrary("CSRT", apt: ["libsrt-gnutls-dev"]),
         systemLibrary("CSRTP", pkgConfig: "libsrtp2", apt: ["libsrtp2-dev"]),
 
         // Layer 0: values.
@@ -99,6 +100,7 @@ let package = Package(
         module("HLS", ["PCastCore"], settings: strictSettings),
         module("Packaging", ["PCastCore", "PCastHLS"], settings: strictSettings),
         module("RTMP", ["PCastCore"], settings: strictSettings),
+        module("SRT", ["PCastCore", "PCastRTMP"], settings: strictSettings),
         module(
             "Overlay", ["PCastCore", "PCastJSON"], resources: [.embedInCode("Pages")], settings: strictSettings),
         module("Timeline", ["PCastCore", "PCastJSON"], settings: strictSettings),
@@ -108,7 +110,7 @@ let package = Package(
         module("SFU", ["PCastCore", "PCastRTP", "PCastWebRTC"]),
 
         // Layer 2: threads, sockets, files and C libraries.
-        module("IO", ["PCastCore", "CLinux"]),
+        module("IO", ["PCastCore", "CLinux", "CSRT"]),
         // Support of tests and of pcast-bench: no product depends on it.
         module("TestSupport", ["PCastCore", "PCastWebRTC", "PCastSFU", "PCastIO", "CLinux"]),
         module("YAML", [.product(name: "Yams", package: "Yams")]),
@@ -158,7 +160,7 @@ let package = Package(
             "Platform",
             [
                 "PCastCore", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastSFU",
-                "PCastHLS", "PCastPackaging", "PCastRTMP", "PCastRecording", "PCastCodecs",
+                "PCastHLS", "PCastPackaging", "PCastRTMP", "PCastSRT", "PCastRecording", "PCastCodecs",
                 "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline", "PCastOverlay", "COpenSSL",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -222,7 +224,7 @@ let package = Package(
             name: "PCastFuzzing",
             dependencies: [
                 "PCastCore", "PCastJSON", "PCastTestSupport", "PCastRTP", "PCastWebRTC", "PCastSignaling",
-                "PCastHLS", "PCastPackaging", "PCastRTMP",
+                "PCastHLS", "PCastPackaging", "PCastRTMP", "PCastSRT",
                 "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastSFU",
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
@@ -241,6 +243,7 @@ let package = Package(
         tests("HLS", ["PCastHLS", "PCastTestSupport", "PCastCore"]),
         tests("Packaging", ["PCastPackaging", "PCastHLS", "PCastCodecs", "PCastCore"]),
         tests("RTMP", ["PCastRTMP", "PCastTestSupport", "PCastCore"]),
+        tests("SRT", ["PCastSRT", "PCastRTMP", "PCastTestSupport", "PCastCore"]),
         tests("JSON", ["PCastJSON", "PCastTestSupport"]),
         tests("Overlay", ["PCastOverlay", "PCastJSON", "PCastTestSupport", "PCastCore"]),
         tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastTestSupport", "PCastCore"]),
@@ -307,7 +310,7 @@ let package = Package(
             [
                 "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastCore",
                 "PCastJSON", "PCastDatabase", "PCastSFU", "PCastTimeline", "PCastHLS", "PCastPackaging", "PCastCodecs",
-                "PCastRecording", "PCastRTMP",
+                "PCastRecording", "PCastRTMP", "PCastTestSupport", "CSRT",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "GRDB", package: "GRDB.swift"),

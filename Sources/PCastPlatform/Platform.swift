@@ -146,7 +146,7 @@ public struct Platform: Service, Sendable {
         return [
             BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
             certificate, names, servers, RecordsService(components: components, media: media), media, packaging,
-            recordings, components.rtmp, DrainService(components: components),
+            recordings, components.rtmp, components.srt, DrainService(components: components),
         ]
     }
 }
@@ -163,6 +163,8 @@ public struct PlatformListening: Sendable {
     public let tlsPort: Int?
     /// The ports for RTMP publishers.
     public var rtmp = RTMPListening(port: nil, tlsPort: nil)
+    /// The port for SRT publishers; nil if there is none.
+    public var srtPort: Int?
     /// Whether programs of this host may publish and subscribe without a token.
     public let allowsAnonymousLoopback: Bool
     /// The applications whose tokens are valid.

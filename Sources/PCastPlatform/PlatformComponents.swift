@@ -38,6 +38,11 @@ struct PlatformComponents: Sendable {
     let rtmp: RTMPService
     /// The ports for RTMP publishers.
     let rtmpListening: RTMPListening
+    /// The server for SRT publishers.
+    let srt: SRTService
+    /// The port for SRT publishers; nil if there is none.
+    let srtPort: Int?
+    private let ingest: IngestService
     private let logger: Logger
 
     /// Opens the database and the media port, and restores the sessions and streams of a platform that was killed.
@@ -86,17 +91,21 @@ struct PlatformComponents: Sendable {
             configuration.streams, mediaDirectory: configuration.jobs?.directory, router: router, workers: workers,
             directory: directory, authenticator: authenticator, events: events, logger: logger)
         credentials = CredentialCheck(authenticator: authenticator)
-        rtmp = RTMPService(
+        ingest = IngestService(
             directory: directory,
-            access: RTMPAccess(
+            access: IngestAccess(
                 authenticator: authenticator, limiter: limiter, records: platformRecords.records, logger: logger),
             configuration: configuration.rtmp, logger: logger)
+        rtmp = RTMPService(ingest: ingest, logger: logger)
+        srt = SRTService(ingest: ingest, limiter: limiter, logger: logger)
         metrics = PlatformMetrics(
             directory: directory, registry: registry, router: router, platformRecords: platformRecords,
-            limiter: limiter, statistics: statistics, authenticator: authenticator, timelines: timelines, rtmp: rtmp)
+            limiter: limiter, statistics: statistics, authenticator: authenticator, timelines: timelines, rtmp: rtmp,
+            srt: srt)
         rtmpListening = try await rtmp.open(
             configuration.rtmp, host: configuration.bindingHost, certificate: certificate?.certificate,
             limiter: limiter)
+        srtPort = try await srt.open(configuration.srt, address: address)
         await restore()
         await recordings.reconcile(interrupted: Set(platformRecords.interrupted.streams.map(\.id)))
         await directory.endsWaiting { [weak workers] id, application, reason, description in
@@ -240,7 +249,7 @@ struct PlatformComponents: Sendable {
         TelemetryRoutes().addRoutes(to: routes)
         ManagementAPI(
             authenticator: authenticator, credentials: credentials, directory: directory,
-            platformRecords: platformRecords, recordings: recordings, rtmp: rtmp,
+            platformRecords: platformRecords, recordings: recordings, ingest: ingest,
             names: names, histories: histories, dashboard: dashboard,
             turnCredentials: turnCredentials, logger: logger
         ).addRoutes(to: routes)
@@ -256,7 +265,7 @@ struct PlatformComponents: Sendable {
         let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         return PlatformListening(
             uri: "http://\(name):\(port)", rtcPort: router.rtcPort, advertised: router.advertised,
-            tlsPort: tlsPort, rtmp: rtmpListening, allowsAnonymousLoopback: configuration.isLoopback,
+            tlsPort: tlsPort, rtmp: rtmpListening, srtPort: srtPort, allowsAnonymousLoopback: configuration.isLoopback,
             applications: platformRecords.applications)
     }
 }

@@ -48,6 +48,8 @@ public struct PlatformConfiguration: Sendable {
     public var frameAncestors: [String] = []
     /// The server for RTMP publishers.
     public var rtmp = RTMPConfiguration()
+    /// The server for SRT publishers.
+    public var srt = SRTConfiguration()
     /// The output of streams by HLS.
     public var hls = HLSConfiguration()
     /// The recordings of streams.

@@ -5,7 +5,7 @@ import Testing
 struct UnsafeCodeTests {
     /// The modules in which the compiler requires the keyword `unsafe` for each unsafe operation.
     private static let strictModules = [
-        "Core", "JSON", "HLS", "Packaging", "RTMP", "Overlay", "Timeline", "EdgeAuth",
+        "Core", "JSON", "HLS", "Packaging", "RTMP", "SRT", "Overlay", "Timeline", "EdgeAuth",
     ]
 
     /// The files that contain the keyword, except generated ones. The doc comment of a type states why it is safe.

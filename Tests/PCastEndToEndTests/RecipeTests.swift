@@ -86,6 +86,29 @@ extension EndToEnd {
             }
         }
 
+        @Test("FFmpeg publishes by SRT on one port", .timeLimit(.minutes(5)))
+        func ffmpegBySRTOnOnePort() async throws {
+            try await onPlatform { platform in
+                let film = try await makeFilm(in: platform.workspace)
+                let recipe = try ReadmeRecipe("Publish by SRT on one port")
+                let encoder = try platform.start(try recipe.command(with: "ffmpeg"))
+                let stream = try await platform.local.stream()
+                try await check(stream, of: platform, shows: film)
+                try await encoder.end()
+            }
+        }
+
+        @Test("OBS publishes by SRT on one port", .enabled(if: ThisMachine.hasOBS), .timeLimit(.minutes(5)))
+        func obsBySRTOnOnePort() async throws {
+            try await onPlatform { platform in
+                let server = platform.value(of: try ReadmeRecipe("Publish by SRT on one port").code(with: "srt://"))
+                let obs = try await OBS.start(server: server, on: platform)
+                let stream = try await platform.local.stream()
+                try await check(stream, of: platform, isHeard: false)
+                try await obs.end()
+            }
+        }
+
         @Test("FFmpeg publishes by RTMP with the README's commands", .timeLimit(.minutes(5)))
         func ffmpegByRTMP() async throws {
             try await onPlatform { platform in

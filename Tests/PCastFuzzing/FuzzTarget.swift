@@ -30,6 +30,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case rtmp
     case rtmpMedia
     case amf0
+    case transportStream
+    case srtStreamID
     case overlay
     case timeline
     case srtp
@@ -71,6 +73,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .rtmp: try RTMPTarget.run(bytes)
         case .rtmpMedia: try RTMPMediaTarget.run(bytes)
         case .amf0: try AMF0Target.run(bytes)
+        case .transportStream: try TransportStreamTarget.run(bytes)
+        case .srtStreamID: try SRTStreamIDTarget.run(bytes)
         case .overlay: try OverlayTarget.run(bytes)
         case .timeline: try TimelineTarget.run(bytes)
         case .srtp: try SRTPTarget.run(bytes)
@@ -110,6 +114,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .rtmp: RTMPTarget.corpus
         case .rtmpMedia: RTMPMediaTarget.corpus
         case .amf0: AMF0Target.corpus
+        case .transportStream: TransportStreamTarget.corpus
+        case .srtStreamID: SRTStreamIDTarget.corpus
         case .overlay: OverlayTarget.corpus
         case .timeline: TimelineTarget.corpus
         case .srtp: SRTPTarget.corpus

@@ -102,7 +102,7 @@ struct Setting: Equatable {
     var shownValues: [String] {
         values.map { value in
             switch name {
-            case "token", "metrics-token": "…"
+            case "token", "metrics-token", "srt-passphrase": "…"
             case "application": "\(value.prefix { $0 != ":" }):…"
             default: MediaName.withoutSecrets(value)
             }

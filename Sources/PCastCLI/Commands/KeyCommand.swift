@@ -6,7 +6,7 @@ import PCastJSON
 struct KeyCommand: AsyncCommand {
     static let configuration = CommandConfiguration(
         commandName: "key",
-        abstract: "Create, list, rotate and revoke the stream keys of encoders that publish by RTMP.",
+        abstract: "Create, list, rotate and revoke the stream keys of encoders that publish by RTMP and SRT.",
         subcommands: [
             KeyCreateCommand.self, KeyListCommand.self, KeyShowCommand.self, KeyRotateCommand.self,
             KeyRevokeCommand.self,

@@ -39,6 +39,7 @@ struct ServeCommand: AsyncCommand {
     @OptionGroup(title: "TLS and TURN") var tls: ServeTLSOptions
 
     @OptionGroup(title: "RTMP") var rtmp: ServeRTMPOptions
+    @OptionGroup(title: "SRT") var srt: ServeSRTOptions
 
     @OptionGroup(title: "Authentication") var authentication: ServeApplicationOptions
 
@@ -99,6 +100,7 @@ struct ServeCommand: AsyncCommand {
             storage: try records.configuration(settings))
         let hasFiles = configuration.tlsCertificate != nil || configuration.tlsKey != nil
         try rtmp.apply(settings, to: &configuration.rtmp)
+        try srt.apply(settings, to: &configuration.srt)
         guard configuration.tlsPort != nil || configuration.rtmp.tlsPort != nil || !hasFiles else {
             throw CommandFailure(
                 .unusableArguments,
@@ -168,12 +170,13 @@ struct ServeCommand: AsyncCommand {
                 "tlsPort": listening.tlsPort.map { .count($0) } ?? .null,
                 "rtmpPort": listening.rtmp.port.map { .count($0) } ?? .null,
                 "rtmpsPort": listening.rtmp.tlsPort.map { .count($0) } ?? .null,
+                "srtPort": listening.srtPort.map { .count($0) } ?? .null,
             ])
         console.inform("Listening at \(uri), media on port \(listening.rtcPort) (UDP and TCP).")
         if let tlsPort = listening.tlsPort {
             console.inform("HTTPS and TURN are on port \(tlsPort).")
         }
-        let ports = [("RTMP", listening.rtmp.port), ("RTMPS", listening.rtmp.tlsPort)]
+        let ports = [("RTMP", listening.rtmp.port), ("RTMPS", listening.rtmp.tlsPort), ("SRT", listening.srtPort)]
         for case (let name, let port?) in ports { console.inform("\(name) publishers connect to port \(port).") }
         if listening.allowsAnonymousLoopback {
             console.inform("Programs of this host can publish and watch without a token: \(uri)/publish")

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PCastCore
 import PCastPlatform
 
 /// The options of `pcast serve` for RTMP publishers.
@@ -27,5 +28,45 @@ struct ServeRTMPOptions: ParsableArguments {
             AudioTranscodingConfiguration(program: $0, arguments: ["transcode-audio"])
         }
         configuration.takesOver = try settings.flag("rtmp-takeover", rtmpTakeover)
+    }
+}
+
+/// The options of `pcast serve` for SRT publishers.
+struct ServeSRTOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Port for SRT publishers, such as 9710; 0 selects a free port. (default: none)",
+            discussion: "Their stream ID is a key of “pcast key create” or a token.", valueName: "port"))
+    var srtPort: UInt16?
+
+    @Option(
+        help: ArgumentHelp(
+            "Time in which lost packets of SRT publishers can be retransmitted. (default: 120ms)",
+            valueName: "duration"))
+    var srtLatency: DurationArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Passphrase of 10 to 79 characters that encrypts SRT. (default: no encryption)", valueName: "text"))
+    var srtPassphrase: String?
+
+    /// The longest latency, for which a publisher with 20 Mbit/s needs 20 MB.
+    private static let longestLatency = Duration.seconds(8)
+
+    func apply(_ settings: Settings, to configuration: inout SRTConfiguration) throws {
+        configuration.port = try settings.value("srt-port", srtPort).map(Int.init)
+        if let latency = try settings.value("srt-latency", srtLatency)?.span.duration {
+            guard latency <= Self.longestLatency else {
+                throw CommandFailure(.unusableArguments, "--srt-latency \(latency): use at most 8s.")
+            }
+            configuration.latency = latency
+        }
+        configuration.passphrase = try settings.value("srt-passphrase", srtPassphrase)
+        guard let passphrase = configuration.passphrase else { return }
+        guard SRTConfiguration.passphraseSizes.contains(passphrase.utf8.count) else {
+            throw CommandFailure(
+                .unusableArguments,
+                "--srt-passphrase: a passphrase has 10 to 79 characters, and this one has \(passphrase.utf8.count).")
+        }
     }
 }

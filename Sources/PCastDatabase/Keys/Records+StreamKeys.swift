@@ -38,6 +38,20 @@ extension Records {
         }
     }
 
+    /// Returns the stream keys of all applications, for decisions that must not wait for the database.
+    ///
+    /// - Throws: ``RecordsError``.
+    package func streamKeyIndex() async throws(RecordsError) -> StreamKeyIndex {
+        let keys = try await read { [self] db in
+            try Row.fetchAll(db, sql: "SELECT * FROM streamKey").map { row in
+                (row["fingerprint"] as Data, try streamKey(row))
+            }
+        }
+        return StreamKeyIndex(
+            keys: Dictionary(keys, uniquingKeysWith: { first, _ in first }),
+            fingerprint: { [self] in fingerprint(of: $0) })
+    }
+
     /// Creates a stream key with a random secret, or changes the tags and capabilities of the one with the same name.
     /// Returns nil if the application already has ``streamKeyLimit`` keys.
     ///
@@ -136,6 +150,15 @@ extension Records {
     private static func context(_ name: String, _ application: ApplicationID) -> String {
         context("\(application)\(StreamKeyRecord.contextMark)\(name)")
     }
+}
+
+/// The stream keys of all applications at one moment.
+package struct StreamKeyIndex: Sendable {
+    fileprivate let keys: [Data: StreamKeyRecord]
+    fileprivate let fingerprint: @Sendable (String) -> Data
+
+    /// Returns the stream key that an encoder has sent; nil if it is unknown.
+    package func key(matching secret: String) -> StreamKeyRecord? { keys[fingerprint(secret)] }
 }
 
 /// A stream key of an application, with which an encoder publishes.

@@ -62,6 +62,9 @@ extension PlatformSetting {
         case .rtmpPort: new.rtmp.port = old.rtmp.port
         case .rtmpsPort: new.rtmp.tlsPort = old.rtmp.tlsPort
         case .rtmpTakeover: new.rtmp.takesOver = old.rtmp.takesOver
+        case .srtPort: new.srt.port = old.srt.port
+        case .srtLatency: new.srt.latency = old.srt.latency
+        case .srtPassphrase: new.srt.passphrase = old.srt.passphrase
         case .data: new.storage.directory = old.storage.directory
         case .dataKey: new.storage.keyFile = old.storage.keyFile
         case .metricsToken: new.metricsToken = old.metricsToken

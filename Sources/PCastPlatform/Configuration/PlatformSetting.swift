@@ -22,6 +22,12 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case rtmpsPort = "rtmps-port"
     /// Whether an RTMP publisher replaces another one with the same key.
     case rtmpTakeover = "rtmp-takeover"
+    /// The port for SRT publishers.
+    case srtPort = "srt-port"
+    /// The time in which lost packets of SRT publishers can be retransmitted.
+    case srtLatency = "srt-latency"
+    /// The passphrase that encrypts the connections of SRT publishers.
+    case srtPassphrase = "srt-passphrase"
     /// The file of the certificate chain.
     case tlsCertificate = "tls-certificate"
     /// The file of the certificate's key.
@@ -96,9 +102,9 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     public var needsRestart: Bool {
         switch self {
         case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor,
-            .rtmpPort, .rtmpsPort, .rtmpTakeover, .hls, .hlsPart, .hlsSegment, .hlsWindow, .hlsEncryption, .record,
-            .recordings, .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix,
-            .s3Credentials, .s3DeleteLocal:
+            .rtmpPort, .rtmpsPort, .rtmpTakeover, .srtPort, .srtLatency, .srtPassphrase, .hls, .hlsPart, .hlsSegment,
+            .hlsWindow, .hlsEncryption, .record, .recordings, .recordingSync, .recordingRetention, .recordingSize,
+            .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix, .s3Credentials, .s3DeleteLocal:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime, .streams:
@@ -119,6 +125,9 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .rtmpPort: left.rtmp.port == right.rtmp.port
         case .rtmpsPort: left.rtmp.tlsPort == right.rtmp.tlsPort
         case .rtmpTakeover: left.rtmp.takesOver == right.rtmp.takesOver
+        case .srtPort: left.srt.port == right.srt.port
+        case .srtLatency: left.srt.latency == right.srt.latency
+        case .srtPassphrase: left.srt.passphrase == right.srt.passphrase
         case .tlsCertificate: left.tlsCertificate == right.tlsCertificate
         case .tlsKey: left.tlsKey == right.tlsKey
         case .turnHost: left.turnHost == right.turnHost

@@ -14,6 +14,7 @@ struct PlatformMetrics: Sendable {
     let authenticator: TokenAuthenticator
     let timelines: TimelineService
     let rtmp: RTMPService
+    let srt: SRTService
 
     /// Returns the current values. It calls each shard of the SFU.
     func sample() async -> MetricsText {
@@ -44,6 +45,22 @@ struct PlatformMetrics: Sendable {
         metrics.add(
             "pcast_rtmp_publishers_rejected_total", .counter, "RTMP publishers that were rejected.",
             rtmp.rejectionCount)
+        let srtTotals = srt.statistics
+        metrics.add("pcast_srt_connections", .gauge, "Number of connections of SRT publishers.", srt.connectionCount)
+        metrics.add(
+            "pcast_srt_publishers_rejected_total", .counter, "SRT publishers that were rejected.", srt.rejectionCount)
+        metrics.add(
+            "pcast_srt_packets_received_total", .counter, "Packets that SRT publishers have sent.",
+            Int(srtTotals.receivedPackets))
+        metrics.add(
+            "pcast_srt_packets_lost_total", .counter, "Packets of SRT publishers that were missing at first.",
+            Int(srtTotals.lostPackets))
+        metrics.add(
+            "pcast_srt_packets_retransmitted_total", .counter, "Retransmitted packets that SRT publishers have sent.",
+            Int(srtTotals.retransmittedPackets))
+        metrics.add(
+            "pcast_srt_packets_dropped_total", .counter, "Packets of SRT publishers that arrived too late or never.",
+            Int(srtTotals.droppedPackets))
         let sessions = await registry.counts
         metrics.add("pcast_sessions", .gauge, "Number of client sessions.", sessions.all)
         metrics.add(

@@ -118,7 +118,7 @@ export class StreamCard {
   #chosen = null;
 
   #publisher({ publisher = {} }) {
-    const protocol = { whip: "By WHIP", rtmp: "By RTMP" }[publisher.protocol] ?? "By PCast";
+    const protocol = { whip: "By WHIP", rtmp: "By RTMP", srt: "By SRT" }[publisher.protocol] ?? "By PCast";
     return publisher.address ? `${protocol} from ${publisher.address}` : protocol;
   }
 

@@ -6,27 +6,18 @@ import PCastWeb
 import ServiceLifecycle
 import Synchronization
 
-/// The server for RTMP publishers: its ports, and the keys that are in use.
+/// The server for RTMP publishers.
 final class RTMPService: Service {
-    let directory: StreamDirectory
-    let access: RTMPAccess
-    /// See `RTMPConfiguration.takesOver`.
-    private let takesOver: Bool
-    /// The program that transcodes AAC; nil for none.
-    let transcoder: AudioTranscodingConfiguration?
+    /// The application of addresses (`rtmp://HOST/ingest/KEY`), as at Phenix.
+    static let application = "ingest"
+
+    let ingest: IngestService
     let logger: Logger
     private let listeners = Mutex<[RTMPListener]>([])
-    /// The publishers by the fingerprints of their keys.
-    private let publishers = Mutex<[String: RTMPPublisher]>([:])
     private let rejections = Atomic(0)
-    /// The number of keys that were revoked since the start.
-    private let revocations = Atomic(0)
 
-    init(directory: StreamDirectory, access: RTMPAccess, configuration: RTMPConfiguration, logger: Logger) {
-        self.directory = directory
-        self.access = access
-        takesOver = configuration.takesOver
-        transcoder = configuration.transcoder
+    init(ingest: IngestService, logger: Logger) {
+        self.ingest = ingest
         self.logger = logger
     }
 
@@ -99,47 +90,13 @@ final class RTMPService: Service {
     var rejectionCount: Int { rejections.load(ordering: .relaxed) }
 
     func noteRejection() { rejections.add(1, ordering: .relaxed) }
-
-    // MARK: Keys
-
-    /// Assigns a key to a publisher.
-    ///
-    /// - Returns: The publisher that had the key and must be ended; nil if there is none.
-    /// - Throws: ``APIError`` with the kind `conflict` if another publisher uses the key.
-    func assign(
-        _ fingerprint: String, to publisher: RTMPPublisher, at now: Instant
-    ) throws(APIError) -> RTMPPublisher? {
-        let former = publishers.withLock { $0[fingerprint] }
-        guard former == nil || takesOver || former?.isSilent(at: now) == true else { throw .keyInUse }
-        return publishers.withLock { publishers in
-            defer { publishers[fingerprint] = publisher }
-            return publishers[fingerprint]
-        }
-    }
-
-    /// The number of keys that were revoked since the start. A publisher whose key was found before a revocation is
-    /// rejected.
-    var revocationCount: Int { revocations.load(ordering: .sequentiallyConsistent) }
-
-    /// Ends the stream of a key that was revoked or replaced in the database. It returns when the stream has ended.
-    func revoke(_ fingerprint: String) async {
-        revocations.add(1, ordering: .sequentiallyConsistent)
-        await publishers.withLock { $0[fingerprint] }?.end(because: "stream key revoked")
-    }
-
-    /// Releases the key of a publisher that has ended.
-    func release(_ fingerprint: String, of publisher: RTMPPublisher) {
-        publishers.withLock { publishers in
-            if publishers[fingerprint] === publisher { publishers[fingerprint] = nil }
-        }
-    }
 }
 
 /// The connection of an RTMP client, which publishes one stream after another.
 private final class RTMPClient: Sendable {
     private let connection: RTMPConnection
     private let service: RTMPService
-    private let publisher = Mutex<RTMPPublisher?>(nil)
+    private let publisher = Mutex<IngestPublisher?>(nil)
 
     init(_ connection: RTMPConnection, of service: RTMPService) {
         self.connection = connection
@@ -153,9 +110,14 @@ private final class RTMPClient: Sendable {
         for event in events {
             switch event {
             case .publishRequested(let address):
-                let publisher = RTMPPublisher(connection, of: service, at: now)
+                let publisher = IngestPublisher(
+                    RTMPIngestConnection(connection: connection, service: service), of: service.ingest, at: now)
                 self.publisher.withLock { $0 = publisher }
-                publisher.begin(address)
+                let (access, ip) = (service.ingest.access, connection.address?.ip)
+                publisher.begin(requesting: address.capabilities) { () async throws(APIError) in
+                    guard address.application == RTMPService.application else { throw .unknownRTMPApplication }
+                    return try await access.identify(address.key, from: ip, at: now)
+                }
             case .warning(let warning):
                 service.logger.info(
                     "RTMP publisher", metadata: ["address": "\(text)", "warning": "\(warning)"])
@@ -187,11 +149,56 @@ private final class RTMPClient: Sendable {
     }
 }
 
-extension APIError {
-    static let keyInUse = APIError(
-        .conflict, "Another publisher uses this stream key: stop it, or use another key.",
-        detail: "another publisher uses the key")
+/// The connection of an RTMP publisher.
+private struct RTMPIngestConnection: IngestConnection {
+    let connection: RTMPConnection
+    let service: RTMPService
 
-    static let keyChanged = APIError(
-        .conflict, "A stream key was changed at this moment: connect again.", detail: "a key was revoked meanwhile")
+    var ingestProtocol: IngestProtocol { .rtmp }
+    var address: TransportAddress? { connection.address }
+
+    func acceptPublishing() { connection.acceptPublishing() }
+
+    func warn(_ message: String) { connection.send(.warning(message)) }
+
+    func reject(_ error: APIError) {
+        service.noteRejection()
+        connection.close(RTMPStatus(error))
+    }
+
+    func end(because description: String) {
+        connection.close(.badName("The platform has ended the stream: \(description)."))
+    }
+
+    func end(_ end: StreamEnd) { connection.close(RTMPStatus(end)) }
+}
+
+extension APIError {
+    fileprivate static let unknownRTMPApplication = APIError(
+        .badRequest, "The address is not valid: use rtmp://HOST/ingest and the stream key.",
+        detail: "unknown RTMP application")
+}
+
+extension RTMPStatus {
+    /// Returns the status with which a publisher is rejected.
+    init(_ error: APIError) {
+        self =
+            switch error.kind {
+            case .unauthorized, .conflict, .badRequest: .badName(error.message)
+            default: .rejected(error.message)
+            }
+    }
+
+    /// Returns the status of a stream that ends at the platform.
+    init(_ end: StreamEnd) {
+        self =
+            end.reason == .maintenance
+            ? RTMPStatus(.error, "NetConnection.Connect.AppShutdown", "The platform is stopping: connect again soon.")
+            : RTMPStatus(.error, "NetConnection.Connect.Closed", "The platform has ended the stream: \(end.wire).")
+    }
+
+    /// Returns the status of a problem with which the stream continues.
+    static func warning(_ description: String) -> RTMPStatus {
+        RTMPStatus(.warning, "NetStream.Publish.Warning", description)
+    }
 }

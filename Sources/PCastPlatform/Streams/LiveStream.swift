@@ -94,6 +94,10 @@ enum IngestProtocol: String, Sendable {
     /// The stream of a declared name, which has the media of its publishers.
     case name
     case rtmp
+    case srt
+
+    /// The name for logs.
+    var name: String { rawValue.uppercased() }
 }
 
 /// The newest captions of one stream, by the platform's capture clock, and the publisher's rate limit.

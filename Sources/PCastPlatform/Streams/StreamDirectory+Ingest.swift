@@ -4,7 +4,7 @@ import PCastDatabase
 import PCastIO
 import PCastSFU
 
-/// Publishers in this process, such as encoders that send RTMP. They are admitted before their tracks are known.
+/// Publishers in this process, such as encoders that send RTMP or SRT. They are admitted before their tracks are known.
 extension StreamDirectory {
     /// The admission of a publisher whose stream does not exist yet. It holds the publisher's place in the quotas.
     struct IngestAdmission: Sendable {
@@ -60,12 +60,13 @@ extension StreamDirectory {
     ///
     /// - Parameters:
     ///   - admission: The admission of the publisher.
+    ///   - ingestProtocol: The protocol of the publisher.
     ///   - media: The media that the publisher sends.
     ///   - onEnd: Called once when the stream has ended.
     /// - Returns: The stream.
     /// - Throws: ``APIError``.
     func publish(
-        _ admission: IngestAdmission, ingesting media: IngestMedia,
+        _ admission: IngestAdmission, by ingestProtocol: IngestProtocol, ingesting media: IngestMedia,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void
     ) async throws(APIError) -> IngestStream {
         let principal = admission.principal
@@ -79,7 +80,7 @@ extension StreamDirectory {
             tags: StreamTags(own: [], principal), capabilities: admission.names,
             startTime: MonotonicClock.wallTime(), address: admission.clientContext.address,
             ordinal: registry.takeOrdinal(), publisher: nil)
-        stream.ingestProtocol = .rtmp
+        stream.ingestProtocol = ingestProtocol
         if let name = admission.name { stream.place = .publisher(of: name.name, as: .publisher) }
         let terms = admission.capabilities.terms
         stream.codecs = [media.video, media.hasAudio ? .opus : nil].compactMap(\.self).filter {

@@ -35,6 +35,18 @@ package struct RTMPStreamMetadata: Hashable, Sendable {
         audioTracks = Self.tracks(object, map: "audioTrackIdInfoMap", Track.init(audio:))
     }
 
+    /// Creates a declaration of tracks without properties, numbered from 0.
+    package init(videoTrackCount: Int, audioTrackCount: Int) {
+        encoder = nil
+        videoTracks = Self.tracks(videoTrackCount)
+        audioTracks = Self.tracks(audioTrackCount)
+    }
+
+    private static func tracks(_ count: Int) -> [UInt8: Track] {
+        Dictionary(
+            (0..<count).map { (UInt8(truncatingIfNeeded: $0), Track()) }, uniquingKeysWith: { first, _ in first })
+    }
+
     private static func tracks(
         _ object: AMF0Object, map: String, _ track: (AMF0Object) -> Track
     ) -> [UInt8: Track] {

@@ -62,6 +62,20 @@ package struct RTMPAccessUnit: Hashable, Sendable {
     /// Whether the decoding time went back or jumped by more than ``RTMPMediaDemuxer/maximumStep`` since the previous
     /// frame of the track.
     package let isDiscontinuity: Bool
+
+    /// Creates an access unit.
+    package init(
+        track: RTMPTrackID, codec: FourCC, bytes: [UInt8], isKeyFrame: Bool, decodingTime: TimeSpan,
+        presentationTime: TimeSpan, isDiscontinuity: Bool
+    ) {
+        self.track = track
+        self.codec = codec
+        self.bytes = bytes
+        self.isKeyFrame = isKeyFrame
+        self.decodingTime = decodingTime
+        self.presentationTime = presentationTime
+        self.isDiscontinuity = isDiscontinuity
+    }
 }
 
 extension RTMPAccessUnit {

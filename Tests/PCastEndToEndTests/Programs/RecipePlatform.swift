@@ -20,7 +20,8 @@ struct RecipePlatform: Sendable {
 
     static func start(in workspace: TestWorkspace) async throws -> RecipePlatform {
         let machine = try await MachineNetwork.start("v4 route", in: workspace)
-        let options = try ["Publish with FFmpeg by SRT", "Publish with FFmpeg by RTMP"].flatMap { recipe in
+        let recipes = ["Publish with FFmpeg by SRT", "Publish by SRT on one port", "Publish with FFmpeg by RTMP"]
+        let options = try recipes.flatMap { recipe in
             let serve = try ReadmeRecipe(recipe).command(with: "pcast serve")
             return serve.prefix { $0 != "#" }.split(separator: " ").dropFirst(2).filter { $0 != "…" }
         }

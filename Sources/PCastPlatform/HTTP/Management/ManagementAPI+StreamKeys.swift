@@ -4,7 +4,7 @@ import PCastCore
 import PCastDatabase
 import PCastIO
 
-/// The requests for an application's stream keys, with which encoders publish by RTMP.
+/// The requests for an application's stream keys, with which encoders publish by RTMP and SRT.
 extension ManagementAPI {
     /// The maximum number of capabilities of a key.
     private static let capabilityCount = 64
@@ -100,6 +100,7 @@ extension ManagementAPI {
                 .conflict, "conflict",
                 "The application has \(Records.streamKeyLimit) keys, which is the maximum: revoke one first.")
         }
+        await ingest.access.keysChanged()
         return ApplicationAnswer.json(OneKey(key))
     }
 
@@ -113,7 +114,8 @@ extension ManagementAPI {
                 name, of: request.application, at: MonotonicClock.wallTime())
         }
         guard let key else { throw .notFound }
-        await rtmp.revoke(StreamKeyPrincipal.fingerprint(of: name, request.application))
+        await ingest.access.keysChanged()
+        await ingest.revoke(StreamKeyPrincipal.fingerprint(of: name, request.application))
         return ApplicationAnswer.json(OneKey(key))
     }
 
@@ -126,7 +128,8 @@ extension ManagementAPI {
             try await platformRecords.records.revokeStreamKey(name, of: request.application)
         }
         guard existed else { throw .notFound }
-        await rtmp.revoke(StreamKeyPrincipal.fingerprint(of: name, request.application))
+        await ingest.access.keysChanged()
+        await ingest.revoke(StreamKeyPrincipal.fingerprint(of: name, request.application))
         return ApplicationAnswer.done
     }
 

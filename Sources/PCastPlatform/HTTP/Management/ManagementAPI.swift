@@ -15,7 +15,7 @@ struct ManagementAPI: Sendable {
     let directory: StreamDirectory
     let platformRecords: PlatformRecords
     let recordings: RecordingService
-    let rtmp: RTMPService
+    let ingest: IngestService
     let names: NamedStreamService
     let histories: StreamHistoryStore
     let dashboard: DashboardAccess

@@ -14,7 +14,7 @@ struct StreamDescription: Encodable {
     }
 
     struct Publisher: Encodable {
-        /// The protocol: `pcast` for a session of the signaling protocol, `whip`, or `rtmp`.
+        /// The protocol: `pcast` for a session of the signaling protocol, `whip`, `rtmp` or `srt`.
         let `protocol`: String
         let address: String?
     }

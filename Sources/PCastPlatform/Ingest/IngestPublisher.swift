@@ -3,14 +3,31 @@ import PCastCore
 import PCastIO
 import PCastRTMP
 import PCastSFU
-import PCastWeb
 import Synchronization
 
-/// A publisher of one stream by RTMP, from its request until its end.
+/// The connection of a publisher in this process, by one of its protocols.
+protocol IngestConnection: Sendable {
+    /// The protocol.
+    var ingestProtocol: IngestProtocol { get }
+    /// The address of the client; nil if it is unknown.
+    var address: TransportAddress? { get }
+    /// Accepts the stream, after which the publisher sends media.
+    func acceptPublishing()
+    /// Sends a warning with which the stream continues, if the protocol has a message for it.
+    func warn(_ message: String)
+    /// Rejects the publisher, and closes the connection.
+    func reject(_ error: APIError)
+    /// Closes the connection of a publisher that has no stream yet.
+    func end(because description: String)
+    /// Closes the connection after its stream has ended.
+    func end(_ end: StreamEnd)
+}
+
+/// A publisher of one stream in this process, from its request until its end.
 ///
-/// The event loop of the connection passes the events. The control plane admits the publisher, and creates the stream
+/// The thread of the connection passes the events. The control plane admits the publisher, and creates the stream
 /// when its tracks are known. Frames that arrive meanwhile are held.
-final class RTMPPublisher: Sendable {
+final class IngestPublisher: Sendable {
     private enum Phase {
         /// The key is being checked.
         case deciding
@@ -59,11 +76,11 @@ final class RTMPPublisher: Sendable {
     /// The maximum size of frames that are held while the stream is created, in bytes.
     private static let maximumHeldSize = 16 << 20
 
-    private let connection: RTMPConnection
-    private let service: RTMPService
+    private let connection: any IngestConnection
+    private let service: IngestService
     private let state: Mutex<State>
 
-    init(_ connection: RTMPConnection, of service: RTMPService, at now: Instant) {
+    init(_ connection: any IngestConnection, of service: IngestService, at now: Instant) {
         self.connection = connection
         self.service = service
         state = Mutex(State(ingest: RTMPIngest(clock: MonotonicClock.reference()), lastReceived: now))
@@ -79,12 +96,19 @@ final class RTMPPublisher: Sendable {
 
     // MARK: Admission
 
-    /// Decides about the publisher, and answers it.
-    func begin(_ address: RTMPPublishAddress) {
-        let deadline = ContinuousClock.now + RTMPAccess.answerTime
+    /// Decides about the publisher, and answers it, always after the same time.
+    ///
+    /// - Parameters:
+    ///   - capabilities: The capabilities that the publisher requests.
+    ///   - identify: Authenticates the publisher.
+    func begin(
+        requesting capabilities: [String],
+        _ identify: @escaping @Sendable () async throws(APIError) -> (Principal, ClientContext)
+    ) {
+        let deadline = ContinuousClock.now + IngestAccess.answerTime
         Task {
             do throws(APIError) {
-                let (admission, rejected) = try await admit(address)
+                let (admission, rejected) = try await admit(capabilities, identify)
                 try? await Task.sleep(until: deadline, clock: .continuous)
                 accept(admission, rejected)
             } catch {
@@ -95,11 +119,11 @@ final class RTMPPublisher: Sendable {
     }
 
     private func admit(
-        _ address: RTMPPublishAddress
+        _ capabilities: [String], _ identify: @Sendable () async throws(APIError) -> (Principal, ClientContext)
     ) async throws(APIError) -> (StreamDirectory.IngestAdmission, rejected: [String]) {
         let now = MonotonicClock.now()
         let revocationCount = service.revocationCount
-        let (principal, client) = try await service.access.identify(address, from: connection.address?.ip, at: now)
+        let (principal, client) = try await identify()
         if let fingerprint = principal.fingerprint {
             let former = try service.assign(fingerprint, to: self, at: now)
             let isPresent = state.withLock { state in
@@ -114,7 +138,7 @@ final class RTMPPublisher: Sendable {
             guard service.revocationCount == revocationCount else { throw .keyChanged }
         }
         let (admission, rejected) = try await service.directory.admitIngest(
-            principal, clientContext: client, requesting: address.capabilities)
+            principal, clientContext: client, requesting: capabilities)
         return (admission, rejected)
     }
 
@@ -129,18 +153,14 @@ final class RTMPPublisher: Sendable {
         connection.acceptPublishing()
         let ignored = rejected + admission.capabilities.reportedNames
         guard !ignored.isEmpty else { return }
-        connection.send(
-            .warning("These capabilities have no effect or need a token: \(ignored.joined(separator: ", "))."))
+        connection.warn("These capabilities have no effect or need a token: \(ignored.joined(separator: ", ")).")
     }
 
     private func reject(_ error: APIError) {
-        service.noteRejection()
         service.logger.info(
-            "RTMP publisher rejected",
-            metadata: [
-                "address": "\(clientText)", "reason": "\(error.detail)",
-            ])
-        connection.close(RTMPStatus(error))
+            "\(connection.ingestProtocol.name) publisher rejected",
+            metadata: ["address": "\(clientText)", "reason": "\(error.detail)"])
+        connection.reject(error)
         leave()
     }
 
@@ -185,8 +205,10 @@ final class RTMPPublisher: Sendable {
     }
 
     private func warn(_ finding: IngestFinding) {
-        service.logger.notice("RTMP publisher", metadata: ["address": "\(clientText)", "warning": "\(finding)"])
-        connection.send(.warning("\(finding)"))
+        service.logger.notice(
+            "\(connection.ingestProtocol.name) publisher",
+            metadata: ["address": "\(clientText)", "warning": "\(finding)"])
+        connection.warn("\(finding)")
     }
 
     // MARK: Stream
@@ -194,11 +216,13 @@ final class RTMPPublisher: Sendable {
     private func create(_ tracks: RTMPIngest.Tracks, _ admission: StreamDirectory.IngestAdmission) async {
         let hasAudio = tracks.audio == .opus || (tracks.audio != nil && service.transcoder != nil)
         if tracks.audio != nil, !hasAudio {
-            connection.send(.warning("The platform does not transcode AAC, so the stream has no audio; send Opus."))
+            connection.warn("The platform does not transcode AAC, so the stream has no audio; send Opus.")
         }
         let media = IngestMedia(video: tracks.video, layers: tracks.layers.count, hasAudio: hasAudio)
         do throws(APIError) {
-            let stream = try await service.directory.publish(admission, ingesting: media) { [self] end in
+            let stream = try await service.directory.publish(
+                admission, by: connection.ingestProtocol, ingesting: media
+            ) { [self] end in
                 ended(end)
             }
             await begin(stream, transcoding: tracks.audio)
@@ -250,7 +274,7 @@ final class RTMPPublisher: Sendable {
             return published.stream
         }
         guard let stream else {
-            connection.close(.badName("The platform has ended the stream: \(description)."))
+            connection.end(because: description)
             leave()
             return
         }
@@ -280,7 +304,7 @@ final class RTMPPublisher: Sendable {
         }
         leave()
         continuation?.resume()
-        if isPublisherPresent { connection.close(RTMPStatus(end)) }
+        if isPublisherPresent { connection.end(end) }
     }
 
     /// Ends the publisher. Returns its stream if it has one that has not ended.

@@ -1,0 +1,69 @@
+import PCastCore
+import PCastRTMP
+import PCastSRT
+import PCastTestSupport
+
+/// The transport stream of an SRT publisher. The first byte determines the pieces in which the rest arrives.
+enum TransportStreamTarget {
+    static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        var input = FuzzInput(bytes)
+        let size = Int(input.byte()) + 1
+        let stream = input.rest()
+        let whole = events(stream, size: max(stream.count, 1))
+        let pieces = events(stream, size: size)
+        try check(whole == pieces, "events that depend on the pieces of \(size) bytes")
+        // A byte belongs to at most one frame, and a table describes at most 32 streams.
+        try check(whole.count <= 64 * (stream.count + 1), "\(whole.count) events of \(stream.count) bytes")
+        for case .accessUnit(let unit) in whole {
+            try check(!unit.bytes.isEmpty, "an empty frame")
+            try check((unit.presentationTime - unit.decodingTime).magnitude <= .seconds(10), "a frame far away")
+        }
+        return whole.contains { if case .configuration = $0 { true } else { false } }
+    }
+
+    private static func events(_ bytes: [UInt8], size: Int) -> [RTMPServerEvent] {
+        var demuxer = TransportStreamDemuxer()
+        var events: [RTMPServerEvent] = []
+        var position = 0
+        while position < bytes.count {
+            let end = min(position + size, bytes.count)
+            demuxer.receive(bytes.span.extracting(position..<end)) { events.append($0) }
+            position = end
+        }
+        demuxer.finish { events.append($0) }
+        return events
+    }
+
+    static let corpus: [[UInt8]] = {
+        var first = TransportStreamBuilder()
+        first.program([.h264, .aac, .opus, .hevc])
+        first.media(.h264, TransportStreamBuilder.keyFrame(), presentation: 0x1_FFFF_FF00, decoding: 0x1_FFFF_0000)
+        first.media(.aac, TransportStreamBuilder.adts([1, 2, 3]), presentation: 0, hasLength: true)
+        first.media(.opus, TransportStreamBuilder.opus([1, 2, 3]), presentation: 0, hasLength: true)
+        first.media(.h264, TransportStreamBuilder.interFrame(), presentation: 3_000, decoding: 100)
+        var second = TransportStreamBuilder()
+        second.append([1, 2, 0x47, 3])
+        second.program([.h264])
+        second.media(.h264, TransportStreamBuilder.keyFrame(), presentation: 900)
+        second.program([.h264, .aac], version: 1)
+        second.media(.aac, TransportStreamBuilder.adts([9]) + [0xFF, 0xF1], presentation: nil, hasLength: true)
+        return [[0] + first.bytes, [187] + second.bytes]
+    }()
+}
+
+/// The stream ID of an SRT client.
+enum SRTStreamIDTarget {
+    static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        guard let id = try? SRTStreamID(String(decoding: bytes, as: UTF8.self)) else { return false }
+        let texts = [id.user ?? "", id.resource] + id.capabilities
+        let size = texts.reduce(0) { $0 + $1.utf8.count }
+        try check(size <= SRTStreamID.maximumSize, "\(size) bytes of a stream ID")
+        try check(!id.description.contains(id.credential) || id.credential.count <= 9, "a key in the description")
+        return true
+    }
+
+    static let corpus: [[UInt8]] = [
+        "#!::r=live,m=publish,u=studio,s=key-1,capabilities=a;b", "#!::m=request,r=stream-1,t=stream,h=host",
+        "publish:ingest/key-1;capabilities=audio-only,streaming", "/ingest/key-1",
+    ].map { Array($0.utf8) }
+}

@@ -106,6 +106,8 @@ struct PlatformComponents: Sendable {
             configuration.rtmp, host: configuration.bindingHost, certificate: certificate?.certificate,
             limiter: limiter)
         srtPort = try await srt.open(configuration.srt, address: address)
+        ingest.ports.value = IngestPorts(
+            rtmpPort: rtmpListening.port, rtmpsPort: rtmpListening.tlsPort, srtPort: srtPort)
         await restore()
         await recordings.reconcile(interrupted: Set(platformRecords.interrupted.streams.map(\.id)))
         await directory.endsWaiting { [weak workers] id, application, reason, description in

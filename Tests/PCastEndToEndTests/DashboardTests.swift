@@ -11,7 +11,11 @@ extension EndToEnd {
         func story() async throws {
             try await TestWorkspace.run { workspace in
                 let platform = try await LocalPlatform.start(
-                    in: workspace, ["--webhook-allow", "127.0.0.0/8", "--data", workspace.path("data")],
+                    in: workspace,
+                    [
+                        "--webhook-allow", "127.0.0.0/8", "--data", workspace.path("data"), "--rtmp-port", "0",
+                        "--srt-port", "0",
+                    ],
                     limit: .longestSuite)
                 let credentials = LocalPlatform.application.split(separator: ":").map(String.init)
                 var arguments = [

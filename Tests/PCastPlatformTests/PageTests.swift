@@ -13,6 +13,7 @@ import Testing
             ("/assets/plots.js", "text/javascript; charset=utf-8"),
             ("/assets/dashboard.js", "text/javascript; charset=utf-8"),
             ("/assets/dialogs.js", "text/javascript; charset=utf-8"),
+            ("/assets/keys.js", "text/javascript; charset=utf-8"),
             ("/assets/recordings.js", "text/javascript; charset=utf-8"),
             ("/assets/streams.js", "text/javascript; charset=utf-8"),
             ("/assets/watch.js", "text/javascript; charset=utf-8"),

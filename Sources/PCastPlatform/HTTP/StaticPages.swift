@@ -27,6 +27,7 @@ struct StaticPages: Sendable {
         "login.js": Asset(bytes: PackageResources.login_js, type: script),
         "dashboard.js": Asset(bytes: PackageResources.dashboard_js, type: script),
         "dialogs.js": Asset(bytes: PackageResources.dialogs_js, type: script),
+        "keys.js": Asset(bytes: PackageResources.keys_js, type: script),
         "recordings.js": Asset(bytes: PackageResources.recordings_js, type: script),
         "streams.js": Asset(bytes: PackageResources.streams_js, type: script),
         "plots.js": Asset(bytes: PackageResources.plots_js, type: script),

@@ -13,6 +13,8 @@ final class IngestService: Sendable {
     /// The program that transcodes AAC; nil for none.
     let transcoder: AudioTranscodingConfiguration?
     let logger: Logger
+    /// The ports for publishers.
+    let ports = Setting(IngestPorts())
     /// The publishers by the fingerprints of their keys.
     private let publishers = Mutex<[String: IngestPublisher]>([:])
     /// The number of keys that were revoked since the start.
@@ -64,6 +66,13 @@ final class IngestService: Sendable {
             if publishers[fingerprint] === publisher { publishers[fingerprint] = nil }
         }
     }
+}
+
+/// The ports of a platform for publishers in this process; nil for those that are not open.
+struct IngestPorts: Encodable, Hashable, Sendable {
+    var rtmpPort: Int?
+    var rtmpsPort: Int?
+    var srtPort: Int?
 }
 
 extension APIError {

@@ -3,6 +3,7 @@
 import { bitrate } from "/assets/pcast.js";
 import { StreamCard, clock, count, nameOf, setText, shorten } from "/assets/streams.js";
 import { EndDialog, LinkDialog } from "/assets/dialogs.js";
+import { KeyList } from "/assets/keys.js";
 import { RecordingList } from "/assets/recordings.js";
 
 const element = (id) => document.getElementById(id);
@@ -139,6 +140,7 @@ const ends = new EndDialog(async (stream, reason) => {
   rounds.run();
 });
 
+const keys = new KeyList({ ask, showRows, part, onFailure: tellFailure });
 const recordings = new RecordingList({ ask, showRows, part, onFailure: tellFailure });
 
 function tellFailure(error) {
@@ -430,6 +432,7 @@ async function round(number) {
   }
   if (isChanged || number % 5 === 0) await recordings.read();
   if (isChanged || number % 3 === 0) await readNames();
+  if (number % 15 === 0) await keys.read();
   if (isChanged || number % 3 === 0) await readNotifications();
 }
 

@@ -307,6 +307,31 @@ class Story:
         page.click("#deletenow")
         self.expect("a deleted recording leaves the list", f"{rows}.length == {before - 1}")
 
+    def keys(self):
+        """Creates, rotates and revokes a stream key, and reads the settings of encoders."""
+        page = self.page
+        field = "document.querySelector('#keysettings input')?.value"
+        self.expect("the stream keys are shown", "!document.getElementById('streamkeys').hidden")
+        page.evaluate("document.getElementById('keyname').value = 'studio-1'")
+        page.click("#newkey button")
+        self.expect("a new key has settings for RTMP", f"{field}?.startsWith('rtmp://')")
+        self.expect(
+            "a new key has settings for SRT",
+            "[...document.querySelectorAll('#keysettings input')].some((e) => /srt:.*streamid=key-/.test(e.value))")
+        self.keep("key-settings", whole=False)
+        secret = "[...document.querySelectorAll('#keysettings input')].map((e) => e.value).find((e) => e.startsWith('key-'))"
+        first = page.evaluate(secret)
+        page.command("Page.bringToFront")
+        page.press("Escape")
+        self.expect("the page forgets the key", "!document.querySelector('#keysettings input')")
+        page.click("#keys .rotate")
+        page.click("#changekey")
+        self.expect("a rotated key is another one", f"{secret} && {secret} !== {json.dumps(first)}")
+        page.press("Escape")
+        page.click("#keys .revoke")
+        page.click("#changekey")
+        self.expect("a revoked key leaves the list", "!document.querySelector('#keys li')")
+
     def lose(self):
         page = self.page
         page.command("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1,
@@ -395,6 +420,7 @@ def play(run, options):
             watching.open("about:blank")
             story.look_at_many(more)
             story.recordings(len(more))
+            story.keys()
             story.lose()
             for publisher in publishers:
                 publisher.end()

@@ -37,6 +37,8 @@ extension ManagementAPI {
     private struct KeyList: Encodable {
         let status = "ok"
         let keys: [KeyDescription]
+        /// The ports for encoders.
+        let ingest: IngestPorts
     }
 
     private struct OneKey: Encodable {
@@ -53,7 +55,8 @@ extension ManagementAPI {
         let keys = try await query { () throws(RecordsError) in
             try await platformRecords.records.streamKeys(of: request.application)
         }
-        return ApplicationAnswer.json(KeyList(keys: keys.map { KeyDescription($0, showsSecret: false) }))
+        return ApplicationAnswer.json(
+            KeyList(keys: keys.map { KeyDescription($0, showsSecret: false) }, ingest: ingest.ports.value))
     }
 
     /// Returns one key with its secret.

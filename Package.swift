@@ -193,7 +193,7 @@ let package = Package(
                 "PCast", "PCastCore", "PCastJSON", "PCastTestSupport", "PCastEdgeAuth", "PCastRTP", "PCastWebRTC",
                 "PCastSFU", "PCastSignaling", "PCastIO", "PCastWeb", "PCastCodecs", "PCastDevices",
                 "PCastRendering", "PCastWindow", "PCastPlayback", "PCastCompatibility", "PCastOverlay",
-                "PCastTimeline", "PCastHLS", "CLinux",
+                "PCastTimeline", "PCastHLS", "PCastRTMP", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

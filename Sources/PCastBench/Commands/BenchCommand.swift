@@ -15,6 +15,6 @@ struct BenchCommand: AsyncParsableCommand {
             LightViewersCommand.self, SessionsCommand.self, FanOutCommand.self, ShardsCommand.self, ScalingCommand.self,
             JoinStormCommand.self, MeetingCommand.self, IdleCommand.self, RelayLatencyCommand.self,
             SoakCommand.self, RenderCommand.self, RenderWorkerCommand.self, PlaybackCommand.self, OverlayCommand.self,
-            TimelineBenchCommand.self, HLSRulesCommand.self, HLSCommand.self,
+            TimelineBenchCommand.self, HLSRulesCommand.self, HLSCommand.self, IngestCommand.self,
         ])
 }

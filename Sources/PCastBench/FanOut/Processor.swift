@@ -42,6 +42,23 @@ enum Processor {
         return (Int64(words[0]) ?? 0, Int(words[2]) ?? 0)
     }
 
+    /// Returns the processes that a process has started and that have not ended.
+    static func children(of process: Int32) -> [Int32] {
+        threads(of: process).flatMap { thread in
+            let path = "/proc/\(process)/task/\(thread)/children"
+            let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+            return text.split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }
+        }
+    }
+
+    /// Returns the memory of a process in bytes, with its share of pages that several processes have (proportional set
+    /// size); nil if there is no such process.
+    static func proportionalMemory(of process: Int32) -> Double? {
+        let rollup = (try? String(contentsOfFile: "/proc/\(process)/smaps_rollup", encoding: .utf8)) ?? ""
+        let line = rollup.split(separator: "\n").first { $0.hasPrefix("Pss:") }
+        return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Double($0) }.map { $0 * 1_024 }
+    }
+
     /// Returns the resident memory of a process in bytes; nil if there is no such process.
     static func residentMemory(of process: Int32) -> Double? {
         let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""

@@ -1,0 +1,86 @@
+import ArgumentParser
+import PCastCore
+import PCastIO
+
+/// `pcast-bench ingest` measures RTMP publishers beside nginx-rtmp.
+struct IngestCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ingest",
+        abstract: "Measure the CPU time and memory of RTMP publishers, beside nginx-rtmp.",
+        discussion: """
+            Each publisher sends H.264 with 30 frames per second and 2.5 Mbit/s, and AAC. There are no viewers. The \
+            platform and nginx are measured one after the other. “share” is that of a core for each publisher. The \
+            platform transcodes AAC in processes of their own, so “receiving” is without transcoding. Memory is that \
+            beyond a server without publishers. Without nginx-rtmp (scripts/peers), only the platform is measured.
+            """)
+
+    @Option(help: "Number of publishers.")
+    var publishers = 100
+
+    @Option(help: "Seconds of each measurement.")
+    var seconds = 20
+
+    @OptionGroup var options: ReportOptions
+
+    func validate() throws {
+        guard (1...1_000).contains(publishers), (5...600).contains(seconds) else {
+            throw ValidationError("--publishers must be 1 to 1000, and --seconds 5 to 600.")
+        }
+    }
+
+    /// The cost of a publisher.
+    private struct Cost {
+        /// The share of a core for receiving.
+        let receiving: Double
+        /// The share of a core with transcoding.
+        let share: Double
+        /// The memory in bytes, with that of transcoding.
+        let memory: Double
+    }
+
+    func run() async throws {
+        try Descriptors.allowMany()
+        var report = Report(options)
+        let own = try await measure("platform", try await PlatformIngestServer.start(), &report)
+        var metrics: [(key: String, value: Double?)] = [
+            ("publisherShare", own.share), ("publisherMemory", own.memory), ("receivingShare", own.receiving),
+        ]
+        var targets = [Target("publisherShare", .atMost(0.01)), Target("publisherMemory", .atMost(10_000_000))]
+        if NginxIngestServer.isInstalled {
+            let nginx = try await measure("nginx-rtmp", try await NginxIngestServer(), &report)
+            metrics.append(("receivingToNginx", nginx.receiving > 0 ? own.receiving / nginx.receiving : nil))
+            targets.append(Target("receivingToNginx", .atMost(2)))
+        }
+        try report.finish(metrics, targets: targets)
+    }
+
+    /// Measures a server, and ends it. Throws `BenchFailure` if a publisher fails.
+    private func measure(_ name: String, _ server: any IngestServer, _ report: inout Report) async throws -> Cost {
+        defer { server.stop() }
+        let idle = server.usage
+        let load = try RTMPLoad(
+            publishers, port: server.port, application: server.application, key: { server.key($0) })
+        defer { load.stop() }
+        // The processes that transcode audio start within the first seconds.
+        try await Task.sleep(for: .seconds(5))
+        let (before, start) = (server.usage, MonotonicClock.now())
+        try await Task.sleep(for: .seconds(seconds))
+        let (after, elapsed) = (server.usage, (MonotonicClock.now() - start).seconds)
+        guard load.failureCount == 0 else {
+            throw BenchFailure("\(name): \(load.failureCount) of \(publishers) publishers were disconnected")
+        }
+        let count = Double(publishers)
+        let receiving = (after.time - before.time).seconds / elapsed / count
+        let transcoding = (after.childTime - before.childTime).seconds / elapsed / count
+        let cost = Cost(
+            receiving: receiving, share: receiving + transcoding,
+            memory: (after.memory - idle.memory + after.childMemory) / count)
+        report.row(
+            name,
+            [
+                "receiving": cost.receiving, "share": cost.share, "memory": cost.memory,
+                "lateFrames": Double(load.lateCount),
+            ])
+        return cost
+    }
+}

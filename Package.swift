@@ -94,8 +94,8 @@ let package = Package(
         module("JSON", settings: strictSettings),
 
         // Layer 1: state machines, without clock, socket, thread, lock or randomness.
-        module("RTP", ["PCastCore"]),
-        module("WebRTC", ["PCastCore", "PCastRTP", "COpenSSL", "CIPSecMB"]),
+        module("RTP", ["PCastCore"], settings: strictSettings),
+        module("WebRTC", ["PCastCore", "PCastRTP", "COpenSSL", "CIPSecMB"], settings: strictSettings),
         module("Signaling", ["PCastCore", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
         module("HLS", ["PCastCore"], settings: strictSettings),
         module("Packaging", ["PCastCore", "PCastHLS"], settings: strictSettings),
@@ -107,7 +107,7 @@ let package = Package(
         module(
             "EdgeAuth", ["PCastCore", "PCastJSON", .product(name: "Crypto", package: "swift-crypto")],
             settings: strictSettings),
-        module("SFU", ["PCastCore", "PCastRTP", "PCastWebRTC"]),
+        module("SFU", ["PCastCore", "PCastRTP", "PCastWebRTC"], settings: strictSettings),
 
         // Layer 2: threads, sockets, files and C libraries.
         module("IO", ["PCastCore", "CLinux", "CSRT"]),

@@ -27,8 +27,7 @@ final class MemoryBroadcast {
     private var viewers: [HarnessPeer] = []
     private var media: HarnessFrames
     private var batch = DatagramBatch()
-    private let scratch = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: DatagramBatch.maximumDatagramSize, alignment: 64)
+    private let scratch = ByteStorage(byteCount: DatagramBatch.maximumDatagramSize, alignment: 64)
     private var relayHasInput = false
     private var now = InMemoryHarness.beginning
 
@@ -51,8 +50,6 @@ final class MemoryBroadcast {
         viewers = (1...max(1, count)).map { harness.peer($0, .view(video: true, audio: true)) }
         try connect()
     }
-
-    deinit { scratch.deallocate() }
 
     private func connect() throws {
         let stream = StreamID("bench")
@@ -127,8 +124,8 @@ final class MemoryBroadcast {
         relayInMeter.begin()
         for index in 0..<batch.count {
             let entry = batch[index]
-            scratch.copyMemory(from: batch.bytes(of: entry))
-            sfu.handle(UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length]), from: path, at: now)
+            scratch.bytes.copyMemory(from: batch.bytes(of: entry))
+            sfu.handle(scratch.bytes.extracting(..<entry.length), from: path, at: now)
         }
         count(&relayInMeter, \.relayIn, packets: batch.count)
     }
@@ -152,8 +149,8 @@ final class MemoryBroadcast {
     private func deliver(_ entry: DatagramBatch.Entry) {
         let bytes = batch.bytes(of: entry)
         let number = InMemoryHarness.number(of: entry.path.remote)
-        scratch.copyMemory(from: bytes)
-        let datagram = UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length])
+        scratch.bytes.copyMemory(from: bytes)
+        let datagram = scratch.bytes.extracting(..<entry.length)
         if number == 0 {
             publisher.connection.handle(
                 datagram, from: NetworkPath(local: publisher.address, remote: relayAddress), at: now)

@@ -116,7 +116,7 @@ extension Forwarder {
         summary.blind = links.blind
         summary.counted = stream.pointee.countedViewers
         let estimates = links.estimates.prefix(ShardMessageBatch.byteCapacity / MemoryLayout<Bitrate>.stride)
-        estimates.withUnsafeBytes { bytes in
+        estimates.withByteView { bytes in
             shardLinks.give(bytes, to: publisherShard) { .links(stream.pointee.peer, summary, $0) }
         }
     }

@@ -14,13 +14,13 @@ extension Forwarder {
     }
 
     /// Processes a packet of a publisher of this shard, which the replicas receive too.
-    mutating func receiveMedia(_ packet: UnsafeRawBufferPointer, publisher index: Int, at now: Instant) {
+    mutating func receiveMedia(_ packet: ByteView, publisher index: Int, at now: Instant) {
         shareWithReplicas(packet, of: index) { .media($0, $1) }
         receiveMedia(packet, stream: index, at: now)
     }
 
     /// Processes a compound RTCP packet of a publisher of this shard, which the replicas receive too.
-    mutating func receiveControl(_ packet: UnsafeRawBufferPointer, publisher index: Int, at now: Instant) {
+    mutating func receiveControl(_ packet: ByteView, publisher index: Int, at now: Instant) {
         shareWithReplicas(packet, of: index) { .control($0, $1) }
         receiveControl(packet, stream: index, at: now)
     }
@@ -28,7 +28,7 @@ extension Forwarder {
     /// Sends bytes of a publisher to all replicas. `shardMessage` creates the message from the publisher and the range
     /// of the bytes.
     mutating func shareWithReplicas(
-        _ datagram: UnsafeRawBufferPointer, of index: Int,
+        _ datagram: ByteView, of index: Int,
         as shardMessage: (PeerID, Range<Int>) -> ShardMessageBatch.ShardMessage
     ) {
         let stream = streams.address(index)
@@ -37,7 +37,7 @@ extension Forwarder {
         }
     }
 
-    mutating func receiveMedia(_ datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant) {
+    mutating func receiveMedia(_ datagram: ByteView, stream index: Int, at now: Instant) {
         guard let packet = streams[index].receiver.receive(datagram, at: now) else { return }
         if !packet.payload.isEmpty { streams[index].deadlines.noteData(at: now) }
         if !streams[index].hasMedia {
@@ -56,9 +56,9 @@ extension Forwarder {
     }
 
     private mutating func append(
-        _ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant
+        _ packet: MediaReceiver.Packet, of datagram: ByteView, stream index: Int, at now: Instant
     ) {
-        let payload = UnsafeRawBufferPointer(rebasing: datagram[packet.payload])
+        let payload = datagram.extracting(packet.payload)
         guard packet.type == .video else {
             guard streams[index].audio.append(packet, payload: payload, at: now) != .refused else { return }
             return notePackets(stream: index)
@@ -100,9 +100,9 @@ extension Forwarder {
     }
 
     mutating func receiveControl(
-        _ datagram: UnsafeRawBufferPointer, stream index: Int, at now: Instant
+        _ datagram: ByteView, stream index: Int, at now: Instant
     ) {
-        let bytes = Span<UInt8>(_unsafeBytes: datagram)
+        let bytes = datagram.span
         let wallTime = clock.wallTime(at: now)
         var reader = RTCPReader()
         while let control = reader.next(in: bytes) {
@@ -144,9 +144,9 @@ extension Forwarder {
     }
 
     mutating func receiveControl(
-        _ datagram: UnsafeRawBufferPointer, viewer index: Int, waited: TimeSpan, at now: Instant
+        _ datagram: ByteView, viewer index: Int, waited: TimeSpan, at now: Instant
     ) {
-        let bytes = Span<UInt8>(_unsafeBytes: datagram)
+        let bytes = datagram.span
         let wallTime = clock.wallTime(at: now - waited)
         let stream = viewers[index].stream
         viewers[index].quality.reports += 1

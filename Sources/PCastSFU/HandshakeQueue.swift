@@ -106,7 +106,7 @@ struct HandshakeQueue: Sendable {
 
     /// Whether a datagram consists of whole DTLS records (RFC 6347, section 4.1). Their types and version are those of
     /// DTLS, and their lengths fill the datagram.
-    static func isMadeOfRecords(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    static func isMadeOfRecords(_ bytes: ByteView) -> Bool {
         let headerSize = 13
         var offset = 0
         while offset < bytes.count {

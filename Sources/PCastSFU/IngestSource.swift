@@ -124,15 +124,15 @@ struct IngestTrack {
 
     /// Passes the packets of an accepted frame to a closure, one after another in the same buffer.
     mutating func packetize(
-        _ frame: EncodedFrame, in buffer: UnsafeMutableRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void
+        _ frame: EncodedFrame, in buffer: MutableByteView, _ body: (ByteView) -> Void
     ) {
         let timestamp = timestamp(frame)
         let headerSize = layer == nil ? RTPHeader.fixedSize : Self.headerSize
-        frame.bytes.withUnsafeBytes { bytes in
+        frame.bytes.withByteView { bytes in
             var packetizer = PayloadPacketizer(codec: codec, bytes: bytes, pictureID: pictureID)
-            while let packet = packetizer.next(into: UnsafeMutableRawBufferPointer(rebasing: buffer[headerSize...])) {
+            while let packet = packetizer.next(into: buffer.extracting(headerSize...)) {
                 writeHeader(isLast: packet.isLast && codec != .opus, timestamp: timestamp, into: buffer)
-                body(UnsafeRawBufferPointer(rebasing: buffer[..<(headerSize + packet.length)]))
+                body(ByteView(buffer.extracting(0..<headerSize + packet.length)))
                 sequenceNumber &+= 1
                 packetCount &+= 1
                 octetCount &+= UInt32(packet.length)
@@ -141,7 +141,7 @@ struct IngestTrack {
         pictureID = (pictureID + 1) & 0x7FFF
     }
 
-    private func writeHeader(isLast: Bool, timestamp: UInt32, into buffer: UnsafeMutableRawBufferPointer) {
+    private func writeHeader(isLast: Bool, timestamp: UInt32, into buffer: MutableByteView) {
         buffer[0] = layer == nil ? 0x80 : 0x90
         buffer[1] = payloadType | (isLast ? 0x80 : 0)
         buffer.storeBytes(of: sequenceNumber.bigEndian, toByteOffset: 2, as: UInt16.self)
@@ -157,7 +157,7 @@ struct IngestTrack {
     /// Writes a sender report into a buffer if it is due. It states that the frame was captured at a time. Returns the
     /// size in bytes; nil if none is due.
     mutating func report(
-        _ frame: EncodedFrame, capturedAt wallTime: WallTime, into buffer: UnsafeMutableRawBufferPointer,
+        _ frame: EncodedFrame, capturedAt wallTime: WallTime, into buffer: MutableByteView,
         at now: Instant
     ) -> Int? {
         if let nextReport, now < nextReport { return nil }

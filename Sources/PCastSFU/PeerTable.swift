@@ -86,9 +86,9 @@ struct PeerTable {
     /// its path.
     mutating func findPeer(of message: STUNMessage?, _ datagram: ReceivedDatagram) -> PeerIndex? {
         guard let message, message.messageClass == .request else { return findPeer(of: datagram.path) }
-        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes))
+        let bytes = datagram.bytes.span
         guard let range = message.recipientRange(in: bytes) else { return nil }
-        return ufrags[String(decoding: datagram.bytes[range], as: UTF8.self)]
+        return ufrags[String(decoding: datagram.bytes.extracting(range), as: UTF8.self)]
     }
 
     /// Prefetches the entries of the paths of the next datagrams; see `PathIndex.expect`.

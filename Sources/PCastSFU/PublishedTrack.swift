@@ -112,8 +112,7 @@ struct PublishedTrack: ~Copyable {
     }
 
     /// Appends a packet to the log and looks for key frames.
-    mutating func append(_ packet: MediaReceiver.Packet, payload: UnsafeRawBufferPointer, at now: Instant) -> Appending
-    {
+    mutating func append(_ packet: MediaReceiver.Packet, payload: ByteView, at now: Instant) -> Appending {
         guard log.accepts(sequence: packet.sequence), !waitingSets.contains(packet.sequence) else { return .refused }
         activity.arrived(payload.count, at: now)
         if !packet.isRetransmission, !payload.isEmpty {
@@ -170,6 +169,10 @@ struct KeyFrameShare: Hashable, Sendable {
 
 /// The layers of a stream's video in the publisher's order, at stable addresses. There is one without simulcast, and
 /// one that does not exist without video.
+///
+/// It is marked `@safe` for these reasons. It owns the tracks until `deinit`, and they never move. Each access checks the
+/// index. A reference is used by the SFU that owns the stream, on one thread, and not after the stream was removed.
+@safe
 struct VideoLayers: ~Copyable {
     private let tracks: UnsafeMutablePointer<PublishedTrack>
     let count: Int
@@ -177,31 +180,31 @@ struct VideoLayers: ~Copyable {
     init(count: Int, _ make: (Int) -> PublishedTrack) {
         precondition(count > 0, "there must be at least one track")
         self.count = count
-        tracks = .allocate(capacity: count)
-        for index in 0..<count { (tracks + index).initialize(to: make(index)) }
+        unsafe tracks = .allocate(capacity: count)
+        for index in 0..<count { unsafe (tracks + index).initialize(to: make(index)) }
     }
 
     deinit {
-        tracks.deinitialize(count: count)
-        tracks.deallocate()
+        unsafe tracks.deinitialize(count: count)
+        unsafe tracks.deallocate()
     }
 
     var indices: Range<Int> { 0..<count }
 
     /// Whether the stream has video.
-    var exist: Bool { tracks.pointee.exists }
+    var exist: Bool { unsafe tracks.pointee.exists }
 
     /// Returns a reference to a layer, which is valid as long as the layers.
-    func address(_ index: Int) -> MutableReference<PublishedTrack> { MutableReference(pointer(index)) }
+    func address(_ index: Int) -> MutableReference<PublishedTrack> { unsafe MutableReference(pointer(index)) }
 
     private func pointer(_ index: Int) -> UnsafeMutablePointer<PublishedTrack> {
         precondition(indices.contains(index), "the layer does not exist")
-        return tracks + index
+        return unsafe tracks + index
     }
 
     subscript(index: Int) -> PublishedTrack {
-        unsafeAddress { UnsafePointer(pointer(index)) }
-        unsafeMutableAddress { pointer(index) }
+        unsafeAddress { unsafe UnsafePointer(pointer(index)) }
+        unsafeMutableAddress { unsafe pointer(index) }
     }
 }
 
@@ -331,7 +334,7 @@ struct WaitingParameterSets {
     mutating func removeAll() { packets.removeAll(keepingCapacity: true) }
 
     /// Keeps a packet if it has to wait. Returns true if it was kept.
-    mutating func keep(_ entry: PacketLog.Entry, payload: UnsafeRawBufferPointer, in log: inout PacketLog) -> Bool {
+    mutating func keep(_ entry: PacketLog.Entry, payload: ByteView, in log: inout PacketLog) -> Bool {
         guard KeyFrameDetector.precedesSlice(payload), packets.count < Self.maximumCount,
             let position = log.appendUnnumbered(timestamp: entry.timestamp, arrival: entry.arrival, payload: payload)
         else { return false }

@@ -75,14 +75,13 @@ extension SFU {
         _ frame: EncodedFrame, by track: inout IngestTrack, publisher index: Int, at now: Instant
     ) -> Bool {
         guard track.accepts(frame) else { return false }
-        withUnsafeTemporaryAllocation(byteCount: IngestTrack.bufferSize, alignment: 8) { buffer in
+        withTemporaryBytes(IngestTrack.bufferSize) { buffer in
             track.packetize(frame, in: buffer) { packet in
                 forwarder.receiveMedia(packet, publisher: index, at: now)
             }
             let captured = frame.captureTime ?? configuration.clock.wallTime(at: now)
             if let size = track.report(frame, capturedAt: captured, into: buffer, at: now) {
-                forwarder.receiveControl(
-                    UnsafeRawBufferPointer(rebasing: buffer[..<size]), publisher: index, at: now)
+                forwarder.receiveControl(ByteView(buffer.extracting(0..<size)), publisher: index, at: now)
             }
         }
         forwarder.schedule(publisher: index)

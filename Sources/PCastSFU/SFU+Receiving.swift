@@ -5,21 +5,21 @@ import PCastWebRTC
 /// A received datagram. It is classified once, when it arrives.
 struct ReceivedDatagram {
     /// The driver's buffer, in which media is decrypted.
-    let bytes: UnsafeMutableRawBufferPointer
+    let bytes: MutableByteView
     let kind: DatagramKind
     let path: NetworkPath
     /// The time that the datagram waited before it was processed, for example in another shard. Round trips are
     /// measured without it.
     let waited: TimeSpan
 
-    init(_ bytes: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan = .zero) {
-        let kind = DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(bytes)))
+    init(_ bytes: MutableByteView, from path: NetworkPath, waited: TimeSpan = .zero) {
+        let kind = DatagramKind(bytes.span)
         self.init(bytes, kind, from: path, waited: waited)
     }
 
     /// Creates a datagram that was classified before.
     init(
-        _ bytes: UnsafeMutableRawBufferPointer, _ kind: DatagramKind, from path: NetworkPath, waited: TimeSpan = .zero
+        _ bytes: MutableByteView, _ kind: DatagramKind, from path: NetworkPath, waited: TimeSpan = .zero
     ) {
         self.bytes = bytes
         self.kind = kind
@@ -43,13 +43,13 @@ struct ReceivedDatagram {
 extension SFU {
     /// Processes a datagram that did not wait.
     public mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+        _ datagram: MutableByteView, from path: NetworkPath, at now: Instant
     ) { handle(datagram, from: path, waited: .zero, at: now) }
 
     /// Processes a datagram: by its peer if the path or the ufrag is known, otherwise by another shard or as a
     /// migration. Round trips are measured without the time that it waited before it was read.
     public mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
+        _ datagram: MutableByteView, from path: NetworkPath, waited: TimeSpan, at now: Instant
     ) {
         let datagram = ReceivedDatagram(datagram, from: path, waited: waited)
         guard datagram.kind != .stun else { return handleSTUN(datagram, at: now) }
@@ -63,7 +63,7 @@ extension SFU {
 
     /// Processes a STUN datagram, which is parsed once. A malformed one has an effect on the counters of the peer only.
     private mutating func handleSTUN(_ datagram: ReceivedDatagram, at now: Instant) {
-        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes))
+        let bytes = datagram.bytes.span
         let message = STUNMessage.parse(bytes)
         if let peerIndex = peers.findPeer(of: message, datagram) {
             receive(message, datagram, of: peerIndex, at: now)
@@ -78,7 +78,7 @@ extension SFU {
             guard let peerIndex = peers.findPeer(of: datagram.path) else { return unknownSourceDatagrams += 1 }
             return receive(datagram, of: peerIndex, at: now)
         }
-        let message = STUNMessage.parse(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes)))
+        let message = STUNMessage.parse(datagram.bytes.span)
         guard let peerIndex = peers.findPeer(of: message, datagram) else { return unknownSourceDatagrams += 1 }
         receive(message, datagram, of: peerIndex, at: now)
     }
@@ -93,7 +93,7 @@ extension SFU {
         _ message: STUNMessage?, _ datagram: ReceivedDatagram, of peerIndex: PeerIndex, at now: Instant
     ) {
         guard forwarder.contains(peerIndex) else { return }
-        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram.bytes))
+        let bytes = datagram.bytes.span
         switch peerIndex {
         case .publisher(let index):
             forwarder.streams[index].transport?.handle(message, in: bytes, from: datagram.path, at: now)
@@ -113,12 +113,11 @@ extension SFU {
         switch received {
         case .rtp(let length):
             guard case .publisher(let index) = peerIndex else { return true }
-            forwarder.receiveMedia(
-                UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length]), publisher: index, at: now)
+            forwarder.receiveMedia(ByteView(datagram.bytes.extracting(0..<length)), publisher: index, at: now)
             if datagram.path != forwarder.streams[index].path { rememberProbe(peerIndex) }
             forwarder.schedule(publisher: index)
         case .rtcp(let length):
-            let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
+            let packet = ByteView(datagram.bytes.extracting(0..<length))
             switch peerIndex {
             case .publisher(let index):
                 forwarder.receiveControl(packet, publisher: index, at: now)
@@ -138,10 +137,8 @@ extension SFU {
 
     /// Processes a packet that had to wait for the keys.
     mutating func replay(_ bytes: [UInt8], from path: NetworkPath, to peerIndex: PeerIndex, at now: Instant) {
-        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
-        defer { copy.deallocate() }
-        copy.copyBytes(from: bytes)
-        handle(ReceivedDatagram(copy, from: path), to: peerIndex, at: now)
+        var bytes = bytes
+        bytes.withMutableByteView { _ = handle(ReceivedDatagram($0, from: path), to: peerIndex, at: now) }
     }
 
     /// Prefetches the state of the viewers whose reports arrived in a batch.
@@ -263,7 +260,7 @@ extension SFU {
     /// dropped.
     mutating func defersHandshake(_ datagram: ReceivedDatagram, of peerIndex: PeerIndex, at now: Instant) -> Bool {
         guard isHandshaking(peerIndex, by: datagram.path) else { return false }
-        guard HandshakeQueue.isMadeOfRecords(UnsafeRawBufferPointer(datagram.bytes)) else {
+        guard HandshakeQueue.isMadeOfRecords(ByteView(datagram.bytes)) else {
             handshakes.noteMalformed()
             return true
         }
@@ -288,7 +285,7 @@ extension SFU {
     mutating func processHandshakes(at now: Instant) {
         while let entry = handshakes.next(at: now) {
             var bytes = entry.bytes
-            bytes.withUnsafeMutableBytes { datagram in
+            bytes.withMutableByteView { datagram in
                 _ = handle(ReceivedDatagram(datagram, .dtls, from: entry.path), to: entry.peerIndex, at: now)
             }
         }

@@ -67,11 +67,11 @@ extension SFU {
         switch shardMessage {
         case .media(let peer, let range):
             guard let index = replicas[peer], !forwarder.streams[index].isEnding else { return }
-            forwarder.receiveMedia(UnsafeRawBufferPointer(batch.bytes(range)), stream: index, at: now)
+            forwarder.receiveMedia(ByteView(batch.bytes(range)), stream: index, at: now)
             forwarder.schedule(publisher: index)
         case .control(let peer, let range):
             guard let index = replicas[peer], !forwarder.streams[index].isEnding else { return }
-            forwarder.receiveControl(UnsafeRawBufferPointer(batch.bytes(range)), stream: index, at: now)
+            forwarder.receiveControl(ByteView(batch.bytes(range)), stream: index, at: now)
         case .update(let peer, let update):
             guard let index = replicas[peer], !forwarder.streams[index].isEnding else { return }
             forwarder.streams[index].lastUpdate = now
@@ -105,8 +105,10 @@ extension SFU {
             guard let (index, replica) = replica(of: peer, at: shard) else { return }
             forwarder.streams[index].replicas[replica].links = links
             forwarder.streams[index].replicas[replica].estimates.removeAll(keepingCapacity: true)
-            batch.bytes(range).withMemoryRebound(to: Bitrate.self) { estimates in
-                forwarder.streams[index].replicas[replica].estimates.append(contentsOf: estimates)
+            let bytes = batch.bytes(range)
+            for offset in stride(from: 0, to: bytes.count, by: MemoryLayout<Bitrate>.stride) {
+                let bitsPerSecond = bytes.loadUnaligned(fromByteOffset: offset, as: Int64.self)
+                forwarder.streams[index].replicas[replica].estimates.append(Bitrate(bitsPerSecond: bitsPerSecond))
             }
         default: preconditionFailure("a replica must not send this message")
         }
@@ -175,14 +177,9 @@ extension SFU {
 
     /// Prefetches the state of viewers, as the loop does for datagrams from a socket.
     private mutating func expect(_ shardMessages: ArraySlice<ShardMessageBatch.ShardMessage>) {
-        withUnsafeTemporaryAllocation(of: NetworkPath.self, capacity: Self.prefetchDistance) { paths in
-            var count = 0
-            for case .datagram(_, _, let path, _) in shardMessages {
-                paths.initializeElement(at: count, to: path)
-                count += 1
-            }
-            guard count > 1 else { return }
-            expect(from: Span(_unsafeElements: UnsafeBufferPointer(rebasing: paths[..<count])))
+        withTemporaryElements(of: NetworkPath.self, capacity: Self.prefetchDistance) { paths in
+            for case .datagram(_, _, let path, _) in shardMessages { paths.append(path) }
+            if paths.count > 1 { expect(from: paths.span) }
         }
     }
 
@@ -199,8 +196,8 @@ extension SFU {
 
     /// Returns the shard whose peer a connectivity check names by its ufrag. Returns nil for this shard, and for all
     /// other datagrams.
-    public func peerShard(of datagram: UnsafeMutableRawBufferPointer) -> Int? {
-        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
+    public func peerShard(of datagram: MutableByteView) -> Int? {
+        let bytes = datagram.span
         guard forwarder.shardLinks.exist, DatagramKind(bytes) == .stun else { return nil }
         return peerShard(of: STUNMessage.parse(bytes), in: bytes)
     }
@@ -225,7 +222,7 @@ extension SFU {
     mutating func transfer(_ datagram: ReceivedDatagram, namedShard: Int?, at now: Instant) -> Bool {
         let shardOfPath = forwarder.shardLinks.paths[datagram.path]
         guard let owner = namedShard ?? shardOfPath else { return false }
-        let bytes = UnsafeRawBufferPointer(datagram.bytes)
+        let bytes = ByteView(datagram.bytes)
         let arrival = now - datagram.waited
         if owner == shardOfPath {
             forwarder.shardLinks.forward(bytes, to: owner) {
@@ -246,7 +243,7 @@ extension SFU {
             forwarder.shardLinks.mayAsk(at: now)
         else { return }
         for peerShard in forwarder.shardLinks.others {
-            forwarder.shardLinks.ask(UnsafeRawBufferPointer(datagram.bytes), peerShard) {
+            forwarder.shardLinks.ask(ByteView(datagram.bytes), peerShard) {
                 .unknownSource($0, datagram.kind, from: datagram.path)
             }
         }

@@ -134,7 +134,7 @@ struct ShardLinks {
 
     /// Forwards a connectivity check that arrived at the wrong shard from an unknown path.
     mutating func forwardCheck(
-        _ bytes: UnsafeRawBufferPointer, to peerShard: Int,
+        _ bytes: ByteView, to peerShard: Int,
         as shardMessage: (Range<Int>) -> ShardMessageBatch.ShardMessage
     ) {
         let batch = Self.batch(
@@ -148,7 +148,7 @@ struct ShardLinks {
 
     /// Forwards a datagram that arrived at the wrong shard from the path of one of that shard's peers.
     mutating func forward(
-        _ bytes: UnsafeRawBufferPointer, to peerShard: Int,
+        _ bytes: ByteView, to peerShard: Int,
         as shardMessage: (Range<Int>) -> ShardMessageBatch.ShardMessage
     ) {
         let batch = Self.batch(
@@ -161,7 +161,7 @@ struct ShardLinks {
     }
 
     mutating func give(
-        _ bytes: UnsafeRawBufferPointer, to peerShard: Int,
+        _ bytes: ByteView, to peerShard: Int,
         as shardMessage: (Range<Int>) -> ShardMessageBatch.ShardMessage
     ) {
         guard let batch = batch(for: peerShard, bytes.count) else { return }
@@ -183,7 +183,7 @@ struct ShardLinks {
     }
 
     mutating func ask(
-        _ bytes: UnsafeRawBufferPointer, _ peerShard: Int,
+        _ bytes: ByteView, _ peerShard: Int,
         as shardMessage: (Range<Int>) -> ShardMessageBatch.ShardMessage
     ) {
         if questions[peerShard].open == nil {

@@ -55,7 +55,7 @@ public final class ShardMessageBatch: @unchecked Sendable {
     static let byteCapacity = 64 * 1024
     static let messageCapacity = 512
 
-    private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCapacity, alignment: 64)
+    private let memory = ByteStorage(byteCount: byteCapacity, alignment: 64)
     private var byteCount = 0
     /// The shard that reads the batch.
     var reader = 0
@@ -65,21 +65,19 @@ public final class ShardMessageBatch: @unchecked Sendable {
 
     init() { shardMessages.reserveCapacity(Self.messageCapacity) }
 
-    deinit { memory.deallocate() }
-
     var isEmpty: Bool { shardMessages.isEmpty }
 
     func hasSpace(for count: Int) -> Bool {
         shardMessages.count < Self.messageCapacity && count <= Self.byteCapacity - byteCount
     }
 
-    /// The alignment of copied bytes, so that numbers can be read in place.
+    /// The alignment of copied bytes, so that numbers are aligned.
     private static let alignment = 8
 
     /// Copies bytes into the batch and returns their range.
-    func copy(_ bytes: UnsafeRawBufferPointer) -> Range<Int> {
+    func copy(_ bytes: ByteView) -> Range<Int> {
         let range = byteCount..<byteCount + bytes.count
-        UnsafeMutableRawBufferPointer(rebasing: memory[range]).copyMemory(from: bytes)
+        memory.bytes.extracting(range).copyMemory(from: bytes)
         byteCount = min((range.upperBound + Self.alignment - 1) & ~(Self.alignment - 1), Self.byteCapacity)
         return range
     }
@@ -87,8 +85,8 @@ public final class ShardMessageBatch: @unchecked Sendable {
     func append(_ shardMessage: ShardMessage) { shardMessages.append(shardMessage) }
 
     /// The bytes of a message. The current owner of the batch may overwrite them.
-    func bytes(_ range: Range<Int>) -> UnsafeMutableRawBufferPointer {
-        UnsafeMutableRawBufferPointer(rebasing: memory[range])
+    func bytes(_ range: Range<Int>) -> MutableByteView {
+        memory.bytes.extracting(range)
     }
 
     func removeAll() {

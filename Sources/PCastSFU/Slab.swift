@@ -5,12 +5,13 @@ import PCastCore
 /// It is meant for noncopyable values that own memory, such as a viewer or a track. Reading a value neither copies it
 /// nor counts a reference. The container grows in chunks, and its owner bounds it.
 ///
-/// Its pointers are safe for these reasons. It owns the chunks until `deinit`, and they never move. Each access checks
-/// that the index has a value. A reference is used by the SFU that owns the container, on one thread, and not after the
-/// value was removed.
+/// It is marked `@safe` for these reasons. It owns the chunks until `deinit`, and they never move. Each access checks that
+/// the index has a value. A reference is used by the SFU that owns the container, on one thread, and not after the value
+/// was removed.
+@safe
 struct Slab<Element: ~Copyable>: ~Copyable {
     private static var chunkSize: Int { 64 }
-    private var chunks: [UnsafeMutablePointer<Element>] = []
+    private var chunks: [UnsafeMutablePointer<Element>] = unsafe []
     private var occupied: [Bool] = []
     private var free: [Int] = []
 
@@ -21,9 +22,9 @@ struct Slab<Element: ~Copyable>: ~Copyable {
 
     deinit {
         for index in occupied.indices where occupied[index] {
-            (chunks[index / Self.chunkSize] + index % Self.chunkSize).deinitialize(count: 1)
+            unsafe (chunks[index / Self.chunkSize] + index % Self.chunkSize).deinitialize(count: 1)
         }
-        for chunk in chunks { chunk.deallocate() }
+        for index in unsafe chunks.indices { unsafe chunks[index].deallocate() }
     }
 
     /// One more than the highest number ever returned.
@@ -37,36 +38,38 @@ struct Slab<Element: ~Copyable>: ~Copyable {
             index = reused
         } else {
             index = occupied.count
-            if index == chunks.count * Self.chunkSize { chunks.append(.allocate(capacity: Self.chunkSize)) }
+            if unsafe index == chunks.count * Self.chunkSize {
+                unsafe chunks.append(.allocate(capacity: Self.chunkSize))
+            }
             occupied.append(false)
         }
-        (chunks[index / Self.chunkSize] + index % Self.chunkSize).initialize(to: element)
+        unsafe (chunks[index / Self.chunkSize] + index % Self.chunkSize).initialize(to: element)
         occupied[index] = true
         count += 1
         return index
     }
 
     mutating func remove(_ index: Int) -> Element {
-        let pointer = pointer(index)
+        let pointer = unsafe pointer(index)
         occupied[index] = false
         free.append(index)
         count -= 1
-        return pointer.move()
+        return unsafe pointer.move()
     }
 
     /// Returns a reference to a value, which is valid until the value is removed.
     func address(_ index: Int) -> MutableReference<Element> {
-        MutableReference(pointer(index))
+        unsafe MutableReference(pointer(index))
     }
 
     private func pointer(_ index: Int) -> UnsafeMutablePointer<Element> {
         precondition(contains(index), "there must be an entry at the index")
-        return chunks[index / Self.chunkSize] + index % Self.chunkSize
+        return unsafe chunks[index / Self.chunkSize] + index % Self.chunkSize
     }
 
     /// The value in place. A `_read` accessor would copy its bits.
     subscript(index: Int) -> Element {
-        unsafeAddress { UnsafePointer(pointer(index)) }
-        unsafeMutableAddress { pointer(index) }
+        unsafeAddress { unsafe UnsafePointer(pointer(index)) }
+        unsafeMutableAddress { unsafe pointer(index) }
     }
 }

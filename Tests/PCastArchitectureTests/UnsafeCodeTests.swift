@@ -5,7 +5,7 @@ import Testing
 struct UnsafeCodeTests {
     /// The modules in which the compiler requires the keyword `unsafe` for each unsafe operation.
     private static let strictModules = [
-        "Core", "JSON", "HLS", "Packaging", "RTMP", "SRT", "Overlay", "Timeline", "EdgeAuth",
+        "Core", "JSON", "RTP", "WebRTC", "SFU", "HLS", "Packaging", "RTMP", "SRT", "Overlay", "Timeline", "EdgeAuth",
     ]
 
     /// The files that contain the keyword, except generated ones. The doc comment of a type states why it is safe.
@@ -16,15 +16,24 @@ struct UnsafeCodeTests {
         "Sources/PCastCore/Memory/ByteView.swift",
         "Sources/PCastCore/Memory/MutableReference.swift",
         "Sources/PCastCore/Network/DatagramBatch.swift",
-        "Sources/PCastCore/Network/DatagramMachine.swift",
         "Sources/PCastBench/FanOut/LoadLoop.swift",
         "Sources/PCastPlayback/Controls/ControlledSurface.swift",
         "Sources/PCastPlayback/Overlay/FrameComposition.swift",
         "Sources/PCastPlayback/Overlay/OverlayNotificationHub.swift",
+        "Sources/PCastRTP/Streams/PacketLog.swift",
+        "Sources/PCastSFU/PublishedTrack.swift",
+        "Sources/PCastSFU/Slab.swift",
+        "Sources/PCastWebRTC/DTLS/DTLSCertificate.swift",
+        "Sources/PCastWebRTC/DTLS/DTLSRecords.swift",
         "Sources/PCastWebRTC/DTLS/DatagramBIO.swift",
+        "Sources/PCastWebRTC/DTLS/OpenSSLHandshake.swift",
+        "Sources/PCastWebRTC/Media/MediaSender.swift",
         "Sources/PCastWebRTC/Media/Prefetch.swift",
         "Sources/PCastWebRTC/SRTP/EVPCipherContext.swift",
+        "Sources/PCastWebRTC/SRTP/HMACSHA1.swift",
         "Sources/PCastWebRTC/SRTP/SRTPCipher.swift",
+        "Sources/PCastWebRTC/SRTP/SRTPIPSecMBCipher.swift",
+        "Sources/PCastWebRTC/SRTP/SRTPStreamTable.swift",
     ]
 
     @Test("the keyword unsafe occurs in the named files only, which are at most 25")

@@ -13,8 +13,7 @@ final class ForwardingSetup {
     private var media: HarnessFrames
     private var batch = DatagramBatch()
     private var incoming = DatagramBatch()
-    private let scratch = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: DatagramBatch.maximumDatagramSize, alignment: 64)
+    private let scratch = ByteStorage(byteCount: DatagramBatch.maximumDatagramSize, alignment: 64)
     private var now = InMemoryHarness.beginning
 
     /// The number of datagrams that left the SFU in `forward`.
@@ -46,8 +45,6 @@ final class ForwardingSetup {
         guard publisher.isConnected, viewers.allSatisfy(\.isConnected) else { return nil }
         viewers.removeAll()
     }
-
-    deinit { scratch.deallocate() }
 
     /// Runs for a span of time, in which all peers send and receive.
     private func meet(for span: TimeSpan) {
@@ -123,9 +120,9 @@ final class ForwardingSetup {
         let number = InMemoryHarness.number(of: entry.path.remote)
         guard number == 0 || number <= viewers.count else { return }
         let peer = number == 0 ? publisher : viewers[number - 1]
-        scratch.copyMemory(from: batch.bytes(of: entry))
+        scratch.bytes.copyMemory(from: batch.bytes(of: entry))
         peer.connection.handle(
-            UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length]),
+            scratch.bytes.extracting(..<entry.length),
             from: NetworkPath(local: peer.address, remote: relayAddress), at: now)
     }
 
@@ -133,8 +130,8 @@ final class ForwardingSetup {
         let path = NetworkPath(local: relayAddress, remote: peer.address)
         for index in 0..<incoming.count {
             let entry = incoming[index]
-            scratch.copyMemory(from: incoming.bytes(of: entry))
-            sfu.handle(UnsafeMutableRawBufferPointer(rebasing: scratch[..<entry.length]), from: path, at: now)
+            scratch.bytes.copyMemory(from: incoming.bytes(of: entry))
+            sfu.handle(scratch.bytes.extracting(..<entry.length), from: path, at: now)
         }
     }
 

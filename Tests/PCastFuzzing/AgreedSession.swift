@@ -22,7 +22,7 @@ struct AgreedEnd: ~Copyable {
 
     mutating func handle(_ bytes: [UInt8], from path: NetworkPath, at now: Instant) {
         var bytes = bytes
-        bytes.withUnsafeMutableBytes { _ = transport.handle($0, from: path, at: now) }
+        bytes.withMutableByteView { _ = transport.handle($0, from: path, at: now) }
         while transport.pollEvent() != nil {}
     }
 
@@ -54,10 +54,10 @@ struct AgreedEnd: ~Copyable {
     }
 
     private mutating func protect(
-        _ packet: [UInt8], _ body: (inout SecureTransport, UnsafeMutableRawBufferPointer) -> Int
+        _ packet: [UInt8], _ body: (inout SecureTransport, MutableByteView) -> Int
     ) -> [UInt8]? {
         var room = packet + [UInt8](repeating: 0, count: 2_048 - packet.count)
-        let length = room.withUnsafeMutableBytes { body(&transport, $0) }
+        let length = room.withMutableByteView { body(&transport, $0) }
         return length > 0 ? Array(room[..<length]) : nil
     }
 }
@@ -124,7 +124,7 @@ struct AgreedSession<Machine: DatagramMachine & ~Copyable>: ~Copyable {
 
     private mutating func deliver(_ datagram: [UInt8]) {
         var datagram = datagram
-        datagram.withUnsafeMutableBytes { machine.handle($0, from: path, at: now) }
+        datagram.withMutableByteView { machine.handle($0, from: path, at: now) }
     }
 
     /// Polls all outputs, and returns the datagrams.

@@ -25,15 +25,15 @@ struct EchoMachine: ~Copyable, DatagramMachine {
     /// The first byte of datagrams for the other machine.
     var shardLinksMark: UInt8?
 
-    func peerShard(of datagram: UnsafeMutableRawBufferPointer) -> Int? { datagram.first == shardLinksMark ? 1 : nil }
+    func peerShard(of datagram: MutableByteView) -> Int? { datagram.first == shardLinksMark ? 1 : nil }
 
-    mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+    mutating func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant) {
         handled.append((Array(datagram), path, now))
         if echoes { waiting.append((Array(datagram), path)) }
     }
 
     mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
+        _ datagram: MutableByteView, from path: NetworkPath, waited: TimeSpan, at now: Instant
     ) {
         waits.append(waited)
         handle(datagram, from: path, at: now)

@@ -124,13 +124,13 @@ import Testing
 
         init(agent: ICEControllingAgent) { self.agent = agent }
 
-        mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+        mutating func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant) {
             let bytes = Array(datagram)
             guard let message = STUNMessage.parse(bytes.span) else { return }
             var outcome = ICEOutcome()
             let reply = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
                 outcome = agent.handle(
-                    bytes.span, message: message, from: path, at: now, reply: UnsafeMutableRawBufferPointer(buffer))
+                    bytes.span, message: message, from: path, at: now, reply: MutableByteView(buffer))
                 count = outcome.replyLength
             }
             if !reply.isEmpty { replies.append((reply, path)) }

@@ -29,16 +29,15 @@ import Testing
                     PacketLog.Entry(
                         sequence: sequence, timestamp: UInt32(frame) * 3000, marker: index == payloads.count - 1,
                         startsKeyFrame: frame == 0, arrival: Instant(nanoseconds: 0)),
-                    payload: UnsafeRawBufferPointer(
-                        rebasing: log.bufferForNext()[..<payload]))
+                    payload: ByteView(log.bufferForNext().extracting(..<payload)))
                 sequence += 1
             }
         }
         var stream = stream(evens: evens)
         change(&stream)
         stream.begin(at: 0, in: log)
-        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
-        defer { room.deallocate() }
+        let memory = ByteStorage(byteCount: 2048)
+        let room = memory.bytes
         var (counter, sizes): (UInt16, [Int]) = (0, [])
         while let packet = stream.next(
             in: log, at: Instant(nanoseconds: 0), sendTime: AbsoluteSendTime(Instant(nanoseconds: 0)),
@@ -88,12 +87,12 @@ import Testing
                 PacketLog.Entry(
                     sequence: Int64(index), timestamp: UInt32(index / 2) * 3000, marker: index % 2 == 1,
                     startsKeyFrame: index == 0, arrival: Instant(nanoseconds: 0)),
-                payload: UnsafeRawBufferPointer(rebasing: log.bufferForNext()[..<size]))
+                payload: ByteView(log.bufferForNext().extracting(..<size)))
         }
         var quick = stream()
         var whole = stream()
-        let rooms = (0..<2).map { _ in UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8) }
-        defer { for room in rooms { room.deallocate() } }
+        let memory = ByteStorage(byteCount: 2 * 2048)
+        let rooms = [memory.bytes.extracting(..<2048), memory.bytes.extracting(2048...)]
         var counters: (quick: UInt16, whole: UInt16) = (65_533, 65_533)
         let some = PlayoutDelay(minimum: .zero, maximum: .milliseconds(300))
         for (index, delay) in [nil, some, nil, some, some, nil].enumerated() {

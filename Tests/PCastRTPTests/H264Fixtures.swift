@@ -46,7 +46,7 @@ enum H264Fixtures {
     static func payloads(
         of codec: Codec, _ bytes: [UInt8], maximumPayloadSize: Int = 1100, pictureID: UInt16? = 7
     ) -> [(bytes: [UInt8], isLast: Bool)] {
-        bytes.withUnsafeBytes { source in
+        bytes.withByteView { source in
             var packetizer = PayloadPacketizer(
                 codec: codec, bytes: source, maximumPayloadSize: maximumPayloadSize, pictureID: pictureID)
             return collect(maximumPayloadSize) { packetizer.next(into: $0) }
@@ -54,10 +54,10 @@ enum H264Fixtures {
     }
 
     static func collect(
-        _ maximumPayloadSize: Int, _ next: (UnsafeMutableRawBufferPointer) -> PayloadPacket?
+        _ maximumPayloadSize: Int, _ next: (MutableByteView) -> PayloadPacket?
     ) -> [(bytes: [UInt8], isLast: Bool)] {
         var packets: [(bytes: [UInt8], isLast: Bool)] = []
-        withUnsafeTemporaryAllocation(byteCount: max(maximumPayloadSize, 1500), alignment: 8) { buffer in
+        withTemporaryBytes(max(maximumPayloadSize, 1500)) { buffer in
             while let packet = next(buffer) {
                 packets.append((Array(buffer[0..<packet.length]), packet.isLast))
             }

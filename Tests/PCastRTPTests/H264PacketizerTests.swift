@@ -6,7 +6,7 @@ import Testing
     private func packetize(
         _ accessUnit: [UInt8], limit: Int = 1100, mode: H264Packetizer.Mode = .nonInterleaved
     ) -> (packets: [(bytes: [UInt8], isLast: Bool)], dropped: Int) {
-        accessUnit.withUnsafeBytes { source in
+        accessUnit.withByteView { source in
             var packetizer = H264Packetizer(accessUnit: source, maximumPayloadSize: limit, mode: mode)
             let packets = H264Fixtures.collect(limit) { packetizer.next(into: $0) }
             return (packets, packetizer.droppedUnits)

@@ -52,7 +52,7 @@ extension Instant {
 extension JitterBuffer {
     @discardableResult
     mutating func insert(_ packet: JitterPacket, at now: Instant) -> Insertion {
-        packet.payload.withUnsafeBytes { bytes in
+        packet.payload.withByteView { bytes in
             insert(
                 payload: bytes, sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp,
                 marker: packet.marker, at: now)
@@ -62,7 +62,7 @@ extension JitterBuffer {
     /// Inserts a packet that has padding only.
     mutating func insertPadding(sequenceNumber: UInt16, timestamp: UInt32, at now: Instant) -> Insertion {
         insert(
-            payload: UnsafeRawBufferPointer(start: nil, count: 0), sequenceNumber: sequenceNumber,
+            payload: ByteView(), sequenceNumber: sequenceNumber,
             timestamp: timestamp, marker: false, at: now)
     }
 

@@ -47,7 +47,7 @@ import Testing
             var sent: [(UInt16, UInt32, [UInt8])] = []
             var room = [UInt8](repeating: 0, count: 256)
             while true {
-                let packet = room.withUnsafeMutableBytes {
+                let packet = room.withMutableByteView {
                     stream.next(
                         in: log, at: now, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &counter, into: $0)
                 }

@@ -107,7 +107,7 @@ import Testing
 extension PacketLog {
     @discardableResult
     mutating func append(_ entry: Entry, payload: [UInt8]) -> Int64? {
-        payload.withUnsafeBytes { append(entry, payload: $0) }
+        payload.withByteView { append(entry, payload: $0) }
     }
 
     func bytes(at position: Int64) -> [UInt8] { Array(payload(at: position)) }

@@ -1,3 +1,4 @@
+import PCastCore
 import PCastRTP
 import Testing
 
@@ -5,7 +6,7 @@ import Testing
 @Suite struct PauseResumeTests {
     private func write(_ messages: PauseResume.Message...) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: 200) { buffer, count in
-            var writer = RTCPWriter(UnsafeMutableRawBufferPointer(buffer))
+            var writer = RTCPWriter(MutableByteView(buffer))
             for message in messages { writer.pauseResume(senderSSRC: 0x0102_0304, message) }
             count = writer.count
         }

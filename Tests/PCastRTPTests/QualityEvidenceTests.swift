@@ -67,13 +67,13 @@ struct QualityEvidenceTests {
     func publisherReport() throws {
         let report = PublisherReport(
             isVideoWithheld: true, isVideoCut: true, wanted: .kilobits(2_300), estimate: .kilobits(64))
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 8)
-        defer { buffer.deallocate() }
+        let memory = ByteStorage(byteCount: 64)
+        let buffer = memory.bytes
         var writer = RTCPWriter(buffer)
         writer.publisherReport(ssrc: 7, report)
         let length = writer.count
         #expect(length == 24)
-        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<length]))
+        let bytes = buffer.extracting(..<length).span
         var reader = RTCPReader()
         #expect(reader.next(in: bytes) == .publisherReport(report))
         buffer[8] = 0x41

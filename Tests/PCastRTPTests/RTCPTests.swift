@@ -7,7 +7,7 @@ import Testing
 @Suite struct RTCPTests {
     private func write(_ size: Int = 1200, _ body: (inout RTCPWriter) -> Void) -> [UInt8] {
         var bytes = [UInt8](repeating: 0xEE, count: size)
-        let count = bytes.withUnsafeMutableBytes { buffer in
+        let count = bytes.withMutableByteView { buffer in
             var writer = RTCPWriter(buffer)
             body(&writer)
             return writer.count

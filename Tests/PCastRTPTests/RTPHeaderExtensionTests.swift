@@ -15,7 +15,7 @@ import Testing
     ) -> (bytes: [UInt8], layout: RTPHeaderLayout) {
         let header = RTPHeader(payloadType: 96, sequenceNumber: 1, timestamp: 2, ssrc: 3)
         var bytes = [UInt8](repeating: 0xEE, count: RTPHeader.maximumWrittenSize)
-        let layout = bytes.withUnsafeMutableBytes { header.write(into: $0, extensions: values, map: map) }
+        let layout = bytes.withMutableByteView { header.write(into: $0, extensions: values, map: map) }
         return (Array(bytes[..<layout.size]), layout)
     }
 
@@ -83,7 +83,7 @@ import Testing
         values.absoluteSendTime = AbsoluteSendTime(rawValue: 0)
         let map = map([3: .transportSequenceNumber, 4: .absoluteSendTime])
         var (bytes, layout) = write(values, map)
-        bytes.withUnsafeMutableBytes {
+        bytes.withMutableByteView {
             layout.stamp(
                 transportSequenceNumber: 0xBEEF, absoluteSendTime: AbsoluteSendTime(rawValue: 0x123456), into: $0)
         }

@@ -1,3 +1,4 @@
+import PCastCore
 import PCastRTP
 import PCastTestSupport
 import Testing
@@ -116,7 +117,7 @@ import Testing
         let header = RTPHeader(
             marker: true, payloadType: 111, sequenceNumber: 65_535, timestamp: .max, ssrc: 1, paddingSize: 3)
         var bytes = [UInt8](repeating: 0xEE, count: 16)
-        let layout = bytes.withUnsafeMutableBytes { buffer in
+        let layout = bytes.withMutableByteView { buffer in
             let layout = header.write(into: buffer)
             header.writePadding(into: buffer, at: 13)
             return layout

@@ -8,7 +8,7 @@ struct RedundantStreamTests {
         var log = PacketLog(capacity: 16)
         for sequence in sequences {
             let payload = [0xF8] + [UInt8](repeating: UInt8(truncatingIfNeeded: sequence), count: size - 1)
-            _ = payload.withUnsafeBytes {
+            _ = payload.withByteView {
                 log.append(
                     PacketLog.Entry(
                         sequence: sequence, timestamp: UInt32(truncatingIfNeeded: timestamp(sequence)), marker: false,
@@ -34,7 +34,7 @@ struct RedundantStreamTests {
         var sent: [[UInt8]] = []
         var room = [UInt8](repeating: 0, count: 1500)
         while true {
-            let packet = room.withUnsafeMutableBytes {
+            let packet = room.withMutableByteView {
                 stream.next(
                     in: log, at: .at(0), sendTime: AbsoluteSendTime(.at(0)), transportSequenceNumber: &counter,
                     into: $0)

@@ -10,7 +10,7 @@ import Testing
         _ recorder: inout TransportFeedbackRecorder, at now: Instant, capacity: Int = 1200
     ) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0xEE, count: capacity)
-        let count = bytes.withUnsafeMutableBytes { buffer in
+        let count = bytes.withMutableByteView { buffer in
             var writer = RTCPWriter(buffer)
             return recorder.poll(into: &writer, senderSSRC: 1, mediaSSRC: 2, at: now) ? writer.count : nil
         }
@@ -231,7 +231,7 @@ extension TransportFeedbackRecorder {
     mutating func report(at now: Instant) -> [UInt8]? {
         guard let deadline, deadline <= now else { return nil }
         var bytes = [UInt8](repeating: 0, count: 1200)
-        let count = bytes.withUnsafeMutableBytes { buffer in
+        let count = bytes.withMutableByteView { buffer in
             var writer = RTCPWriter(buffer)
             while poll(into: &writer, senderSSRC: 1, mediaSSRC: 2, at: now), writer.remaining > 200 {}
             return writer.count

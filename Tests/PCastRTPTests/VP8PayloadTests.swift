@@ -9,7 +9,7 @@ import Testing
         _ payload: [UInt8], pictureID: VP8PictureID?, tl0: UInt8? = nil
     ) -> [UInt8] {
         let descriptor = VP8PayloadDescriptor.parse(payload.span)!
-        return withUnsafeTemporaryAllocation(byteCount: VP8PayloadDescriptor.maximumSize, alignment: 1) { buffer in
+        return withTemporaryBytes(VP8PayloadDescriptor.maximumSize) { buffer in
             let size = descriptor.rewrite(pictureID: pictureID, tl0PictureIndex: tl0, into: buffer)
             return Array(buffer[0..<size])
         }

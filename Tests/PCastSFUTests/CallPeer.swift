@@ -43,7 +43,7 @@ final class CallPeer: NetworkPeer {
         return events.last(where: changes.contains) == .paused(type)
     }
 
-    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+    func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant) {
         connection.handle(datagram, from: path, at: now)
     }
 
@@ -150,7 +150,7 @@ protocol NetworkPeer: AnyObject {
     var addresses: [TransportAddress] { get }
     var link: VirtualNetwork.Link { get }
     var deadline: Instant? { get }
-    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant)
+    func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant)
     func advance(to now: Instant)
     func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool
     /// Takes the outputs of the machine.

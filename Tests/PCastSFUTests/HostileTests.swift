@@ -33,7 +33,7 @@ struct HostileTests {
         [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
             var writer = STUNMessageWriter(
                 .request, transactionID: STUNTransactionID(high: 1, low: network.generator.next()),
-                into: UnsafeMutableRawBufferPointer(buffer))
+                into: MutableByteView(buffer))
             writer.addUsername(recipient: Array(recipient.utf8), sender: Array("unknown".utf8))
             writer.addRole(.controlling(tieBreaker: 7))
             writer.addUseCandidate()

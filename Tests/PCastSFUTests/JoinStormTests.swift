@@ -121,7 +121,7 @@ struct JoinStormTests {
 
     @Test("a datagram belongs to a handshake only if it consists of complete records")
     func records() {
-        func isRecords(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { HandshakeQueue.isMadeOfRecords($0) } }
+        func isRecords(_ bytes: [UInt8]) -> Bool { bytes.withByteView { HandshakeQueue.isMadeOfRecords($0) } }
         let record: [UInt8] = [22, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 0, 1, 0, 3, 1, 2, 3]
         #expect(isRecords(record) && isRecords(record + record))
         #expect(isRecords([22, 0xFE, 0xFF] + record.dropFirst(3)))

@@ -158,7 +158,7 @@ struct LifeTests {
         [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
             var writer = STUNMessageWriter(
                 .request, transactionID: STUNTransactionID(high: 1, low: 2),
-                into: UnsafeMutableRawBufferPointer(buffer))
+                into: MutableByteView(buffer))
             writer.addUsername(recipient: Array((fragment.iceUfrag ?? "").utf8), sender: Array(sender.utf8))
             writer.addPriority(1)
             if nominates { writer.addUseCandidate() }

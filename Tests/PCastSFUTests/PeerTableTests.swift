@@ -34,7 +34,7 @@ struct PeerTableTests {
         [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
             var writer = STUNMessageWriter(
                 .request, transactionID: STUNTransactionID(high: 1, low: 2),
-                into: UnsafeMutableRawBufferPointer(buffer))
+                into: MutableByteView(buffer))
             writer.addUsername(recipient: Array(recipient.utf8), sender: Array("peer".utf8))
             count = writer.finish(key: Array("a-password-of-some-length".utf8))
         }
@@ -42,9 +42,9 @@ struct PeerTableTests {
 
     private func findPeer(of message: [UInt8], from path: NetworkPath, in table: inout PeerTable) -> PeerIndex? {
         var bytes = message
-        return bytes.withUnsafeMutableBytes { bytes in
+        return bytes.withMutableByteView { bytes in
             let datagram = ReceivedDatagram(bytes, from: path)
-            let message = STUNMessage.parse(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(bytes)))
+            let message = STUNMessage.parse(bytes.span)
             return table.findPeer(of: message, datagram)
         }
     }

@@ -88,7 +88,7 @@ struct ScriptedLayers {
         descriptor.tl0PictureIndex = layer.tl0PictureIndex
         descriptor.temporalID = 0
         var head = [UInt8](repeating: 0, count: VP8PayloadDescriptor.maximumSize)
-        let size = head.withUnsafeMutableBytes { descriptor.write(into: $0) }
+        let size = head.withMutableByteView { descriptor.write(into: $0) }
         let frame = Self.bytes(
             Frame(layer: UInt8(index), number: count, isKeyFrame: layer.wantsKeyFrame), width: layer.width,
             size: layer.frameSize)

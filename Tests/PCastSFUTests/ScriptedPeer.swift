@@ -64,7 +64,7 @@ final class ScriptedPeer: NetworkPeer {
         if let rid { values.rid = RTPStreamIdentifier(rid) }
         protect { room in
             let layout = header.write(into: room, extensions: values, map: media.extensionMap)
-            UnsafeMutableRawBufferPointer(rebasing: room[layout.size...]).copyBytes(from: payload)
+            room.extracting(layout.size...).copyBytes(from: payload)
             header.writePadding(into: room, at: layout.size + payload.count)
             return transport.protectRTP(
                 room, length: layout.size + payload.count + paddingSize, headerSize: layout.size)
@@ -73,7 +73,7 @@ final class ScriptedPeer: NetworkPeer {
 
     func report(_ body: (inout RTCPWriter) -> Void) {
         protect { room in
-            var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: room[..<1200]))
+            var writer = RTCPWriter(room.extracting(..<1200))
             body(&writer)
             return transport.protectRTCP(room, length: writer.count)
         }
@@ -94,9 +94,9 @@ final class ScriptedPeer: NetworkPeer {
         }
     }
 
-    private func protect(_ body: (UnsafeMutableRawBufferPointer) -> Int) {
+    private func protect(_ body: (MutableByteView) -> Int) {
         var bytes = [UInt8](repeating: 0, count: 2048)
-        let length = bytes.withUnsafeMutableBytes { body($0) }
+        let length = bytes.withMutableByteView { body($0) }
         if length > 0 { queue.append(Array(bytes[..<length])) }
     }
 
@@ -144,7 +144,7 @@ final class ScriptedPeer: NetworkPeer {
 
     // MARK: Machine
 
-    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+    func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant) {
         switch transport.handle(datagram, from: path, at: now) {
         case .nothing: break
         case .rtcp(let length): control.append((Array(datagram[..<length]), now))

@@ -107,7 +107,7 @@ struct ShardTests {
         let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: TransportAddress("10.0.0.1:5000")!)
         func fill(_ count: Int) {
             for _ in 0..<count {
-                bytes.withUnsafeBytes {
+                bytes.withByteView {
                     shardLinks.give($0, to: 1) { .datagram($0, .rtp, from: path, at: VirtualNetwork.start) }
                 }
             }
@@ -134,13 +134,13 @@ struct ShardTests {
         let path = NetworkPath(local: VirtualNetwork.relayAddress, remote: TransportAddress("10.0.0.1:5000")!)
         let fitting = ShardMessageBatch.messageCapacity * ShardLinks.maximumCheckBatches
         for _ in 0..<fitting + 3 {
-            [UInt8](repeating: 1, count: 100).withUnsafeBytes {
+            [UInt8](repeating: 1, count: 100).withByteView {
                 shardLinks.forwardCheck($0, to: 1) { .datagram($0, .stun, from: path, at: VirtualNetwork.start) }
             }
         }
         #expect(shardLinks.checksLost == 3)
         for _ in 0..<100 {
-            [UInt8](repeating: 0x80, count: 1_000).withUnsafeBytes {
+            [UInt8](repeating: 0x80, count: 1_000).withByteView {
                 shardLinks.forward($0, to: 1) { .datagram($0, .rtp, from: path, at: VirtualNetwork.start) }
             }
         }
@@ -165,7 +165,7 @@ struct ShardTests {
         func bytes(_ number: Int) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 255)] }
         var waiting: [ShardMessageBatch] = []
         for number in 0..<1_000 {
-            bytes(number).withUnsafeBytes {
+            bytes(number).withByteView {
                 shardLinks.give($0, to: 1) { .datagram($0, .rtp, from: path, at: VirtualNetwork.start) }
             }
             while let (shard, batch) = shardLinks.poll() {

@@ -248,9 +248,9 @@ final class VirtualNetwork {
         deliverAll(peer)
     }
 
-    private func withCopy(of bytes: [UInt8], _ body: (UnsafeMutableRawBufferPointer) -> Void) {
+    private func withCopy(of bytes: [UInt8], _ body: (MutableByteView) -> Void) {
         var copy = bytes
-        copy.withUnsafeMutableBytes(body)
+        copy.withMutableByteView(body)
     }
 
     /// Delivers a datagram to the SFU that no peer sent.

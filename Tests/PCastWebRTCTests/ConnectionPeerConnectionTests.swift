@@ -24,7 +24,7 @@ struct ConnectionPeerConnectionTests {
         let path = NetworkPath(local: TransportAddress("10.0.0.1:5000")!, remote: TransportAddress("10.0.0.2:1")!)
         for first in UInt8.min...UInt8.max {
             var datagram = [UInt8](repeating: first, count: 60)
-            datagram.withUnsafeMutableBytes { connection.handle($0, from: path, at: now) }
+            datagram.withMutableByteView { connection.handle($0, from: path, at: now) }
         }
         connection.send(
             EncodedFrame(

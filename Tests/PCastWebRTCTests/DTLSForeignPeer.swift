@@ -45,7 +45,7 @@ final class DTLSForeignPeer: DTLSHandshake {
         if role == .client { proceed() }
     }
 
-    func handle(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
+    func handle(_ datagram: ByteView, at now: Instant) {
         bio.incoming = datagram
         proceed()
         bio.incoming = nil
@@ -77,7 +77,7 @@ final class DTLSForeignPeer: DTLSHandshake {
     var deadline: Instant? { nil }
     var state: DTLSState { isFinished ? .closed : .handshaking }
 
-    func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+    func poll(into buffer: MutableByteView) -> Int? {
         guard !queue.isEmpty else { return nil }
         let datagram = queue.removeFirst()
         buffer.copyBytes(from: datagram)

@@ -72,14 +72,14 @@ extension DTLSHandshake {
     func datagrams() -> [[UInt8]] {
         var buffer = [UInt8](repeating: 0, count: 2048)
         var datagrams: [[UInt8]] = []
-        while let length = buffer.withUnsafeMutableBytes({ poll(into: $0) }) {
+        while let length = buffer.withMutableByteView({ poll(into: $0) }) {
             datagrams.append(Array(buffer[..<length]))
         }
         return datagrams
     }
 
     func receive(_ datagram: [UInt8], at now: Instant) {
-        datagram.withUnsafeBytes { handle($0, at: now) }
+        datagram.withByteView { handle($0, at: now) }
     }
 
     var keys: SRTPKeyingMaterial? {

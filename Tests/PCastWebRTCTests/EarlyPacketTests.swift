@@ -50,7 +50,7 @@ struct EarlyPacketTests {
         @discardableResult
         mutating func deliver(_ datagram: [UInt8], toServer: Bool) -> Int? {
             var datagram = datagram
-            let received = datagram.withUnsafeMutableBytes { bytes in
+            let received = datagram.withMutableByteView { bytes in
                 toServer
                     ? server.handle(bytes, from: EarlyPacketTests.up, at: now)
                     : client.handle(bytes, from: EarlyPacketTests.down, at: now)
@@ -69,7 +69,7 @@ struct EarlyPacketTests {
     private static func packet(_ number: UInt16, by transport: inout SecureTransport) -> [UInt8] {
         let header = RTPHeader(payloadType: 96, sequenceNumber: number, timestamp: 7, ssrc: 5)
         var bytes = [UInt8](repeating: 0, count: 200)
-        let length = bytes.withUnsafeMutableBytes { room in
+        let length = bytes.withMutableByteView { room in
             let size = header.write(into: room, extensions: RTPExtensionValues(), map: RTPHeaderExtensionMap()).size
             return transport.protectRTP(room, length: size + 10, headerSize: size)
         }
@@ -100,7 +100,7 @@ struct EarlyPacketTests {
             #expect(early.path == Self.down)
             var bytes = early.bytes
             let (now, path) = (pair.now, early.path)
-            let received = bytes.withUnsafeMutableBytes { pair.client.handle($0, from: path, at: now) }
+            let received = bytes.withMutableByteView { pair.client.handle($0, from: path, at: now) }
             guard case .rtp(let length) = received else { continue }
             if let header = RTPHeader.parse(Array(bytes[..<length]).span) { numbers.append(header.sequenceNumber) }
         }

@@ -162,7 +162,7 @@ import Testing
         #expect(check.role == .controlling(tieBreaker: 99) && check.usesCandidate)
         let conflict = { (password: String) in
             [UInt8](unsafeUninitializedCapacity: 2048) { buffer, count in
-                let memory = UnsafeMutableRawBufferPointer(buffer)
+                let memory = MutableByteView(buffer)
                 var writer = STUNMessageWriter(.error, transactionID: check.transactionID, into: memory)
                 writer.addErrorCode(487)
                 count = writer.finish(key: Array(password.utf8))
@@ -208,7 +208,7 @@ import Testing
         let identifier = try #require(parsedSTUN(bytes)).transactionID
         let forged = [UInt8](unsafeUninitializedCapacity: 2048) { buffer, count in
             var writer = STUNMessageWriter(
-                .success, transactionID: identifier, into: UnsafeMutableRawBufferPointer(buffer))
+                .success, transactionID: identifier, into: MutableByteView(buffer))
             count = writer.finish(key: nil)
         }
         let outcome = network.client.handleMessage(forged, from: path, at: network.now).outcome
@@ -317,7 +317,7 @@ import Testing
         let path = NetworkPath(local: ICENetwork.serverAddress, remote: rebound)
         var generator = SeededGenerator(seed: 7)
         let probe = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
-            let memory = UnsafeMutableRawBufferPointer(buffer)
+            let memory = MutableByteView(buffer)
             count = network.server.probe(path, at: network.now, into: memory, using: &generator)
         }
         network.sendToClient(probe, path)

@@ -143,8 +143,8 @@ import Testing
         var agent = agent()
         var generator = SeededGenerator(seed: 4)
         let probe = { (agent: inout ICELiteAgent, path: NetworkPath, now: Instant) in
-            [UInt8](unsafeUninitializedCapacity: 2048) { buffer, count in
-                count = agent.probe(path, at: now, into: UnsafeMutableRawBufferPointer(buffer), using: &generator)
+            [UInt8](capacity: 2048) { (buffer: MutableByteView) in
+                agent.probe(path, at: now, into: buffer, using: &generator)
             }
         }
         #expect(probe(&agent, path(2), start).isEmpty, "before the first check there is no peer to probe")
@@ -160,7 +160,7 @@ import Testing
         let identifier = request.transactionID
         let answer = { (key: String) in
             [UInt8](unsafeUninitializedCapacity: 2048) { buffer, count in
-                let memory = UnsafeMutableRawBufferPointer(buffer)
+                let memory = MutableByteView(buffer)
                 var writer = STUNMessageWriter(.success, transactionID: identifier, into: memory)
                 count = writer.finish(key: Array(key.utf8))
             }

@@ -11,7 +11,7 @@ func stunMessage(
     [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
         let identifier = STUNTransactionID(high: 1, low: number)
         var writer = STUNMessageWriter(
-            messageClass, transactionID: identifier, into: UnsafeMutableRawBufferPointer(buffer))
+            messageClass, transactionID: identifier, into: MutableByteView(buffer))
         body(&writer)
         count = writer.finish(key: key.map { Array($0.utf8) })
     }
@@ -94,8 +94,8 @@ struct ICENetwork {
     }
 
     private mutating func drain() {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: STUNMessage.maximumSize, alignment: 8)
-        defer { buffer.deallocate() }
+        let memory = ByteStorage(byteCount: STUNMessage.maximumSize)
+        let buffer = memory.bytes
         while let (length, path) = client.poll(into: buffer, at: now) {
             checks.append((now, path))
             sendToServer(Array(buffer[..<length]), path)
@@ -153,7 +153,7 @@ struct ICENetwork {
 protocol ICEAgent {
     mutating func handle(
         _ bytes: Span<UInt8>, message: STUNMessage, from path: NetworkPath, at now: Instant,
-        reply: UnsafeMutableRawBufferPointer
+        reply: MutableByteView
     ) -> ICEOutcome
 }
 
@@ -168,7 +168,7 @@ extension ICEAgent {
         let reply = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
             guard let message = message ?? STUNMessage.parse(bytes.span) else { return }
             outcome = handle(
-                bytes.span, message: message, from: path, at: now, reply: UnsafeMutableRawBufferPointer(buffer))
+                bytes.span, message: message, from: path, at: now, reply: MutableByteView(buffer))
             count = outcome.replyLength
         }
         return (outcome, reply)
@@ -179,7 +179,7 @@ extension ICEControllingAgent {
     mutating func pollMessage(at now: Instant) -> (bytes: [UInt8], path: NetworkPath)? {
         var path: NetworkPath?
         let bytes = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
-            guard let polled = poll(into: UnsafeMutableRawBufferPointer(buffer), at: now) else { return }
+            guard let polled = poll(into: MutableByteView(buffer), at: now) else { return }
             count = polled.length
             path = polled.path
         }

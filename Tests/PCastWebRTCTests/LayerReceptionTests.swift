@@ -28,12 +28,12 @@ struct LayerReceptionTests {
             payloadType: (repairs == nil ? media.payloadType : media.rtxPayloadType) ?? 0, sequenceNumber: number,
             timestamp: 2, ssrc: ssrc)
         var bytes = [UInt8](repeating: 0, count: 200)
-        let length = bytes.withUnsafeMutableBytes { room in
+        let length = bytes.withMutableByteView { room in
             let size = header.write(into: room, extensions: values, map: media.extensionMap).size
             if let repairs { room.storeBytes(of: repairs.bigEndian, toByteOffset: size, as: UInt16.self) }
             return size + 10
         }
-        return bytes.withUnsafeBytes { receiver.receive(UnsafeRawBufferPointer(rebasing: $0[..<length]), at: now) }
+        return bytes.withByteView { receiver.receive($0.extracting(..<length), at: now) }
     }
 
     @Test("a layer is identified by its name first, then by its source; a packet of neither is rejected")

@@ -35,14 +35,14 @@ struct MediaReceiverTests {
             payloadType: payloadType ?? media.payloadType, sequenceNumber: 1, timestamp: 2,
             ssrc: media.type == .video ? 1_000 : 2_000)
         var bytes = [UInt8](repeating: 0, count: 200)
-        let size = bytes.withUnsafeMutableBytes { room in
+        let size = bytes.withMutableByteView { room in
             header.write(into: room, extensions: values, map: media.extensionMap).size
         }
         return Array(bytes.prefix(size + 10))
     }
 
     private static func receive(_ packet: [UInt8], _ receiver: inout MediaReceiver) -> MediaReceiver.Packet? {
-        packet.withUnsafeBytes { receiver.receive($0, at: start) }
+        packet.withByteView { receiver.receive($0, at: start) }
     }
 
     @Test("extension IDs of one section do not apply to another")

@@ -135,10 +135,9 @@ struct SRTPOracleTests {
         var tag = [UInt8](repeating: 0, count: profile.tagLength)
         let protected: [UInt8]
         if profile == .aes128CMHMACSHA1 {
-            (packet + word).withUnsafeBytes { message in
-                tag.withUnsafeMutableBytes {
-                    HMACSHA1(key: session.authentication).authenticate(
-                        message, trailer: nil, into: $0.baseAddress!, count: 10)
+            (packet + word).withByteView { message in
+                tag.withMutableByteView {
+                    HMACSHA1(key: session.authentication).authenticate(message, trailer: nil, into: $0)
                 }
             }
             protected = packet + word + tag
@@ -148,8 +147,8 @@ struct SRTPOracleTests {
             SRTPInitializationVector(salt: session.salt).gcm(ssrc: 77, index: 9).withBytes {
                 context.begin(initializationVector: $0)
             }
-            (packet + word).withUnsafeBytes { context.associate($0) }
-            tag.withUnsafeMutableBytes { context.seal(tag: $0.baseAddress!, count: 16) }
+            (packet + word).withByteView { context.associate($0) }
+            tag.withMutableByteView { context.seal(tag: $0) }
             protected = packet + tag + word
         }
         #expect(SRTPReceiver(keys.server, by: library).unprotect(rtcp: protected).plaintext == packet)

@@ -1,3 +1,4 @@
+import PCastCore
 import PCastTestSupport
 
 @testable import PCastWebRTC
@@ -30,7 +31,7 @@ extension SRTPSender {
     /// Returns the protected packet; nil if it is rejected.
     func protect(rtp packet: [UInt8], headerSize: Int = 12) -> [UInt8]? {
         var buffer = packet + [UInt8](repeating: 0, count: Self.maximumOverhead)
-        let length = buffer.withUnsafeMutableBytes {
+        let length = buffer.withMutableByteView {
             protectRTP($0, length: packet.count, headerSize: headerSize)
         }
         return length == 0 ? nil : Array(buffer[..<length])
@@ -38,7 +39,7 @@ extension SRTPSender {
 
     func protect(rtcp packet: [UInt8]) -> [UInt8]? {
         var buffer = packet + [UInt8](repeating: 0, count: Self.maximumOverhead)
-        let length = buffer.withUnsafeMutableBytes { protectRTCP($0, length: packet.count) }
+        let length = buffer.withMutableByteView { protectRTCP($0, length: packet.count) }
         return length == 0 ? nil : Array(buffer[..<length])
     }
 }
@@ -47,13 +48,13 @@ extension SRTPReceiver {
     /// Returns the plaintext; nil with the reason in `result` if it is rejected.
     func unprotect(rtp packet: [UInt8]) -> (result: SRTPResult, plaintext: [UInt8]) {
         var buffer = packet
-        let result = buffer.withUnsafeMutableBytes { unprotectRTP($0) }
+        let result = buffer.withMutableByteView { unprotectRTP($0) }
         return (result, Self.plaintext(buffer, result))
     }
 
     func unprotect(rtcp packet: [UInt8]) -> (result: SRTPResult, plaintext: [UInt8]) {
         var buffer = packet
-        let result = buffer.withUnsafeMutableBytes { unprotectRTCP($0) }
+        let result = buffer.withMutableByteView { unprotectRTCP($0) }
         return (result, Self.plaintext(buffer, result))
     }
 

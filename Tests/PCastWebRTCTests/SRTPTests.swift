@@ -1,5 +1,6 @@
 import CLinux
 import CSRTP
+import PCastCore
 import Testing
 
 @testable import PCastWebRTC
@@ -48,11 +49,11 @@ struct SRTPTests {
             let packet = rtpPacket(ssrc: 9, sequenceNumber: 5, payload: [UInt8](0..<200))
             let before = packet
             var output = [UInt8](repeating: 0, count: 300)
-            let length = packet.withUnsafeBytes { bytes in
-                output.withUnsafeMutableBytes {
+            let length = packet.withByteView { bytes in
+                output.withMutableByteView {
                     notInPlace.protectRTP(
-                        header: UnsafeRawBufferPointer(rebasing: bytes[..<12]),
-                        payload: UnsafeRawBufferPointer(rebasing: bytes[12...]), into: $0)
+                        header: bytes.extracting(..<12),
+                        payload: bytes.extracting(12...), into: $0)
                 }
             }
             #expect(packet == before)

@@ -1,3 +1,4 @@
+import PCastCore
 import Testing
 
 @testable import PCastWebRTC
@@ -11,7 +12,7 @@ struct SRTPVectorTests {
         context.setKey(bytes(hex: "2B7E151628AED2A6ABF7158809CF4F3C"))
         var stream = [UInt8](repeating: 0, count: 48)
         salt.counter(ssrc: 0, index: 0).withBytes { context.begin(initializationVector: $0) }
-        stream.withUnsafeMutableBytes { context.update(UnsafeRawBufferPointer($0), into: $0.baseAddress!) }
+        stream.withMutableByteView { context.update(ByteView($0), into: $0) }
         let expected = """
             E03EAD0935C95E80E166B16DD92B4EB4 D23513162B02D0F72A43A2FE4A5F97AB 41E95B3BB0A2E8DD477901E4FCA894C0
             """

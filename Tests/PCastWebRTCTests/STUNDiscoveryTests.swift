@@ -7,8 +7,8 @@ import Testing
     private let start = Instant(nanoseconds: 5)
 
     private func poll(_ discovery: inout STUNDiscovery, at now: Instant) -> [UInt8]? {
-        let bytes = [UInt8](unsafeUninitializedCapacity: 256) { buffer, count in
-            count = discovery.poll(into: UnsafeMutableRawBufferPointer(buffer), at: now) ?? 0
+        let bytes = [UInt8](capacity: 256) { (buffer: MutableByteView) in
+            discovery.poll(into: buffer, at: now) ?? 0
         }
         return bytes.isEmpty ? nil : bytes
     }

@@ -36,12 +36,12 @@ struct SourceBindingTests {
             let header = RTPHeader(
                 payloadType: type, sequenceNumber: number, timestamp: UInt32(number) * 960, ssrc: ssrc)
             var bytes = [UInt8](repeating: 0, count: 200)
-            let length = bytes.withUnsafeMutableBytes { room in
+            let length = bytes.withMutableByteView { room in
                 let size = header.write(into: room, extensions: values, map: media.extensionMap).size
                 if let repairs { room.storeBytes(of: repairs.bigEndian, toByteOffset: size, as: UInt16.self) }
                 return size + 10
             }
-            return bytes.withUnsafeBytes { receiver.receive(UnsafeRawBufferPointer(rebasing: $0[..<length]), at: now) }
+            return bytes.withByteView { receiver.receive($0.extracting(..<length), at: now) }
         }
     }
 

@@ -28,7 +28,7 @@ struct TransportPathTests {
             writer.addRole(.controlling(tieBreaker: 5))
             if nominating { writer.addUseCandidate() }
         }
-        bytes.withUnsafeMutableBytes { _ = transport.handle($0, from: path, at: now) }
+        bytes.withMutableByteView { _ = transport.handle($0, from: path, at: now) }
     }
 
     /// Returns the events of a transport since the last call.

@@ -86,15 +86,15 @@ final class LightPublisher: LightPeer {
 
     // MARK: Receiving
 
-    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+    func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant) {
         if case .rtcp(let length) = transport.handle(datagram, from: path, at: now) {
-            read(UnsafeRawBufferPointer(rebasing: datagram[..<length]))
+            read(ByteView(datagram.extracting(..<length)))
         }
         follow(at: now)
     }
 
-    private func read(_ datagram: UnsafeRawBufferPointer) {
-        let bytes = Span<UInt8>(_unsafeBytes: datagram)
+    private func read(_ datagram: ByteView) {
+        let bytes = datagram.span
         var reader = RTCPReader()
         while let packet = reader.next(in: bytes) {
             switch packet {
@@ -193,7 +193,7 @@ final class LightPublisher: LightPeer {
     }
 
     private func write(
-        _ size: Int, isLast: Bool, into buffer: UnsafeMutableRawBufferPointer, at now: Instant
+        _ size: Int, isLast: Bool, into buffer: MutableByteView, at now: Instant
     ) -> Int {
         let header = RTPHeader(
             marker: isLast, payloadType: media.payloadType, sequenceNumber: sequence, timestamp: timestamp,
@@ -206,7 +206,7 @@ final class LightPublisher: LightPeer {
         sequence &+= 1
         packets += 1
         Self.writePayload(
-            into: UnsafeMutableRawBufferPointer(rebasing: buffer[layout.size..<layout.size + payload]),
+            into: buffer.extracting(layout.size..<layout.size + payload),
             startsKeyFrame: startsKeyFrame, isKeyFrame: leavesKeyFrame, at: now)
         let length = transport.protectRTP(buffer, length: layout.size + payload, headerSize: layout.size)
         bytes += length
@@ -224,9 +224,9 @@ final class LightPublisher: LightPeer {
     /// Writes one NAL unit; at the start of a key frame, both parameter sets precede it (STAP-A; RFC 6184, section
     /// 5.7.1). The first bytes are followed by the send time.
     static func writePayload(
-        into payload: UnsafeMutableRawBufferPointer, startsKeyFrame: Bool, isKeyFrame: Bool, at now: Instant
+        into payload: MutableByteView, startsKeyFrame: Bool, isKeyFrame: Bool, at now: Instant
     ) {
-        _ = payload.initializeMemory(as: UInt8.self, repeating: 0x5A)
+        payload.update(repeating: 0x5A)
         payload[0] = isKeyFrame ? 0x65 : 0x41
         payload[1] = 0x5A
         if startsKeyFrame, payload.count > parameterSets.count + 24 {
@@ -243,14 +243,14 @@ final class LightPublisher: LightPeer {
     }
 
     /// Returns the send time of a packet on this machine's clock; nil if it contains none.
-    static func sendTime(of packet: UnsafeRawBufferPointer, _ payload: Range<Int>) -> Instant? {
+    static func sendTime(of packet: ByteView, _ payload: Range<Int>) -> Instant? {
         guard payload.count >= 24, payload.upperBound <= packet.count else { return nil }
         let start = payload.lowerBound
         guard packet.loadUnaligned(fromByteOffset: start + 2, as: UInt32.self).bigEndian == marker else { return nil }
         return Instant(nanoseconds: packet.loadUnaligned(fromByteOffset: start + 6, as: Int64.self).bigEndian)
     }
 
-    private func repeatPacket(_ number: UInt16, into buffer: UnsafeMutableRawBufferPointer, at now: Instant) -> Int {
+    private func repeatPacket(_ number: UInt16, into buffer: MutableByteView, at now: Instant) -> Int {
         requested += 1
         guard let sent = log[Int(number) % Self.logSize], sent.header.sequenceNumber == number,
             let type = media.rtxPayloadType
@@ -263,7 +263,7 @@ final class LightPublisher: LightPeer {
         buffer.storeBytes(of: number.bigEndian, toByteOffset: layout.size, as: UInt16.self)
         let start = layout.size + RTXEncapsulation.headerSize
         Self.writePayload(
-            into: UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + sent.payloadSize]),
+            into: buffer.extracting(start..<start + sent.payloadSize),
             startsKeyFrame: sent.startsKeyFrame, isKeyFrame: false, at: now)
         return transport.protectRTP(buffer, length: start + sent.payloadSize, headerSize: layout.size)
     }
@@ -273,7 +273,7 @@ final class LightPublisher: LightPeer {
         guard let reportDue, reportDue <= now else { return false }
         guard let buffer = batch.reserve() else { return true }
         self.reportDue = now + .seconds(1)
-        var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: buffer[..<1_000]))
+        var writer = RTCPWriter(buffer.extracting(..<1_000))
         writer.senderReport(
             SenderInformation(
                 ssrc: media.localSSRC ?? 0, ntpTimestamp: clock.wallTime(at: now).ntpTimestamp,

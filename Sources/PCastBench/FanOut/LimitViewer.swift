@@ -47,8 +47,8 @@ final class LimitViewer: LightPeer {
         framesUntilRecorded = Int(number % 4)
     }
 
-    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
-        let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
+    func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant) {
+        let bytes = datagram.span
         guard let header = RTPHeader.parseProtected(bytes) else { return }
         if let next, next != header.sequenceNumber { metrics.disorders += 1 }
         next = header.sequenceNumber &+ 1
@@ -85,7 +85,7 @@ final class LimitViewer: LightPeer {
     func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool {
         guard let path, let deadline, now >= deadline else { return false }
         guard let reportSize = batch.reserve() else { return true }
-        var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: reportSize[..<Self.reportSize]))
+        var writer = RTCPWriter(reportSize.extracting(..<Self.reportSize))
         if let nextReport, now >= nextReport {
             self.nextReport = nextReport + Self.reportInterval
             writer.receiverReport(ssrc: ssrc)

@@ -183,8 +183,7 @@ final class LoadLoop<M: DatagramMachine & ~Copyable>: Sendable {
                 while offset < arrival.bytes.count {
                     let end = min(offset + arrival.segmentSize, arrival.bytes.count)
                     machine.handle(
-                        UnsafeMutableRawBufferPointer(rebasing: arrival.bytes[offset..<end]), from: arrival.path,
-                        at: now)
+                        MutableByteView(arrival.bytes).extracting(offset..<end), from: arrival.path, at: now)
                     offset = end
                     datagrams += 1
                 }

@@ -170,7 +170,7 @@ struct JanusFeed: ~Copyable, DatagramMachine {
 
     var deadline: Instant? { due(frame) }
 
-    mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {}
+    mutating func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant) {}
     mutating func advance(to now: Instant) {}
     mutating func pathClosed(_ path: NetworkPath, at now: Instant) {}
 
@@ -191,7 +191,7 @@ struct JanusFeed: ~Copyable, DatagramMachine {
         return false
     }
 
-    private mutating func write(_ size: Int, into buffer: UnsafeMutableRawBufferPointer, at now: Instant) -> Int {
+    private mutating func write(_ size: Int, into buffer: MutableByteView, at now: Instant) -> Int {
         let header = RTPHeader(
             marker: leaving.isEmpty, payloadType: JanusServer.payloadType, sequenceNumber: sequence,
             timestamp: UInt32(truncatingIfNeeded: (frame - 1) * 90_000 / profile.rate), ssrc: 0x4A41_4E55)
@@ -199,7 +199,7 @@ struct JanusFeed: ~Copyable, DatagramMachine {
         let start = header.write(into: buffer).size
         let payload = max(24, size - overhead)
         LightPublisher.writePayload(
-            into: UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + payload]),
+            into: buffer.extracting(start..<start + payload),
             startsKeyFrame: leavesKeyFrame && leaving.count == profile.keyFrame.count - 1, isKeyFrame: leavesKeyFrame,
             at: now)
         return start + payload

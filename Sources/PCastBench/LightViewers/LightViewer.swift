@@ -82,21 +82,21 @@ final class LightViewer: LightPeer {
 
     // MARK: Packets
 
-    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
-        if let tap, DatagramKind(Span(_unsafeBytes: UnsafeRawBufferPointer(datagram))) == .rtp {
-            tap.take(UnsafeRawBufferPointer(datagram), of: videoSSRC)
+    func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant) {
+        if let tap, DatagramKind(datagram.span) == .rtp {
+            tap.take(ByteView(datagram), of: videoSSRC)
         }
         if maySkip(datagram) {
             untilDecrypted -= 1
             let length = datagram.count - Self.tagSize
-            return receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), isClear: false, at: now)
+            return receiveMedia(ByteView(datagram.extracting(..<length)), isClear: false, at: now)
         }
         switch transport.handle(datagram, from: path, at: now) {
         case .nothing: break
         case .rtp(let length):
             untilDecrypted = decryptsEach - 1
-            receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), isClear: true, at: now)
-        case .rtcp(let length): receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
+            receiveMedia(ByteView(datagram.extracting(..<length)), isClear: true, at: now)
+        case .rtcp(let length): receiveControl(ByteView(datagram.extracting(..<length)), at: now)
         }
         follow(at: now)
     }
@@ -106,14 +106,14 @@ final class LightViewer: LightPeer {
 
     /// Whether a datagram is a video packet outside the sample. Padding and retransmitted packets cannot be evaluated
     /// without decryption.
-    private func maySkip(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
+    private func maySkip(_ datagram: MutableByteView) -> Bool {
         guard untilDecrypted > 0, datagram.count > 40, datagram[0] & 0xE0 == 0x80,
             !RTPHeader.isRTCP(secondByte: datagram[1]), let ssrc = videoSSRC
         else { return false }
         return datagram.loadUnaligned(fromByteOffset: 8, as: UInt32.self).bigEndian == ssrc
     }
 
-    private func receiveMedia(_ datagram: UnsafeRawBufferPointer, isClear: Bool, at now: Instant) {
+    private func receiveMedia(_ datagram: ByteView, isClear: Bool, at now: Instant) {
         guard let packet = receiver.receive(datagram, at: now) else { return }
         if videoSSRC == nil { videoSSRC = receiver.video?.ssrc }
         if decryptsEach == 1 { transport.expectMedia() }
@@ -133,16 +133,16 @@ final class LightViewer: LightPeer {
     }
 
     /// Evaluates the parts of a video packet that are encrypted: the time of sending and the start of a key frame.
-    private func inspect(_ packet: MediaReceiver.Packet, of datagram: UnsafeRawBufferPointer, at now: Instant) {
+    private func inspect(_ packet: MediaReceiver.Packet, of datagram: ByteView, at now: Instant) {
         if let sent = LightPublisher.sendTime(of: datagram, packet.payload) { delays.add(now - sent) }
-        let payload = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[packet.payload]))
+        let payload = datagram.extracting(packet.payload).span
         if KeyFrameDetector.inspect(codec: packet.codec, payload: payload).isKeyFrame {
             receiver.keyFrameArrived(sequence: packet.sequence, at: now)
         }
     }
 
-    private func receiveControl(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
-        let bytes = Span<UInt8>(_unsafeBytes: datagram)
+    private func receiveControl(_ datagram: ByteView, at now: Instant) {
+        let bytes = datagram.span
         let wallTime = clock.wallTime(at: now)
         var reader = RTCPReader()
         while let control = reader.next(in: bytes) { receiver.receive(control, in: bytes, wallTime: wallTime, at: now) }
@@ -165,7 +165,7 @@ final class LightViewer: LightPeer {
 
     private func handleEarly(_ bytes: [UInt8], from path: NetworkPath, at now: Instant) {
         var bytes = bytes
-        bytes.withUnsafeMutableBytes { handle($0, from: path, at: now) }
+        bytes.withMutableByteView { handle($0, from: path, at: now) }
     }
 
     // MARK: Time and output
@@ -200,8 +200,8 @@ final class PacketTap {
 
     /// Records a datagram if its SSRC is `source`, the SSRC of the video. Retransmissions and bandwidth probes have
     /// another one.
-    func take(_ datagram: UnsafeRawBufferPointer, of source: UInt32?) {
-        guard !isFull, let header = RTPHeader.parseProtected(Span(_unsafeBytes: datagram)), header.ssrc == source
+    func take(_ datagram: ByteView, of source: UInt32?) {
+        guard !isFull, let header = RTPHeader.parseProtected(datagram.span), header.ssrc == source
         else { return }
         if hasBegun { current.append((header.headerSize, datagram.count)) }
         guard header.marker else { return }

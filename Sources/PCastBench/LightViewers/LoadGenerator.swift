@@ -54,7 +54,7 @@ struct LoadGenerator<Peer: LightPeer>: ~Copyable, DatagramMachine {
 
     // MARK: The machine
 
-    mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
+    mutating func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant) {
         let peerIndex = Int(peerIndices[Self.key(path.local)])
         guard peerIndex >= 0 else { return }
         peers[peerIndex].handle(datagram, from: path, at: now)
@@ -91,7 +91,7 @@ struct LoadGenerator<Peer: LightPeer>: ~Copyable, DatagramMachine {
 /// decodes media. Thousands of them share one event loop. Its functions are those that `DatagramMachine` requires, for
 /// one peer.
 protocol LightPeer: AnyObject {
-    func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant)
+    func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant)
     func advance(to now: Instant)
     /// Appends datagrams to the batch. Returns true if the batch is full and there are more.
     func poll(into batch: inout DatagramBatch, at now: Instant) -> Bool

@@ -278,6 +278,14 @@ extension Array where Element: BitwiseCopyable {
     }
 }
 
+extension ArraySlice where Element: BitwiseCopyable {
+    /// Calls a function with a view of the bytes of the elements, which is valid during the call.
+    @inlinable
+    public func withByteView<Result>(_ body: (ByteView) -> Result) -> Result {
+        unsafe withUnsafeBytes { unsafe body(ByteView($0)) }
+    }
+}
+
 extension Array where Element == UInt8 {
     /// Creates an array of up to a number of bytes, which a function writes.
     ///
@@ -305,10 +313,36 @@ extension Array where Element == UInt8 {
     }
 }
 
+/// Calls a function with a view of the bytes of a value, which is valid during the call.
+@inlinable @inline(__always)
+public func withByteView<Value: BitwiseCopyable, Result>(of value: Value, _ body: (ByteView) -> Result) -> Result {
+    unsafe withUnsafeBytes(of: value) { unsafe body(ByteView($0)) }
+}
+
 /// Calls a function with temporary memory, which is on the stack if it is small. It is not initialized.
 @inlinable @inline(__always)
 public func withTemporaryBytes<Result>(_ byteCount: Int, _ body: (MutableByteView) -> Result) -> Result {
     unsafe withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 16) { body(unsafe MutableByteView($0)) }
+}
+
+/// Calls a function that appends to temporary memory, which is on the stack if it is small. The elements end with the
+/// call.
+@inlinable @inline(__always)
+public func withTemporaryElements<Element, Result>(
+    of type: Element.Type, capacity: Int, _ body: (inout OutputSpan<Element>) -> Result
+) -> Result {
+    unsafe withUnsafeTemporaryAllocation(of: type, capacity: capacity) { buffer in
+        var elements = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
+        return body(&elements)
+    }
+}
+
+extension Span<UInt8> {
+    /// Calls a function with a view of the bytes, which is valid during the call.
+    @inlinable @inline(__always)
+    public func withByteView<Result>(_ body: (ByteView) -> Result) -> Result {
+        unsafe withUnsafeBytes { unsafe body(ByteView($0)) }
+    }
 }
 
 extension StaticString {

@@ -65,10 +65,10 @@ public struct DatagramBatch: ~Copyable {
     /// Returns memory for one datagram of up to `maximumDatagramSize` bytes; nil if the batch is full and must be sent
     /// first.
     @inlinable
-    public mutating func reserve() -> UnsafeMutableRawBufferPointer? {
+    public mutating func reserve() -> MutableByteView? {
         guard hasSpace else { return nil }
-        return unsafe UnsafeMutableRawBufferPointer(
-            rebasing: memory[byteCount..<byteCount + Self.maximumDatagramSize])
+        return unsafe MutableByteView(
+            UnsafeMutableRawBufferPointer(rebasing: memory[byteCount..<byteCount + Self.maximumDatagramSize]))
     }
 
     /// Whether one more datagram of any size fits.
@@ -109,8 +109,8 @@ public struct DatagramBatch: ~Copyable {
 
     /// Appends a copy of `bytes`. Returns false if the batch is full.
     public mutating func append(_ bytes: [UInt8], to path: NetworkPath) -> Bool {
-        guard let buffer = unsafe reserve() else { return false }
-        unsafe bytes.withUnsafeBytes { unsafe buffer.copyMemory(from: $0) }
+        guard let buffer = reserve() else { return false }
+        buffer.copyBytes(from: bytes)
         commit(length: bytes.count, to: path)
         return true
     }
@@ -130,8 +130,8 @@ public struct DatagramBatch: ~Copyable {
     }
 
     /// Returns the bytes of one datagram. They are valid until the batch changes.
-    public func bytes(of entry: Entry) -> UnsafeRawBufferPointer {
-        unsafe UnsafeRawBufferPointer(rebasing: memory[entry.offset..<entry.offset + entry.length])
+    public func bytes(of entry: Entry) -> ByteView {
+        unsafe ByteView(UnsafeRawBufferPointer(rebasing: memory[entry.offset..<entry.offset + entry.length]))
     }
 
     /// Removes all datagrams and keeps the memory.

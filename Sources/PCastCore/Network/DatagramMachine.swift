@@ -6,12 +6,12 @@
 /// needs an allocation. The event loop of the module `PCastIO` drives every such machine.
 public protocol DatagramMachine: ~Copyable, SendableMetatype {
     /// Processes one datagram. The machine may overwrite the bytes until it returns, and must not keep them.
-    mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant)
+    mutating func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant)
 
     /// Processes one datagram that arrived `waited` before `now`, because time never goes backwards from call to call.
     /// The earlier arrival time is used only for measurements.
     mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant)
+        _ datagram: MutableByteView, from path: NetworkPath, waited: TimeSpan, at now: Instant)
 
     /// Announces the paths of the next datagrams, in order. It does not change the result. A machine of thousands of
     /// peers may prefetch their memory.
@@ -30,7 +30,7 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
 
     /// Returns the index of the shard whose peer sent the first datagram of a path; nil if no other shard has the peer.
     /// Several shards share the same addresses.
-    func peerShard(of datagram: UnsafeMutableRawBufferPointer) -> Int?
+    func peerShard(of datagram: MutableByteView) -> Int?
 
     /// The time at which `advance(to:)` must be called next; nil if the machine waits for events only. Reading it does
     /// not change the result. It is `mutating` because it is read in each iteration, and a nonmutating access would
@@ -45,14 +45,14 @@ public protocol DatagramMachine: ~Copyable, SendableMetatype {
 extension DatagramMachine where Self: ~Copyable {
     /// Processes the datagram as one that arrives now.
     public mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, waited: TimeSpan, at now: Instant
-    ) { unsafe handle(datagram, from: path, at: now) }
+        _ datagram: MutableByteView, from path: NetworkPath, waited: TimeSpan, at now: Instant
+    ) { handle(datagram, from: path, at: now) }
 
     /// Does nothing.
     public mutating func expect(from paths: Span<NetworkPath>) {}
 
     /// Returns nil.
-    public func peerShard(of datagram: UnsafeMutableRawBufferPointer) -> Int? { nil }
+    public func peerShard(of datagram: MutableByteView) -> Int? { nil }
 
     /// The same as `deadline`.
     public var earliestDeadline: Instant? { mutating get { deadline } }

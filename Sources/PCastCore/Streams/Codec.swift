@@ -17,7 +17,7 @@ public enum MediaType: String, Sendable, CaseIterable, Encodable {
 }
 
 /// A bit rate in bits per second.
-public struct Bitrate: Hashable, Comparable, Sendable {
+public struct Bitrate: Hashable, Comparable, Sendable, BitwiseCopyable {
     /// The number of bits per second.
     public var bitsPerSecond: Int64
 

@@ -241,8 +241,8 @@ extension LoopDriver where M: ~Copyable {
         lastInstant = max(lastInstant, min(arrival, clocks.instant))
         counts.received += 1
         machine.handle(
-            datagram.bytes, from: Self.path(of: datagram, from: socket), waited: max(lastInstant - arrival, .zero),
-            at: lastInstant)
+            MutableByteView(datagram.bytes), from: Self.path(of: datagram, from: socket),
+            waited: max(lastInstant - arrival, .zero), at: lastInstant)
     }
 
     private func sendAll() {
@@ -284,12 +284,12 @@ extension LoopDriver where M: ~Copyable {
         while true {
             switch connection.nextFrame() {
             case .frame(let frame):
-                if connection.isUnknown, let onPeerShard, let number = machine.peerShard(of: frame) {
+                if connection.isUnknown, let onPeerShard, let number = machine.peerShard(of: MutableByteView(frame)) {
                     guard let arrived = connections.removeForTransfer(connection, from: frame, poller) else { return }
                     return onPeerShard(arrived, number)
                 }
                 counts.received += 1
-                machine.handle(frame, from: connection.path, at: now)
+                machine.handle(MutableByteView(frame), from: connection.path, at: now)
                 if connection.isUnknown, isPeer?(machine, connection.path) ?? true { connections.admitPeer(connection) }
             case .incomplete: return
             case .oversize: return closed(connection)

@@ -300,7 +300,7 @@ extension TCPConnections {
         for index in 0..<batch.count {
             let entry = batch[index]
             guard case .tcp(let number) = entry.path.transport else { continue }
-            guard let connection = table[number], connection.append(batch.bytes(of: entry)) else {
+            guard let connection = table[number], connection.append(batch.bytes(of: entry).unsafeBytes) else {
                 framesDropped += 1
                 continue
             }

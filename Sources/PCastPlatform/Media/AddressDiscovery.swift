@@ -26,8 +26,8 @@ struct AddressDiscovery: DatagramMachine {
 
     var addresses: [TransportAddress] { questions.compactMap(\.publicAddress) }
 
-    mutating func handle(_ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant) {
-        guard let message = STUNMessage.parse(Span(_unsafeBytes: UnsafeRawBufferPointer(datagram))) else { return }
+    mutating func handle(_ datagram: MutableByteView, from path: NetworkPath, at now: Instant) {
+        guard let message = STUNMessage.parse(datagram.span) else { return }
         for index in questions.indices where questions[index].handle(message, from: path) { return }
     }
 

@@ -338,7 +338,7 @@ public struct ReportBlock: Hashable, Sendable {
     }
 
     /// Writes the block at an offset.
-    func write(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
+    func write(into buffer: MutableByteView, at offset: Int) {
         let lost = min(max(cumulativeLost, -0x80_0000), 0x7F_FFFF)
         buffer.storeBigEndian(ssrc, at: offset)
         buffer[offset + 4] = fractionLost

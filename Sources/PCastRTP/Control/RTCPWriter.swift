@@ -5,7 +5,7 @@ package import PCastCore
 /// The caller ensures that the buffer has space for each packet; see ``remaining``.
 package struct RTCPWriter {
     /// The buffer of the datagram.
-    let buffer: UnsafeMutableRawBufferPointer
+    let buffer: MutableByteView
 
     /// The number of bytes written.
     package private(set) var count = 0
@@ -14,7 +14,7 @@ package struct RTCPWriter {
     private var report: Int?
 
     /// Creates a writer at the beginning of a buffer.
-    package init(_ buffer: UnsafeMutableRawBufferPointer) { self.buffer = buffer }
+    package init(_ buffer: MutableByteView) { self.buffer = buffer }
 
     /// The number of bytes that can still be written.
     package var remaining: Int { buffer.count - count }

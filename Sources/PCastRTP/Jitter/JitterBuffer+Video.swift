@@ -119,7 +119,7 @@ extension JitterBuffer {
             guard let slot = slots[sequence], !slot.isPadding else { continue }
             firstArrival = min(firstArrival, slot.arrival)
             lastArrival = max(lastArrival, slot.arrival)
-            depacketizer.append(slots.payload(of: slot).assumingMemoryBound(to: UInt8.self).span, to: &bytes)
+            depacketizer.append(slots.payload(of: slot).span, to: &bytes)
         }
         let contents = depacketizer.finish(&bytes)
         statistics.malformedUnits = depacketizer.malformedUnits
@@ -196,8 +196,8 @@ struct PacketSlots: ~Copyable {
     let capacity: Int
     /// The maximum size of a payload in bytes.
     let slotSize: Int
-    private let memory: UnsafeMutableRawBufferPointer
-    private let slots: UnsafeMutablePointer<Slot?>
+    private let memory: ByteStorage
+    private var slots: [Slot?]
 
     /// The number of packets.
     private(set) var count = 0
@@ -210,14 +210,8 @@ struct PacketSlots: ~Copyable {
         precondition(capacity > 0 && capacity & (capacity - 1) == 0, "the number of slots must be a power of two")
         self.capacity = capacity
         self.slotSize = slotSize
-        memory = .allocate(byteCount: capacity * slotSize, alignment: 64)
-        slots = .allocate(capacity: capacity)
-        slots.initialize(repeating: nil, count: capacity)
-    }
-
-    deinit {
-        memory.deallocate()
-        slots.deallocate()
+        memory = ByteStorage(byteCount: capacity * slotSize, alignment: 64)
+        slots = Array(repeating: nil, count: capacity)
     }
 
     /// Returns the index of a packet's slot.
@@ -233,16 +227,16 @@ struct PacketSlots: ~Copyable {
     func contains(_ sequence: Int64) -> Bool { slots[index(sequence)]?.sequence == sequence }
 
     /// Returns the payload of a packet.
-    func payload(of slot: Slot) -> UnsafeRawBufferPointer {
+    func payload(of slot: Slot) -> ByteView {
         let offset = index(slot.sequence) * slotSize
-        return UnsafeRawBufferPointer(rebasing: memory[offset..<offset + slot.length])
+        return ByteView(memory.bytes.extracting(offset..<offset + slot.length))
     }
 
     /// Inserts a packet into its slot, which must be free.
-    mutating func insert(_ slot: Slot, payload: UnsafeRawBufferPointer) {
+    mutating func insert(_ slot: Slot, payload: ByteView) {
         let index = index(slot.sequence)
         precondition(slots[index] == nil && payload.count == slot.length && slot.length <= slotSize)
-        UnsafeMutableRawBufferPointer(rebasing: memory[index * slotSize..<(index + 1) * slotSize])
+        memory.bytes.extracting(index * slotSize..<(index + 1) * slotSize)
             .copyMemory(from: payload)
         slots[index] = slot
         count += 1
@@ -259,7 +253,7 @@ struct PacketSlots: ~Copyable {
     }
 
     mutating func removeAll() {
-        slots.update(repeating: nil, count: capacity)
+        for index in slots.indices { slots[index] = nil }
         count = 0
         keyFrameStartCount = 0
     }

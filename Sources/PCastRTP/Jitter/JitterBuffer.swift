@@ -115,7 +115,7 @@ public struct JitterBuffer: ~Copyable {
 
     /// Inserts a copy of a packet's payload. An empty one is padding.
     public mutating func insert(
-        payload: UnsafeRawBufferPointer, sequenceNumber: UInt16, timestamp: UInt32, marker: Bool, at now: Instant
+        payload: ByteView, sequenceNumber: UInt16, timestamp: UInt32, marker: Bool, at now: Instant
     ) -> Insertion {
         guard payload.count <= slots.slotSize else { return count(.refused) }
         let sequence = sequences.peek(sequenceNumber)
@@ -203,10 +203,10 @@ public struct JitterBuffer: ~Copyable {
 
     /// Stores a packet, and updates the first missing number.
     private mutating func store(
-        _ payload: UnsafeRawBufferPointer, _ sequence: Int64, _ time: Int64, _ marker: Bool, at now: Instant
+        _ payload: ByteView, _ sequence: Int64, _ time: Int64, _ marker: Bool, at now: Instant
     ) {
         let start = KeyFrameDetector.inspect(
-            codec: codec, payload: payload.assumingMemoryBound(to: UInt8.self).span)
+            codec: codec, payload: payload.span)
         slots.insert(
             PacketSlots.Slot(
                 sequence: sequence, timestamp: time, arrival: now, length: payload.count, marker: marker,
@@ -268,7 +268,7 @@ public struct JitterBuffer: ~Copyable {
             // A later key frame may need them.
             if slot.start == .parameterSets {
                 depacketizer.rememberParameterSets(
-                    of: slots.payload(of: slot).assumingMemoryBound(to: UInt8.self).span)
+                    of: slots.payload(of: slot).span)
             }
         }
         statistics.packetsLost += missing
@@ -324,7 +324,7 @@ extension JitterBuffer {
     /// Returns the audio of a packet; nil if it is not valid Opus.
     private mutating func takePacket(_ slot: PacketSlots.Slot) -> Frame? {
         var bytes: [UInt8] = []
-        let payload = slots.payload(of: slot).assumingMemoryBound(to: UInt8.self).span
+        let payload = slots.payload(of: slot).span
         let ticks = OpusTOC(payload)?.tickCount ?? 0
         depacketizer.append(payload, to: &bytes)
         let contents = depacketizer.finish(&bytes)

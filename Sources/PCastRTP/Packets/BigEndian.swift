@@ -1,3 +1,5 @@
+import PCastCore
+
 /// Big-endian integers at an offset, which must be within the span.
 extension Span<UInt8> {
     /// Returns 16 bits at an offset.
@@ -22,9 +24,9 @@ extension Span<UInt8> {
 }
 
 /// Big-endian integers at any alignment; the offset must be within the buffer.
-extension UnsafeMutableRawBufferPointer {
+extension MutableByteView {
     /// Writes an integer at an offset.
-    func storeBigEndian<Number: FixedWidthInteger>(_ number: Number, at offset: Int) {
+    func storeBigEndian<Number: FixedWidthInteger & BitwiseCopyable>(_ number: Number, at offset: Int) {
         storeBytes(of: number.bigEndian, toByteOffset: offset, as: Number.self)
     }
 

@@ -41,7 +41,7 @@ struct HeaderTemplate {
     ///   - buffer: The buffer.
     init?(
         _ layout: RTPHeaderLayout, playoutDelay: PlayoutDelay?, countsPackets: Bool,
-        in buffer: UnsafeMutableRawBufferPointer
+        in buffer: MutableByteView
     ) {
         let length = layout.size - RTPHeader.fixedSize
         guard length >= 0, length <= Self.capacity else { return nil }
@@ -53,7 +53,10 @@ struct HeaderTemplate {
         absoluteSendTimeOffset = layout.absoluteSendTimeOffset
         hasExtensions = length > 0
         // If the header is shorter, bytes after it are copied as well; the payload overwrites them in each packet.
-        block = buffer.loadUnaligned(fromByteOffset: RTPHeader.fixedSize, as: InlineArray<8, UInt64>.self)
+        block = InlineArray(repeating: 0)
+        for word in 0..<8 {
+            block[word] = buffer.loadUnaligned(fromByteOffset: RTPHeader.fixedSize + 8 * word, as: UInt64.self)
+        }
     }
 
     /// The minimum size of a buffer for a header.
@@ -64,13 +67,14 @@ struct HeaderTemplate {
     @inline(__always)
     mutating func write(
         marker: Bool, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32, ssrc: UInt32,
-        transportSequenceNumber: UInt16, sendTime: AbsoluteSendTime, into buffer: UnsafeMutableRawBufferPointer
+        transportSequenceNumber: UInt16, sendTime: AbsoluteSendTime, into buffer: MutableByteView
     ) {
         precondition(buffer.count >= Self.minimumBufferSize, "the buffer is too small for an RTP header")
-        let start = buffer.baseAddress!
+        // The size is a constant, so that the bounds of most fields are checked when this is compiled.
+        let start = buffer.extracting(0..<Self.minimumBufferSize)
         let first = UInt32(hasExtensions ? 0x90 : 0x80) << 24
         let second = UInt32(payloadType | (marker ? 0x80 : 0)) << 16
-        start.storeBytes(of: (first | second | UInt32(sequenceNumber)).bigEndian, as: UInt32.self)
+        start.storeBytes(of: (first | second | UInt32(sequenceNumber)).bigEndian, toByteOffset: 0, as: UInt32.self)
         start.storeBytes(of: timestamp.bigEndian, toByteOffset: 4, as: UInt32.self)
         start.storeBytes(of: ssrc.bigEndian, toByteOffset: 8, as: UInt32.self)
         // Writing word by word avoids a function call for a short copy.
@@ -80,6 +84,6 @@ struct HeaderTemplate {
         if let offset = transportSequenceNumberOffset {
             start.storeBytes(of: transportSequenceNumber.bigEndian, toByteOffset: offset, as: UInt16.self)
         }
-        if let offset = absoluteSendTimeOffset { buffer.storeBigEndian24(sendTime.rawValue, at: offset) }
+        if let offset = absoluteSendTimeOffset { start.storeBigEndian24(sendTime.rawValue, at: offset) }
     }
 }

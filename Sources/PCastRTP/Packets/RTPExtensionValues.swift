@@ -63,7 +63,7 @@ package struct RTPExtensionValues: Hashable, Sendable {
     }
 
     /// Writes the data of an element for which ``size(of:)`` is not nil.
-    func write(_ extension: RTPHeaderExtension, into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
+    func write(_ extension: RTPHeaderExtension, into buffer: MutableByteView, at offset: Int) {
         switch `extension` {
         case .mid: Self.write(mid, into: buffer, at: offset)
         case .rid: Self.write(rid, into: buffer, at: offset)
@@ -83,7 +83,7 @@ package struct RTPExtensionValues: Hashable, Sendable {
     }
 
     private static func write(
-        _ identifier: RTPStreamIdentifier?, into buffer: UnsafeMutableRawBufferPointer, at offset: Int
+        _ identifier: RTPStreamIdentifier?, into buffer: MutableByteView, at offset: Int
     ) {
         guard let identifier else { return }
         for index in 0..<identifier.count { buffer[offset + index] = identifier[index] }
@@ -101,8 +101,7 @@ package struct RTPStreamIdentifier: Hashable, Sendable {
 
     /// Creates an identifier from text. Returns nil if it is empty or longer than ``maximumSize`` bytes.
     package init?(_ text: String) {
-        var text = text
-        let identifier = text.withUTF8 { bytes in RTPStreamIdentifier(bytes: bytes.span) }
+        let identifier = RTPStreamIdentifier(bytes: text.utf8.span)
         guard let identifier else { return nil }
         self = identifier
     }

@@ -1,3 +1,5 @@
+package import PCastCore
+
 /// The header of an RTP packet (RFC 3550, section 5.1).
 package struct RTPHeader: Hashable, Sendable {
     /// The marker bit, which ends a video frame.
@@ -109,7 +111,7 @@ extension RTPHeader {
     ///   - map: The negotiated ids.
     /// - Returns: The layout of the header.
     package func write(
-        into buffer: UnsafeMutableRawBufferPointer, extensions values: RTPExtensionValues,
+        into buffer: MutableByteView, extensions values: RTPExtensionValues,
         map: RTPHeaderExtensionMap
     ) -> RTPHeaderLayout {
         var layout = write(into: buffer)
@@ -139,7 +141,7 @@ extension RTPHeader {
     }
 
     /// Writes a header without extensions, and returns its layout.
-    package func write(into buffer: UnsafeMutableRawBufferPointer) -> RTPHeaderLayout {
+    package func write(into buffer: MutableByteView) -> RTPHeaderLayout {
         precondition(buffer.count >= Self.fixedSize, "the buffer is too small for an RTP header")
         precondition(payloadType < 128, "a payload type must have seven bits")
         buffer[0] = 0x80 | (paddingSize > 0 ? 0x20 : 0)
@@ -151,12 +153,12 @@ extension RTPHeader {
     }
 
     /// Writes the header's padding at the end of the packet: zeros and the number of bytes (RFC 3550, section 5.1).
-    package func writePadding(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
+    package func writePadding(into buffer: MutableByteView, at offset: Int) {
         Self.writePadding(paddingSize, into: buffer, at: offset)
     }
 
     /// Writes padding of a size of less than 256 bytes; nothing if the size is 0.
-    package static func writePadding(_ paddingSize: Int, into buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
+    package static func writePadding(_ paddingSize: Int, into buffer: MutableByteView, at offset: Int) {
         guard paddingSize > 0 else { return }
         precondition(
             paddingSize < 256 && offset + paddingSize <= buffer.count, "the buffer is too small for the padding")
@@ -175,7 +177,7 @@ extension RTPHeader {
 
     /// Writes the header of an element, and returns the offset of its data.
     private static func writeElementHeader(
-        id: UInt8, size: Int, twoByte: Bool, into buffer: UnsafeMutableRawBufferPointer, at offset: Int
+        id: UInt8, size: Int, twoByte: Bool, into buffer: MutableByteView, at offset: Int
     ) -> Int {
         guard twoByte else {
             buffer[offset] = id << 4 | UInt8(size - 1)
@@ -210,7 +212,7 @@ package struct RTPHeaderLayout: Hashable, Sendable {
     /// Overwrites the transport-wide sequence number and the send time, as far as the packet contains them.
     package func stamp(
         transportSequenceNumber: UInt16, absoluteSendTime: AbsoluteSendTime,
-        into packet: UnsafeMutableRawBufferPointer
+        into packet: MutableByteView
     ) {
         if let offset = transportSequenceNumberOffset { packet.storeBigEndian(transportSequenceNumber, at: offset) }
         if let offset = absoluteSendTimeOffset { packet.storeBigEndian24(absoluteSendTime.rawValue, at: offset) }

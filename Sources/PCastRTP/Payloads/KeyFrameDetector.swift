@@ -62,11 +62,11 @@ package enum KeyFrameDetector {
     /// Returns whether a payload of H.264 contains only units before a frame (ITU-T H.264, section 7.4.1.2.3):
     /// delimiters, parameter sets and supplemental enhancement information.
     @inline(__always)
-    package static func precedesSlice(_ payload: UnsafeRawBufferPointer) -> Bool {
+    package static func precedesSlice(_ payload: ByteView) -> Bool {
         guard let first = payload.first else { return false }
         switch first & H264NALUnit.typeMask {
         case H264NALUnit.nonIDRSlice, H264NALUnit.idrSlice, H264NALUnit.fuA: return false
-        default: return precedesSlice(units: Span<UInt8>(_unsafeBytes: payload))
+        default: return precedesSlice(units: payload.span)
         }
     }
 

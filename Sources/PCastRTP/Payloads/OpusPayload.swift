@@ -73,7 +73,7 @@ package struct OpusDepacketizer: Sendable {
             malformedUnits += 1
             return
         }
-        payload.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: payload)
     }
 
     /// Finishes the frame. Returns nil if it cannot be decoded.
@@ -88,7 +88,7 @@ package struct OpusDepacketizer: Sendable {
 
 /// Writes an Opus packet as one RTP payload (RFC 7587, section 4.2).
 package struct OpusPacketizer {
-    private let packet: UnsafeRawBufferPointer
+    private let packet: ByteView
     /// Whether the payload was written.
     private var isDone: Bool
 
@@ -96,13 +96,13 @@ package struct OpusPacketizer {
     ///
     /// - Parameter packet: The packet, which must be valid until ``next(into:)`` has returned nil. An empty packet has
     ///   no payload.
-    package init(packet: UnsafeRawBufferPointer) {
+    package init(packet: ByteView) {
         self.packet = packet
         isDone = packet.isEmpty
     }
 
     /// Writes the payload at the beginning of a buffer of at least the packet's size. Returns nil the second time.
-    package mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
+    package mutating func next(into buffer: MutableByteView) -> PayloadPacket? {
         guard !isDone else { return nil }
         isDone = true
         buffer.copyMemory(from: packet)

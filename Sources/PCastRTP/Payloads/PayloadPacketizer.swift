@@ -27,7 +27,7 @@ package enum PayloadPacketizer {
     ///   - maximumPayloadSize: The maximum size of a payload in bytes, with its descriptor; ignored for Opus.
     ///   - pictureID: The picture ID of a VP8 frame, 15 bits; nil for none.
     package init(
-        codec: Codec, bytes: UnsafeRawBufferPointer,
+        codec: Codec, bytes: ByteView,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, pictureID: UInt16? = nil
     ) {
         switch codec {
@@ -42,7 +42,7 @@ package enum PayloadPacketizer {
 
     /// Writes the next payload at the beginning of a buffer of at least the maximum payload size. Returns nil after the
     /// last.
-    package mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
+    package mutating func next(into buffer: MutableByteView) -> PayloadPacket? {
         switch self {
         case .h264(var packetizer):
             let packet = packetizer.next(into: buffer)

@@ -1,3 +1,5 @@
+import PCastCore
+
 /// A payload with redundant audio data: the data of the packet itself, and repetitions of previous packets (RFC 2198).
 ///
 /// It stores ranges instead of bytes. All lengths are checked by the initializer, because the data is from the network.
@@ -80,7 +82,7 @@ package struct RedundantPayload: Hashable, Sendable {
 
     /// Writes the header of a redundant block of at most ``maximumBlockSize`` bytes.
     static func writeHeader(
-        payloadType: UInt8, timestampOffset: UInt32, size: Int, into buffer: UnsafeMutableRawBufferPointer,
+        payloadType: UInt8, timestampOffset: UInt32, size: Int, into buffer: MutableByteView,
         at position: Int
     ) {
         precondition((1...maximumTimestampOffset).contains(timestampOffset) && size <= maximumBlockSize)

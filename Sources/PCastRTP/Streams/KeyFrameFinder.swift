@@ -84,7 +84,7 @@ package struct KeyFrameFinder: Sendable {
 
     /// Returns whether a payload contains only a slice of a frame other than an IDR picture, or nothing.
     @inline(__always)
-    private static func isPlainSlice(_ payload: UnsafeRawBufferPointer) -> Bool {
+    private static func isPlainSlice(_ payload: ByteView) -> Bool {
         guard payload.count > 1 else { return payload.isEmpty }
         switch payload[0] & H264NALUnit.typeMask {
         case H264NALUnit.nonIDRSlice: return true
@@ -94,8 +94,8 @@ package struct KeyFrameFinder: Sendable {
     }
 
     /// Evaluates a VP8 packet. Returns the key frame that it begins; nil if there is none.
-    private func appendedVP8(_ payload: UnsafeRawBufferPointer, to log: inout PacketLog) -> KeyFrame? {
-        let bytes = Span<UInt8>(_unsafeBytes: payload)
+    private func appendedVP8(_ payload: ByteView, to log: inout PacketLog) -> KeyFrame? {
+        let bytes = payload.span
         guard KeyFrameDetector.startsKeyFrame(codec: .vp8, payload: bytes) else { return nil }
         return note(at: log.end - 1, KeyFrameDetector.dimensions(codec: .vp8, payload: bytes), in: &log)
     }
@@ -150,7 +150,7 @@ package struct KeyFrameFinder: Sendable {
     private mutating func rememberParameterSets(
         at position: Int64, _ sequence: Int64, in log: borrowing PacketLog
     ) -> (hasIDR: Bool, hasSets: Bool) {
-        let payload = Span<UInt8>(_unsafeBytes: log.payload(at: position))
+        let payload = log.payload(at: position).span
         var reader = H264PayloadReader()
         var hasIDR = false
         var sets = 0
@@ -241,7 +241,7 @@ package struct KeyFrameFinder: Sendable {
             guard let position = log.position(ofSequence: sequence), log[position].timestamp == timestamp else {
                 return nil
             }
-            let payload = Span<UInt8>(_unsafeBytes: log.payload(at: position))
+            let payload = log.payload(at: position).span
             var reader = H264PayloadReader()
             while let unit = reader.next(in: payload) {
                 guard unitsRead != maximumUnits else { return nil }
@@ -291,7 +291,7 @@ package struct KeyFrameFinder: Sendable {
         let (sequence, timestamp) = (log[position].sequence, log[position].timestamp)
         let first = log.end
         for payload in parameterSets.payloads(aggregates: aggregates) {
-            let appended = payload.withUnsafeBytes {
+            let appended = payload.withByteView {
                 log.appendUnnumbered(timestamp: timestamp, arrival: now, payload: $0)
             }
             guard appended != nil else { return nil }

@@ -89,16 +89,16 @@ extension OutboundStream {
     /// Returns the offset that continues the picture IDs after the newest frame that was sent, or after the newest one
     /// in the log if that is no longer present.
     func pictureOffset(
-        continuing former: borrowing PacketLog, with payload: UnsafeRawBufferPointer
+        continuing former: borrowing PacketLog, with payload: ByteView
     ) -> VP8PictureOffset {
         let sent = mapping.newestSequence.flatMap { former.position(ofSequence: $0) }
-        guard former.end > former.start, let next = VP8PayloadDescriptor.parse(Span(_unsafeBytes: payload)) else {
+        guard former.end > former.start, let next = VP8PayloadDescriptor.parse(payload.span) else {
             return mapping.pictureOffset
         }
         // Padding has no descriptor, so a preceding packet is used.
         var position = sent ?? former.end - 1
         while position > former.start, former[position].length == 0 { position -= 1 }
-        let end = VP8PayloadDescriptor.parse(Span(_unsafeBytes: former.payload(at: position)))
+        let end = VP8PayloadDescriptor.parse(former.payload(at: position).span)
         guard let end else { return mapping.pictureOffset }
         return VP8PictureOffset(continuing: mapping.pictureOffset.applied(to: end), with: next)
     }

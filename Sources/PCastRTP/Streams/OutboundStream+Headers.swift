@@ -6,7 +6,7 @@ extension OutboundStream {
     @inline(__always)
     mutating func writeHeader(
         of entry: Reference<PacketLog.Entry>, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32,
-        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
+        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: MutableByteView
     ) -> Int {
         let delay = entry.pointee.length > Self.maximumPayloadSizeWithExtensions ? nil : playoutDelay
         if !entry.pointee.isForwarding, template.size > 0, template.playoutDelay == delay {
@@ -26,7 +26,7 @@ extension OutboundStream {
     @inline(never)
     private mutating func writeWholeHeader(
         of entry: Reference<PacketLog.Entry>, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32,
-        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
+        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: MutableByteView
     ) -> Int {
         let header = RTPHeader(
             marker: entry.pointee.marker, payloadType: payloadType, sequenceNumber: sequenceNumber,

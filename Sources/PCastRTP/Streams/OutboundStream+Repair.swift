@@ -32,7 +32,7 @@ extension OutboundStream {
     /// the oldest. Returns its size.
     mutating func writeRepeated(
         _ count: Int, before entry: Reference<PacketLog.Entry>, in log: borrowing PacketLog,
-        into buffer: UnsafeMutableRawBufferPointer, at start: Int
+        into buffer: MutableByteView, at start: Int
     ) -> Int {
         var header = start
         var data = start + count * RedundantPayload.blockHeaderSize + RedundantPayload.primaryHeaderSize
@@ -45,7 +45,7 @@ extension OutboundStream {
                 payloadType: parameters.payloadType,
                 timestampOffset: entry.pointee.timestamp &- earlier.pointee.timestamp, size: earlier.pointee.length,
                 into: buffer, at: header)
-            UnsafeMutableRawBufferPointer(rebasing: buffer[data..<data + earlier.pointee.length])
+            buffer.extracting(data..<data + earlier.pointee.length)
                 .copyMemory(from: log.payload(at: position))
             header += RedundantPayload.blockHeaderSize
             data += earlier.pointee.length
@@ -87,7 +87,7 @@ extension OutboundStream {
     mutating func writeRetransmission(
         of entry: PacketLog.Entry, at position: Int64, as sequence: Int64, by mapping: Mapping,
         sendTime: AbsoluteSendTime,
-        transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
+        transportSequenceNumber: inout UInt16, into buffer: MutableByteView
     ) -> Packet? {
         guard let retransmission = parameters.retransmission else { return nil }
         let header = RTPHeader(
@@ -131,7 +131,7 @@ extension OutboundStream {
     /// - Returns: The probe.
     package mutating func nextProbe(
         of size: Int, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
-        transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
+        transportSequenceNumber: inout UInt16, into buffer: MutableByteView
     ) -> Probe? {
         guard let retransmission = parameters.retransmission else { return nil }
         probesSent += 1

@@ -337,7 +337,7 @@ public struct OutboundStream: ~Copyable, Sendable {
     /// - Returns: The packet, which refers to its payload; nil if there is none.
     package mutating func next(
         in log: borrowing PacketLog, at now: Instant, sendTime: AbsoluteSendTime,
-        transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
+        transportSequenceNumber: inout UInt16, into buffer: MutableByteView
     ) -> Packet? {
         guard position != nil else { return nil }
         while !resends.isEmpty {
@@ -358,7 +358,7 @@ public struct OutboundStream: ~Copyable, Sendable {
     @inline(__always)
     package mutating func nextNew(
         in log: borrowing PacketLog, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
-        into buffer: UnsafeMutableRawBufferPointer
+        into buffer: MutableByteView
     ) -> Packet? {
         while let position, position < log.end {
             if needsRestart {
@@ -382,7 +382,7 @@ public struct OutboundStream: ~Copyable, Sendable {
     @inline(never)
     private mutating func restart(
         at position: Int64, in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
-        transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
+        transportSequenceNumber: inout UInt16, into buffer: MutableByteView
     ) -> Packet? {
         if awaitsFirst, log.address(of: position).pointee.sequence != PacketLog.Entry.unnumbered {
             awaitsFirst = false
@@ -411,7 +411,7 @@ public struct OutboundStream: ~Copyable, Sendable {
     /// Writes the header of the next retransmission from the previous log, and returns it; nil if there is none.
     package mutating func nextOfFormer(
         in log: borrowing PacketLog, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
-        into buffer: UnsafeMutableRawBufferPointer
+        into buffer: MutableByteView
     ) -> Packet? {
         while !formerResends.isEmpty {
             let sequence = formerResends.removeFirst()
@@ -430,7 +430,7 @@ public struct OutboundStream: ~Copyable, Sendable {
     @inline(__always)
     private mutating func write(
         _ entry: Reference<PacketLog.Entry>, at position: Int64, as sequence: Int64, in log: borrowing PacketLog,
-        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: UnsafeMutableRawBufferPointer
+        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: MutableByteView
     ) -> Packet {
         let timestamp = entry.pointee.timestamp &+ mapping.timestampOffset
         var repeated = 0

@@ -11,9 +11,10 @@ public import PCastCore
 /// Parameter sets that a key frame lacks have entries without a sequence number. They are only sent to viewers that
 /// begin with this key frame (``parameterSets(ofKeyFrameAt:)``).
 ///
-/// Its pointers are safe for these reasons. It owns its memory until `deinit`. The index of a position is reduced by
+/// It is marked `@safe` for these reasons. It owns its memory until `deinit`. The index of a position is reduced by
 /// ``mask``, so that it is below ``capacity``, and ``address(of:)`` checks that the entry was appended. A reference or a
-/// payload is valid until the log changes, and its users have the log borrowed until then.
+/// payload is valid until the log changes, and its users have the log borrowed until then. The log has one owner.
+@safe
 public struct PacketLog: ~Copyable {
     /// A packet without its payload.
     public struct Entry: Sendable {
@@ -98,16 +99,16 @@ public struct PacketLog: ~Copyable {
         precondition(capacity > 0 && capacity & (capacity - 1) == 0, "the capacity must be a power of two")
         self.capacity = capacity
         mask = Int64(capacity - 1)
-        entries = .allocate(capacity: capacity)
-        payloads = .allocate(byteCount: capacity * Self.maximumPayloadSize, alignment: 16)
-        positions = .allocate(capacity: capacity)
-        positions.initialize(repeating: -1, count: capacity)
+        unsafe entries = .allocate(capacity: capacity)
+        unsafe payloads = .allocate(byteCount: capacity * Self.maximumPayloadSize, alignment: 16)
+        unsafe positions = .allocate(capacity: capacity)
+        unsafe positions.initialize(repeating: -1, count: capacity)
     }
 
     deinit {
-        entries.deallocate()
-        payloads.deallocate()
-        positions.deallocate()
+        unsafe entries.deallocate()
+        unsafe payloads.deallocate()
+        unsafe positions.deallocate()
     }
 
     /// Whether the newest key frame, or a parameter set that it needs, is overwritten by one of the next few packets.
@@ -122,25 +123,28 @@ public struct PacketLog: ~Copyable {
 
     /// Doubles the capacity. All packets and their positions remain.
     package mutating func grow() {
-        let (oldMask, oldEntries, oldPayloads) = (mask, entries, payloads)
+        let oldMask = mask
+        let oldEntries = unsafe entries
+        let oldPayloads = unsafe payloads
         // Older positions have no entries, because an earlier growth may not be filled yet.
         oldest = start
-        positions.deallocate()
+        unsafe positions.deallocate()
         capacity *= 2
         mask = Int64(capacity - 1)
-        entries = .allocate(capacity: capacity)
-        payloads = .allocate(byteCount: capacity * Self.maximumPayloadSize, alignment: 16)
-        positions = .allocate(capacity: capacity)
-        positions.initialize(repeating: -1, count: capacity)
+        unsafe entries = .allocate(capacity: capacity)
+        unsafe payloads = .allocate(byteCount: capacity * Self.maximumPayloadSize, alignment: 16)
+        unsafe positions = .allocate(capacity: capacity)
+        unsafe positions.initialize(repeating: -1, count: capacity)
         for position in oldest..<end {
-            let entry = oldEntries[Int(position & oldMask)]
-            (entries + Int(position & mask)).initialize(to: entry)
-            let payload = oldPayloads + Int(position & oldMask) * Self.maximumPayloadSize
-            slot(position).baseAddress!.copyMemory(from: payload, byteCount: entry.length)
-            if entry.sequence != Entry.unnumbered { positions[Int(entry.sequence & mask)] = position }
+            let entry = unsafe oldEntries[Int(position & oldMask)]
+            unsafe (entries + Int(position & mask)).initialize(to: entry)
+            let payload = unsafe oldPayloads + Int(position & oldMask) * Self.maximumPayloadSize
+            unsafe slot(position).copyMemory(
+                from: ByteView(UnsafeRawBufferPointer(start: payload, count: entry.length)))
+            if entry.sequence != Entry.unnumbered { unsafe positions[Int(entry.sequence & mask)] = position }
         }
-        oldEntries.deallocate()
-        oldPayloads.deallocate()
+        unsafe oldEntries.deallocate()
+        unsafe oldPayloads.deallocate()
     }
 
     /// The position of the oldest packet that has been kept since the log grew.
@@ -152,9 +156,10 @@ public struct PacketLog: ~Copyable {
     public var start: Int64 { max(oldest, end - Int64(capacity)) }
 
     /// Returns the memory of the payload at a position.
-    private func slot(_ position: Int64) -> UnsafeMutableRawBufferPointer {
+    private func slot(_ position: Int64) -> MutableByteView {
         let offset = Int(position & mask) * Self.maximumPayloadSize
-        return UnsafeMutableRawBufferPointer(start: payloads + offset, count: Self.maximumPayloadSize)
+        return unsafe MutableByteView(
+            UnsafeMutableRawBufferPointer(start: payloads + offset, count: Self.maximumPayloadSize))
     }
 
     /// Discards the newest key frame, because the source has restarted.
@@ -167,9 +172,9 @@ public struct PacketLog: ~Copyable {
     ///   - sets: The positions of the parameter sets that it lacks, which were appended without a sequence number.
     mutating func noteKeyFrame(at position: Int64, sets: Range<Int64> = 0..<0) {
         precondition(position >= start && position < end, "there must be a packet at the position")
-        entries[Int(position & mask)].startsKeyFrame = true
+        unsafe entries[Int(position & mask)].startsKeyFrame = true
         keyFrame = position
-        keyFrameTimestamp = entries[Int(position & mask)].timestamp
+        keyFrameTimestamp = unsafe entries[Int(position & mask)].timestamp
         keyFrameSets = sets
     }
 
@@ -183,7 +188,7 @@ public struct PacketLog: ~Copyable {
     /// Appends an entry that is not a packet of the source; streams only send it by its position. Returns the position;
     /// nil if the payload is too large.
     package mutating func appendUnnumbered(
-        timestamp: UInt32, arrival: Instant, payload: UnsafeRawBufferPointer
+        timestamp: UInt32, arrival: Instant, payload: ByteView
     ) -> Int64? {
         append(
             Entry(
@@ -199,20 +204,20 @@ public struct PacketLog: ~Copyable {
     }
 
     /// Returns the memory for the payload of the next packet, which is valid until that is appended.
-    package func bufferForNext() -> UnsafeMutableRawBufferPointer { slot(end) }
+    package func bufferForNext() -> MutableByteView { slot(end) }
 
     /// Appends a packet whose payload was written into ``bufferForNext()``, and returns its position.
     @discardableResult
     package mutating func append(_ entry: Entry) -> Int64 {
         precondition(entry.length <= Self.maximumPayloadSize)
         let position = end
-        let slotEntry = entries + Int(position & mask)
-        slotEntry.initialize(to: entry)
-        slotEntry.pointee.payloadBefore = payloadTotal
+        let slotEntry = unsafe entries + Int(position & mask)
+        unsafe slotEntry.initialize(to: entry)
+        unsafe slotEntry.pointee.payloadBefore = payloadTotal
         payloadTotal += Int64(entry.length)
         end += 1
         guard entry.sequence != Entry.unnumbered else { return position }
-        positions[Int(entry.sequence & mask)] = position
+        unsafe positions[Int(entry.sequence & mask)] = position
         newestSequence = max(newestSequence ?? entry.sequence, entry.sequence)
         if entry.startsKeyFrame, keyFrame < start || entry.timestamp != keyFrameTimestamp {
             keyFrame = position
@@ -224,7 +229,7 @@ public struct PacketLog: ~Copyable {
 
     /// Appends a packet with a copy of a payload, and returns its position; nil if the payload is too large.
     @discardableResult
-    package mutating func append(_ entry: Entry, payload: UnsafeRawBufferPointer) -> Int64? {
+    package mutating func append(_ entry: Entry, payload: ByteView) -> Int64? {
         guard payload.count <= Self.maximumPayloadSize else { return nil }
         bufferForNext().copyMemory(from: payload)
         var entry = entry
@@ -242,7 +247,7 @@ public struct PacketLog: ~Copyable {
     @inlinable @inline(__always)
     public func address(of position: Int64) -> Reference<Entry> {
         precondition(position >= start && position < end, "there must be a packet at the position")
-        return Reference(UnsafePointer(entries + Int(position & mask)))
+        return unsafe Reference(UnsafePointer(entries + Int(position & mask)))
     }
 
     /// The entry at a position.
@@ -250,12 +255,12 @@ public struct PacketLog: ~Copyable {
     /// - Precondition: The position is in `start..<end`.
     package subscript(position: Int64) -> Entry {
         precondition(position >= start && position < end, "there must be a packet at the position")
-        return entries[Int(position & mask)]
+        return unsafe entries[Int(position & mask)]
     }
 
     /// Returns the payload of the packet at a position, which is valid until the log changes.
-    package func payload(at position: Int64) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: slot(position)[..<address(of: position).pointee.length])
+    package func payload(at position: Int64) -> ByteView {
+        ByteView(slot(position).extracting(0..<address(of: position).pointee.length))
     }
 
     /// Returns the size of the payloads from a position on in bytes.
@@ -271,8 +276,8 @@ public struct PacketLog: ~Copyable {
 
     /// Returns the position of the packet with an unwrapped sequence number; nil if it is not in the log.
     package func position(ofSequence sequence: Int64) -> Int64? {
-        let position = positions[Int(sequence & mask)]
-        guard position >= start, entries[Int(position & mask)].sequence == sequence else { return nil }
+        let position = unsafe positions[Int(sequence & mask)]
+        guard position >= start, unsafe entries[Int(position & mask)].sequence == sequence else { return nil }
         return position
     }
 }

@@ -36,7 +36,7 @@ struct LocalTrack: ~Copyable {
         let timestamp = timestampOffset &+ UInt32(truncatingIfNeeded: frame.timestamp.ticks)
         captureClock = CaptureClock(
             timestamp: timestamp, wallTime: frame.captureTime ?? wallTime, rate: codec.clockRate)
-        frame.bytes.withUnsafeBytes { bytes in
+        frame.bytes.withByteView { bytes in
             var packetizer = PayloadPacketizer(codec: codec, bytes: bytes, pictureID: pictureID)
             var isFirst = true
             while let packet = packetizer.next(into: log.bufferForNext()) {

@@ -7,7 +7,7 @@ extension PeerConnection {
 
     /// Processes a datagram, which is decrypted in place.
     public mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+        _ datagram: MutableByteView, from path: NetworkPath, at now: Instant
     ) {
         guard transport != nil else { return }
         traffic.packetsReceived += 1
@@ -15,15 +15,15 @@ extension PeerConnection {
         switch transport!.value.handle(datagram, from: path, at: now) {
         case .nothing: break
         case .rtp(let length):
-            receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
+            receiveMedia(ByteView(datagram.extracting(0..<length)), at: now)
         case .rtcp(let length):
-            receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), at: now)
+            receiveControl(ByteView(datagram.extracting(0..<length)), at: now)
         }
         follow(at: now)
     }
 
     /// Processes an RTP packet, including earlier packets that its redundancy repeats (RFC 2198).
-    mutating func receiveMedia(_ packet: UnsafeRawBufferPointer, at now: Instant) {
+    mutating func receiveMedia(_ packet: ByteView, at now: Instant) {
         guard let media = receiver?.receive(packet, at: now) else { return }
         transport?.value.expectMedia()
         while let recovered = receiver?.takeRecovered() { insert(recovered, of: packet, at: now) }
@@ -32,9 +32,9 @@ extension PeerConnection {
 
     /// Inserts a packet into the jitter buffer of its track.
     mutating func insert(
-        _ media: MediaReceiver.Packet, of packet: UnsafeRawBufferPointer, at now: Instant
+        _ media: MediaReceiver.Packet, of packet: ByteView, at now: Instant
     ) {
-        let payload = UnsafeRawBufferPointer(rebasing: packet[media.payload])
+        let payload = packet.extracting(media.payload)
         if media.type == .video {
             _ = videoBuffer?.value.insert(
                 payload: payload, sequenceNumber: media.sequenceNumber, timestamp: media.timestamp,
@@ -48,8 +48,8 @@ extension PeerConnection {
     }
 
     /// Processes a compound RTCP packet.
-    mutating func receiveControl(_ packet: UnsafeRawBufferPointer, at now: Instant) {
-        let bytes = Span<UInt8>(_unsafeBytes: packet)
+    mutating func receiveControl(_ packet: ByteView, at now: Instant) {
+        let bytes = packet.span
         let wallTime = configuration.clock.wallTime(at: now)
         var reader = RTCPReader()
         var budget = NegativeAcknowledgement.maximumCountPerDatagram

@@ -332,10 +332,8 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
 
     /// Processes a packet that arrived before the keys.
     mutating func handleEarly(_ bytes: [UInt8], from path: NetworkPath, at now: Instant) {
-        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
-        defer { copy.deallocate() }
-        copy.copyBytes(from: bytes)
-        handle(copy, from: path, at: now)
+        var bytes = bytes
+        bytes.withMutableByteView { handle($0, from: path, at: now) }
     }
 
     /// Performs what is due: checks, retransmissions and timeouts.

@@ -136,22 +136,22 @@ package struct SecureTransport: ~Copyable {
 
     /// Processes a datagram. RTP and RTCP packets are decrypted in place.
     package mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+        _ datagram: MutableByteView, from path: NetworkPath, at now: Instant
     ) -> Received {
-        let kind = DatagramKind(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram)))
+        let kind = DatagramKind(datagram.span)
         return handle(datagram, as: kind, from: path, at: now)
     }
 
     /// Processes a datagram whose protocol the caller has determined. RTP and RTCP packets are decrypted in place.
     package mutating func handle(
-        _ datagram: UnsafeMutableRawBufferPointer, as kind: DatagramKind, from path: NetworkPath, at now: Instant
+        _ datagram: MutableByteView, as kind: DatagramKind, from path: NetworkPath, at now: Instant
     ) -> Received {
         guard !hasEnded else { return .nothing }
         switch kind {
         case .rtp: return receiveRTP(datagram, from: path, at: now)
         case .rtcp: return receiveRTCP(datagram, from: path, at: now)
         case .stun:
-            let bytes = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(datagram))
+            let bytes = datagram.span
             handle(STUNMessage.parse(bytes), in: bytes, from: path, at: now)
         case .dtls: receiveDTLS(datagram, from: path, at: now)
         case .unknown: rejected += 1
@@ -160,7 +160,7 @@ package struct SecureTransport: ~Copyable {
     }
 
     private mutating func receiveRTP(
-        _ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+        _ packet: MutableByteView, from path: NetworkPath, at now: Instant
     ) -> Received {
         guard let length = unprotect(packet, isRTCP: false, from: path, at: now) else { return .nothing }
         if path != self.path { probe(path, at: now) }
@@ -168,7 +168,7 @@ package struct SecureTransport: ~Copyable {
     }
 
     private mutating func receiveRTCP(
-        _ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+        _ packet: MutableByteView, from path: NetworkPath, at now: Instant
     ) -> Received {
         guard let length = unprotect(packet, isRTCP: true, from: path, at: now) else { return .nothing }
         controlling?.value.noteAuthenticated(at: now)
@@ -182,7 +182,7 @@ package struct SecureTransport: ~Copyable {
     /// yet.
     @inline(__always)
     private mutating func unprotect(
-        _ packet: UnsafeMutableRawBufferPointer, isRTCP: Bool, from path: NetworkPath, at now: Instant
+        _ packet: MutableByteView, isRTCP: Bool, from path: NetworkPath, at now: Instant
     ) -> Int? {
         guard let receiver else {
             bufferEarly(packet, from: path)
@@ -210,8 +210,8 @@ package struct SecureTransport: ~Copyable {
     /// have changed its address.
     private mutating func probe(_ path: NetworkPath, at now: Instant) {
         guard lite != nil, receiver?.lastWasNewest == true else { return }
-        let request = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
-            count = lite!.probe(path, at: now, into: UnsafeMutableRawBufferPointer(buffer), using: &transactions)
+        let request = [UInt8](capacity: STUNMessage.maximumSize) { (buffer: MutableByteView) in
+            lite!.probe(path, at: now, into: buffer, using: &transactions)
         }
         if !request.isEmpty { enqueue(request, to: path) }
     }
@@ -223,7 +223,7 @@ package struct SecureTransport: ~Copyable {
     package mutating func takeNewSource() -> UInt32? { receiver?.takeNewSource() }
 
     /// Keeps a packet that arrived before the keys, if there is room and its path is validated.
-    private mutating func bufferEarly(_ packet: UnsafeMutableRawBufferPointer, from path: NetworkPath) {
+    private mutating func bufferEarly(_ packet: MutableByteView, from path: NetworkPath) {
         guard early.count < Self.earlyLimit, isValidated(path) else { return }
         early.append(Outgoing(bytes: Array(packet), path: path))
     }
@@ -259,14 +259,14 @@ package struct SecureTransport: ~Copyable {
         }
         var outcome = ICEOutcome()
         // The buffer is allocated here because a closure cannot capture the span.
-        let reply = UnsafeMutableRawBufferPointer.allocate(byteCount: STUNMessage.maximumSize, alignment: 8)
-        defer { reply.deallocate() }
+        let memory = ByteStorage(byteCount: STUNMessage.maximumSize)
+        let reply = memory.bytes
         if lite != nil {
             outcome = lite!.handle(bytes, message: message, from: path, at: now, reply: reply)
         } else if controlling != nil {
             outcome = controlling!.value.handle(bytes, message: message, from: path, at: now, reply: reply)
         }
-        if outcome.replyLength > 0 { enqueue(Array(reply[..<outcome.replyLength]), to: path) }
+        if outcome.replyLength > 0 { enqueue(Array(reply.extracting(0..<outcome.replyLength)), to: path) }
         if outcome.rejection != nil { rejected += 1 }
         if outcome.isAuthenticated {
             lastReceivedAt = now
@@ -276,13 +276,13 @@ package struct SecureTransport: ~Copyable {
     }
 
     private mutating func receiveDTLS(
-        _ datagram: UnsafeMutableRawBufferPointer, from path: NetworkPath, at now: Instant
+        _ datagram: MutableByteView, from path: NetworkPath, at now: Instant
     ) {
         guard isValidated(path) else {
             rejected += 1
             return
         }
-        handshake.handle(UnsafeRawBufferPointer(datagram), at: now)
+        handshake.handle(ByteView(datagram), at: now)
         followHandshake(at: now)
     }
 
@@ -336,8 +336,8 @@ package struct SecureTransport: ~Copyable {
     private mutating func drainHandshake() {
         guard let path else { return }
         while handshake.hasDatagrams {
-            let flight = [UInt8](unsafeUninitializedCapacity: DatagramBatch.maximumDatagramSize) { buffer, count in
-                count = handshake.poll(into: UnsafeMutableRawBufferPointer(buffer)) ?? 0
+            let flight = [UInt8](capacity: DatagramBatch.maximumDatagramSize) { (buffer: MutableByteView) in
+                handshake.poll(into: buffer) ?? 0
             }
             if flight.isEmpty { return }
             enqueue(flight, to: path)
@@ -419,21 +419,21 @@ package struct SecureTransport: ~Copyable {
     /// Encrypts a packet, whose header and payload are in different buffers, into a third one. Returns its size in
     /// bytes; 0 if it failed. See `SRTPSender`.
     package mutating func protectRTP(
-        header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
-        into destination: UnsafeMutableRawBufferPointer
+        header: ByteView, payload: ByteView,
+        into destination: MutableByteView
     ) -> Int {
         sender?.protectRTP(header: header, payload: payload, into: destination) ?? 0
     }
 
     /// Encrypts a packet in place, whose header has `headerSize` bytes. Returns its size in bytes; 0 if it failed.
     package mutating func protectRTP(
-        _ packet: UnsafeMutableRawBufferPointer, length: Int, headerSize: Int
+        _ packet: MutableByteView, length: Int, headerSize: Int
     ) -> Int {
         sender?.protectRTP(packet, length: length, headerSize: headerSize) ?? 0
     }
 
     /// Encrypts a compound RTCP packet in place. Returns its size in bytes; 0 if it failed.
-    package mutating func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
+    package mutating func protectRTCP(_ packet: MutableByteView, length: Int) -> Int {
         sender?.protectRTCP(packet, length: length) ?? 0
     }
 

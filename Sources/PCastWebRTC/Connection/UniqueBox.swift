@@ -4,7 +4,10 @@
 /// `Optional` without consuming it. It also holds a large value that most instances do not have. A box must have one
 /// owner only, because exclusive access is not checked.
 final class UniqueBox<Value: ~Copyable> {
-    @exclusivity(unchecked) var value: Value
+    /// The value.
+    ///
+    /// It is marked `@safe` because the only owner of the box accesses it under its own exclusivity.
+    @safe @exclusivity(unchecked) var value: Value
 
     init(_ value: consuming Value) { self.value = value }
 }

@@ -5,17 +5,21 @@ public import PCastCore
 ///
 /// The key is ECDSA on P-256, the signature uses SHA-256, the serial number is random, and the validity is a year from
 /// the day before. Peers may also have RSA certificates.
+///
+/// It is marked `@safe` because it owns the context until `deinit`, and OpenSSL counts the references of the handshakes
+/// to it. Other OpenSSL objects are freed by the function that makes them.
+@safe
 public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shared between threads by design
     let context: OpaquePointer
     /// The fingerprint for session descriptions.
     public let fingerprint: DTLSFingerprint
 
     private init(context: OpaquePointer, fingerprint: DTLSFingerprint) {
-        self.context = context
+        unsafe self.context = context
         self.fingerprint = fingerprint
     }
 
-    deinit { SSL_CTX_free(context) }
+    deinit { unsafe SSL_CTX_free(context) }
 
     /// Generates a key and a certificate.
     ///
@@ -23,9 +27,9 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
     /// - Returns: The certificate.
     /// - Throws: ``DTLSError`` if OpenSSL fails.
     public static func generate(at now: WallTime) throws(DTLSError) -> DTLSCertificate {
-        guard let key = pcast_evp_ec_gen("P-256") else { throw failure("making a key") }
-        defer { EVP_PKEY_free(key) }
-        return try make(key, at: now)
+        guard let key = unsafe pcast_evp_ec_gen("P-256") else { throw failure("making a key") }
+        defer { unsafe EVP_PKEY_free(key) }
+        return try unsafe make(key, at: now)
     }
 
     /// Creates a certificate for a key, which the caller frees.
@@ -36,10 +40,10 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
     /// - Returns: The certificate.
     /// - Throws: ``DTLSError`` if OpenSSL fails.
     static func make(_ key: OpaquePointer, at now: WallTime) throws(DTLSError) -> DTLSCertificate {
-        let certificate = try sign(key, at: now)
-        defer { X509_free(certificate) }
-        let context = try context(key, certificate)
-        return DTLSCertificate(
+        let certificate = try unsafe sign(key, at: now)
+        defer { unsafe X509_free(certificate) }
+        let context = try unsafe context(key, certificate)
+        return unsafe DTLSCertificate(
             context: context, fingerprint: DTLSFingerprint(.sha256, of: X509Certificate.der(certificate)))
     }
 
@@ -51,31 +55,31 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
     /// - Returns: The X.509 object.
     /// - Throws: ``DTLSError`` if OpenSSL fails.
     static func sign(_ key: OpaquePointer, at now: WallTime) throws(DTLSError) -> OpaquePointer {
-        guard let certificate = X509_new() else { throw failure("making a certificate") }
+        guard let certificate = unsafe X509_new() else { throw failure("making a certificate") }
         let day = 86_400
         let seconds = Int(now.nanosecondsSinceEpoch / 1_000_000_000)
-        let name = X509_get_subject_name(certificate)
+        let name = unsafe X509_get_subject_name(certificate)
         let isComplete =
-            X509_set_version(certificate, 2) == 1 && setSerial(certificate)
+            unsafe X509_set_version(certificate, 2) == 1 && setSerial(certificate)
             && ASN1_TIME_set(X509_getm_notBefore(certificate), seconds - day) != nil
             && ASN1_TIME_set(X509_getm_notAfter(certificate), seconds + 365 * day) != nil
             && X509_NAME_add_entry_by_txt(name, "CN", 0x1001, "pcast", -1, -1, 0) == 1
             && X509_set_issuer_name(certificate, name) == 1 && X509_set_pubkey(certificate, key) == 1
             && X509_sign(certificate, key, EVP_sha256()) > 0
         guard isComplete else {
-            X509_free(certificate)
+            unsafe X509_free(certificate)
             throw failure("signing a certificate")
         }
-        return certificate
+        return unsafe certificate
     }
 
     /// Sets a random serial number.
     private static func setSerial(_ certificate: OpaquePointer) -> Bool {
-        let number = BN_new()
-        defer { BN_free(number) }
+        let number = unsafe BN_new()
+        defer { unsafe BN_free(number) }
         // The number has 63 bits with the top one set, so it is positive and has a constant length.
-        guard BN_rand(number, 63, 0, 0) == 1 else { return false }
-        return BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != nil
+        guard unsafe BN_rand(number, 63, 0, 0) == 1 else { return false }
+        return unsafe BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != nil
     }
 
     /// The elliptic curves, in order of preference. OpenSSL also accepts only peer certificates on these curves, and
@@ -86,26 +90,26 @@ public final class DTLSCertificate: @unchecked Sendable {  // an SSL_CTX is shar
     private static func context(
         _ key: OpaquePointer, _ certificate: OpaquePointer
     ) throws(DTLSError) -> OpaquePointer {
-        guard let context = SSL_CTX_new(DTLS_method()) else { throw failure("making a context") }
-        pcast_ssl_ctx_configure_dtls(context)
-        pcast_ssl_ctx_accept_unlisted_curve(context)
+        guard let context = unsafe SSL_CTX_new(DTLS_method()) else { throw failure("making a context") }
+        unsafe pcast_ssl_ctx_configure_dtls(context)
+        unsafe pcast_ssl_ctx_accept_unlisted_curve(context)
         // The peer must send a certificate, and only its fingerprint is checked, not its issuer (RFC 5763, section 5).
-        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
-        SSL_CTX_set_cert_verify_callback(context, { chain, _ in OpenSSLHandshake.evaluate(chain) }, nil)
+        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+        unsafe SSL_CTX_set_cert_verify_callback(context, { chain, _ in unsafe OpenSSLHandshake.evaluate(chain) }, nil)
         let ciphers =
             "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1305:"
             + "ECDHE-RSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
             + "ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA:ECDHE-RSA-AES256-SHA"
         let isComplete =
-            SSL_CTX_use_certificate(context, certificate) == 1 && SSL_CTX_use_PrivateKey(context, key) == 1
+            unsafe SSL_CTX_use_certificate(context, certificate) == 1 && SSL_CTX_use_PrivateKey(context, key) == 1
             && SSL_CTX_set_cipher_list(context, ciphers) == 1
             && pcast_ssl_ctx_set_groups(context, groups) == 1
             && SSL_CTX_set_tlsext_use_srtp(context, SRTPProfile.openSSLPreference) == 0
         guard isComplete else {
-            SSL_CTX_free(context)
+            unsafe SSL_CTX_free(context)
             throw failure("preparing a context")
         }
-        return context
+        return unsafe context
     }
 
     /// Returns the error of a step with OpenSSL's reason.
@@ -130,6 +134,8 @@ extension DTLSError: CustomStringConvertible {
 }
 
 /// A self-signed certificate and its key, both in DER. It is for TLS connections whose content is protected otherwise.
+///
+/// Its pointers are safe because ``generate(at:)`` frees each OpenSSL object that it makes, and copies the bytes before.
 package struct SelfSignedCertificate: Sendable {
     /// The X.509 certificate in DER.
     package let certificate: [UInt8]
@@ -142,45 +148,51 @@ package struct SelfSignedCertificate: Sendable {
     /// - Returns: The certificate and its key.
     /// - Throws: ``DTLSError`` if OpenSSL fails.
     package static func generate(at now: WallTime) throws(DTLSError) -> SelfSignedCertificate {
-        guard let key = pcast_evp_ec_gen("P-256") else {
+        guard let key = unsafe pcast_evp_ec_gen("P-256") else {
             throw .openSSL(step: "making a key", reason: OpenSSLErrors.take())
         }
-        defer { EVP_PKEY_free(key) }
-        let certificate = try DTLSCertificate.sign(key, at: now)
-        defer { X509_free(certificate) }
+        defer { unsafe EVP_PKEY_free(key) }
+        let certificate = try unsafe DTLSCertificate.sign(key, at: now)
+        defer { unsafe X509_free(certificate) }
         var bytes: UnsafeMutablePointer<UInt8>?
-        let length = i2d_PrivateKey(key, &bytes)
-        guard length > 0, let bytes else { throw .openSSL(step: "writing a key", reason: OpenSSLErrors.take()) }
-        defer { CRYPTO_free(bytes, "", 0) }
-        return SelfSignedCertificate(
+        let length = unsafe i2d_PrivateKey(key, &bytes)
+        guard length > 0, let bytes = unsafe bytes else {
+            throw .openSSL(step: "writing a key", reason: OpenSSLErrors.take())
+        }
+        defer { unsafe CRYPTO_free(bytes, "", 0) }
+        return unsafe SelfSignedCertificate(
             certificate: X509Certificate.der(certificate),
             key: Array(UnsafeBufferPointer(start: bytes, count: Int(length))))
     }
 }
 
 /// The encoding of X.509 objects.
+///
+/// Its pointers are safe because the buffer has the size that OpenSSL states, and the caller keeps the certificate.
 enum X509Certificate {
     /// Returns a certificate in DER; empty if OpenSSL fails.
     static func der(_ certificate: OpaquePointer) -> [UInt8] {
-        let size = Int(i2d_X509(certificate, nil))
+        let size = unsafe Int(i2d_X509(certificate, nil))
         guard size > 0 else { return [] }
-        return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+        return unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             var cursor = buffer.baseAddress
-            count = max(0, Int(i2d_X509(certificate, &cursor)))
+            count = unsafe max(0, Int(i2d_X509(certificate, &cursor)))
         }
     }
 }
 
 /// Access to OpenSSL's error queue of the current thread.
+///
+/// Its pointers are safe because OpenSSL writes at most the size of the buffer, with the final zero.
 enum OpenSSLErrors {
     /// Returns the message of the oldest error and clears the queue.
     static func take() -> String {
         let code = ERR_get_error()
         ERR_clear_error()
         guard code != 0 else { return "no reason given" }
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
-            ERR_error_string_n(code, buffer.baseAddress, buffer.count)
-            return String(cString: buffer.baseAddress!)
+        return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+            unsafe ERR_error_string_n(code, buffer.baseAddress, buffer.count)
+            return unsafe String(cString: buffer.baseAddress!)
         }
     }
 }

@@ -1,5 +1,3 @@
-import COpenSSL
-
 /// The fingerprint of a certificate in a session description, which authenticates the peer (RFC 8122).
 public struct DTLSFingerprint: Hashable, Sendable {
     /// The accepted hash functions. The raw values are those of the SDP attribute.
@@ -18,11 +16,11 @@ public struct DTLSFingerprint: Hashable, Sendable {
         }
 
         /// The hash function in OpenSSL.
-        fileprivate var digest: OpaquePointer? {
+        fileprivate var digest: MessageDigest {
             switch self {
-            case .sha256: EVP_sha256()
-            case .sha384: EVP_sha384()
-            case .sha512: EVP_sha512()
+            case .sha256: .sha256
+            case .sha384: .sha384
+            case .sha512: .sha512
             }
         }
     }
@@ -45,12 +43,7 @@ public struct DTLSFingerprint: Hashable, Sendable {
     /// Computes the fingerprint of a certificate in DER.
     init(_ algorithm: Algorithm, of certificate: [UInt8]) {
         self.algorithm = algorithm
-        bytes = [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { buffer, count in
-            var size: UInt32 = 0
-            let made = EVP_Digest(certificate, certificate.count, buffer.baseAddress, &size, algorithm.digest, nil)
-            precondition(made == 1, "every OpenSSL has SHA-2")
-            count = Int(size)
-        }
+        bytes = MessageDigest.digest(algorithm.digest, of: certificate)
     }
 
     /// The attribute for a session description.

@@ -1,4 +1,3 @@
-import COpenSSL
 package import PCastCore
 
 /// A DTLS handshake that results in SRTP keys (RFC 5764), driven like a machine.
@@ -10,7 +9,7 @@ package protocol DTLSHandshake: AnyObject {
     func start(at now: Instant)
 
     /// Processes a datagram, whose bytes are not kept.
-    func handle(_ datagram: UnsafeRawBufferPointer, at now: Instant)
+    func handle(_ datagram: ByteView, at now: Instant)
 
     /// Retransmits flights that are due, and handles timeouts.
     func advance(to now: Instant)
@@ -19,7 +18,7 @@ package protocol DTLSHandshake: AnyObject {
     var hasDatagrams: Bool { get }
 
     /// Writes the next datagram into a buffer of 2048 bytes. Returns its size; nil if there is none.
-    func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int?
+    func poll(into buffer: MutableByteView) -> Int?
 
     /// Releases what only the handshake needed, because the peer has shown by an SRTP packet that it has the keys.
     func releaseResources()
@@ -76,16 +75,4 @@ package enum DTLSRole: Sendable {
     case client
     /// The endpoint that waits for ClientHello.
     case server
-}
-
-extension SRTPKeyingMaterial {
-    /// Exports the keys of a finished handshake (RFC 5764, section 4.2). Returns nil if OpenSSL fails.
-    init?(exportedBy ssl: OpaquePointer, profile: SRTPProfile, role: DTLSRole) {
-        let label = "EXTRACTOR-dtls_srtp"
-        var exported = [UInt8](repeating: 0, count: profile.keyingMaterialLength)
-        let isExported = SSL_export_keying_material(
-            ssl, &exported, exported.count, label, label.utf8.count, nil, 0, 0)
-        guard isExported == 1 else { return nil }
-        self.init(profile: profile, exported: exported, role: role)
-    }
 }

@@ -1,9 +1,13 @@
 import COpenSSL
+import PCastCore
 
 /// Decrypts the alerts of the peer after the handshake, so that the OpenSSL state can be released before.
 ///
 /// Only alerts matter then. OpenSSL's state has tens of kilobytes; this needs only the key of one direction (RFC 5246,
 /// section 6.3).
+///
+/// Its pointers are safe because OpenSSL writes at most the sizes of the arrays that are passed to it. The `SSL` object
+/// belongs to the caller, and the cipher context is freed by the function that makes it.
 struct DTLSAlertReader {
     /// The AEAD cipher of the negotiated suite.
     private enum Cipher {
@@ -20,15 +24,15 @@ struct DTLSAlertReader {
         /// The cipher in OpenSSL.
         var implementation: OpaquePointer? {
             switch self {
-            case .gcm(16): EVP_aes_128_gcm()
-            case .gcm: EVP_aes_256_gcm()
-            case .chaChaPoly: EVP_chacha20_poly1305()
+            case .gcm(16): unsafe EVP_aes_128_gcm()
+            case .gcm: unsafe EVP_aes_256_gcm()
+            case .chaChaPoly: unsafe EVP_chacha20_poly1305()
             }
         }
 
         /// Creates the cipher of a suite. Returns nil if the suite is not AEAD, which only old peers need.
         init?(_ suite: OpaquePointer) {
-            switch SSL_CIPHER_get_cipher_nid(suite) {
+            switch unsafe SSL_CIPHER_get_cipher_nid(suite) {
             case NID_aes_128_gcm: self = .gcm(keyLength: 16)
             case NID_aes_256_gcm: self = .gcm(keyLength: 32)
             case NID_chacha20_poly1305: self = .chaChaPoly
@@ -49,24 +53,25 @@ struct DTLSAlertReader {
 
     /// Derives the key of a finished handshake. Returns nil if the cipher suite is not supported here.
     init?(_ ssl: OpaquePointer, role: DTLSRole) {
-        guard let suite = SSL_get_current_cipher(ssl), let cipher = Cipher(suite),
-            let digest = SSL_CIPHER_get_handshake_digest(suite), let session = SSL_get_session(ssl)
+        guard let suite = unsafe SSL_get_current_cipher(ssl), let cipher = unsafe Cipher(suite),
+            let digest = unsafe SSL_CIPHER_get_handshake_digest(suite), let session = unsafe SSL_get_session(ssl)
         else { return nil }
-        let secret = [UInt8](unsafeUninitializedCapacity: Int(SSL_MAX_MASTER_KEY_LENGTH)) { buffer, count in
-            count = SSL_SESSION_get_master_key(session, buffer.baseAddress, buffer.count)
+        let secret = [UInt8](capacity: Int(SSL_MAX_MASTER_KEY_LENGTH)) { buffer in
+            unsafe SSL_SESSION_get_master_key(
+                session, buffer.unsafeBytes.bindMemory(to: UInt8.self).baseAddress, buffer.count)
         }
         func random(_ read: (UnsafeMutablePointer<UInt8>?, Int) -> Int) -> [UInt8] {
-            [UInt8](unsafeUninitializedCapacity: Int(SSL3_RANDOM_SIZE)) { buffer, count in
-                count = read(buffer.baseAddress, buffer.count)
+            [UInt8](capacity: Int(SSL3_RANDOM_SIZE)) { buffer in
+                unsafe read(buffer.unsafeBytes.bindMemory(to: UInt8.self).baseAddress, buffer.count)
             }
         }
         let seed =
-            Array("key expansion".utf8) + random { SSL_get_server_random(ssl, $0, $1) }
-            + random { SSL_get_client_random(ssl, $0, $1) }
+            unsafe Array("key expansion".utf8) + random { unsafe SSL_get_server_random(ssl, $0, $1) }
+            + random { unsafe SSL_get_client_random(ssl, $0, $1) }
         let (keyLength, vectorLength) = (cipher.keyLength, cipher.vectorLength)
         var block = [UInt8](repeating: 0, count: 2 * (keyLength + vectorLength))
         guard
-            pcast_tls12_expand(
+            unsafe pcast_tls12_expand(
                 EVP_MD_get0_name(digest), secret, secret.count, seed, seed.count, &block, block.count) == 1
         else { return nil }
         // The order is client key, server key, client IV, server IV (RFC 5246, section 6.3).
@@ -79,7 +84,7 @@ struct DTLSAlertReader {
 
     /// Returns whether a datagram begins with an authentic alert that ends the connection, i.e. close_notify or a fatal
     /// one.
-    func endsConnection(_ datagram: UnsafeRawBufferPointer) -> Bool {
+    func endsConnection(_ datagram: ByteView) -> Bool {
         let length = cipher.explicitLength + Self.alertLength + Self.tagLength
         guard datagram.count >= DTLSRecord.headerSize + length,
             Int(datagram[11]) << 8 | Int(datagram[12]) == length, let alert = open(datagram)
@@ -88,8 +93,8 @@ struct DTLSAlertReader {
     }
 
     /// Decrypts the first record, whose length is that of an alert. Returns nil if it is not authentic.
-    private func open(_ datagram: UnsafeRawBufferPointer) -> [UInt8]? {
-        let record = UnsafeRawBufferPointer(rebasing: datagram[DTLSRecord.headerSize...])
+    private func open(_ datagram: ByteView) -> [UInt8]? {
+        let record = datagram.extracting(DTLSRecord.headerSize...)
         var nonce = Array(keys[cipher.keyLength...])
         if cipher.explicitLength > 0 {
             nonce += record[..<cipher.explicitLength]
@@ -100,8 +105,8 @@ struct DTLSAlertReader {
         // The additional data are epoch and sequence number, type, version and plaintext length (RFC 5246, section
         // 6.2.3.3).
         let associated = Array(datagram[3..<11]) + Array(datagram[0..<3]) + [0, UInt8(Self.alertLength)]
-        guard let context = EVP_CIPHER_CTX_new() else { return nil }
-        defer { EVP_CIPHER_CTX_free(context) }
+        guard let context = unsafe EVP_CIPHER_CTX_new() else { return nil }
+        defer { unsafe EVP_CIPHER_CTX_free(context) }
         let start = cipher.explicitLength
         let sealed = Array(record[start..<start + Self.alertLength])
         var tag = Array(record[(start + Self.alertLength)..<(start + Self.alertLength + Self.tagLength)])
@@ -109,7 +114,7 @@ struct DTLSAlertReader {
         var written: Int32 = 0
         var nothing: UInt8 = 0
         let isAuthentic =
-            EVP_DecryptInit_ex(context, cipher.implementation, nil, keys, nonce) == 1
+            unsafe EVP_DecryptInit_ex(context, cipher.implementation, nil, keys, nonce) == 1
             && EVP_DecryptUpdate(context, nil, &written, associated, Int32(associated.count)) == 1
             && EVP_DecryptUpdate(context, &alert, &written, sealed, Int32(sealed.count)) == 1
             && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(tag.count), &tag) == 1
@@ -132,21 +137,21 @@ enum DTLSRecord {
     }
 
     /// Returns the content type of the record; nil if the datagram is too short or the type does not matter here.
-    static func contentType(_ datagram: UnsafeRawBufferPointer) -> ContentType? {
+    static func contentType(_ datagram: ByteView) -> ContentType? {
         datagram.count >= headerSize ? ContentType(rawValue: datagram[0]) : nil
     }
 
     /// Returns whether the record, whose header is complete, has an epoch after the first and is thus encrypted.
-    static func isEncrypted(_ datagram: UnsafeRawBufferPointer) -> Bool { datagram[3] != 0 || datagram[4] != 0 }
+    static func isEncrypted(_ datagram: ByteView) -> Bool { datagram[3] != 0 || datagram[4] != 0 }
 
     /// Returns whether the datagram begins with a complete header of an unencrypted handshake record.
-    static func isPlaintextHandshake(_ datagram: UnsafeRawBufferPointer) -> Bool {
+    static func isPlaintextHandshake(_ datagram: ByteView) -> Bool {
         contentType(datagram) == .handshake && !isEncrypted(datagram)
     }
 
     /// Returns whether the datagram begins with a complete record of DTLS 1.0 or 1.2 in one of the epochs of a
     /// handshake, which are 0 and 1 (RFC 6347, section 4.1).
-    static func isOfHandshakeEpoch(_ datagram: UnsafeRawBufferPointer) -> Bool {
+    static func isOfHandshakeEpoch(_ datagram: ByteView) -> Bool {
         guard datagram.count > headerSize, datagram[1] == 0xFE, datagram[2] == 0xFD || datagram[2] == 0xFF,
             datagram[3] == 0, datagram[4] <= 1
         else { return false }

@@ -13,6 +13,11 @@ package import PCastCore
 ///
 /// The `SSL` object is released when the peer has shown that it has the keys. Only the last flight, the close_notify
 /// record and the peer's alert keys are kept, which have some hundred bytes instead of tens of thousands.
+///
+/// It is marked `@safe` for these reasons. It owns the `SSL` object until `deinit`, or until it sets the property to
+/// nil. The `SSL` object has an unretained reference to it, which only its own calls of OpenSSL use. Buffers have the
+/// sizes that are passed with them. One thread at a time uses a handshake.
+@safe
 package final class OpenSSLHandshake: DTLSHandshake {
     /// The maximum size of a written datagram in bytes, which fits into the IPv6 minimum MTU of 1280 bytes with
     /// headers.
@@ -83,18 +88,20 @@ package final class OpenSSLHandshake: DTLSHandshake {
         self.certificate = certificate
         self.role = role
         fingerprints = expectedFingerprints
-        guard let ssl = SSL_new(certificate.context), let bio = bio.makeBIO() else {
+        guard let ssl = unsafe SSL_new(certificate.context), let bio = unsafe bio.makeBIO() else {
             fatalError("out of memory for a DTLS handshake")
         }
-        self.ssl = ssl
-        SSL_set_bio(ssl, bio, bio)
-        pcast_ssl_set_mtu(ssl, Self.datagramSize)
-        SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
-        DTLS_set_timer_cb(ssl) { ssl, _ in OpenSSLHandshake.of(ssl)?.startTimer() ?? ClientFinalFlight.never }
-        if role == .client { SSL_set_connect_state(ssl) } else { SSL_set_accept_state(ssl) }
+        unsafe self.ssl = ssl
+        unsafe SSL_set_bio(ssl, bio, bio)
+        unsafe pcast_ssl_set_mtu(ssl, Self.datagramSize)
+        unsafe SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
+        unsafe DTLS_set_timer_cb(ssl) { ssl, _ in
+            unsafe OpenSSLHandshake.of(ssl)?.startTimer() ?? ClientFinalFlight.never
+        }
+        if role == .client { unsafe SSL_set_connect_state(ssl) } else { unsafe SSL_set_accept_state(ssl) }
     }
 
-    deinit { SSL_free(ssl) }
+    deinit { unsafe SSL_free(ssl) }
 
     // MARK: Input
 
@@ -108,7 +115,7 @@ package final class OpenSSLHandshake: DTLSHandshake {
     }
 
     /// Processes a datagram. Before the start it also starts the handshake.
-    package func handle(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
+    package func handle(_ datagram: ByteView, at now: Instant) {
         guard !datagram.isEmpty else { return }
         switch state {
         case .new:
@@ -122,7 +129,7 @@ package final class OpenSSLHandshake: DTLSHandshake {
     }
 
     /// Passes a datagram to OpenSSL.
-    private func feed(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
+    private func feed(_ datagram: ByteView, at now: Instant) {
         // It is a retransmission of the server's flight, which OpenSSL has processed. This side retransmits its own
         // flight by timeout.
         if finalFlight.hasBegun, DTLSRecord.isPlaintextHandshake(datagram) { return }
@@ -133,10 +140,10 @@ package final class OpenSSLHandshake: DTLSHandshake {
 
     /// Lets OpenSSL continue the handshake, and handles the result.
     private func proceed(at now: Instant) {
-        guard let ssl else { return }
+        guard let ssl = unsafe ssl else { return }
         ERR_clear_error()
-        let result = SSL_do_handshake(ssl)
-        let error = SSL_get_error(ssl, result)
+        let result = unsafe SSL_do_handshake(ssl)
+        let error = unsafe SSL_get_error(ssl, result)
         bio.isMuted = false
         collectFlight(at: now)
         if result == 1 {
@@ -175,27 +182,28 @@ package final class OpenSSLHandshake: DTLSHandshake {
 
     /// The peer's certificate in DER; empty if there is none.
     private var peerCertificate: [UInt8] {
-        guard let ssl, let certificate = SSL_get1_peer_certificate(ssl) else { return [] }
-        defer { X509_free(certificate) }
-        return X509Certificate.der(certificate)
+        guard let ssl = unsafe ssl, let certificate = unsafe SSL_get1_peer_certificate(ssl) else { return [] }
+        defer { unsafe X509_free(certificate) }
+        return unsafe X509Certificate.der(certificate)
     }
 
     /// Verifies the certificate of the peer, as OpenSSL's callback. If it matches no fingerprint, the handshake ends
     /// with an alert before keys are derived (RFC 8122, section 5).
     static func evaluate(_ chain: OpaquePointer?) -> Int32 {
-        let ssl = X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx())
-        guard let handshake = of(ssl.map(OpaquePointer.init)), let certificate = X509_STORE_CTX_get0_cert(chain)
+        let ssl = unsafe X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx())
+        guard let handshake = unsafe of(ssl.map(OpaquePointer.init)),
+            let certificate = unsafe X509_STORE_CTX_get0_cert(chain)
         else { return 0 }
-        let bytes = X509Certificate.der(certificate)
+        let bytes = unsafe X509Certificate.der(certificate)
         if handshake.fingerprints.contains(where: { $0.matches(bytes) }) { return 1 }
         handshake.isMismatched = true
-        X509_STORE_CTX_set_error(chain, X509_V_ERR_CERT_REJECTED)
+        unsafe X509_STORE_CTX_set_error(chain, X509_V_ERR_CERT_REJECTED)
         return 0
     }
 
     /// Returns the object of an `SSL`.
     private static func of(_ ssl: OpaquePointer?) -> OpenSSLHandshake? {
-        SSL_get_ex_data(ssl, 0).map { Unmanaged<OpenSSLHandshake>.fromOpaque($0).takeUnretainedValue() }
+        unsafe SSL_get_ex_data(ssl, 0).map { unsafe Unmanaged<OpenSSLHandshake>.fromOpaque($0).takeUnretainedValue() }
     }
 
     /// Derives the keys after the handshake has finished.
@@ -203,15 +211,15 @@ package final class OpenSSLHandshake: DTLSHandshake {
         nextRepetition = nil
         giveUp = nil
         guard !peerCertificate.isEmpty else { return fail(.noCertificate) }
-        guard let ssl, let selected = SSL_get_selected_srtp_profile(ssl),
-            let profile = SRTPProfile(rawValue: UInt16(truncatingIfNeeded: selected.pointee.id))
+        guard let ssl = unsafe ssl, let selected = unsafe SSL_get_selected_srtp_profile(ssl),
+            let profile = unsafe SRTPProfile(rawValue: UInt16(truncatingIfNeeded: selected.pointee.id))
         else { return fail(.noProfile) }
-        guard let keys = SRTPKeyingMaterial(exportedBy: ssl, profile: profile, role: role) else {
+        guard let keys = unsafe SRTPKeyingMaterial(exportedBy: ssl, profile: profile, role: role) else {
             return fail(.protocolError("no keying material"))
         }
         state = .established(keys)
         // The record buffers have 35 kB, and only alerts need them again.
-        SSL_free_buffers(ssl)
+        unsafe SSL_free_buffers(ssl)
     }
 
     /// Ends the handshake with a failure.
@@ -226,18 +234,19 @@ package final class OpenSSLHandshake: DTLSHandshake {
 
     /// Releases the `SSL` object and keeps the data for the end of the connection.
     package func releaseResources() {
-        guard case .established = state, let ssl, let alerts = DTLSAlertReader(ssl, role: role) else { return }
-        closeNotify = CloseNotify(datagrams: writeCloseNotify(ssl), alerts: alerts)
-        SSL_free(ssl)
-        self.ssl = nil
+        guard case .established = state, let ssl = unsafe ssl, let alerts = unsafe DTLSAlertReader(ssl, role: role)
+        else { return }
+        closeNotify = unsafe CloseNotify(datagrams: writeCloseNotify(ssl), alerts: alerts)
+        unsafe SSL_free(ssl)
+        unsafe self.ssl = nil
         fingerprints = []
     }
 
     /// Returns the datagrams of a close_notify alert.
     private func writeCloseNotify(_ ssl: OpaquePointer) -> [[UInt8]] {
         ERR_clear_error()
-        SSL_alloc_buffers(ssl)
-        _ = SSL_shutdown(ssl)
+        unsafe SSL_alloc_buffers(ssl)
+        _ = unsafe SSL_shutdown(ssl)
         return bio.takeOutgoing()
     }
 
@@ -247,7 +256,7 @@ package final class OpenSSLHandshake: DTLSHandshake {
     /// Anyone can send handshake records too, so the flight is sent at most once per `lateInterval`. The first record is
     /// answered at once, and the datagrams of one flight, which arrive together, cause one answer. Clients retransmit
     /// their flight after 50 ms at the earliest, and RFC 6347, section 4.2.4.1, recommends one second.
-    private func handleLate(_ datagram: UnsafeRawBufferPointer, at now: Instant) {
+    private func handleLate(_ datagram: ByteView, at now: Instant) {
         switch DTLSRecord.contentType(datagram) {
         case .handshake, .changeCipherSpec:
             // The server sends the final flight of a full handshake. A client that receives handshake records again has
@@ -263,27 +272,31 @@ package final class OpenSSLHandshake: DTLSHandshake {
     }
 
     /// Processes an encrypted alert.
-    private func readAlert(_ datagram: UnsafeRawBufferPointer) {
-        guard let ssl else {
+    private func readAlert(_ datagram: ByteView) {
+        guard let ssl = unsafe ssl else {
             if closeNotify?.alerts.endsConnection(datagram) == true { state = .closed }
             return
         }
         bio.incoming = datagram
         defer { bio.incoming = nil }
         ERR_clear_error()
-        SSL_alloc_buffers(ssl)
-        withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { scratch in
-            _ = SSL_read(ssl, scratch.baseAddress, Int32(scratch.count))
+        unsafe SSL_alloc_buffers(ssl)
+        withTemporaryBytes(64) { scratch in
+            _ = unsafe SSL_read(ssl, scratch.unsafeBytes.baseAddress, Int32(scratch.count))
         }
-        SSL_free_buffers(ssl)
+        unsafe SSL_free_buffers(ssl)
         ERR_clear_error()
-        if SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0 { state = .closed }
+        if unsafe SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0 { state = .closed }
     }
 
     /// Queues a close_notify alert.
     package func close() {
         guard case .established = state else { return }
-        if let closeNotify { enqueue(closeNotify.datagrams) } else if let ssl { enqueue(writeCloseNotify(ssl)) }
+        if let closeNotify {
+            enqueue(closeNotify.datagrams)
+        } else if let ssl = unsafe ssl {
+            unsafe enqueue(writeCloseNotify(ssl))
+        }
         state = .closed
     }
 
@@ -305,7 +318,7 @@ package final class OpenSSLHandshake: DTLSHandshake {
 
     /// Returns the duration of a timer that OpenSSL starts, in microseconds, as its callback.
     private func startTimer() -> UInt32 {
-        guard let ssl, role == .client, SSL_get_state(ssl) != TLS_ST_CW_CLNT_HELLO else {
+        guard let ssl = unsafe ssl, role == .client, unsafe SSL_get_state(ssl) != TLS_ST_CW_CLNT_HELLO else {
             return ClientFinalFlight.never
         }
         // OpenSSL retransmits the flight by itself when its timer has expired while it reads. Its output is discarded
@@ -317,10 +330,10 @@ package final class OpenSSLHandshake: DTLSHandshake {
 
     /// Lets OpenSSL write a client's final flight in new records, within the limit of its retransmissions.
     private func renewFinalFlight() {
-        guard let ssl, finalFlight.claimRenewal() else { return }
+        guard let ssl = unsafe ssl, finalFlight.claimRenewal() else { return }
         ERR_clear_error()
         finalFlight.isRenewing = true
-        _ = pcast_dtls_handle_timeout(ssl)
+        _ = unsafe pcast_dtls_handle_timeout(ssl)
         finalFlight.isRenewing = false
         let flight = bio.takeOutgoing()
         if !flight.isEmpty { lastFlight = flight }
@@ -331,12 +344,24 @@ package final class OpenSSLHandshake: DTLSHandshake {
     package var hasDatagrams: Bool { !queue.isEmpty }
 
     /// Writes the next datagram into a buffer and returns its size; nil if there is none.
-    package func poll(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+    package func poll(into buffer: MutableByteView) -> Int? {
         guard !queue.isEmpty else { return nil }
         var datagram = queue.removeFirst()
         recordNumbers.renumber(&datagram)
         buffer.copyBytes(from: datagram)
         return datagram.count
+    }
+}
+
+extension SRTPKeyingMaterial {
+    /// Exports the keys of a finished handshake (RFC 5764, section 4.2). Returns nil if OpenSSL fails.
+    init?(exportedBy ssl: OpaquePointer, profile: SRTPProfile, role: DTLSRole) {
+        let label = "EXTRACTOR-dtls_srtp"
+        var exported = [UInt8](repeating: 0, count: profile.keyingMaterialLength)
+        let isExported = unsafe SSL_export_keying_material(
+            ssl, &exported, exported.count, label, label.utf8.count, nil, 0, 0)
+        guard isExported == 1 else { return nil }
+        self.init(profile: profile, exported: exported, role: role)
     }
 }
 

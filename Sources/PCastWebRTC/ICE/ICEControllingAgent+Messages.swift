@@ -5,7 +5,7 @@ extension ICEControllingAgent {
     /// bytes.
     package mutating func handle(
         _ bytes: Span<UInt8>, message: STUNMessage, from path: NetworkPath, at now: Instant,
-        reply: UnsafeMutableRawBufferPointer
+        reply: MutableByteView
     ) -> ICEOutcome {
         guard message.fingerprint != .invalid else { return .rejected(.badFingerprint) }
         guard state != .failed else { return ICEOutcome() }
@@ -59,7 +59,7 @@ extension ICEControllingAgent {
     /// Processes a binding request of the peer, with the current or the previous credentials.
     private mutating func handleRequest(
         _ bytes: Span<UInt8>, _ request: STUNMessage, from path: NetworkPath, at now: Instant,
-        reply: UnsafeMutableRawBufferPointer
+        reply: MutableByteView
     ) -> ICEOutcome {
         let isCurrent = local.authenticate(request, bytes, from: remote)
         let isPrevious = !isCurrent && previousLocal.map { $0.authenticate(request, bytes, from: nil) } ?? false
@@ -220,7 +220,7 @@ extension ICEControllingAgent {
 enum ICEReply {
     /// Writes a success response. Returns its size in bytes; 0 if it would be larger than the request.
     static func success(
-        to request: STUNMessage, at address: TransportAddress, key: [UInt8], into buffer: UnsafeMutableRawBufferPointer
+        to request: STUNMessage, at address: TransportAddress, key: [UInt8], into buffer: MutableByteView
     ) -> Int {
         var writer = STUNMessageWriter(.success, transactionID: request.transactionID, into: buffer)
         writer.addMappedAddress(address)
@@ -232,7 +232,7 @@ enum ICEReply {
 
     /// Writes an error response. Returns its size in bytes; 0 if it would be larger than the request.
     static func error(
-        _ code: Int, to request: STUNMessage, key: [UInt8], into buffer: UnsafeMutableRawBufferPointer
+        _ code: Int, to request: STUNMessage, key: [UInt8], into buffer: MutableByteView
     ) -> Int {
         var writer = STUNMessageWriter(.error, transactionID: request.transactionID, into: buffer)
         writer.addErrorCode(code)
@@ -242,7 +242,7 @@ enum ICEReply {
 
     /// Writes the response to a request that is not authentic, unless it would be larger than the request. A forged
     /// source address must cause no amplification (RFC 8445, section 19).
-    static func refuse(_ request: STUNMessage, into buffer: UnsafeMutableRawBufferPointer) -> ICEOutcome {
+    static func refuse(_ request: STUNMessage, into buffer: MutableByteView) -> ICEOutcome {
         let isIncomplete = request.integrityOffset == nil || request.usernameRange == nil
         let rejection: ICEOutcome.Rejection = isIncomplete ? .badRequest : .unauthenticated
         let size = STUNMessage.headerSize + 8 + 8

@@ -299,7 +299,7 @@ extension ICEControllingAgent {
 
     /// Writes the next check that is due into a buffer. Returns its size in bytes and its path; nil if none is due.
     package mutating func poll(
-        into buffer: UnsafeMutableRawBufferPointer, at now: Instant
+        into buffer: MutableByteView, at now: Instant
     ) -> (length: Int, path: NetworkPath)? {
         guard state != .new, state != .failed, let index = nextDue(at: now), var check = pairs[index].check else {
             return nil
@@ -346,7 +346,7 @@ extension ICEControllingAgent {
 
     /// Writes a check as a binding request and returns its size in bytes.
     private func write(
-        _ check: ICECandidatePair.Check, isTCP: Bool, into buffer: UnsafeMutableRawBufferPointer
+        _ check: ICECandidatePair.Check, isTCP: Bool, into buffer: MutableByteView
     ) -> Int {
         var writer = STUNMessageWriter(.request, transactionID: check.transactionID, into: buffer)
         writer.addUsername(recipient: remote.ufragBytes, sender: local.ufragBytes)

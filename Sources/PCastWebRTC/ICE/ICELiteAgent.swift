@@ -168,7 +168,7 @@ extension ICELiteAgent {
     /// bytes. Indications get no response (RFC 8489, section 6.3.2).
     package mutating func handle(
         _ bytes: Span<UInt8>, message: STUNMessage, from path: NetworkPath, at now: Instant,
-        reply: UnsafeMutableRawBufferPointer
+        reply: MutableByteView
     ) -> ICEOutcome {
         guard message.fingerprint != .invalid else { return .rejected(.badFingerprint) }
         switch message.messageClass {
@@ -181,7 +181,7 @@ extension ICELiteAgent {
     /// Processes a binding request of the peer, with the current or the previous credentials.
     private mutating func handleRequest(
         _ bytes: Span<UInt8>, _ request: STUNMessage, from path: NetworkPath, at now: Instant,
-        reply: UnsafeMutableRawBufferPointer
+        reply: MutableByteView
     ) -> ICEOutcome {
         let isCurrent = current.local.authenticate(request, bytes, from: current.remote)
         let isPrevious = !isCurrent && previous.map { $0.local.authenticate(request, bytes, from: $0.remote) } ?? false
@@ -239,7 +239,7 @@ extension ICELiteAgent {
     ///   - generator: The generator for transaction IDs.
     /// - Returns: The size in bytes; 0 if no request is necessary or another was sent recently.
     package mutating func probe(
-        _ path: NetworkPath, at now: Instant, into buffer: UnsafeMutableRawBufferPointer,
+        _ path: NetworkPath, at now: Instant, into buffer: MutableByteView,
         using generator: inout some RandomNumberGenerator
     ) -> Int {
         guard let remote = current.remote, path != selectedPath, consent.lastAuthenticated != nil else { return 0 }

@@ -57,7 +57,7 @@ extension MediaReceiver {
     ) -> Bool {
         guard transport.isConnected, let path = transport.path, let deadline, now >= deadline else { return false }
         guard let buffer = batch.reserve() else { return true }
-        let usable = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Self.reportSize])
+        let usable = buffer.extracting(..<Self.reportSize)
         var writer = RTCPWriter(usable)
         writeReport(into: &writer, wallTime: wallTime, at: now)
         writeLimit(into: &writer, at: now)

@@ -166,9 +166,9 @@ package struct MediaReceiver: Sendable {
     ///   - datagram: The packet.
     ///   - now: The time of its arrival.
     /// - Returns: The packet with its payload range.
-    package mutating func receive(_ datagram: UnsafeRawBufferPointer, at now: Instant) -> Packet? {
+    package mutating func receive(_ datagram: ByteView, at now: Instant) -> Packet? {
         recovered.removeAll(keepingCapacity: true)
-        let bytes = Span<UInt8>(_unsafeBytes: datagram)
+        let bytes = datagram.span
         guard let header = RTPHeader.parse(bytes) else {
             refused += 1
             return nil

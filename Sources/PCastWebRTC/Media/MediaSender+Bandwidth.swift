@@ -73,7 +73,7 @@ extension MediaSender {
         if let position = probe.position {
             let payload = log.payload(at: position)
             length += RTXEncapsulation.headerSize
-            UnsafeMutableRawBufferPointer(rebasing: buffer[length...]).copyMemory(from: payload)
+            buffer.extracting(length...).copyMemory(from: payload)
             length += payload.count
         }
         length = transport.protectRTP(buffer, length: length, headerSize: probe.headerSize)

@@ -110,13 +110,13 @@ extension MediaSender {
     /// Encrypts a packet whose header is already in the buffer. Returns its size in bytes; 0 if it failed.
     @inline(__always)
     private static func protect(
-        _ packet: OutboundStream.Packet, from log: borrowing PacketLog, in buffer: UnsafeMutableRawBufferPointer,
+        _ packet: OutboundStream.Packet, from log: borrowing PacketLog, in buffer: MutableByteView,
         by transport: inout SecureTransport
     ) -> Int {
         let payload = log.payload(at: packet.position)
         guard packet.isAsLogged else { return protectCopy(packet, payload, in: buffer, by: &transport) }
         return transport.protectRTP(
-            header: UnsafeRawBufferPointer(rebasing: buffer[..<packet.headerSize]), payload: payload, into: buffer)
+            header: ByteView(buffer.extracting(0..<packet.headerSize)), payload: payload, into: buffer)
     }
 
     /// Sends the next packet of a track, or a bandwidth probe if no video is queued.
@@ -178,11 +178,11 @@ extension MediaSender {
     /// Copies and encrypts a packet whose payload is modified or has a prefix or padding. Copying costs less than
     /// encrypting in parts. Returns its size in bytes; 0 if it failed.
     static func protectCopy(
-        _ packet: OutboundStream.Packet, _ payload: UnsafeRawBufferPointer, in buffer: UnsafeMutableRawBufferPointer,
+        _ packet: OutboundStream.Packet, _ payload: ByteView, in buffer: MutableByteView,
         by transport: inout SecureTransport
     ) -> Int {
         let start = packet.headerSize + packet.prefixSize
-        packet.pictureOffset.copy(payload, into: UnsafeMutableRawBufferPointer(rebasing: buffer[start...]))
+        packet.pictureOffset.copy(payload, into: buffer.extracting(start...))
         let end = start + payload.count
         RTPHeader.writePadding(packet.paddingSize, into: buffer, at: end)
         return transport.protectRTP(buffer, length: end + packet.paddingSize, headerSize: packet.headerSize)

@@ -141,7 +141,7 @@ package struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have
 
     deinit {
         for case let track? in [video, audio] + moreLayers {
-            track.deallocate()
+            unsafe track.deallocate()
         }
     }
 

@@ -1,5 +1,6 @@
 import CIPSecMB
 import COpenSSL
+import PCastCore
 
 /// The encryption and authentication of one direction, with AES-GCM by OpenSSL or libipsec-mb, or in counter mode.
 /// Replay protection and rollover are not its task; indexes are parameters.
@@ -28,7 +29,7 @@ enum SRTPCipher {
         case (.aes128CMHMACSHA1, _):
             self = .counterMode(SRTPCounterModeCipher(rtp: rtp, rtcp: rtcp))
         case (_, .ipsecMB):
-            guard let loaded = IPSecMB.loaded else { preconditionFailure("libipsec-mb is not installed") }
+            guard let loaded = unsafe IPSecMB.loaded else { preconditionFailure("libipsec-mb is not installed") }
             self = .vectorGCM(
                 SRTPIPSecMBCipher(loaded.functions(profile), rtp: rtp, rtcp: rtcp, direction: direction))
         case (.aeadAES128GCM, .openSSL):
@@ -44,7 +45,7 @@ enum SRTPCipher {
     /// Encrypts `payload` after the header at the beginning of `packet`, and appends the tag. The payload may already
     /// be at its place. `packet` has exactly the resulting size.
     func sealRTP(
-        _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, payload: UnsafeRawBufferPointer,
+        _ packet: MutableByteView, headerSize: Int, payload: ByteView,
         ssrc: UInt32, index: UInt64
     ) {
         switch self {
@@ -59,7 +60,7 @@ enum SRTPCipher {
 
     /// Decrypts a whole packet in place. Returns false if it is not authentic; the payload is then unspecified.
     func openRTP(
-        _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, ssrc: UInt32, index: UInt64
+        _ packet: MutableByteView, headerSize: Int, ssrc: UInt32, index: UInt64
     ) -> Bool {
         switch self {
         case .gcm(let cipher): cipher.openRTP(packet, headerSize: headerSize, ssrc: ssrc, index: index)
@@ -70,7 +71,7 @@ enum SRTPCipher {
 
     /// Reverts the decryption of a packet that was not authentic, so that another index can be tried.
     func restoreRTP(
-        _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, ssrc: UInt32, index: UInt64
+        _ packet: MutableByteView, headerSize: Int, ssrc: UInt32, index: UInt64
     ) {
         switch self {
         case .gcm(let cipher): _ = cipher.openRTP(packet, headerSize: headerSize, ssrc: ssrc, index: index)
@@ -81,7 +82,7 @@ enum SRTPCipher {
 
     /// Encrypts a compound packet in place, which fills `packet` except for its last `SRTCPTrailer.overhead(profile)`
     /// bytes.
-    func sealRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, index: UInt32) {
+    func sealRTCP(_ packet: MutableByteView, ssrc: UInt32, index: UInt32) {
         switch self {
         case .gcm(let cipher): cipher.sealRTCP(packet, ssrc: ssrc, index: index)
         case .vectorGCM(let cipher): cipher.sealRTCP(packet, ssrc: ssrc, index: index)
@@ -91,7 +92,7 @@ enum SRTPCipher {
 
     /// Decrypts a whole compound packet in place. Returns false if it is not authentic; its content is then
     /// unspecified.
-    func openRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
+    func openRTCP(_ packet: MutableByteView, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
         switch self {
         case .gcm(let cipher): cipher.openRTCP(packet, ssrc: ssrc, trailer: trailer)
         case .vectorGCM(let cipher): cipher.openRTCP(packet, ssrc: ssrc, trailer: trailer)
@@ -117,15 +118,15 @@ package enum SRTPCipherLibrary: Sendable, CaseIterable {
     package var isAvailable: Bool {
         switch self {
         case .openSSL: true
-        case .ipsecMB: IPSecMB.loaded != nil
+        case .ipsecMB: unsafe IPSecMB.loaded != nil
         }
     }
 
     /// The name and version; nil if the library is not available.
     package var name: String? {
         switch self {
-        case .openSSL: OpenSSL_version(OPENSSL_VERSION).map { String(cString: $0) }
-        case .ipsecMB: IPSecMB.loaded.map { "libipsec-mb \($0.version)" }
+        case .openSSL: unsafe OpenSSL_version(OPENSSL_VERSION).map { unsafe String(cString: $0) }
+        case .ipsecMB: unsafe IPSecMB.loaded.map { "libipsec-mb \($0.version)" }
         }
     }
 }
@@ -170,37 +171,37 @@ struct SRTPSessionKeys {
         let context = EVPCipherContext(masterKey.count == 32 ? .aes256CTR : .aes128CTR)
         context.setKey(masterKey)
         var stream = [UInt8](repeating: 0, count: count)
-        counter.withUnsafeBufferPointer { counter in
-            stream.withUnsafeMutableBytes { bytes in
-                context.begin(initializationVector: counter.baseAddress!)
-                context.update(UnsafeRawBufferPointer(bytes), into: bytes.baseAddress!)
-            }
-        }
+        counter.withByteView { context.begin(initializationVector: $0) }
+        stream.withMutableByteView { context.update(ByteView($0), into: $0) }
         return stream
     }
 }
 
 /// The AES-GCM functions of libipsec-mb for this processor.
+///
+/// It is marked `@safe` because the library stays loaded until the process exits, so that its functions and its version
+/// are valid. It does not change after it was loaded.
+@safe
 struct IPSecMB {
     /// The library; nil if it is not installed, the processor lacks the instructions that make it faster than OpenSSL,
     /// or its results differ from OpenSSL's.
     nonisolated(unsafe) static let loaded: IPSecMB? = {
-        var library = pcast_imb_library()
-        guard pcast_imb_load(&library) == 1 else { return nil }
-        let loaded = IPSecMB(library)
+        var library = unsafe pcast_imb_library()
+        guard unsafe pcast_imb_load(&library) == 1 else { return nil }
+        let loaded = unsafe IPSecMB(library)
         return loaded.agrees(.aeadAES128GCM) && loaded.agrees(.aeadAES256GCM) ? loaded : nil
     }()
 
     private let library: pcast_imb_library
 
-    private init(_ library: pcast_imb_library) { self.library = library }
+    private init(_ library: pcast_imb_library) { unsafe self.library = library }
 
     /// The version that the library reports.
-    var version: String { library.version.map { String(cString: $0) } ?? "" }
+    var version: String { unsafe library.version.map { unsafe String(cString: $0) } ?? "" }
 
     /// Returns the functions for a GCM profile.
     func functions(_ profile: SRTPProfile) -> pcast_imb_gcm {
-        profile == .aeadAES256GCM ? library.gcm256 : library.gcm128
+        unsafe profile == .aeadAES256GCM ? library.gcm256 : library.gcm128
     }
 
     /// Returns whether the library encrypts as OpenSSL does, and decrypts what it has encrypted. An incompatible
@@ -217,10 +218,10 @@ struct IPSecMB {
         for size in [0, 1, 100, 1200] {
             let plain = (0..<headerSize + size).map { UInt8(truncatingIfNeeded: $0 &* 7) }
             var (ours, theirs) = (plain + [UInt8](repeating: 0, count: 16), plain + [UInt8](repeating: 0, count: 16))
-            let isAuthentic = ours.withUnsafeMutableBytes { ours in
-                theirs.withUnsafeMutableBytes { theirs in
-                    plain.withUnsafeBytes { plain in
-                        let payload = UnsafeRawBufferPointer(rebasing: plain[headerSize...])
+            let isAuthentic = ours.withMutableByteView { ours in
+                theirs.withMutableByteView { theirs in
+                    plain.withByteView { plain in
+                        let payload = plain.extracting(headerSize...)
                         reference.sealRTP(theirs, headerSize: headerSize, payload: payload, ssrc: 1, index: 2)
                         sealed.sealRTP(ours, headerSize: headerSize, payload: payload, ssrc: 1, index: 2)
                         guard ours.elementsEqual(theirs) else { return false }

@@ -1,3 +1,5 @@
+import PCastCore
+
 /// AES-128 in counter mode with HMAC-SHA1 and 80-bit tags (RFC 3711, sections 4.1.1 and 4.2.1). RTP and RTCP share one
 /// cipher context.
 final class SRTPCounterModeCipher {
@@ -25,34 +27,33 @@ final class SRTPCounterModeCipher {
 
     /// Encrypts an RTP packet. See ``SRTPCipher``.
     func sealRTP(
-        _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, payload: UnsafeRawBufferPointer,
+        _ packet: MutableByteView, headerSize: Int, payload: ByteView,
         ssrc: UInt32, index: UInt64
     ) {
         let end = headerSize + payload.count
         beginRTP(ssrc: ssrc, index: index)
-        context.update(payload, into: packet.baseAddress! + headerSize)
+        context.update(payload, into: packet.extracting(headerSize..<end))
         rtpCode.authenticate(
-            UnsafeRawBufferPointer(rebasing: packet[..<end]), trailer: UInt32(truncatingIfNeeded: index >> 16),
-            into: packet.baseAddress! + end, count: Self.tagLength)
+            ByteView(packet.extracting(0..<end)), trailer: UInt32(truncatingIfNeeded: index >> 16),
+            into: packet.extracting(end..<end + Self.tagLength))
     }
 
     /// Authenticates and decrypts an RTP packet in place. A packet that is not authentic stays unchanged.
     func openRTP(
-        _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, ssrc: UInt32, index: UInt64
+        _ packet: MutableByteView, headerSize: Int, ssrc: UInt32, index: UInt64
     ) -> Bool {
         let end = packet.count - Self.tagLength
         let isAuthentic = rtpCode.isAuthentic(
-            UnsafeRawBufferPointer(rebasing: packet[..<end]), trailer: UInt32(truncatingIfNeeded: index >> 16),
-            tag: packet.baseAddress! + end, count: Self.tagLength)
+            ByteView(packet.extracting(0..<end)), trailer: UInt32(truncatingIfNeeded: index >> 16),
+            tag: ByteView(packet.extracting(end..<end + Self.tagLength)))
         guard isAuthentic else { return false }
         beginRTP(ssrc: ssrc, index: index)
-        context.update(
-            UnsafeRawBufferPointer(rebasing: packet[headerSize..<end]), into: packet.baseAddress! + headerSize)
+        crypt(packet, from: headerSize, to: end)
         return true
     }
 
     /// Encrypts a compound RTCP packet in place. See ``SRTPCipher``.
-    func sealRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, index: UInt32) {
+    func sealRTCP(_ packet: MutableByteView, ssrc: UInt32, index: UInt32) {
         let end = packet.count - Self.tagLength
         let trailerOffset = end - SRTCPTrailer.size
         let word = SRTCPTrailer.encryptedFlag | index
@@ -60,16 +61,15 @@ final class SRTPCounterModeCipher {
         crypt(packet, from: Self.rtcpHeaderSize, to: trailerOffset)
         packet.storeBytes(of: word.bigEndian, toByteOffset: trailerOffset, as: UInt32.self)
         rtcpCode.authenticate(
-            UnsafeRawBufferPointer(rebasing: packet[..<end]), trailer: nil, into: packet.baseAddress! + end,
-            count: Self.tagLength)
+            ByteView(packet.extracting(0..<end)), trailer: nil, into: packet.extracting(end..<end + Self.tagLength))
     }
 
     /// Authenticates and decrypts a compound RTCP packet in place. A packet that is not authentic stays unchanged.
-    func openRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
+    func openRTCP(_ packet: MutableByteView, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
         let end = packet.count - Self.tagLength
         let isAuthentic = rtcpCode.isAuthentic(
-            UnsafeRawBufferPointer(rebasing: packet[..<end]), trailer: nil, tag: packet.baseAddress! + end,
-            count: Self.tagLength)
+            ByteView(packet.extracting(0..<end)), trailer: nil,
+            tag: ByteView(packet.extracting(end..<end + Self.tagLength)))
         guard isAuthentic else { return false }
         if trailer.isEncrypted {
             beginRTCP(ssrc: ssrc, index: trailer.index)
@@ -79,8 +79,9 @@ final class SRTPCounterModeCipher {
     }
 
     /// Encrypts or decrypts a part of a packet in place.
-    private func crypt(_ packet: UnsafeMutableRawBufferPointer, from start: Int, to end: Int) {
-        context.update(UnsafeRawBufferPointer(rebasing: packet[start..<end]), into: packet.baseAddress! + start)
+    private func crypt(_ packet: MutableByteView, from start: Int, to end: Int) {
+        let part = packet.extracting(start..<end)
+        context.update(ByteView(part), into: part)
     }
 
     /// Sets the key and the counter of an RTP packet.

@@ -1,3 +1,5 @@
+import PCastCore
+
 /// AES-GCM by OpenSSL (RFC 7714).
 ///
 /// RTP and RTCP share one cipher context. A new key costs less time than a packet, and RTCP has only a few packets per
@@ -27,53 +29,56 @@ final class SRTPGCMCipher {
 
     /// Encrypts an RTP packet. See ``SRTPCipher``.
     func sealRTP(
-        _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, payload: UnsafeRawBufferPointer,
+        _ packet: MutableByteView, headerSize: Int, payload: ByteView,
         ssrc: UInt32, index: UInt64
     ) {
         beginRTP(ssrc: ssrc, index: index)
-        context.associate(UnsafeRawBufferPointer(rebasing: packet[..<headerSize]))
-        context.update(payload, into: packet.baseAddress! + headerSize)
-        context.seal(tag: packet.baseAddress! + headerSize + payload.count, count: Self.tagLength)
+        let end = headerSize + payload.count
+        context.associate(ByteView(packet.extracting(0..<headerSize)))
+        context.update(payload, into: packet.extracting(headerSize..<end))
+        context.seal(tag: packet.extracting(end..<end + Self.tagLength))
     }
 
     /// Decrypts an RTP packet in place. Returns false if it is not authentic.
     func openRTP(
-        _ packet: UnsafeMutableRawBufferPointer, headerSize: Int, ssrc: UInt32, index: UInt64
+        _ packet: MutableByteView, headerSize: Int, ssrc: UInt32, index: UInt64
     ) -> Bool {
         let end = packet.count - Self.tagLength
         beginRTP(ssrc: ssrc, index: index)
-        context.associate(UnsafeRawBufferPointer(rebasing: packet[..<headerSize]))
-        context.update(
-            UnsafeRawBufferPointer(rebasing: packet[headerSize..<end]), into: packet.baseAddress! + headerSize)
-        return context.open(tag: packet.baseAddress! + end, count: Self.tagLength)
+        context.associate(ByteView(packet.extracting(0..<headerSize)))
+        crypt(packet, from: headerSize, to: end)
+        return context.open(tag: packet.extracting(end..<end + Self.tagLength))
     }
 
     /// Encrypts a compound RTCP packet in place. See ``SRTPCipher``.
-    func sealRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, index: UInt32) {
+    func sealRTCP(_ packet: MutableByteView, ssrc: UInt32, index: UInt32) {
         let end = packet.count - Self.tagLength - SRTCPTrailer.size
         let trailerOffset = packet.count - SRTCPTrailer.size
         let word = SRTCPTrailer.encryptedFlag | index
         packet.storeBytes(of: word.bigEndian, toByteOffset: trailerOffset, as: UInt32.self)
         beginRTCP(ssrc: ssrc, index: index)
-        context.associate(UnsafeRawBufferPointer(rebasing: packet[..<Self.rtcpHeaderSize]))
-        context.associate(UnsafeRawBufferPointer(rebasing: packet[trailerOffset...]))
-        context.update(
-            UnsafeRawBufferPointer(rebasing: packet[Self.rtcpHeaderSize..<end]),
-            into: packet.baseAddress! + Self.rtcpHeaderSize)
-        context.seal(tag: packet.baseAddress! + end, count: Self.tagLength)
+        context.associate(ByteView(packet.extracting(0..<Self.rtcpHeaderSize)))
+        context.associate(ByteView(packet.extracting(trailerOffset...)))
+        crypt(packet, from: Self.rtcpHeaderSize, to: end)
+        context.seal(tag: packet.extracting(end..<end + Self.tagLength))
     }
 
     /// Decrypts a compound RTCP packet in place. Returns false if it is not authentic.
-    func openRTCP(_ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
+    func openRTCP(_ packet: MutableByteView, ssrc: UInt32, trailer: SRTCPTrailer) -> Bool {
         let trailerOffset = packet.count - SRTCPTrailer.size
         let end = trailerOffset - Self.tagLength
         let clearEnd = trailer.isEncrypted ? Self.rtcpHeaderSize : end
         beginRTCP(ssrc: ssrc, index: trailer.index)
-        context.associate(UnsafeRawBufferPointer(rebasing: packet[..<clearEnd]))
-        context.associate(UnsafeRawBufferPointer(rebasing: packet[trailerOffset...]))
-        context.update(
-            UnsafeRawBufferPointer(rebasing: packet[clearEnd..<end]), into: packet.baseAddress! + clearEnd)
-        return context.open(tag: packet.baseAddress! + end, count: Self.tagLength)
+        context.associate(ByteView(packet.extracting(0..<clearEnd)))
+        context.associate(ByteView(packet.extracting(trailerOffset...)))
+        crypt(packet, from: clearEnd, to: end)
+        return context.open(tag: packet.extracting(end..<end + Self.tagLength))
+    }
+
+    /// Encrypts or decrypts a part of a packet in place.
+    private func crypt(_ packet: MutableByteView, from start: Int, to end: Int) {
+        let part = packet.extracting(start..<end)
+        context.update(ByteView(part), into: part)
     }
 
     /// Sets the key and the initialization vector of an RTP packet.

@@ -1,3 +1,5 @@
+import PCastCore
+
 /// A salt or initialization vector of 128 bits, as two big-endian integers.
 struct SRTPInitializationVector {
     private var high: UInt64
@@ -34,10 +36,8 @@ struct SRTPInitializationVector {
     }
 
     /// Calls a function with the bytes in network order.
-    func withBytes<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {
-        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { bytes in
-            body(bytes.baseAddress!.assumingMemoryBound(to: UInt8.self))
-        }
+    func withBytes<Result>(_ body: (ByteView) -> Result) -> Result {
+        withByteView(of: (high.bigEndian, low.bigEndian), body)
     }
 }
 
@@ -60,7 +60,7 @@ struct SRTCPTrailer {
     static func overhead(_ profile: SRTPProfile) -> Int { size + profile.tagLength }
 
     /// Reads the word of a packet, which has at least `8 + overhead(profile)` bytes.
-    init(of packet: UnsafeRawBufferPointer, profile: SRTPProfile) {
+    init(of packet: ByteView, profile: SRTPProfile) {
         let afterTrailer = profile == .aes128CMHMACSHA1 ? profile.tagLength : 0
         let offset = packet.count - afterTrailer - Self.size
         word = packet.loadUnaligned(fromByteOffset: offset, as: UInt32.self).bigEndian

@@ -1,4 +1,4 @@
-import PCastCore
+package import PCastCore
 
 /// Authenticates and decrypts the packets of one peer in place: RTP and RTCP of up to 64 SSRCs (RFC 3711, RFC 7714).
 ///
@@ -46,9 +46,9 @@ package final class SRTPReceiver {
     }
 
     /// Authenticates and decrypts an RTP packet in place. The buffer has exactly the size of the packet.
-    package func unprotectRTP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
+    package func unprotectRTP(_ packet: MutableByteView) -> SRTPResult {
         let tail = profile.tagLength
-        guard let header = SRTPPacketHeader(rtp: UnsafeRawBufferPointer(packet), tail: tail) else { return .malformed }
+        guard let header = SRTPPacketHeader(rtp: ByteView(packet), tail: tail) else { return .malformed }
         let plaintextLength = packet.count - tail
         guard let position = streams.position(of: header.ssrc) else {
             guard !streams.isFull else { return .malformed }
@@ -73,7 +73,7 @@ package final class SRTPReceiver {
 
     /// Returns the index of a stream's first packet if it is authentic. It is the sequence number, or that after one
     /// rollover, if the stream began just below 2^16 and the packets before the rollover were lost.
-    private func openFirst(_ packet: UnsafeMutableRawBufferPointer, _ header: SRTPPacketHeader) -> UInt64? {
+    private func openFirst(_ packet: MutableByteView, _ header: SRTPPacketHeader) -> UInt64? {
         let index = UInt64(header.sequenceNumber)
         if cipher.openRTP(packet, headerSize: header.size, ssrc: header.ssrc, index: index) { return index }
         guard header.sequenceNumber < 0x8000 else { return nil }
@@ -83,9 +83,9 @@ package final class SRTPReceiver {
     }
 
     /// Authenticates and decrypts a compound RTCP packet in place. The buffer has exactly the size of the packet.
-    package func unprotectRTCP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
+    package func unprotectRTCP(_ packet: MutableByteView) -> SRTPResult {
         let tail = SRTCPTrailer.overhead(profile)
-        let bytes = UnsafeRawBufferPointer(packet)
+        let bytes = ByteView(packet)
         guard let ssrc = SRTPPacketHeader.ssrc(ofRTCP: bytes, tail: tail) else { return .malformed }
         let trailer = SRTCPTrailer(of: bytes, profile: profile)
         let position = controls.position(of: ssrc)
@@ -164,7 +164,7 @@ struct SRTPPacketHeader {
 
     /// Parses an RTP header (RFC 3550, section 5.1). Returns nil unless the header is followed by at least `tail`
     /// bytes.
-    init?(rtp packet: UnsafeRawBufferPointer, tail: Int) {
+    init?(rtp packet: ByteView, tail: Int) {
         guard packet.count >= 12 + tail, packet[0] >> 6 == 2 else { return nil }
         var size = 12 + 4 * Int(packet[0] & 0x0F)
         if packet[0] & 0x10 != 0 {
@@ -179,7 +179,7 @@ struct SRTPPacketHeader {
     }
 
     /// Returns the SSRC of an RTCP packet; nil if it is too short for a header and `tail` bytes.
-    static func ssrc(ofRTCP packet: UnsafeRawBufferPointer, tail: Int) -> UInt32? {
+    static func ssrc(ofRTCP packet: ByteView, tail: Int) -> UInt32? {
         guard packet.count >= 8 + tail, packet[0] >> 6 == 2 else { return nil }
         return packet.loadUnaligned(fromByteOffset: 4, as: UInt32.self).bigEndian
     }
@@ -210,10 +210,8 @@ struct SRTPIndexWindow {
         if !isEmpty, index <= highest {
             guard highest - index < Self.width else { return false }
             let bit = Self.bit(index)
-            let isFresh = withUnsafeMutableBytes(of: &used) { bytes in
-                bytes.load(fromByteOffset: Self.word(index) * 8, as: UInt64.self) & bit == 0
-            }
-            guard isFresh else { return false }
+            // A mutable span is read, because a subscript may copy the whole array.
+            guard used.mutableSpan[Self.word(index)] & bit == 0 else { return false }
         }
         mark(index)
         return true

@@ -1,4 +1,4 @@
-import PCastCore
+package import PCastCore
 
 /// Encrypts the packets to one peer: RTP and RTCP of up to 64 SSRCs (RFC 3711, RFC 7714).
 ///
@@ -47,15 +47,15 @@ package final class SRTPSender {
     ///   - destination: A buffer with space for both and ``maximumOverhead``.
     /// - Returns: The number of bytes written; 0 if the packet was rejected.
     package func protectRTP(
-        header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
-        into destination: UnsafeMutableRawBufferPointer
+        header: ByteView, payload: ByteView,
+        into destination: MutableByteView
     ) -> Int {
         let total = header.count + payload.count + profile.tagLength
         precondition(destination.count >= total, "the buffer must have space for the packet and its tag")
         guard header.count >= 12, let index = claimIndex(header) else { return refuse() }
-        if header.baseAddress != UnsafeRawPointer(destination.baseAddress) { destination.copyMemory(from: header) }
+        if !header.beginsLike(destination) { destination.copyMemory(from: header) }
         cipher.sealRTP(
-            UnsafeMutableRawBufferPointer(rebasing: destination[..<total]), headerSize: header.count,
+            destination.extracting(0..<total), headerSize: header.count,
             payload: payload, ssrc: Self.ssrc(of: header), index: index)
         return total
     }
@@ -67,35 +67,35 @@ package final class SRTPSender {
     ///   - length: The size of the packet.
     ///   - headerSize: The size of its header with CSRCs and extensions.
     /// - Returns: The new size; 0 if the packet was rejected, which leaves it unchanged.
-    package func protectRTP(_ packet: UnsafeMutableRawBufferPointer, length: Int, headerSize: Int) -> Int {
+    package func protectRTP(_ packet: MutableByteView, length: Int, headerSize: Int) -> Int {
         let total = length + profile.tagLength
         precondition(
             packet.count >= total && headerSize <= length, "the buffer must have space for the packet and its tag")
-        let header = UnsafeRawBufferPointer(rebasing: packet[..<headerSize])
+        let header = ByteView(packet.extracting(0..<headerSize))
         guard headerSize >= 12, let index = claimIndex(header) else { return refuse() }
         cipher.sealRTP(
-            UnsafeMutableRawBufferPointer(rebasing: packet[..<total]), headerSize: headerSize,
-            payload: UnsafeRawBufferPointer(rebasing: packet[headerSize..<length]), ssrc: Self.ssrc(of: header),
+            packet.extracting(0..<total), headerSize: headerSize,
+            payload: ByteView(packet.extracting(headerSize..<length)), ssrc: Self.ssrc(of: header),
             index: index)
         return total
     }
 
     /// Encrypts a compound RTCP packet of `length` bytes in place, in a buffer with space for ``maximumOverhead`` more.
     /// Returns the new size; 0 if the packet was rejected.
-    package func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int {
+    package func protectRTCP(_ packet: MutableByteView, length: Int) -> Int {
         let total = length + SRTCPTrailer.overhead(profile)
         precondition(packet.count >= total, "the buffer must have space for the packet, its index and its tag")
-        let plaintext = UnsafeRawBufferPointer(rebasing: packet[..<length])
+        let plaintext = ByteView(packet.extracting(0..<length))
         guard let ssrc = SRTPPacketHeader.ssrc(ofRTCP: plaintext, tail: 0),
             nextRTCPIndex < SRTCPTrailer.indexLimit
         else { return refuse() }
-        let whole = UnsafeMutableRawBufferPointer(rebasing: packet[..<total])
+        let whole = packet.extracting(0..<total)
         cipher.sealRTCP(whole, ssrc: ssrc, index: nextRTCPIndex)
         nextRTCPIndex += 1
         return total
     }
 
-    private static func ssrc(of header: UnsafeRawBufferPointer) -> UInt32 {
+    private static func ssrc(of header: ByteView) -> UInt32 {
         header.loadUnaligned(fromByteOffset: 8, as: UInt32.self).bigEndian
     }
 
@@ -115,7 +115,7 @@ package final class SRTPSender {
 
     /// Returns the index of a packet and marks it as used; nil if it must not be used.
     @inline(__always)
-    private func claimIndex(_ header: UnsafeRawBufferPointer) -> UInt64? {
+    private func claimIndex(_ header: ByteView) -> UInt64? {
         let ssrc = Self.ssrc(of: header)
         let sequenceNumber = header.loadUnaligned(fromByteOffset: 2, as: UInt16.self).bigEndian
         guard let position = streams.position(of: ssrc) else {

@@ -38,7 +38,7 @@ package struct STUNDiscovery: Sendable {
     }
 
     /// Writes the request if it is due. Returns its size in bytes; nil if it is not due.
-    package mutating func poll(into buffer: UnsafeMutableRawBufferPointer, at now: Instant) -> Int? {
+    package mutating func poll(into buffer: MutableByteView, at now: Instant) -> Int? {
         guard let due = deadline, due <= now, tries < Self.maximumTries else { return nil }
         tries += 1
         deadline = now + timeout

@@ -67,7 +67,7 @@ package struct STUNMessage: Sendable {
     /// takes constant time.
     package func verifyIntegrity(_ bytes: Span<UInt8>, key: [UInt8]) -> Bool {
         guard let integrityOffset, bytes.count == size else { return false }
-        return bytes.withUnsafeBytes { STUNIntegrity.verify($0, attributeOffset: integrityOffset, key: key) }
+        return bytes.withByteView { STUNIntegrity.verify($0, attributeOffset: integrityOffset, key: key) }
     }
 
     /// Returns the range of the receiver's fragment in USERNAME, by which a shared port finds the agent; nil if there
@@ -133,7 +133,7 @@ extension STUNMessage {
             integrityOffset = range.lowerBound - 4
         case STUNAttributeType.fingerprint:
             guard range.count == 4 else { return false }
-            let expected = bytes.withUnsafeBytes { STUNFingerprint.value(of: $0, count: range.lowerBound - 4) }
+            let expected = bytes.withByteView { STUNFingerprint.value(of: $0, count: range.lowerBound - 4) }
             fingerprint = bytes.bigEndian32(at: range.lowerBound) == expected ? .valid : .invalid
         case STUNAttributeType.xorMappedAddress:
             guard let address = readMappedAddress(range, of: bytes) else { return false }

@@ -1,11 +1,10 @@
-import COpenSSL
 package import PCastCore
 
 /// Writes a binding message into a buffer, attribute by attribute. ``finish(key:)`` completes it.
 ///
 /// The buffer must be large enough; `STUNMessage.maximumSize` bytes always are.
 package struct STUNMessageWriter {
-    private let buffer: UnsafeMutableRawBufferPointer
+    private let buffer: MutableByteView
     private let transactionID: STUNTransactionID
 
     /// The number of bytes written.
@@ -14,7 +13,7 @@ package struct STUNMessageWriter {
     /// Begins a message with its header.
     package init(
         _ messageClass: STUNMessage.MessageClass, transactionID: STUNTransactionID,
-        into buffer: UnsafeMutableRawBufferPointer
+        into buffer: MutableByteView
     ) {
         precondition(buffer.count >= STUNMessage.headerSize)
         self.buffer = buffer
@@ -86,12 +85,12 @@ package struct STUNMessageWriter {
     package mutating func finish(key: [UInt8]?) -> Int {
         if let key {
             let start = begin(STUNAttributeType.messageIntegrity, length: STUNIntegrity.size)
-            let covered = UnsafeRawBufferPointer(rebasing: buffer[..<(start - 4)])
-            let code = UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + STUNIntegrity.size])
+            let covered = ByteView(buffer.extracting(0..<start - 4))
+            let code = buffer.extracting(start..<start + STUNIntegrity.size)
             STUNIntegrity.authenticate(covered, key: key, into: code)
         }
         let start = begin(STUNAttributeType.fingerprint, length: 4)
-        store(STUNFingerprint.value(of: UnsafeRawBufferPointer(buffer), count: start - 4), at: start)
+        store(STUNFingerprint.value(of: ByteView(buffer), count: start - 4), at: start)
         return count
     }
 
@@ -131,12 +130,12 @@ enum STUNFingerprint {
     }()
 
     /// Returns the value for the first `count` bytes. Their length field must already include FINGERPRINT.
-    static func value(of bytes: UnsafeRawBufferPointer, count: Int) -> UInt32 {
+    static func value(of bytes: ByteView, count: Int) -> UInt32 {
         // The span avoids a copy of the constant table by each subscript.
         let table = Self.table
         let values = table.span
         var remainder: UInt32 = 0xFFFF_FFFF
-        for byte in bytes[..<count] {
+        for byte in bytes.extracting(0..<count) {
             remainder ^= UInt32(byte)
             remainder = remainder >> 4 ^ values[Int(remainder & 15)]
             remainder = remainder >> 4 ^ values[Int(remainder & 15)]
@@ -184,33 +183,29 @@ enum STUNIntegrity {
 
     /// Writes the code of a message, whose length field must already include the attribute as the last one.
     static func authenticate(
-        _ message: UnsafeRawBufferPointer, key: [UInt8], into code: UnsafeMutableRawBufferPointer
+        _ message: ByteView, key: [UInt8], into code: MutableByteView
     ) {
         precondition(code.count >= size && !key.isEmpty)
         if key.count <= HMACSHA1.maximumKeyLength {
-            HMACSHA1(key: key).authenticate(message, trailer: nil, into: code.baseAddress!, count: size)
+            HMACSHA1(key: key).authenticate(message, trailer: nil, into: code.extracting(0..<size))
             return
         }
         // A password may have up to 256 characters (RFC 8839, section 5.4), but rarely has more than 64.
-        var length: UInt32 = 0
-        let written = HMAC(
-            EVP_sha1(), key, Int32(key.count), message.baseAddress?.assumingMemoryBound(to: UInt8.self),
-            message.count, code.baseAddress?.assumingMemoryBound(to: UInt8.self), &length)
-        precondition(written != nil && length == size, "every OpenSSL has HMAC-SHA1")
+        code.copyBytes(from: HMACCode.make(.sha1, key: key, of: Array(message)))
     }
 
     /// Returns whether the value of the attribute at `offset` is the code of the bytes before it, in constant time. The
     /// length field is changed in a copy, because attributes after it do not count.
-    static func verify(_ bytes: UnsafeRawBufferPointer, attributeOffset offset: Int, key: [UInt8]) -> Bool {
+    static func verify(_ bytes: ByteView, attributeOffset offset: Int, key: [UInt8]) -> Bool {
         guard !key.isEmpty else { return false }
-        return withUnsafeTemporaryAllocation(byteCount: offset + size, alignment: 8) { memory in
-            let covered = UnsafeMutableRawBufferPointer(rebasing: memory[..<offset])
-            let code = UnsafeMutableRawBufferPointer(rebasing: memory[offset...])
-            covered.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<offset]))
+        return withTemporaryBytes(offset + size) { memory in
+            let covered = memory.extracting(..<offset)
+            let code = memory.extracting(offset...)
+            covered.copyMemory(from: bytes.extracting(..<offset))
             let length = UInt16(offset + 4 + size - STUNMessage.headerSize)
             covered.storeBytes(of: length.bigEndian, toByteOffset: 2, as: UInt16.self)
-            authenticate(UnsafeRawBufferPointer(covered), key: key, into: code)
-            return CRYPTO_memcmp(code.baseAddress, bytes.baseAddress?.advanced(by: offset + 4), size) == 0
+            authenticate(ByteView(covered), key: key, into: code)
+            return HMACCode.isEqual(ByteView(code), bytes.extracting(offset + 4..<offset + 4 + size))
         }
     }
 }

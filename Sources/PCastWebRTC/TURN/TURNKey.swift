@@ -1,4 +1,3 @@
-import COpenSSL
 package import PCastCore
 
 /// The key of a long-term credential (RFC 8489, section 9.2.2), and its message integrity algorithm.
@@ -15,12 +14,8 @@ struct TURNKey: Hashable, Sendable {
     /// Computes the hash of username, realm and password.
     init(_ algorithm: Algorithm, username: String, realm: String, password: String) {
         self.algorithm = algorithm
-        let text = Array("\(username):\(realm):\(password)".utf8)
-        var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
-        var length: UInt32 = 0
-        let type = algorithm == .md5 ? EVP_md5() : EVP_sha256()
-        precondition(EVP_Digest(text, text.count, &digest, &length, type, nil) == 1, "every OpenSSL has this algorithm")
-        key = Array(digest[..<Int(length)])
+        key = MessageDigest.digest(
+            algorithm == .md5 ? .md5 : .sha256, of: Array("\(username):\(realm):\(password)".utf8))
     }
 
     /// The attribute of the code: MESSAGE-INTEGRITY for MD5, and MESSAGE-INTEGRITY-SHA256 for SHA-256.
@@ -38,27 +33,6 @@ struct TURNKey: Hashable, Sendable {
 
     /// Returns whether a code is that of a message, in constant time.
     func isCode(_ code: [UInt8], of message: [UInt8]) -> Bool { HMACCode.isEqual(code, self.code(of: message)) }
-}
-
-/// HMAC (RFC 2104) for messages that are not on the media path.
-enum HMACCode {
-    /// The hash function.
-    enum Hash { case sha1, sha256 }
-
-    /// Returns the code of a message.
-    static func make(_ hash: Hash, key: [UInt8], of message: [UInt8]) -> [UInt8] {
-        var code = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
-        var length: UInt32 = 0
-        let type = hash == .sha1 ? EVP_sha1() : EVP_sha256()
-        let written = HMAC(type, key, Int32(key.count), message, message.count, &code, &length)
-        precondition(written != nil, "every OpenSSL has HMAC")
-        return Array(code[..<Int(length)])
-    }
-
-    /// Returns whether two codes are equal, in constant time.
-    static func isEqual(_ first: [UInt8], _ second: [UInt8]) -> Bool {
-        first.count == second.count && CRYPTO_memcmp(first, second, first.count) == 0
-    }
 }
 
 /// Credentials with a limited lifetime, which derive from a secret of the server (draft-uberti-behave-turn-rest). The

@@ -52,7 +52,7 @@ package struct TURNServer: Sendable {
         self.configuration = configuration
         self.generator = generator
         var key: [UInt8] = []
-        for _ in 0..<4 { withUnsafeBytes(of: self.generator.next()) { key += $0 } }
+        for _ in 0..<4 { withByteView(of: self.generator.next()) { key += $0 } }
         nonces = TURNNonce(key: key)
     }
 

@@ -25,7 +25,7 @@ enum DTLSTarget {
             let waiting = try poll(ends[isServer ? 0 : 1], before: operation & 0x40 != 0)
             for datagram in suffer(Fate(rawValue: operation & 7) ?? .delivered, waiting, &input) {
                 isHeard = isHeard || !datagram.isEmpty
-                datagram.withUnsafeBytes { ends[isServer ? 1 : 0].handle($0, at: time) }
+                datagram.withByteView { ends[isServer ? 1 : 0].handle($0, at: time) }
             }
             time += .milliseconds(Int64(operation & 0x38) * 4)
             for end in ends { end.advance(to: time) }
@@ -37,8 +37,8 @@ enum DTLSTarget {
 
     /// Returns the next datagram, or all of a flight.
     private static func poll(_ end: OpenSSLHandshake, before first: Bool) throws(BrokenInvariant) -> [[UInt8]] {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
-        defer { buffer.deallocate() }
+        let memory = ByteStorage(byteCount: 2048)
+        let buffer = memory.bytes
         var datagrams: [[UInt8]] = []
         while let length = end.poll(into: buffer) {
             try check(length > 0 && length <= 1500, "a datagram of \(length) bytes")

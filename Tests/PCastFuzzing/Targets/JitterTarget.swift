@@ -41,7 +41,7 @@ enum JitterTarget {
         history.timestamp &+= UInt32(truncatingIfNeeded: ticks * (kind >> 4 == 15 ? 3_000_001 : 960))
         history.now += .milliseconds(Int64(input.byte() >> 1))
         let payload = payload(buffer.codec, input.byte())
-        let insertion = payload.withUnsafeBytes {
+        let insertion = payload.withByteView {
             buffer.insert(
                 payload: $0, sequenceNumber: history.sequence, timestamp: history.timestamp, marker: kind & 1 == 1,
                 at: history.now)

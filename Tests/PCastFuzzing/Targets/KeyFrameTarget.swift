@@ -21,7 +21,7 @@ enum KeyFrameTarget {
             sequence = max(sequence, number)
             let entry = PacketLog.Entry(
                 sequence: number, timestamp: frame &* 3000, marker: step & 8 != 0, startsKeyFrame: false, arrival: now)
-            _ = payload.withUnsafeBytes { log.append(entry, payload: $0) }
+            _ = payload.withByteView { log.append(entry, payload: $0) }
             guard let keyFrame = finder.appended(.h264, to: &log) else { continue }
             isFound = true
             try check(log.newestKeyFrame == keyFrame.position, "a key frame that is not the newest")
@@ -39,8 +39,8 @@ enum KeyFrameTarget {
                 clockRate: .video), firstSequenceNumber: 100, retransmissionSequenceNumber: 0)
         stream.begin(at: keyFrame, in: log)
         let first = log[keyFrame]
-        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 256, alignment: 8)
-        defer { room.deallocate() }
+        let memory = ByteStorage(byteCount: 256)
+        let room = memory.bytes
         var (counter, expected) = (0 as UInt16, 100 as UInt16)
         while let packet = stream.next(
             in: log, at: now, sendTime: AbsoluteSendTime(now), transportSequenceNumber: &counter, into: room)

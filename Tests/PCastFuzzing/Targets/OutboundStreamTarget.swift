@@ -70,7 +70,7 @@ enum OutboundStreamTarget {
             marker: choice & 1 == 1, startsKeyFrame: choice >> 5 == 0, arrival: peer.now)
         peer.sequence = max(peer.sequence, entry.sequence)
         let payload = [choice, choice]
-        let position = payload.withUnsafeBytes { log.append(entry, payload: $0) }
+        let position = payload.withByteView { log.append(entry, payload: $0) }
         try check(position == log.end - 1, "a packet at another place than the end")
         try check(log.position(ofSequence: entry.sequence) == position, "a packet that is not found")
         try check(log.end - log.start <= Int64(log.capacity), "more packets than there is room for")
@@ -81,8 +81,8 @@ enum OutboundStreamTarget {
         _ log: borrowing PacketLog, _ stream: inout OutboundStream, _ peer: inout Peer
     ) throws(BrokenInvariant) {
         if stream.isBehindLog(log) { stream.pause() }
-        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 256, alignment: 8)
-        defer { room.deallocate() }
+        let memory = ByteStorage(byteCount: 256)
+        let room = memory.bytes
         while let packet = stream.next(
             in: log, at: peer.now, sendTime: AbsoluteSendTime(peer.now),
             transportSequenceNumber: &peer.transportSequenceNumber, into: room)

@@ -67,9 +67,9 @@ enum PayloadTarget {
     private static func packetize(
         _ codec: Codec, _ frame: [UInt8], _ maximum: Int
     ) -> [(bytes: [UInt8], isLast: Bool)] {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(maximum, 2048), alignment: 8)
-        defer { buffer.deallocate() }
-        return frame.withUnsafeBytes { bytes in
+        let memory = ByteStorage(byteCount: max(maximum, 2048))
+        let buffer = memory.bytes
+        return frame.withByteView { bytes in
             var packetizer = PayloadPacketizer(codec: codec, bytes: bytes, maximumPayloadSize: maximum, pictureID: 9)
             var payloads: [(bytes: [UInt8], isLast: Bool)] = []
             while payloads.count <= frame.count + 1, let payload = packetizer.next(into: buffer) {

@@ -66,7 +66,7 @@ enum RTCPTarget {
     ) throws(BrokenInvariant) {
         try read(blocks, in: bytes)
         let written = [UInt8](unsafeUninitializedCapacity: 1500) { buffer, count in
-            var writer = RTCPWriter(UnsafeMutableRawBufferPointer(buffer))
+            var writer = RTCPWriter(MutableByteView(buffer))
             writer.senderReport(information)
             for index in 0..<blocks.count { _ = writer.append(blocks.block(index, in: bytes.span)) }
             count = writer.count
@@ -102,7 +102,7 @@ enum RTCPTarget {
             count += 1
             try check(count * 8 <= bytes.count, "\(count) messages in \(bytes.count) bytes")
             let written = [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
-                var writer = RTCPWriter(UnsafeMutableRawBufferPointer(buffer))
+                var writer = RTCPWriter(MutableByteView(buffer))
                 writer.pauseResume(senderSSRC: packet.senderSSRC, message)
                 count = writer.count
             }

@@ -55,8 +55,8 @@ enum RTPTarget {
         let fresh = RTPHeader(
             marker: header.marker, payloadType: header.payloadType, sequenceNumber: header.sequenceNumber,
             timestamp: header.timestamp, ssrc: header.ssrc)
-        let written = [UInt8](unsafeUninitializedCapacity: RTPHeader.maximumWrittenSize) { buffer, count in
-            count = fresh.write(into: UnsafeMutableRawBufferPointer(buffer), extensions: values, map: map).size
+        let written = [UInt8](capacity: RTPHeader.maximumWrittenSize) { (buffer: MutableByteView) in
+            fresh.write(into: buffer, extensions: values, map: map).size
         }
         guard let again = RTPHeader.parse(written.span) else {
             throw BrokenInvariant(description: "a written header that does not read back")
@@ -90,8 +90,8 @@ enum RTPTarget {
         values.absoluteCaptureTime = AbsoluteCaptureTime(ntpTimestamp: 0xE000_0000_8000_0000, clockOffset: -1)
         values.transmissionOffset = -5
         let header = RTPHeader(payloadType: 96, sequenceNumber: 5, timestamp: 6, ssrc: 7)
-        return [UInt8](unsafeUninitializedCapacity: RTPHeader.maximumWrittenSize) { buffer, count in
-            count = header.write(into: UnsafeMutableRawBufferPointer(buffer), extensions: values, map: map).size
+        return [UInt8](capacity: RTPHeader.maximumWrittenSize) { (buffer: MutableByteView) in
+            header.write(into: buffer, extensions: values, map: map).size
         } + [1, 2, 3]
     }()
 }

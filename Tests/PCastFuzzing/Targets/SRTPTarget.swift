@@ -1,3 +1,4 @@
+import PCastCore
 import PCastWebRTC
 
 /// Protected packets from an unauthenticated source, and from the peer with a modified byte. The first byte selects the
@@ -36,7 +37,7 @@ enum SRTPTarget {
 
     private static func unprotect(_ packet: [UInt8], by receiver: SRTPReceiver, _ isRTCP: Bool) -> SRTPResult {
         var packet = packet
-        return packet.withUnsafeMutableBytes {
+        return packet.withMutableByteView {
             isRTCP ? receiver.unprotectRTCP($0) : receiver.unprotectRTP($0)
         }
     }
@@ -46,7 +47,7 @@ enum SRTPTarget {
         let headerSize = 12 + 4 * Int(packet[0] & 0x0F)
         guard packet[0] & 0x10 == 0, headerSize <= packet.count else { return nil }
         var room = packet + [UInt8](repeating: 0, count: SRTPSender.maximumOverhead)
-        let length = room.withUnsafeMutableBytes {
+        let length = room.withMutableByteView {
             isRTCP
                 ? sender.protectRTCP($0, length: packet.count)
                 : sender.protectRTP($0, length: packet.count, headerSize: headerSize)

@@ -28,8 +28,8 @@ enum STUNTarget {
         var controlling = ICEControllingAgent(
             local: credentials, remote: peer, tieBreaker: 7, addresses: [path.local], seed: 1)
         controlling.addRemoteCandidate(.host(path.remote), at: now)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: STUNMessage.maximumSize, alignment: 8)
-        defer { buffer.deallocate() }
+        let memory = ByteStorage(byteCount: STUNMessage.maximumSize)
+        let buffer = memory.bytes
         while controlling.poll(into: buffer, at: now) != nil {}
         for isLite in [true, false] {
             let outcome =
@@ -70,7 +70,7 @@ enum STUNTarget {
 
     private static let nomination = [UInt8](unsafeUninitializedCapacity: STUNMessage.maximumSize) { buffer, count in
         var writer = STUNMessageWriter(
-            .request, transactionID: STUNTransactionID(high: 1, low: 2), into: UnsafeMutableRawBufferPointer(buffer))
+            .request, transactionID: STUNTransactionID(high: 1, low: 2), into: MutableByteView(buffer))
         writer.addUsername(recipient: Array("evtj".utf8), sender: Array("h6vY".utf8))
         writer.addPriority(1)
         writer.addRole(.controlling(tieBreaker: 3))

@@ -139,7 +139,7 @@ package struct H264Depacketizer: Sendable {
         note(type)
         if H264NALUnit.isParameterSet(type) { remember(unit) }
         bytes.append(contentsOf: [0, 0, 0, 1])
-        unit.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: unit)
     }
 
     /// Records the type of a NAL unit.
@@ -193,7 +193,7 @@ package struct H264Depacketizer: Sendable {
             if case .open = fragmentation { dropOpenFragment(from: &bytes) } else { dropFragmentWithoutStart() }
             return
         }
-        payload.extracting(2..<payload.count).withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: payload.extracting(2..<payload.count))
         guard isEnd, case .open(let start, _) = fragmentation else { return }
         fragmentation = .none
         note(type)

@@ -1,4 +1,4 @@
-import PCastCore
+package import PCastCore
 
 /// Divides an H.264 access unit into RTP payloads (RFC 6184).
 ///
@@ -15,7 +15,7 @@ package struct H264Packetizer {
         case nonInterleaved = 1
     }
 
-    private let bytes: UnsafeRawBufferPointer
+    private let bytes: ByteView
     /// The maximum size of a payload in bytes.
     private let maximumPayloadSize: Int
     private let mode: Mode
@@ -41,7 +41,7 @@ package struct H264Packetizer {
     ///   - maximumPayloadSize: The maximum size of a payload in bytes.
     ///   - mode: The negotiated packetization mode.
     package init(
-        accessUnit: UnsafeRawBufferPointer,
+        accessUnit: ByteView,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, mode: Mode = .nonInterleaved
     ) {
         precondition(
@@ -50,13 +50,13 @@ package struct H264Packetizer {
         // The size of a unit in a STAP-A has 16 bits.
         self.maximumPayloadSize = min(maximumPayloadSize, Int(UInt16.max))
         self.mode = mode
-        reader = AnnexBReader(ByteView(accessUnit))
+        reader = AnnexBReader(accessUnit)
         advance()
     }
 
     /// Writes the next payload at the beginning of a buffer of at least the maximum payload size. Returns nil after the
     /// last.
-    package mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
+    package mutating func next(into buffer: MutableByteView) -> PayloadPacket? {
         guard let current = unit else { return nil }
         if fragmentSize > 0 { return nextFragment(of: current, into: buffer) }
         if current.count > maximumPayloadSize {
@@ -67,7 +67,7 @@ package struct H264Packetizer {
         if mode == .nonInterleaved, let following = unit, fits(following, after: 3 + current.count) {
             return aggregate(startingWith: current, into: buffer)
         }
-        buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[current]))
+        buffer.copyMemory(from: bytes.extracting(current))
         return PayloadPacket(length: current.count, isLast: unit == nil)
     }
 
@@ -94,7 +94,7 @@ package struct H264Packetizer {
     /// Writes a STAP-A (RFC 6184, section 5.7.1): its NRI is the maximum of its units, and its F bit is set if one of
     /// theirs is.
     private mutating func aggregate(
-        startingWith first: Range<Int>, into buffer: UnsafeMutableRawBufferPointer
+        startingWith first: Range<Int>, into buffer: MutableByteView
     ) -> PayloadPacket {
         var length = 1
         var reference: UInt8 = 0
@@ -105,8 +105,7 @@ package struct H264Packetizer {
             reference = max(reference, header & H264NALUnit.referenceMask)
             forbidden |= header & H264NALUnit.forbiddenBit
             buffer.storeBytes(of: UInt16(current.count).bigEndian, toByteOffset: length, as: UInt16.self)
-            UnsafeMutableRawBufferPointer(rebasing: buffer[(length + 2)...])
-                .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[current]))
+            buffer.extracting((length + 2)...).copyMemory(from: bytes.extracting(current))
             length += 2 + current.count
             guard let following = unit, fits(following, after: length) else { break }
             current = following
@@ -126,7 +125,7 @@ package struct H264Packetizer {
 
     /// Writes an FU-A (RFC 6184, section 5.8).
     private mutating func nextFragment(
-        of rest: Range<Int>, into buffer: UnsafeMutableRawBufferPointer
+        of rest: Range<Int>, into buffer: MutableByteView
     ) -> PayloadPacket {
         let fragment = rest.prefix(fragmentSize)
         let isEnd = fragment.count == rest.count
@@ -134,8 +133,7 @@ package struct H264Packetizer {
         buffer[1] =
             unitHeader & H264NALUnit.typeMask | (isFirstFragment ? H264NALUnit.fragmentStart : 0)
             | (isEnd ? H264NALUnit.fragmentEnd : 0)
-        UnsafeMutableRawBufferPointer(rebasing: buffer[2...])
-            .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[fragment]))
+        buffer.extracting(2...).copyMemory(from: bytes.extracting(fragment))
         isFirstFragment = false
         if isEnd { advance() } else { unit = fragment.upperBound..<rest.upperBound }
         return PayloadPacket(length: 2 + fragment.count, isLast: unit == nil)

@@ -3,7 +3,7 @@ package import PCastCore
 /// Divides a VP8 frame into RTP payloads of equal size (RFC 7741). All have partition index 0, because receivers other
 /// than decoders only need to know where a frame begins.
 package struct VP8Packetizer {
-    private let bytes: UnsafeRawBufferPointer
+    private let bytes: ByteView
     /// The picture ID; nil for none.
     private let pictureID: UInt16?
     /// The size of each fragment except the last in bytes.
@@ -18,7 +18,7 @@ package struct VP8Packetizer {
     ///   - maximumPayloadSize: The maximum size of a payload in bytes, with its descriptor.
     ///   - pictureID: The picture ID, 15 bits; nil for none.
     package init(
-        frame: UnsafeRawBufferPointer,
+        frame: ByteView,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, pictureID: UInt16?
     ) {
         precondition(
@@ -31,7 +31,7 @@ package struct VP8Packetizer {
 
     /// Writes the next payload at the beginning of a buffer of at least the maximum payload size. Returns nil after the
     /// last.
-    package mutating func next(into buffer: UnsafeMutableRawBufferPointer) -> PayloadPacket? {
+    package mutating func next(into buffer: MutableByteView) -> PayloadPacket? {
         guard offset < bytes.count else { return nil }
         var length = 1
         buffer[0] = offset == 0 ? VP8PayloadDescriptor.startBit : 0
@@ -43,8 +43,7 @@ package struct VP8Packetizer {
             length = 4
         }
         let end = min(offset + fragmentSize, bytes.count)
-        UnsafeMutableRawBufferPointer(rebasing: buffer[length...])
-            .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<end]))
+        buffer.extracting(length...).copyMemory(from: bytes.extracting(offset..<end))
         length += end - offset
         offset = end
         return PayloadPacket(length: length, isLast: end == bytes.count)

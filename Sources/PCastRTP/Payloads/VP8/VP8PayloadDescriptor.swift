@@ -1,3 +1,5 @@
+package import PCastCore
+
 /// The descriptor at the beginning of each VP8 payload (RFC 7741, section 4.2).
 package struct VP8PayloadDescriptor: Hashable, Sendable {
     /// The bit X in the first byte: the extension byte follows.
@@ -120,7 +122,7 @@ package struct VP8PayloadDescriptor: Hashable, Sendable {
     ///   - buffer: A buffer of at least ``maximumSize`` bytes.
     /// - Returns: The size of the descriptor in bytes.
     package func rewrite(
-        pictureID: VP8PictureID?, tl0PictureIndex: UInt8?, into buffer: UnsafeMutableRawBufferPointer
+        pictureID: VP8PictureID?, tl0PictureIndex: UInt8?, into buffer: MutableByteView
     ) -> Int {
         var copy = self
         if copy.pictureID != nil, let pictureID { copy.pictureID = pictureID }
@@ -140,7 +142,7 @@ package struct VP8PayloadDescriptor: Hashable, Sendable {
     }
 
     /// Writes the descriptor into a buffer of at least ``maximumSize`` bytes, and returns its size.
-    package func write(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    package func write(into buffer: MutableByteView) -> Int {
         precondition(buffer.count >= Self.maximumSize, "the buffer is too small for a VP8 payload descriptor")
         buffer[0] =
             (isNonReference ? Self.nonReferenceBit : 0) | (startsPartition ? Self.startBit : 0)
@@ -199,7 +201,7 @@ package struct VP8Depacketizer: Sendable {
         }
         if isEmpty { isKeyFrame = descriptor.startsKeyFrame }
         isEmpty = false
-        payload.extracting(descriptor.size..<payload.count).withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: payload.extracting(descriptor.size..<payload.count))
     }
 
     /// Marks packets before the next payload as lost, so that the frame cannot be decoded.
@@ -287,10 +289,10 @@ public struct VP8PictureOffset: Hashable, Sendable {
     }
 
     /// Copies a payload with changed numbers; its size does not change. A payload that is not VP8 is copied unchanged.
-    package func copy(_ payload: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) {
+    package func copy(_ payload: ByteView, into buffer: MutableByteView) {
         buffer.copyMemory(from: payload)
         guard !isZero, buffer.count >= VP8PayloadDescriptor.maximumSize,
-            let descriptor = VP8PayloadDescriptor.parse(Span(_unsafeBytes: payload))
+            let descriptor = VP8PayloadDescriptor.parse(payload.span)
         else { return }
         // If a descriptor has flags without fields, the written one would be shorter, and the VP8 data would have to
         // move.

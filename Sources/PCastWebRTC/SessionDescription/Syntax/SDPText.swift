@@ -1,3 +1,5 @@
+import PCastCore
+
 /// A part of a description, as UTF-8 bytes because `\r\n` is one `Character`.
 typealias SDPText = Substring.UTF8View
 
@@ -63,7 +65,7 @@ extension SDPText {
 
     /// Returns whether the text equals an ASCII string.
     func matches(_ name: StaticString) -> Bool {
-        elementsEqual(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+        elementsEqual(name.bytes)
     }
 }
 

@@ -61,6 +61,13 @@ import Testing
         #expect(capabilities.terms == PeerOptions())
     }
 
+    @Test("a viewer's time-shift has no effect, because every viewer of a stream that is packaged may seek")
+    func timeShift() throws {
+        #expect(try StreamCapabilities(["time-shift"], for: .view).ignored.isEmpty)
+        #expect(try StreamCapabilities(["time-shift"], for: .publish).ignored == ["time-shift"])
+        #expect(try StreamCapabilities(["time-shift=1"], for: .view).ignored == ["time-shift=1"])
+    }
+
     @Test("a stream that is recorded is packaged, so that H.264 is preferred") func recorded() throws {
         let capabilities = try StreamCapabilities(["on-demand"], for: .publish)
         #expect(capabilities.ignored.isEmpty && capabilities.terms.preferring == [.h264])

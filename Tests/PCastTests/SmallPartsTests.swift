@@ -34,6 +34,33 @@ import Testing
         }
     }
 
+    @Test("a response describes the window of a stream, whose address receives the token if it asks for it")
+    func timeShiftOffer() throws {
+        let uri = "https://media.example/video/stream-a/1-ab/index.m3u8"
+        var setup = PCastSetupStreamResponse()
+        setup.createStreamResponse.options = [
+            "ignored-capability=a", "time-shift=\(uri)", "time-shift-start=1000000", "time-shift-duration=600000",
+        ]
+        let offer = try #require(TimeShiftOffer(.setupStream(setup), token: "DIGEST:a+b"))
+        #expect(offer.uri == uri)
+        let time = { (milliseconds: Int64) in WallTime(millisecondsSinceEpoch: milliseconds) }
+        #expect(offer.window(until: time(1_100_000)) == time(1_000_000)...time(1_100_000))
+        #expect(offer.window(until: time(3_000_000)) == time(2_400_000)...time(3_000_000))
+        #expect(offer.window(until: time(999_999)) == nil)
+        setup.createStreamResponse.options = ["time-shift=\(uri)?token="]
+        let early = try #require(TimeShiftOffer(.setupStream(setup), token: "DIGEST:a+b/Z\n"))
+        #expect(early.uri == uri + "?token=DIGEST%3Aa%2Bb%2FZ%0A")
+        #expect(early.window(until: time(1_000_000)) == nil)
+        #expect(TimeShiftOffer(.setupStream(setup), token: "")?.uri == uri)
+        setup.createStreamResponse.options = [
+            "time-shift=\(uri)", "time-shift-start=99999999999999999", "time-shift-duration=\(UInt64.max)",
+        ]
+        let hostile = try #require(TimeShiftOffer(.setupStream(setup), token: ""))
+        #expect(hostile.start == nil && hostile.duration == nil)
+        setup.createStreamResponse.options = ["time-shift-start=1"]
+        #expect(TimeShiftOffer(.setupStream(setup), token: "") == nil)
+    }
+
     @Test("the address is that of the option, or else that of the token")
     func platformAddress() throws {
         let token = try EdgeTokenBuilder().withApplicationId("app").withSecret("secret")

@@ -20,6 +20,15 @@ struct StreamSetup: Sendable {
     /// Whether a publisher resumes the stream that it published before.
     var resumes = false
 
+    /// The stream that the platform has set up.
+    struct Established: Sendable {
+        let streamID: StreamID
+        /// The URI of the playlist if the token is for HLS; nil for media.
+        var playlist: String?
+        /// The window in which a viewer can seek; nil if the stream is not packaged.
+        var timeShift: TimeShiftOffer?
+    }
+
     /// Sends the request and lets `call` connect with the answer. After the response, `lifecycle` receives the platform's
     /// notifications of the stream, and the platform is notified when the stream ends here.
     ///
@@ -27,12 +36,12 @@ struct StreamSetup: Sendable {
     ///   - call: The media connection. It is closed if the setup fails.
     ///   - lifecycle: The lifecycle of the stream, which ends if the setup fails.
     ///   - session: The session that sends the request.
-    /// - Returns: The ID of the stream, and the URI of its playlist if the token is for HLS. The call is not connected
-    ///   then, and the platform is not notified of the end, because it knows no connection.
+    /// - Returns: The stream. If the token is for HLS, the call is not connected, and the platform is not notified of the
+    ///   end, because it knows no connection.
     /// - Throws: `PCastError` with the platform's refusal, or with `failed` if its answer cannot be used.
-    func run(_ call: MediaCall, lifecycle: StreamLifecycle, session: SignalingClient) async throws(PCastError)
-        -> (StreamID, playlist: String?)
-    {
+    func run(
+        _ call: MediaCall, lifecycle: StreamLifecycle, session: SignalingClient
+    ) async throws(PCastError) -> Established {
         do throws(PCastError) {
             let request = SignalingRequest.setupStream(message(offer: call.offer, session: session))
             let response = try await session.perform(request, listener: lifecycle).get()
@@ -41,7 +50,7 @@ struct StreamSetup: Sendable {
             guard case .media(let description, let relays) = answer else {
                 lifecycle.whenEnded { _ in session.discard(stream) }
                 note(stream, lifecycle, session)
-                return (stream, answer.playlist)
+                return Established(streamID: stream, playlist: answer.playlist)
             }
             lifecycle.setEndNotifier { info in Self.notifyPlatform(to: stream, info, session) }
             let back = StreamReconnection(of: stream, by: self, call, lifecycle, session)
@@ -49,7 +58,7 @@ struct StreamSetup: Sendable {
             call.restartsICE { offer in await Self.restart(stream, offer: offer, session) }
             try await call.accept(description, relays: relays)
             note(stream, lifecycle, session)
-            return (stream, nil)
+            return Established(streamID: stream, timeShift: TimeShiftOffer(response, token: streamToken))
         } catch {
             session.logger.info(
                 "stream rejected", metadata: ["direction": "\(direction.rawValue)", "error": "\(error.description)"])
@@ -100,7 +109,7 @@ struct StreamSetup: Sendable {
         // The ID is empty directly after Authenticate, which means the session of this conversation.
         stream.sessionID = session.sessionID?.description ?? ""
         stream.options = ["data-quality-notifications"]
-        if direction == .download { stream.options.append("captions") }
+        if direction == .download { stream.options += ["captions", TimeShiftOffer.option] }
         if let former {
             stream.options.append("resume-stream=\(former)")
         } else if resumes {
@@ -218,6 +227,60 @@ struct StreamSetup: Sendable {
             confirmation.resolve(false)
         }
         return confirmation
+    }
+}
+
+/// The window in which a viewer of a stream in real time can seek, as the platform describes it.
+struct TimeShiftOffer: Hashable, Sendable {
+    /// The URI of the multivariant playlist.
+    let uri: String
+    /// The beginning of the stream, before which there is no media; nil if it is unknown.
+    let start: WallTime?
+    /// The duration of the window; nil if it is unknown.
+    let duration: TimeSpan?
+
+    /// The option of the request, and the prefix of those of the response.
+    static let option = "time-shift"
+    /// The longest duration of a window that is believed: a year, in milliseconds.
+    private static let longest: UInt64 = 31_536_000_000
+
+    /// Reads a response; nil if the stream has no window. The token is added to a URI that ends with an empty parameter
+    /// for it.
+    init?(_ response: SignalingResponse, token: String) {
+        guard case .setupStream(let setup) = response else { return nil }
+        let options = setup.createStreamResponse.options
+        let value = { (name: String) -> String? in
+            options.first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.utf8.count + 1)) }
+        }
+        guard let uri = value(Self.option) else { return nil }
+        let query = "?token="
+        if uri.hasSuffix(query) {
+            // A platform on loopback needs no token, and rejects an empty one.
+            self.uri = token.isEmpty ? String(uri.dropLast(query.utf8.count)) : uri + Self.percentEncoded(token)
+        } else {
+            self.uri = uri
+        }
+        start = value("time-shift-start").flatMap { UInt64($0) }.flatMap { WallTime(wire: $0) }
+        duration = value("time-shift-duration").flatMap { UInt64($0) }.flatMap {
+            $0 <= Self.longest ? .milliseconds(Int64($0)) : nil
+        }
+    }
+
+    /// Returns the text for a query (RFC 3986, section 2).
+    private static func percentEncoded(_ text: String) -> String {
+        text.utf8.map { byte in
+            let scalar = Unicode.Scalar(byte)
+            if scalar.properties.isAlphabetic || (0x30...0x39).contains(byte), scalar.isASCII { return String(scalar) }
+            return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+        }.joined()
+    }
+
+    /// Returns the capture times of the ends of the window while the newest frame has a capture time; nil if they are
+    /// unknown.
+    func window(until end: WallTime) -> ClosedRange<WallTime>? {
+        guard let start, let duration else { return nil }
+        let beginning = max(start, end - duration)
+        return beginning <= end ? beginning...end : nil
     }
 }
 

@@ -228,16 +228,15 @@ public final class PCast: Sendable {
         let publishing = try Publishing(media, of: mediaStream, options: options, at: platform(for: "publish"))
         let setup = StreamSetup(
             direction: .upload, streamToken: streamToken, tags: tags, resumes: options.resumes)
-        let (stream, playlist) = try await setup.run(
-            publishing.call, lifecycle: publishing.lifecycle, session: session)
-        guard playlist == nil else {
+        let established = try await setup.run(publishing.call, lifecycle: publishing.lifecycle, session: session)
+        guard established.playlist == nil else {
             let failure = PCastError(.malformedResponse, during: "SetupStream")
             publishing.lifecycle.end(
                 StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: failure.description))
             publishing.call.close()
             throw failure
         }
-        return Publisher(streamID: stream, publishing: publishing, session: session)
+        return Publisher(streamID: established.streamID, publishing: publishing, session: session)
     }
 
     /// Subscribes to a stream. It returns when the platform has accepted; media arrives some round trips later.
@@ -264,14 +263,20 @@ public final class PCast: Sendable {
         }
         lifecycle.watch(call)
         let setup = StreamSetup(direction: .download, streamToken: streamToken, originStreamID: streamID)
-        let (stream, playlist) = try await setup.run(call, lifecycle: lifecycle, session: session)
-        if let playlist {
+        let established = try await setup.run(call, lifecycle: lifecycle, session: session)
+        if let playlist = established.playlist {
             // The call has no media. Its end is not that of the stream.
             following.cancel()
             call.close()
-            return try self.stream(stream, of: playlist, lifecycle)
+            return try self.stream(established.streamID, of: playlist, lifecycle)
         }
-        let media = RemoteMedia(streamID: stream, call: call, feed: feed, lifecycle: lifecycle)
+        let timeShift = established.timeShift.flatMap { offer in
+            options.streamingClient.map {
+                playlistMedia(established.streamID, of: offer.uri, by: $0, lifecycle, offer)
+            }
+        }
+        let media = RemoteMedia(
+            streamID: established.streamID, call: call, feed: feed, lifecycle: lifecycle, timeShift: timeShift)
         return MediaStream(remote: media, codecs: await call.receivedCodecs())
     }
 
@@ -287,8 +292,16 @@ public final class PCast: Sendable {
                 StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: failure.description))
             throw failure
         }
+        return MediaStream(playlist: playlistMedia(id, of: playlist, by: client, lifecycle))
+    }
+
+    /// Returns the media of a playlist, at the address of the source mapping.
+    private func playlistMedia(
+        _ id: StreamID, of playlist: String, by client: StreamingClient, _ lifecycle: StreamLifecycle,
+        _ offer: TimeShiftOffer? = nil
+    ) -> PlaylistMedia {
         let uri = options.streamingSourceMapping?.apply(to: playlist) ?? playlist
-        return MediaStream(playlist: PlaylistMedia(streamID: id, uri: uri, client: client, lifecycle: lifecycle))
+        return PlaylistMedia(streamID: id, uri: uri, client: client, lifecycle: lifecycle, offer: offer)
     }
 
     /// Returns the address of the platform. Throws an error before the start.

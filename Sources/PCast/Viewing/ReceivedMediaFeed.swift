@@ -64,14 +64,20 @@ final class RemoteMedia: Sendable {
     let call: MediaCall
     let feed: ReceivedMediaFeed
     let lifecycle: StreamLifecycle
+    /// The playlist in which a renderer can seek; nil if there is none.
+    let timeShift: PlaylistMedia?
     private let began = MonotonicClock.now()
     private let endedAt = Mutex<Instant?>(nil)
 
-    init(streamID: StreamID, call: MediaCall, feed: ReceivedMediaFeed, lifecycle: StreamLifecycle) {
+    init(
+        streamID: StreamID, call: MediaCall, feed: ReceivedMediaFeed, lifecycle: StreamLifecycle,
+        timeShift: PlaylistMedia? = nil
+    ) {
         self.streamID = streamID
         self.call = call
         self.feed = feed
         self.lifecycle = lifecycle
+        self.timeShift = timeShift
         lifecycle.whenEnded { [weak self] _ in
             self?.endedAt.withLock { $0 = MonotonicClock.now() }
             call.close()

@@ -35,6 +35,8 @@ public final class Renderer: Sendable {
     private let measured = EventBroadcaster<ViewerStatistics>()
     /// The text of the captions on the displayed frame; nil for none.
     public let caption = ObservableValue<String?>(nil)
+    /// The playback in the window of the stream, before real time. ``seek(to:)`` begins it.
+    public let timeShift = TimeShift()
     private let state = Mutex(State())
 
     init(stream: MediaStream, options: RendererOptions) {
@@ -62,7 +64,8 @@ public final class Renderer: Sendable {
             }
             do {
                 let rendering = try Rendering(
-                    stream, options: options, first: first, sizes: sizes, caption: caption)
+                    stream, options: options, first: first, sizes: sizes, caption: caption, timeShift: timeShift)
+                timeShift.attach(rendering)
                 rendering.isMuted = state.isMuted
                 rendering.volume = state.volume
                 rendering.setFrameReadyCallback(state.frameReady)
@@ -101,6 +104,7 @@ public final class Renderer: Sendable {
         }
         surfacesEnded?()
         rendering?.stop()
+        timeShift.attach(nil)
         caption.set(nil)
         created?.close()
         first.resolve(nil)

@@ -8,27 +8,40 @@ import Synchronization
 /// One run of a renderer. It pushes received media, or that of this machine's sources, to a `StreamRenderer`, and
 /// measures each second.
 final class Rendering: Sendable {
-    private struct State {
+    struct State {
         /// Ends the input of media.
         var leave: (@Sendable () -> Void)?
         var sampler: Task<Void, Never>?
         /// Shows the captions of a stream without video.
         var captions: Task<Void, Never>?
         var rate = RateMeter()
+        /// The playback of the window during a time shift; nil in real time.
+        var shift: (any PlaylistPlayback)?
+        /// The number of time shifts so far.
+        var shiftCount = 0
+        /// The number of frames that former time shifts dropped.
+        var framesDropped = 0
+        var isStopped = false
     }
 
+    let stream: MediaStream
     /// The subscribed stream; nil for sources of this machine and for HLS.
-    private let media: RemoteMedia?
+    let media: RemoteMedia?
     /// The playback of a stream that is delivered by HLS; nil for other streams.
-    private let playback: (any PlaylistPlayback)?
-    private let renderer: StreamRenderer
-    private let state = Mutex(State())
+    let playback: (any PlaylistPlayback)?
+    let renderer: StreamRenderer
+    let state = Mutex(State())
+    /// The lock of commands that begin, end or move a time shift. The threads of media do not wait for it.
+    let commands = Mutex(())
+    let caption: ObservableValue<String?>
+    let timeShift: TimeShift
 
     /// Begins to render the stream. Throws an error if there is no thread or decoder, or if the source cannot start.
     init(
         _ stream: MediaStream, options: RendererOptions, first: Promise<Instant?>, sizes: EventBroadcaster<Dimensions>,
-        caption: ObservableValue<String?>
+        caption: ObservableValue<String?>, timeShift: TimeShift
     ) throws {
+        (self.stream, self.caption, self.timeShift) = (stream, caption, timeShift)
         var rendering = StreamRendererOptions()
         rendering.measuresTestSignal = options.measuresTestSignal
         rendering.audioDevice = options.useNullAudioDevice ? nil : "default"
@@ -38,13 +51,13 @@ final class Rendering: Sendable {
         case .remote(let media):
             rendering.synchronization = options.lipSync ? .lipSync : .immediate
             callbacks.onFrame = { [captions = media.lifecycle.captions] frame in
+                // The window has its own captions.
+                if timeShift.isDisplayed { return }
                 caption.set(captions.text(at: frame.captureTime, now: MonotonicClock.now()))
             }
             (self.media, playback) = (media, nil)
             renderer = try Self.renderer(rendering, callbacks) { [call = media.call] in call.requestKeyFrame() }
-            let leave = take(from: media, stream)
-            let captions = stream.videoTracks.isEmpty ? media.lifecycle.captions.follow(caption) : nil
-            state.withLock { ($0.leave, $0.captions) = (leave, captions) }
+            begin(media)
         case .local(let media):
             (self.media, playback) = (nil, nil)
             renderer = try Self.renderer(of: media, rendering, callbacks)
@@ -61,7 +74,8 @@ final class Rendering: Sendable {
             rendering.audioDevice = nil
             rendering.synchronization = .immediate
             renderer = try Self.renderer(rendering, callbacks) {}
-            playback = try Self.play(media, stream, on: renderer, isSilent: options.useNullAudioDevice, caption)
+            playback = try Self.play(
+                media, stream, on: renderer, isSilent: options.useNullAudioDevice, caption, timeShift)
         }
     }
 
@@ -96,11 +110,11 @@ final class Rendering: Sendable {
     /// Begins to play a stream that is delivered by HLS. Throws an error if the client cannot begin.
     private static func play(
         _ media: PlaylistMedia, _ stream: MediaStream, on renderer: StreamRenderer, isSilent: Bool,
-        _ caption: ObservableValue<String?>
+        _ caption: ObservableValue<String?>, _ timeShift: TimeShift
     ) throws -> any PlaylistPlayback {
         let tracks = (video: stream.videoTracks.first, audio: stream.audioTracks.first)
         let lifecycle = media.lifecycle
-        let outputs = PlaylistOutputs(
+        var outputs = PlaylistOutputs(
             playsAudio: !isSilent, isAudioEnabled: { tracks.audio?.isEnabled == true },
             onFrame: { [weak renderer] frame in
                 if tracks.video?.isEnabled == true { renderer?.push(frame) }
@@ -112,8 +126,10 @@ final class Rendering: Sendable {
                         StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: $0)
                     } ?? StreamEndedInfo(ender: .platform, reason: .ended, reasonDescription: "ended"))
             })
+        outputs.onLanded = { timeShift.landed(at: $0) }
+        outputs.onPosition = { timeShift.moved(to: $0) }
         do {
-            return try media.client.play(media.uri, outputs)
+            return try media.client.play(media.uri, nil, outputs)
         } catch {
             renderer.stop()
             throw error
@@ -122,6 +138,13 @@ final class Rendering: Sendable {
 
     /// Whether an audio device plays the audio.
     var isAudioPlayed: Bool { playback?.isAudioPlayed ?? (renderer.audioOutputStatistics != nil) }
+
+    /// Begins the input of a subscribed stream in real time, and its captions if it has no video.
+    func begin(_ media: RemoteMedia) {
+        let leave = take(from: media, stream)
+        let captions = stream.videoTracks.isEmpty ? media.lifecycle.captions.follow(caption) : nil
+        state.withLock { ($0.leave, $0.captions) = (leave, captions) }
+    }
 
     /// Begins the input of a subscribed stream. Returns the function that ends it.
     private func take(from media: RemoteMedia, _ stream: MediaStream) -> @Sendable () -> Void {
@@ -171,15 +194,19 @@ final class Rendering: Sendable {
 
     /// Ends the run.
     func stop() {
-        let (leave, sampler, captions) = state.withLock { state in
-            defer { (state.leave, state.sampler, state.captions) = (nil, nil, nil) }
-            return (state.leave, state.sampler, state.captions)
+        commands.withLock { _ in
+            let (leave, sampler, captions, shift) = state.withLock { state in
+                state.isStopped = true
+                defer { (state.leave, state.sampler, state.captions) = (nil, nil, nil) }
+                return (state.leave, state.sampler, state.captions, state.shift)
+            }
+            leave?()
+            sampler?.cancel()
+            captions?.cancel()
+            shift?.stop()
+            playback?.stop()
+            renderer.stop()
         }
-        leave?()
-        sampler?.cancel()
-        captions?.cancel()
-        playback?.stop()
-        renderer.stop()
     }
 
     var isMuted: Bool {
@@ -243,7 +270,7 @@ final class Rendering: Sendable {
     /// Returns the statistics of the last second.
     private func measure() async -> ViewerStatistics {
         var result = ViewerStatistics(renderer.statistics())
-        if let playback { result.framesDropped += playback.framesDropped }
+        result.framesDropped += framesDroppedByHLS
         guard let media, let call = await media.call.statistics() else { return result }
         follow(call)
         result.playoutGroup = renderer.membership.flatMap { PlayoutGroup(rawValue: $0.rawValue) }
@@ -254,6 +281,9 @@ final class Rendering: Sendable {
         }
         return result
     }
+
+    /// The number of frames that HLS clients dropped because they were late.
+    private var framesDroppedByHLS: Int { state.withLock { $0.framesDropped } + (shifted?.framesDropped ?? 0) }
 
     /// Adds the statistics of decoded and shown frames to those of the received stream.
     func report(into stats: inout RTCInboundRTPStreamStats) {
@@ -272,7 +302,7 @@ final class Rendering: Sendable {
     /// Returns the statistics of the whole run.
     func summary() async -> ViewerStatistics {
         var result = ViewerStatistics(renderer.summary())
-        if let playback { result.framesDropped += playback.framesDropped }
+        result.framesDropped += framesDroppedByHLS
         guard let media, let call = await media.call.statistics() else { return result }
         result.add(call)
         result.bitrate = media.meanBitrate(of: call.bytesReceived)

@@ -12,7 +12,9 @@ struct SubscribeCommand: AsyncCommand {
             Without options, the newest stream of the platform that “pcast publish” or “pcast serve” runs on this host \
             is used. For another platform, give --uri and --token.
 
-            Keys in the window or terminal: q stops, m toggles the audio, s takes a screenshot, f toggles full screen.
+            Keys in the window or terminal: q stops, m toggles the audio, s takes a screenshot, f toggles full screen. If \
+            the platform packages the stream, the arrows seek 10 seconds back or forward, the space bar pauses there, \
+            and l returns to real time.
 
             Examples:
               pcast subscribe --render window

@@ -62,9 +62,14 @@ struct DisplayTarget: Sendable {
         case quit
         case mute
         case screenshot
+        /// Moves by a step forward or back.
+        case step(forward: Bool)
+        case pause
+        case live
     }
 
-    /// Processes the keys q, m, s and f and the close button of the window, until the window or terminal is closed.
+    /// Processes the keys q, m, s, f and l, the arrows and the space bar, and the close button of the window, until the
+    /// window or terminal is closed.
     func follow(_ perform: (UserRequest) async -> Void) async {
         for await event in surface.events {
             switch event {
@@ -72,6 +77,10 @@ struct DisplayTarget: Sendable {
             case .key(.character("m")): await perform(.mute)
             case .key(.character("s")): await perform(.screenshot)
             case .key(.character("f")): toggleFullscreen()
+            case .key(.left): await perform(.step(forward: false))
+            case .key(.right): await perform(.step(forward: true))
+            case .key(.character(" ")): await perform(.pause)
+            case .key(.character("l")): await perform(.live)
             case .lost: await perform(.quit)
             case .key, .clicked, .ready, .resized: break
             }

@@ -81,6 +81,7 @@ struct SubscribeRun: Sendable {
             group.addTask { await reportStatistics(shown.statistics, of: renderer) }
             group.addTask { for await quality in renderer.dataQualities { client.report(quality) } }
             group.addTask { await reportCaptions(of: renderer) }
+            group.addTask { await reportTimeShift(of: renderer) }
         }
     }
 
@@ -109,6 +110,9 @@ struct SubscribeRun: Sendable {
         }
     }
 
+    /// The distance of a seek with the arrow keys.
+    private static let step = Duration.seconds(10)
+
     /// Processes a key of the window or terminal.
     private func perform(_ request: DisplayTarget.UserRequest, _ renderer: Renderer) async {
         switch request {
@@ -123,6 +127,27 @@ struct SubscribeRun: Sendable {
             } catch {
                 console.warn("The screenshot failed: \(error).")
             }
+        case .step(let isForward):
+            do throws(PCastError) {
+                try renderer.seek(by: isForward ? Self.step : .zero - Self.step)
+            } catch {
+                console.warn("The seek failed: \(error).")
+            }
+        case .pause:
+            let timeShift = renderer.timeShift
+            if timeShift.state.value == .paused { timeShift.play() } else { timeShift.pause() }
+        case .live: renderer.timeShift.stop()
+        }
+    }
+
+    /// Reports the states of the time shift.
+    private func reportTimeShift(of renderer: Renderer) async {
+        var last = TimeShift.State.live
+        for await state in renderer.timeShift.state.values where state != last {
+            last = state
+            let timecode = renderer.timeShift.playbackHead.value?.timestampText
+            console.event("timeShift", ["state": .string(state.name), "timecode": .text(timecode)])
+            if case .failed(let reason) = state { console.warn("The window cannot be played: \(reason).") }
         }
     }
 
@@ -189,6 +214,20 @@ struct SubscribeRun: Sendable {
                     dimensions: renderer.videoDisplayDimensions, quality: renderer.dataQuality))
             seconds += 1
             if !console.isLive, seconds % 10 == 0 { console.inform(ViewerMetrics.line(statistics, elapsed: elapsed)) }
+        }
+    }
+}
+
+extension TimeShift.State {
+    /// The name in the event `timeShift`.
+    fileprivate var name: String {
+        switch self {
+        case .live: "live"
+        case .seeking: "seeking"
+        case .playing: "playing"
+        case .paused: "paused"
+        case .ended: "ended"
+        case .failed: "failed"
         }
     }
 }

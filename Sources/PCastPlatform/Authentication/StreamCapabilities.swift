@@ -57,6 +57,8 @@ struct StreamCapabilities: Sendable {
             case _ where value == nil && Self.plain.contains(head): break
             case _ where value == nil && Self.packagings[head] != nil: break
             case Self.recording where value == nil && purpose == .publish: break
+            // Every viewer of a stream that is packaged may seek in its window.
+            case "time-shift" where value == nil && purpose == .view: break
             default: ignored.append(name)
             }
         }

@@ -336,7 +336,7 @@ actor SignalingSession {
             try limiter.takeJoin(from: remoteAddress, at: MonotonicClock.now())
             let request = JobRequest(
                 message: create, principal: principal, clientContext: clientContext, session: session.id)
-            return Self.response(try await workers.start(request))
+            return PCastCreateStreamResponse(job: try await workers.start(request))
         }
         let negotiation = try StreamNegotiation(create)
         if !negotiation.isPublishing, StreamCapabilities.requiresPlaylist(principal.capabilities) {
@@ -381,9 +381,14 @@ actor SignalingSession {
             await registry.discard(peerSession.streamID, in: sessionID)
             throw .ended
         }
-        return PCastCreateStreamResponse(
+        var response = PCastCreateStreamResponse(
             peerSession, isOffer: negotiation.offer == nil,
             turnCredentials: turnCredentials?.offer(to: peerSession.streamID, host: connection.request?.host))
+        if !negotiation.isPublishing, create.options.contains(Self.timeShiftOption), let platformOrigin {
+            let window = await directory.timeShiftWindow(of: peerSession.streamID, at: MonotonicClock.wallTime())
+            response.options += window?.options(at: platformOrigin) ?? []
+        }
+        return response
     }
 
     /// Returns the response for a viewer whose token has the capability `streaming`. Its session description has no
@@ -391,28 +396,26 @@ actor SignalingSession {
     private func playlist(
         _ create: PCastCreateStream, _ negotiation: StreamNegotiation, _ principal: Principal
     ) async throws(APIError) -> PCastCreateStreamResponse {
-        let origin = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
+        let stream = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
         let packaged = try await directory.packagedStream(
-            origin.map { StreamID($0) }, for: principal, clientContext: clientContext)
-        guard let host = connection.request?.host else {
+            stream.map { StreamID($0) }, for: principal, clientContext: clientContext)
+        guard let platformOrigin else {
             throw APIError(.badRequest, "The Host header is missing: send it in the request of the WebSocket.")
         }
+        let path = VideoRoutes.signedPath(packaged, at: MonotonicClock.wallTime())
+        return PCastCreateStreamResponse(playlist: platformOrigin + path, isOffer: negotiation.offer == nil)
+    }
+
+    /// The origin under which the client reached the platform, such as `https://platform.example`; nil if the request of
+    /// the WebSocket named no host.
+    private var platformOrigin: String? {
+        guard let host = connection.request?.host else { return nil }
         let isSecure =
             turnCredentials?.isSecure(port: connection.localPort) ?? false
             || limiter.isSecure(
                 through: connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) },
                 fields: connection.request?.fields ?? { _ in [] })
-        let path = VideoRoutes.signedPath(packaged, at: MonotonicClock.wallTime())
-        return PCastCreateStreamResponse(
-            playlist: "\(isSecure ? "https" : "http")://\(host)\(path)", isOffer: negotiation.offer == nil)
-    }
-
-    /// Returns the response for a stream whose media a job publishes.
-    private static func response(_ stream: StreamID) -> PCastCreateStreamResponse {
-        var response = PCastCreateStreamResponse()
-        response.status = RequestStatus.ok.wire
-        response.streamID = stream.description
-        return response
+        return "\(isSecure ? "https" : "http")://\(host)"
     }
 
     /// Adds captions to a stream that the session publishes.
@@ -566,6 +569,8 @@ actor SignalingSession {
     private static let qualityOption = "data-quality-notifications"
     /// The option of `CreateStream` that requests the captions of a viewed stream.
     private static let captionOption = "captions"
+    /// The option of a viewer that requests the window in which it can seek.
+    private static let timeShiftOption = "time-shift"
 
     private static func message(
         _ quality: DataQuality, of stream: StreamID, in session: SessionID

@@ -83,6 +83,13 @@ extension PCastCreateStreamResponse {
 }
 
 extension PCastCreateStreamResponse {
+    /// Creates the response for a stream whose media a job publishes.
+    init(job stream: StreamID) {
+        self.init()
+        status = RequestStatus.ok.wire
+        streamID = stream.description
+    }
+
     /// Creates the response for a viewer that receives a playlist. `isOffer` is whether the client expects an offer.
     init(playlist uri: String, isOffer: Bool) {
         self.init()

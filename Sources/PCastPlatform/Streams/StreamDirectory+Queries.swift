@@ -82,6 +82,22 @@ extension StreamDirectory {
         return packaged
     }
 
+    /// Returns the window in which a viewer of a stream can seek; nil if its stream is not packaged.
+    ///
+    /// - Parameters:
+    ///   - viewing: The viewing.
+    ///   - time: The current time.
+    /// - Returns: The window.
+    func timeShiftWindow(of viewing: StreamID, at time: WallTime) -> TimeShiftWindow? {
+        guard let packaging, let origin = registry.participant(of: viewing)?.origin,
+            let stream = registry.streams[origin], packaging.packages(stream)
+        else { return nil }
+        let path =
+            packaging.stream(origin).map { VideoRoutes.signedPath($0, at: time) }
+            ?? VideoRoutes.path(of: origin) + "?token="
+        return TimeShiftWindow(path: path, start: stream.startTime, duration: TimeSpan(packaging.window))
+    }
+
     /// Returns the layers that a subscriber can receive, and the sent one; nil if the peer has left or has no video.
     func layers(viewedBy peer: PeerID) async -> ViewedLayers? { await router.layers(viewedBy: peer) }
 
@@ -227,5 +243,24 @@ extension StreamDirectory {
         guard let participant = registry.participants[peer], participant.ending == nil else { return false }
         let publisher = registry.streams[participant.origin].flatMap { registry.participants[$0.peer] }
         return participant.hasSession || publisher?.hasSession ?? false
+    }
+}
+
+/// The window in which a viewer of a stream in real time can seek, as the platform announces it.
+struct TimeShiftWindow: Hashable, Sendable {
+    /// The path of the multivariant playlist. It has a signature or, before the first media of the stream, an empty query
+    /// parameter `token`, to which the client adds its token.
+    let path: String
+    /// The start of the stream.
+    let start: WallTime
+    /// The duration, unless memory is scarce.
+    let duration: TimeSpan
+
+    /// Returns the options of a response of the PCast protocol, which has the origin of the platform's addresses.
+    func options(at origin: String) -> [String] {
+        [
+            "time-shift=\(origin)\(path)", "time-shift-start=\(start.millisecondsSinceEpoch)",
+            "time-shift-duration=\(Int64(duration.milliseconds))",
+        ]
     }
 }

@@ -78,6 +78,9 @@ final class PackagingService: Sendable {
         }
     }
 
+    /// The duration of the window in which viewers can seek, unless memory is scarce.
+    var window: Duration { configuration.window }
+
     /// Adds captions to a stream, if it is packaged.
     func add(_ cues: [CaptionCue], to id: StreamID) { stream(id)?.add(cues) }
 

@@ -5,7 +5,9 @@ import PCastRendering
 import Synchronization
 
 /// The playback of a live PCast stream. It subscribes, and displays the stream with a ``PCast/Renderer``, which handles
-/// lip sync and the jitter buffer. ``StreamPresentation`` determines the events.
+/// lip sync, the jitter buffer and the time shift. ``StreamPresentation`` determines the events.
+///
+/// A seek leads into the window of a stream that has one, and a seek to its end to real time.
 ///
 /// A pipeline must be stopped before its release, which also ends the subscription.
 package final class StreamPipeline: PlaybackPipeline {
@@ -14,8 +16,8 @@ package final class StreamPipeline: PlaybackPipeline {
         var stream: MediaStream?
         var renderer: Renderer?
         var subscribing: Task<Void, Never>?
-        /// Shows the captions of a stream without video or by HLS.
-        var following: Task<Void, Never>?
+        /// Show the captions of a stream without video or by HLS, and follow the time shift.
+        var following: [Task<Void, Never>] = []
         var lastFrame: VideoFrame?
         var isMuted = false
         var volume = 1.0
@@ -58,9 +60,9 @@ package final class StreamPipeline: PlaybackPipeline {
     package func stop() {
         let (stream, renderer, tasks) = state.withLock { state in
             state.isStopped = true
-            return (state.stream, state.renderer, [state.subscribing, state.following])
+            return (state.stream, state.renderer, state.following + [state.subscribing].compactMap { $0 })
         }
-        for task in tasks { task?.cancel() }
+        for task in tasks { task.cancel() }
         renderer?.stop()
         stream?.stop()
         signal.raise()
@@ -102,25 +104,60 @@ package final class StreamPipeline: PlaybackPipeline {
             presentation.play(at: now)
             presentation.resumed(at: now)
         }
+        timeShift?.play()
         apply()
     }
 
-    /// Pauses: mutes the audio and keeps the frame. Media that arrives meanwhile is discarded.
+    /// Pauses: mutes the audio and keeps the frame. In real time, media that arrives meanwhile is discarded.
     package func pause() {
         change { $0.pause(at: $1) }
+        timeShift?.pause()
         apply()
     }
+
+    /// The renderer's time shift; nil before the renderer exists.
+    private var timeShift: TimeShift? { state.withLock { $0.renderer }?.timeShift }
 
     /// Does nothing, because a live stream has only its own rate.
     package func setRate(_ rate: Double) {}
 
-    /// Reports the current position as the result of a seek, because a live stream is not seekable.
+    /// Seeks to a position in the window, or to real time at its end, and returns the epoch of the seek. If the stream is
+    /// not seekable, its current position is reported as the result.
     @discardableResult
-    package func seek(to position: TimeSpan) -> PlayheadEpoch { change { presentation, _ in presentation.seek() } }
+    package func seek(to position: TimeSpan) -> PlayheadEpoch {
+        updateWindow()
+        let (epoch, destination) = change { presentation, now in
+            (presentation.seek(to: position, at: now), presentation.awaitedSeek)
+        }
+        guard let destination, let renderer = state.withLock({ $0.renderer }) else { return epoch }
+        do throws(PCastError) {
+            switch destination {
+            case .frame: break
+            case .live: renderer.timeShift.stop()
+            case .time(let time):
+                try renderer.seek(to: time)
+                let isPlaying = state.withLock { $0.presentation.clock.isPlaying }
+                if isPlaying { renderer.timeShift.play() } else { renderer.timeShift.pause() }
+            }
+        } catch {
+            change { presentation, _ in presentation.returned() }
+        }
+        return epoch
+    }
 
-    /// Returns nil, because a live stream is not seekable.
+    /// Seeks to the frame of a wall-clock time and returns the epoch of the seek; nil, without effect, if the stream is
+    /// not seekable.
     @discardableResult
-    package func seek(to wallTime: WallTime) -> PlayheadEpoch? { nil }
+    package func seek(to wallTime: WallTime) -> PlayheadEpoch? {
+        guard playhead.seekableRange != nil, let position = position(of: wallTime) else { return nil }
+        return seek(to: position)
+    }
+
+    /// Updates the window from that of the renderer.
+    private func updateWindow() {
+        guard let window = timeShift?.seekableRange else { return }
+        change { $0.set(window: window, at: $1) }
+    }
 
     /// Enables or disables the tracks of a kind. Captions are the track of the kind `subtitles`.
     package func select(_ track: ContentTrack.ID?, of kind: ContentTrack.Kind) {
@@ -192,7 +229,8 @@ package final class StreamPipeline: PlaybackPipeline {
         guard !isStopped else { return false }
         apply()
         try renderer.start(on: StreamSurface { [weak self] in self?.show($0) })
-        if stream.videoTracks.isEmpty || stream.isPlaylist { followCaptions(of: renderer) }
+        if stream.videoTracks.isEmpty || stream.isPlaylist || renderer.isSeekable { followCaptions(of: renderer) }
+        if renderer.isSeekable { follow(renderer.timeShift) }
         // `stop()` may have run before the renderer was stored.
         if state.withLock({ $0.isStopped }) { renderer.stop() }
         return true
@@ -204,25 +242,54 @@ package final class StreamPipeline: PlaybackPipeline {
         let task = Task { [weak self] in
             for await caption in captions {
                 guard let self else { return }
+                guard followsCaptions else { continue }
                 change { presentation, _ in if presentation.shows() { presentation.show(caption: caption) } }
             }
         }
-        state.withLock { $0.following = task }
+        state.withLock { $0.following.append(task) }
+    }
+
+    /// Whether the captions are those of the renderer, because the stream or its window is played by HLS, or because
+    /// there are no frames.
+    private var followsCaptions: Bool {
+        let (stream, renderer) = state.withLock { ($0.stream, $0.renderer) }
+        guard let stream else { return false }
+        return stream.isPlaylist || stream.videoTracks.isEmpty || renderer?.timeShift.isDisplayed == true
+    }
+
+    /// Displays the frames of seeks, until the pipeline is stopped.
+    private func follow(_ timeShift: TimeShift) {
+        let states = timeShift.state.values
+        let task = Task { [weak self, timeShift] in
+            for await state in states {
+                guard let self else { return }
+                switch state {
+                case .playing, .paused:
+                    change { presentation, _ in presentation.reached(timeShift.startTime) }
+                    // The frame may be on the renderer's surface already.
+                    if let frame = self.state.withLock({ $0.renderer })?.lastVideoFrameRendered { show(frame) }
+                case .failed: change { presentation, _ in presentation.returned() }
+                case .live, .seeking, .ended: break
+                }
+            }
+        }
+        state.withLock { $0.following.append(task) }
     }
 
     /// Displays a frame, unless playback is paused.
     private func show(_ frame: VideoFrame) {
         let isShown = state.withLock { state in
-            guard state.presentation.shows() else { return false }
+            guard state.presentation.shows(frame.captureTime) else { return false }
             state.lastFrame = frame
             return true
         }
         guard isShown else { return }
         onFrame(frame)
-        let stream = stream
-        let followsRenderer = stream?.isPlaylist ?? false
+        let followsRenderer = followsCaptions
         let caption = stream?.caption(at: frame.captureTime)
+        let window = timeShift?.seekableRange
         change {
+            if let window { $0.set(window: window, at: $1) }
             $0.presented(
                 frame.timestamp, captured: frame.captureTime, size: frame.dimensions, at: $1,
                 wallTime: MonotonicClock.wallTime())

@@ -5,7 +5,11 @@ import PCastCore
 /// frames and the time.
 ///
 /// Positions count from the first frame by the stream's clock. The wall-clock time is the capture time of the frames,
-/// by the sender's clock. The stream is not seekable, and a pause discards the media that arrives meanwhile.
+/// by the sender's clock. A pause discards the media that arrives meanwhile, except in the window.
+///
+/// A stream is seekable if it has a window. Its positions are then capture times since one of them, so that they hold
+/// for the media in real time and for that of the window, which has other timestamps. The first frame has its distance
+/// from the beginning of the window as its position.
 struct StreamPresentation {
     /// The time without a frame after which the stream is buffering.
     static let timeout = TimeSpan.milliseconds(500)
@@ -28,6 +32,14 @@ struct StreamPresentation {
     private var hasLanded = false
     private var dimensions: Dimensions?
     private var hasVideo = true
+    /// The capture time of position zero of a seekable stream; nil before the first frame with a capture time.
+    private var wallOrigin: WallTime?
+    /// The capture times of the ends of the window; nil if the stream is not seekable.
+    private var window: ClosedRange<WallTime>?
+    /// The time at which the window was reported last.
+    private var lastReport: Instant?
+    /// The seek whose frame is awaited; nil for none.
+    private(set) var awaitedSeek: Destination?
     private var tracks: [ContentTrack] = []
     /// Whether there have been captions.
     private var hasCaptions = false
@@ -35,6 +47,28 @@ struct StreamPresentation {
     private var showsCaptions = true
     /// The text of the captions on the displayed frame, shown or not; nil for none.
     private var caption: String?
+
+    /// The destination of a seek.
+    enum Destination: Hashable, Sendable {
+        /// A capture time in the window, whose media is not loaded yet.
+        case time(WallTime)
+        /// The frame of the window with a capture time, which was passed to the renderer.
+        case frame(WallTime)
+        /// The frames in real time, which were captured after a time.
+        case live(WallTime)
+    }
+
+    /// The distance from the end of the window within which a seek leads to real time.
+    static let liveDistance = TimeSpan.seconds(1)
+    /// The distance of a frame from the destination within which it is the frame of a seek. Frames in real time that the
+    /// renderer holds may precede it.
+    private static let frameTolerance = TimeSpan.seconds(1)
+    /// The distance of a capture time from that of the newest frame in real time within which a frame is in real time.
+    private static let liveTolerance = TimeSpan.seconds(5)
+    /// The step back of a capture time from which on the sender's clock was set back.
+    private static let clockStep = TimeSpan.seconds(1)
+    /// The interval in which a changed window is reported.
+    private static let windowInterval = TimeSpan.milliseconds(500)
 
     /// The identifier of the track of captions.
     static let captionTrack = ContentTrack(id: .init(rawValue: "captions"), kind: .subtitles)
@@ -59,10 +93,54 @@ struct StreamPresentation {
     /// Pauses.
     mutating func pause(at now: Instant) { clock.pause(at: now) }
 
-    /// Reports the current position as the result of a seek, and returns the current epoch.
-    mutating func seek() -> PlayheadEpoch {
-        if hasLanded, !isOver { notify(.landed(position)) }
-        return clock.epoch
+    /// Begins a seek to a position and returns its epoch. ``awaitedSeek`` is its destination, and no frame is displayed
+    /// until it is reached. If the stream is not seekable, the current position is reported as the result.
+    mutating func seek(to position: TimeSpan, at now: Instant) -> PlayheadEpoch {
+        guard !isOver, let wallOrigin, let window, hasLanded else {
+            if hasLanded, !isOver { notify(.landed(self.position)) }
+            return clock.epoch
+        }
+        let epoch = clock.seek(to: position, at: now)
+        let time = wallOrigin + TimeSpan(clock.playhead(at: now).position)
+        awaitedSeek =
+            time >= window.upperBound - Self.liveDistance
+            ? .live(window.upperBound - Self.liveTolerance) : .time(time)
+        if !reportsBuffering {
+            reportsBuffering = true
+            notify(.buffering(true))
+        }
+        return epoch
+    }
+
+    /// Records that the destination in the window is reached with the frame of a capture time; nil if that is unknown. It
+    /// has no effect on a seek to real time, whose frames are known by their capture times.
+    mutating func reached(_ captureTime: WallTime?) {
+        if case .time(let time) = awaitedSeek { awaitedSeek = .frame(captureTime ?? time) }
+    }
+
+    /// Records that the window cannot be played, so that frames in real time are displayed.
+    mutating func returned() { if awaitedSeek != nil { land() } }
+
+    private mutating func land() {
+        awaitedSeek = nil
+        hasLanded = false
+    }
+
+    /// Sets the window, and reports it from time to time.
+    mutating func set(window: ClosedRange<WallTime>?, at now: Instant) {
+        self.window = window
+        guard !isOver, let range = seekableRange else { return }
+        clock.setSeekableRange(range, of: clock.epoch)
+        guard lastReport.map({ now - $0 >= Self.windowInterval }) ?? true else { return }
+        lastReport = now
+        notifyTracks()
+    }
+
+    /// The positions of the window; nil if the stream is not seekable, or before its first capture time.
+    private var seekableRange: ClosedRange<TimeSpan>? {
+        guard let wallOrigin, let window else { return nil }
+        let beginning = max(.zero, window.lowerBound - wallOrigin)
+        return beginning...max(beginning, window.upperBound - wallOrigin)
     }
 
     // MARK: Events
@@ -80,7 +158,11 @@ struct StreamPresentation {
         let all = hasCaptions ? tracks + [Self.captionTrack] : tracks
         var selected = Set(all.map(\.id))
         if !showsCaptions { selected.remove(Self.captionTrack.id) }
-        notify(.overview(ContentOverview(kind: .live, tracks: all, selected: selected)))
+        notify(
+            .overview(
+                ContentOverview(
+                    kind: .live, tracks: all, selected: selected, seekableRange: seekableRange,
+                    liveEdge: seekableRange == nil ? nil : .zero)))
     }
 
     // MARK: Captions
@@ -104,8 +186,16 @@ struct StreamPresentation {
         if caption != nil { notify(.subtitle(isSelected ? caption : nil)) }
     }
 
-    /// Whether a frame is displayed: the first one always, and later ones unless playback is paused.
-    func shows() -> Bool { !isOver && (clock.isPlaying || !hasLanded) }
+    /// Returns whether a frame is displayed: the first one always, and later ones unless playback is paused or a seek is
+    /// under way.
+    func shows(_ captureTime: WallTime? = nil) -> Bool {
+        switch awaitedSeek {
+        case .time: false
+        case .frame(let time): !isOver && captureTime.map { ($0 - time).magnitude <= Self.frameTolerance } ?? true
+        case .live(let time): !isOver && captureTime.map { $0 >= time } ?? true
+        case nil: !isOver && (clock.isPlaying || !hasLanded)
+        }
+    }
 
     /// Records that a frame is displayed, or the first audio of a stream without video. `size` is the size of the
     /// frame; nil for audio. `wallTime` is the wall-clock time at `now`, for a stream without capture times.
@@ -113,11 +203,9 @@ struct StreamPresentation {
         _ timestamp: MediaTime, captured captureTime: WallTime?, size: Dimensions? = nil, at now: Instant,
         wallTime: WallTime? = nil
     ) {
-        guard shows() else { return }
-        let time = timestamp.span
-        // If the stream's timestamps restart, the position continues from its last value.
-        if origin == nil || time - origin! < position { origin = time - position }
-        position = time - origin!
+        guard shows(captureTime) else { return }
+        if awaitedSeek != nil { land() }
+        place(timestamp.span, captured: captureTime, wallTime)
         lastShown = now
         clock.show(position, of: clock.epoch, at: now)
         if let captureTime, lastAnchor.map({ position - $0 >= Self.anchorInterval }) ?? true {
@@ -144,9 +232,32 @@ struct StreamPresentation {
         if clock.isPlaying { notify(.position(position)) }
     }
 
+    /// Sets the position of a displayed frame.
+    private mutating func place(_ time: TimeSpan, captured captureTime: WallTime?, _ wallTime: WallTime?) {
+        if window != nil, let wallOrigin, let captureTime, let distance = captureTime.span(since: wallOrigin) {
+            if !hasLanded {
+                position = max(.zero, distance)
+            } else if distance > position - Self.clockStep {
+                position = max(position, distance)
+            } else {
+                // The sender's clock was set back: the position continues.
+                self.wallOrigin = captureTime - position
+            }
+            origin = time - position
+            return
+        }
+        if origin == nil, let window, let wallTime = captureTime ?? wallTime {
+            position = max(.zero, wallTime - window.lowerBound)
+        }
+        // If the stream's timestamps restart, the position continues from its last value.
+        if origin == nil || time - origin! < position { origin = time - position }
+        position = time - origin!
+        if window != nil, let captureTime { wallOrigin = captureTime - position }
+    }
+
     /// The time at which the stream counts as buffering; nil while no frame is expected.
     var deadline: Instant? {
-        guard hasVideo, hasLanded, !reportsBuffering, !isOver, clock.isPlaying else { return nil }
+        guard hasVideo, hasLanded, awaitedSeek == nil, !reportsBuffering, !isOver, clock.isPlaying else { return nil }
         return lastShown.map { $0 + Self.timeout }
     }
 
@@ -167,6 +278,12 @@ struct StreamPresentation {
     mutating func ended(_ info: StreamEndedInfo, name: String, at now: Instant) {
         guard !isOver else { return }
         clock.pause(at: now)
+        if window != nil {
+            // The window ends with the stream.
+            window = nil
+            clock.setSeekableRange(nil, of: clock.epoch)
+            notifyTracks()
+        }
         switch info.reason {
         case .ended, .pcastStop, .custom, .appBackground: notify(.ended)
         case .failed, .censored, .maintenance, .capacity, .overload:

@@ -50,6 +50,15 @@ final class AudioPipeline: Sendable {
 
     func conceal(_ span: TimeSpan) { queue.push(.missing(span)) }
 
+    /// Discards the audio that is queued and not played yet.
+    func restart() {
+        queue.removeAll()
+        presenter?.discardPending()
+    }
+
+    /// The output on which others may play audio while nothing is pushed here; nil without one.
+    var output: (any AudioOutput)? { presenter.map { LentAudioOutput($0) } }
+
     func stop() {
         queue.removeAll()
         queue.close()
@@ -122,6 +131,26 @@ final class AudioPipeline: Sendable {
         presenter?.present(played, at: timedAudio.start)
         onAudio?(played, timedAudio.start)
     }
+}
+
+/// The audio output of a renderer, which its user does not stop.
+private final class LentAudioOutput: AudioOutput {
+    private let presenter: AudioPresenter
+
+    init(_ presenter: AudioPresenter) { self.presenter = presenter }
+
+    var lead: TimeSpan { presenter.lead }
+
+    var volume: Double {
+        get { presenter.volume }
+        set { presenter.volume = newValue }
+    }
+
+    func present(_ frame: AudioFrame, at due: Instant) { presenter.present(frame, at: due) }
+
+    func discardPending() { presenter.discardPending() }
+
+    func stop() { presenter.discardPending() }
 }
 
 extension AudioFrame {

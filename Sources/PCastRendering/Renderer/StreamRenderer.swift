@@ -40,6 +40,19 @@ package final class StreamRenderer: Sendable {
     /// Adds the next frame of an unencoded source. The oldest queued frame is dropped if necessary.
     package func push(_ frame: VideoFrame) { video.push(frame) }
 
+    /// Adds a frame that is presented at once, because its user has its own clock.
+    package func show(_ frame: VideoFrame) { video.show(frame) }
+
+    /// Discards the media that is queued. Video is decoded again from the next key frame on, like that of a new viewer.
+    package func restart() {
+        video.restart()
+        audio.restart()
+    }
+
+    /// The audio output, on which others may play audio while nothing is pushed here; nil without one. It is not stopped
+    /// with its user.
+    package var audioOutput: (any AudioOutput)? { audio.output }
+
     /// Adds the next audio of an unencoded source.
     package func push(_ audioFrame: AudioFrame) { audio.push(audioFrame) }
 

@@ -8,6 +8,8 @@ final class VideoPipeline: Sendable {
     private enum Entry: Sendable {
         case encoded(EncodedFrame)
         case raw(VideoFrame)
+        /// A frame that is due already.
+        case due(VideoFrame)
     }
 
     /// The most raw frames that are queued.
@@ -62,9 +64,22 @@ final class VideoPipeline: Sendable {
     }
 
     /// Adds a raw frame. It never blocks; the oldest frame is dropped if the queue is full.
-    func push(_ videoFrame: VideoFrame) {
+    func push(_ videoFrame: VideoFrame) { push(unencoded: .raw(videoFrame)) }
+
+    /// Adds a frame that is presented at once. It never blocks; the oldest frame is dropped if the queue is full.
+    func show(_ videoFrame: VideoFrame) { push(unencoded: .due(videoFrame)) }
+
+    private func push(unencoded entry: Entry) {
         if queue.count >= Self.frameCapacity, queue.popIfAny() != nil { drop(1) }
-        queue.push(.raw(videoFrame))
+        queue.push(entry)
+    }
+
+    /// Discards the queued frames. Encoded frames are decoded again from the next key frame on, like those of a new
+    /// viewer.
+    func restart() {
+        queue.removeAll()
+        gate.withLock { $0 = KeyFrameGate() }
+        catchUp.withLock { $0 = CatchUp() }
     }
 
     func stop() {
@@ -79,8 +94,14 @@ final class VideoPipeline: Sendable {
         let converter = RawFrameConverter()
         var isBroken = false
         while let entry = queue.pop() {
-            guard case .encoded(let frame) = entry else {
-                if case .raw(let videoFrame) = entry { take(videoFrame, isCoded: false, by: converter) }
+            let frame: EncodedFrame
+            switch entry {
+            case .encoded(let encoded): frame = encoded
+            case .raw(let videoFrame):
+                take(videoFrame, isCoded: false, by: converter)
+                continue
+            case .due(let videoFrame):
+                if let offered = offer(videoFrame, by: converter) { present(offered, at: MonotonicClock.now()) }
                 continue
             }
             // Frames after one that could not be decoded cannot be decoded, either.
@@ -102,11 +123,7 @@ final class VideoPipeline: Sendable {
     /// Offers a decoded frame to the application, then presents, skips or drops it. `isCoded` is whether it was
     /// received encoded.
     private func take(_ decoded: VideoFrame, isCoded: Bool, by converter: RawFrameConverter) {
-        let onFrameReady = shared.withLock { state in
-            state.meter.counts.framesDecoded += 1
-            return state.onFrameReady
-        }
-        guard let videoFrame = offered(decoded, to: onFrameReady, by: converter) else { return }
+        guard let videoFrame = offer(decoded, by: converter) else { return }
         let now = MonotonicClock.now()
         if isCoded {
             let hasNewer = queue.count > 0
@@ -127,11 +144,13 @@ final class VideoPipeline: Sendable {
         }
     }
 
-    /// Calls the application's callback. Returns the frame to present; nil if it is dropped.
-    private func offered(
-        _ videoFrame: VideoFrame, to callback: FrameReadyCallback?, by converter: RawFrameConverter
-    ) -> VideoFrame? {
-        guard let callback else { return videoFrame }
+    /// Counts a decoded frame and calls the application's callback. Returns the frame to present; nil if it is dropped.
+    private func offer(_ videoFrame: VideoFrame, by converter: RawFrameConverter) -> VideoFrame? {
+        let onFrameReady = shared.withLock { state in
+            state.meter.counts.framesDecoded += 1
+            return state.onFrameReady
+        }
+        guard let callback = onFrameReady else { return videoFrame }
         let notification = FrameNotification(videoFrame, converter: converter)
         callback(notification)
         return notification.outcome

@@ -94,7 +94,7 @@ struct StreamPresentationTests {
         // No event follows the end.
         copy.show(3..<9)
         copy.stream.failed(.notSeekable, at: copy.now)
-        _ = copy.stream.seek()
+        _ = copy.stream.seek(to: .zero, at: copy.now)
         #expect(copy.words().isEmpty)
     }
 
@@ -140,8 +140,110 @@ struct StreamPresentationTests {
     mutating func seek() {
         show(0..<1)
         _ = words()
-        let epoch = stream.seek()
+        let epoch = stream.seek(to: .seconds(3), at: now)
         #expect(epoch == stream.clock.epoch)
         #expect(words() == ["landed"])
+    }
+
+    // MARK: The window
+
+    /// The window of a stream that began 20 s before the first frame.
+    private func window(until number: Int64) -> ClosedRange<WallTime> {
+        Self.captured - .seconds(20)...Self.captured + .milliseconds(40 * number)
+    }
+
+    /// Shows frames in real time of a stream with a window.
+    private mutating func showSeekable(_ numbers: Range<Int64>) {
+        for number in numbers {
+            stream.set(window: window(until: number), at: now)
+            show(number..<(number + 1))
+        }
+    }
+
+    /// Shows frames of the window, which have other timestamps.
+    private mutating func showWindow(_ numbers: Range<Int64>) {
+        for number in numbers {
+            now = now + .milliseconds(40)
+            stream.presented(
+                MediaTime(ticks: 90_000_000 + number * 3_600, rate: .video),
+                captured: Self.captured + .milliseconds(40 * number), size: Self.size, at: now)
+        }
+    }
+
+    @Test("the positions of a seekable stream count from the beginning of its window, and follow the capture times")
+    mutating func window() throws {
+        stream.opened([ContentTrack(id: .init(rawValue: "video"), kind: .video)])
+        stream.play(at: now)
+        showSeekable(0..<50)
+        let playhead = stream.clock.playhead(at: now)
+        #expect(playhead.position == .seconds(20) + .milliseconds(49 * 40))
+        #expect(playhead.timecode == Self.captured + .milliseconds(49 * 40))
+        #expect(playhead.seekableRange == .zero ... .seconds(20) + .milliseconds(49 * 40))
+        #expect(playhead.timecodeRange == window(until: 49))
+        let overviews = words().count { $0 == "overview" }
+        #expect((2...6).contains(overviews), "the range is reported from time to time")
+    }
+
+    @Test("a seek into the window displays its frame only, and a seek to the end displays the next one in real time")
+    mutating func seekInWindow() throws {
+        stream.play(at: now)
+        showSeekable(0..<50)
+        _ = words()
+        let epoch = stream.seek(to: .seconds(5), at: now)
+        #expect(stream.awaitedSeek == .time(Self.captured - .seconds(15)) && epoch == stream.clock.epoch)
+        #expect(words() == ["buffering"] && stream.deadline == nil)
+        // Frames in real time are not displayed meanwhile.
+        show(50..<60)
+        #expect(words().isEmpty && stream.clock.playhead(at: now).position == .seconds(5))
+        #expect(stream.clock.playhead(at: now).isSeeking)
+        stream.reached(Self.captured - .seconds(15))
+        // The renderer may hold frames in real time.
+        show(60..<61)
+        #expect(words().isEmpty)
+        showWindow(-375 ..< -370)
+        #expect(words() == ["landed", "filled"])
+        #expect(stream.clock.playhead(at: now).position == .seconds(5) + .milliseconds(160))
+        #expect(stream.clock.playhead(at: now).timecode == Self.captured - .milliseconds(371 * 40))
+
+        _ = stream.seek(to: .seconds(22), at: now)
+        #expect(words() == ["buffering"])
+        guard case .live? = stream.awaitedSeek else {
+            Issue.record("the end of the window is real time")
+            return
+        }
+        // A late frame of the window is not in real time.
+        showWindow(-370 ..< -369)
+        stream.reached(Self.captured - .seconds(15))
+        #expect(words().isEmpty)
+        showSeekable(100..<110)
+        #expect(words().filter { $0 != "overview" } == ["landed", "filled"])
+        #expect(stream.clock.playhead(at: now).timecode == Self.captured + .milliseconds(109 * 40))
+    }
+
+    @Test("if the window cannot be played, the seek ends with the next frame in real time")
+    mutating func failedSeek() {
+        stream.play(at: now)
+        showSeekable(0..<50)
+        _ = stream.seek(to: .seconds(5), at: now)
+        _ = words()
+        stream.returned()
+        show(60..<62)
+        #expect(words() == ["landed", "filled"])
+        #expect(stream.clock.playhead(at: now).timecode == Self.captured + .milliseconds(61 * 40))
+    }
+
+    @Test("a capture clock that is set back does not move a seekable stream back, and its end ends the window")
+    mutating func clockStep() {
+        stream.play(at: now)
+        showSeekable(0..<50)
+        let before = stream.clock.playhead(at: now).position
+        stream.presented(
+            MediaTime(ticks: 90_000 + 50 * 3_600, rate: .video), captured: Self.captured - .seconds(3_600),
+            size: Self.size, at: now + .milliseconds(40))
+        #expect(stream.clock.playhead(at: now + .milliseconds(40)).position >= before)
+        _ = words()
+        stream.ended(
+            StreamEndedInfo(ender: .platform, reason: .ended, reasonDescription: "ended"), name: "x", at: now)
+        #expect(words() == ["overview", "ended"] && stream.clock.seekableRange == nil)
     }
 }

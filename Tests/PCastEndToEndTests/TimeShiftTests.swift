@@ -163,6 +163,29 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            "the seek bar of the watch page leads into the window and back by mouse and keyboard, with events on their frames",
+            .enabled(if: !ThisMachine.browsers.isEmpty), arguments: ThisMachine.browsers)
+        func page(browser: String) async throws {
+            try await TestWorkspace.run { workspace in
+                let live = try await HLSTests.Live.start(in: workspace, size: "640x360")
+                try await live.awaitPlaylist()
+                let peer = try Peer(
+                    "watch_time_shift.py",
+                    [
+                        "--url", "\(live.platform.uri)/watch/\(live.stream)", "--browser", browser, "--platform",
+                        live.platform.uri, "--application", LocalPlatform.application, "--stream", live.stream,
+                        "--token", try await live.platform.viewingToken(live.stream), "--timeline-token",
+                        try await workspace.token(LocalPlatform.application, "--type", "stream"),
+                    ], in: nil, of: workspace, seconds: 120)
+                let figures = try await peer.figures()
+                print(
+                    "\(figures["peer"].text ?? ""): \(figures["shiftedAge"]) s after a seek by 20 s, error of the time of "
+                        + "frames \(figures["timeError"]) ms, the goal \(figures["goal"]) ms after its time")
+                try await live.end()
+            }
+        }
+
         /// Records the events of a timeline, with the capture time of the picture displayed then.
         private final class Witness: EventSendableDelegate {
             struct Told: Sendable {

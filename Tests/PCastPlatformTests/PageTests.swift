@@ -49,7 +49,7 @@ import Testing
                     rest.append("/assets/" + (part.split(separator: "/").last ?? ""))
                 }
             }
-            #expect(seen.count == 13, "\(seen)")
+            #expect(seen.count == 15, "\(seen)")
         }
     }
 

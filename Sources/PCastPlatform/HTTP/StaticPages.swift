@@ -32,16 +32,18 @@ struct StaticPages: Sendable {
         "streams.js": Asset(bytes: PackageResources.streams_js, type: script),
         "plots.js": Asset(bytes: PackageResources.plots_js, type: script),
         "captions.js": Asset(bytes: PackageResources.captions_js, type: script),
+        "seek.js": Asset(bytes: PackageResources.seek_js, type: script),
         "watch.js": Asset(bytes: PackageResources.watch_js, type: script),
         "publish.js": Asset(bytes: PackageResources.publish_js, type: script),
     ]
 
     /// The parts of the module `/pcast.mjs`.
     private static let modules: [String: [UInt8]] = [
-        "hls.mjs": PackageResources.hls_mjs,
+        "hls.mjs": PackageResources.hls_mjs, "hls-track.mjs": PackageResources.hls_track_mjs,
         "overlay.mjs": PackageResources.overlay_mjs, "playhead.mjs": PackageResources.playhead_mjs,
         "publisher.mjs": PackageResources.publisher_mjs, "rectangle.mjs": PackageResources.rectangle_mjs,
         "session.mjs": PackageResources.session_mjs, "statistics.mjs": PackageResources.statistics_mjs,
+        "time-shift.mjs": PackageResources.time_shift_mjs,
         "timeline.mjs": PackageResources.timeline_mjs, "timeline-log.mjs": PackageResources.timeline_log_mjs,
         "timeline-page.mjs": PackageResources.timeline_page_mjs, "viewer.mjs": PackageResources.viewer_mjs,
     ]

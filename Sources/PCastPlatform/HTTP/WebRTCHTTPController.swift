@@ -4,6 +4,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import PCastCore
+import PCastIO
 import PCastEdgeAuth
 import PCastWeb
 import PCastWebRTC
@@ -174,7 +175,10 @@ struct WebRTCHTTPController: Sendable {
             throw .ended
         }
         let turn = turnCredentials?.offer(to: peerSession.streamID, host: request.head.authority)
-        return created(peerSession, name: name, tag: tag, link: turn?.link)
+        let window =
+            kind == .whep
+            ? await directory.timeShiftWindow(of: peerSession.streamID, at: MonotonicClock.wallTime()) : nil
+        return created(peerSession, name: name, tag: tag, links: [turn?.link, window?.link].compactMap { $0 })
     }
 
     /// Returns the declared stream that a path of WHIP names; nil for none.
@@ -193,7 +197,7 @@ struct WebRTCHTTPController: Sendable {
     }
 
     /// Returns the response with the answer, or with a counter-offer.
-    private func created(_ peerSession: PeerSession, name: String, tag: String, link: String?) -> Response {
+    private func created(_ peerSession: PeerSession, name: String, tag: String, links: [String]) -> Response {
         let location = "/\(kind.rawValue)/resource/\(name)"
         let validity = peerSession.counterOfferValidity
         var headers: HTTPFields = [
@@ -202,7 +206,7 @@ struct WebRTCHTTPController: Sendable {
             .acceptPatch: WebRTCResource.acceptedPatches(awaitingAnswer: validity != nil),
             .streamID: peerSession.streamID.description, .cacheControl: "no-store",
         ]
-        headers[.link] = link
+        for link in links { headers.append(HTTPField(name: .link, value: link)) }
         if !peerSession.ignoredCapabilities.isEmpty {
             headers[.ignoredCapabilities] = peerSession.ignoredCapabilities.joined(separator: ", ")
         }

@@ -11,14 +11,17 @@ const drift = 1 / 128; // how fast slower frames and events change the clocks
 const discontinuity = 2000; // milliseconds after which timestamps are considered to have restarted
 
 export class Captions {
-  #video; #element; #button; #cues = []; #shown = ""; #isOn = true;
+  #video; #element; #button; #shifted; #cues = []; #shown = ""; #isOn = true;
   #platformOffset = null; // milliseconds from the page's clock to the platform's
   #frames = null; // the RTP timestamp of a frame, and when it would have arrived without delay
   #position = null; // the capture time of the displayed frame by the page's clock, and when it was displayed
 
-  /** Shows captions of `video` in `element`. `button` turns them on and off. */
-  constructor(video, element, button) {
-    [this.#video, this.#element, this.#button] = [video, element, button];
+  /**
+   * Shows captions of `video` in `element`. `button` turns them on and off. `shifted` returns the capture time of the
+   * displayed frame by the platform's clock in the window of the stream; null in real time.
+   */
+  constructor(video, element, button, shifted) {
+    [this.#video, this.#element, this.#button, this.#shifted] = [video, element, button, shifted];
     button.addEventListener("click", () => {
       this.#isOn = !this.#isOn;
       button.setAttribute("aria-pressed", String(this.#isOn));
@@ -73,6 +76,8 @@ export class Captions {
   // The capture time of the displayed frame by the platform's clock. Without information about frames, the displayed
   // frame counts as captured now.
   #time() {
+    const shifted = this.#shifted();
+    if (shifted !== null) return shifted;
     if (this.#platformOffset === null) return null;
     return this.#platformOffset + (this.#position ? this.#position.captured : performance.now());
   }

@@ -161,7 +161,9 @@ export class Overlay extends EventTarget {
     if (now - this.#toldTimeAt < TIME_INTERVAL) return;
     this.#toldTimeAt = now;
     this.#reportState();
-    this.#report("player.time", { timecode: Math.round(timecode) });
+    const range = this.#viewer.seekableRange;
+    const ends = range && { initialTimecode: Math.round(range.start), maxTimecode: Math.round(range.end) };
+    this.#report("player.time", { timecode: Math.round(timecode), ...ends });
   }
 
   // MARK: The timeline
@@ -292,7 +294,11 @@ export class Overlay extends EventTarget {
         return true;
       case "player.time":
         if (!Number.isInteger(metadata.timecode)) return false;
-        this.#warn("the seek failed: a live stream cannot be sought");
+        try {
+          viewer.seek(metadata.timecode);
+        } catch {
+          this.#warn("the seek failed: the stream has no window");
+        }
         return true;
       case "player.speed":
         if (!Number.isFinite(metadata.speed)) return false;

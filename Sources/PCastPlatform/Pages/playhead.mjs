@@ -7,11 +7,12 @@
  * The source of a frame's time, from the best to the worst:
  *
  * - `capture-clock`: the publisher's reports, by the clock of the platform
+ * - `program-date-time`: the playlist (HLS), by the clock of the platform
  * - `capture-time`: the browser's own estimate from the reports, by the clock of this computer
  * - `estimate`: the time at which the frame arrived less half a round trip, by the clock of this computer. The delays of
  *   the publisher are not known.
  *
- * @typedef {"capture-clock" | "capture-time" | "estimate"} TimeSource
+ * @typedef {"capture-clock" | "program-date-time" | "capture-time" | "estimate"} TimeSource
  */
 
 /**
@@ -31,6 +32,7 @@
  * @property {number} expectedDisplayTime
  * @property {number} width
  * @property {number} height
+ * @property {number} mediaTime
  * @property {number} [captureTime]
  * @property {number} [receiveTime]
  * @property {number} [rtpTimestamp]
@@ -48,6 +50,7 @@ export class Playhead {
   /** @type {(() => Promise<CaptureClock | null>) | null} */ #read = null;
   /** @type {RTCRtpReceiver | null} */ #receiver = null;
   /** @type {CaptureClock | null} */ #clock = null;
+  /** @type {((mediaTime: number) => number | null) | null} */ #timecode = null;
   /** @type {ShownFrame | null} */ #frame = null;
   #callback = 0; #isStopped = false;
   #attempts = 0; #readAt = -Infinity; #roundTrip = 0;
@@ -82,6 +85,13 @@ export class Playhead {
     [this.#clock, this.#frame, this.#attempts, this.#readAt] = [null, null, 0, -Infinity];
   }
 
+  /**
+   * Follows the media of a player of HLS, or again that of the receiver.
+   * @param {((mediaTime: number) => number | null) | null} timecode returns the time of capture of a time of the media in
+   *   milliseconds since 1970; null for the receiver
+   */
+  followPlaylist(timecode) { [this.#timecode, this.#frame] = [timecode, null]; }
+
   /** Ends following. */
   stop() {
     this.#isStopped = true;
@@ -101,7 +111,13 @@ export class Playhead {
    * @param {FrameMetadata} metadata
    */
   #note(now, metadata) {
-    const { width, height, rtpTimestamp } = metadata;
+    const { width, height, rtpTimestamp, mediaTime } = metadata;
+    if (this.#timecode) {
+      // A last frame of the receiver may still be reported.
+      const timecode = rtpTimestamp === undefined ? this.#timecode(mediaTime) : null;
+      this.#frame = timecode === null ? null : { timecode, source: "program-date-time", width, height };
+      return this.#onFrame(this.#frame);
+    }
     const isResized = this.#frame !== null && this.#frame.height !== height;
     const hasClock = rtpTimestamp !== undefined;
     // Another layer may have another clock.

@@ -213,6 +213,12 @@ export class Session {
   streamID = null;
 
   /**
+   * The window of the stream, in which a viewer can seek; null if there is none.
+   * @type {StreamWindow | null}
+   */
+  window = null;
+
+  /**
    * @param {RTCPeerConnection} connection the connection, with its transceivers
    * @param {string} endpoint the address of the WHIP or WHEP endpoint
    * @param {string | null} token the token; null for none
@@ -260,6 +266,7 @@ export class Session {
     this.#relays = iceServers(response.headers.get("Link"));
     this.#layers = linked(response, ":core:layer");
     this.#followEvents(linked(response, "server-sent-events"));
+    this.window = windowOf(response, this.#token);
     const answer = await response.text();
     if (this.#closed) { this.#delete(); return; }
     await connection.setRemoteDescription({ type: "answer", sdp: answer });
@@ -470,6 +477,32 @@ function linked(response, relation) {
   const link = (response.headers.get("Link") ?? "").split(/,(?=\s*<)/).find((each) => each.includes(relation));
   const address = /<([^>]*)>/.exec(link ?? "")?.[1];
   return address ? new URL(address, response.url).href : null;
+}
+
+/**
+ * The window of a stream.
+ * @typedef {object} StreamWindow
+ * @property {string} uri the multivariant playlist
+ * @property {number} start the start of the stream, in milliseconds since 1970
+ * @property {number} duration the duration of the window in milliseconds
+ */
+
+/**
+ * Returns the window that a response's Link field describes; null if there is none. The token is added to a URI that ends
+ * with an empty parameter for it.
+ * @param {Response} response
+ * @param {string | null} token
+ * @returns {StreamWindow | null}
+ */
+function windowOf(response, token) {
+  const address = linked(response, ":pcast:time-shift");
+  const [, list] = /pcast:time-shift"([^<]*)/.exec(response.headers.get("Link") ?? "") ?? [];
+  const value = (/** @type {string} */ name) => Number(new RegExp(`${name}="(\\d+)"`).exec(list ?? "")?.[1] ?? NaN);
+  const [start, duration] = [value("start"), value("duration")];
+  if (!address || !Number.isFinite(start + duration)) return null;
+  const needsToken = address.endsWith("?token=");
+  const uri = !needsToken ? address : token ? address + encodeURIComponent(token) : address.slice(0, -"?token=".length);
+  return { uri, start, duration };
 }
 
 /**

@@ -6,10 +6,12 @@ import { Overlay } from "./overlay.mjs";
 import { Playhead } from "./playhead.mjs";
 import { PCastError, Session, isFirefox, makeConnection, reportConnectionState, requestStereo } from "./session.mjs";
 import { StatisticsReader } from "./statistics.mjs";
+import { TimeShift } from "./time-shift.mjs";
 import { Timeline } from "./timeline.mjs";
 
 /** @typedef {import("./playhead.mjs").ShownFrame} ShownFrame */
 /** @typedef {import("./session.mjs").DataQuality} DataQuality */
+/** @typedef {import("./time-shift.mjs").TimeShiftState} TimeShiftState */
 
 /**
  * The state of a viewer:
@@ -73,6 +75,7 @@ const BOTH = /** @type {const} */ (["video", "audio"]);
  * - `autoplay` `{ isPlaying, muted }`: the video was started; the browser may require a gesture for audio
  * - `dimensions` `{ width, height }`
  * - `volumechange` `{ muted, volume }`
+ * - `timeshift` `{ state, error }`: the {@link TimeShiftState}, and the error after which the viewer returned to real time
  * - `dataquality` {@link DataQuality}
  * - `captions` `{ timestamp, cues: [{ captureTime, duration, text }] }`: cues that arrive, usually before their frames.
  *   All times are in milliseconds; capture times and the timestamp of the event are by the platform's clock
@@ -88,7 +91,9 @@ export class Viewer extends EventTarget {
   /** @type {boolean} */ #retries;
   #abort = new AbortController();
   /** @type {Session | null} */ #session = null;
-  /** @type {HLSPlayer | null} */ #player = null;
+  /** @type {HLSPlayer | null} The player of a stream by HLS. */ #player = null;
+  /** @type {TimeShift} The playback of the window of a stream by WebRTC. */ #shift;
+  /** @type {TimeShiftState} */ #timeShift = "live";
   /** @type {Transport} */ #transport;
   /** @type {MediaStream | null} */ #media = null;
   /** @type {StatisticsReader | null} */ #statistics = null;
@@ -100,6 +105,8 @@ export class Viewer extends EventTarget {
   /** @type {readonly ("video" | "audio")[]} The kinds of media to request. */ #kinds = BOTH;
   /** @type {Set<(frame: ShownFrame) => void>} */ #frameObservers = new Set();
   /** @type {Set<{ close(): void }>} */ #companions = new Set();
+  /** The time of capture of the newest frame minus the time of this page, in milliseconds. */
+  #edge = performance.timeOrigin;
   #began = 0; #attempts = 0; #isReturning = false; #isApart = false; #awaitsFrame = true; #hasFrame = false;
 
   /** @param {SubscribeOptions} options */
@@ -111,6 +118,7 @@ export class Viewer extends EventTarget {
     this.video = video ?? document.createElement("video");
     this.video.playsInline = true;
     this.#playhead = new Playhead(this.video, (frame) => this.#noteFrame(frame));
+    this.#shift = new TimeShift(this.video, this.#playhead, (state, error) => this.#noteTimeShift(state, error));
     const { signal } = this.#abort;
     this.video.addEventListener("volumechange", () => {
       this.#emit("volumechange", { muted: this.muted, volume: this.volume });
@@ -136,6 +144,22 @@ export class Viewer extends EventTarget {
 
   /** How the stream is played. @returns {"webrtc" | "hls"} */
   get transport() { return this.#player ? "hls" : "webrtc"; }
+
+  /** The state of the time shift. */
+  get timeShift() { return this.#timeShift; }
+
+  /**
+   * The window in which the viewer can seek, in milliseconds since 1970; null if the stream has none, or if it is not
+   * known yet.
+   * @returns {{ start: number, end: number } | null}
+   */
+  get seekableRange() {
+    const window = this.#session?.window;
+    if (!window || !HLSPlayer.method || this.#state !== "live") return this.#player?.window ?? null;
+    const end = performance.now() + this.#edge;
+    const start = Math.max(window.start, end - window.duration, this.#shift.player?.window?.start ?? 0);
+    return end > start ? { start, end } : null;
+  }
 
   /** The platform. */
   get url() { return this.#url; }
@@ -211,6 +235,35 @@ export class Viewer extends EventTarget {
       isPlaying = !this.video.paused;
     }
     this.#emit("autoplay", { isPlaying, muted: this.muted });
+  }
+
+  /**
+   * Shows the frame that was captured at a time, and plays from there by HLS. The time is clamped to the window. While the
+   * video is paused, it stays paused.
+   * @param {number} timecode in milliseconds since 1970
+   * @throws {PCastError} if the stream has no window
+   */
+  seek(timecode) {
+    const range = this.seekableRange;
+    if (!range || !Number.isFinite(timecode)) {
+      throw new PCastError("unsupported", "The stream has no window in which this browser can seek.");
+    }
+    const target = Math.min(Math.max(timecode, range.start), range.end);
+    const uri = this.#session?.window?.uri;
+    if (uri) {
+      this.#shift.seek(uri, target, () => this.play());
+      return;
+    }
+    this.#noteTimeShift("seeking", null);
+    if (!this.#player?.isShifted || !this.#player.seek(target)) this.#joinByHLS(null, target);
+  }
+
+  /** Returns to real time, or to the end of a stream by HLS. It has no effect if the time is not shifted. */
+  seekToLive() {
+    if (this.#timeShift === "live") return;
+    if (!this.#player) return this.#shift.end();
+    this.#joinByHLS(null);
+    this.#noteTimeShift("live", null);
   }
 
   /** Ends the viewer. Its timelines and overlays end, too. */
@@ -316,7 +369,9 @@ export class Viewer extends EventTarget {
     connection.addEventListener("track", ({ track }) => {
       if (!isCurrent()) return;
       media.addTrack(track);
-      this.#media = this.video.srcObject = media;
+      this.#media = media;
+      if (this.#shift.player) return;
+      this.video.srcObject = media;
       this.play();
     });
     connection.addEventListener("connectionstatechange", () => { if (isCurrent()) this.#noteConnection(connection); });
@@ -346,14 +401,21 @@ export class Viewer extends EventTarget {
     this.#joinByHLS(error);
   }
 
-  /** @param {PCastError | null} cause the error of WebRTC, which is reported if the stream is not packaged */
-  async #joinByHLS(cause) {
+  /**
+   * @param {PCastError | null} cause the error of WebRTC, which is reported if the stream is not packaged
+   * @param {number | null} target the time at which playback begins; null for the end
+   */
+  async #joinByHLS(cause, target = null) {
     if (!this.#stream || !HLSPlayer.method) {
       return this.#fail(new PCastError("unsupported", "This browser cannot play HLS, or the stream is not named."));
     }
-    const player = new HLSPlayer(this.video, this.#url, this.#stream, this.#token);
+    this.#player?.stop();
+    const uri = `${this.#url}/video/${encodeURIComponent(this.#stream)}/index.m3u8`;
+    const player = new HLSPlayer(this.video, uri, this.#token, target);
     const isCurrent = () => this.#player === player;
     this.#player = player;
+    this.#playhead.followPlaylist((time) => player.timecode(time));
+    player.addEventListener("landed", () => { if (isCurrent() && player.isShifted) this.#noteTimeShift("shifted", null); });
     player.addEventListener("playing", () => {
       if (!isCurrent()) return;
       [this.#attempts, this.#isReturning, this.#hasFrame] = [0, false, true];
@@ -377,11 +439,27 @@ export class Viewer extends EventTarget {
     }
   }
 
+  /**
+   * @param {TimeShiftState} state
+   * @param {PCastError | null} error
+   */
+  #noteTimeShift(state, error) {
+    if (this.#timeShift === state && !error) return;
+    if (state === "live" && !this.#player && this.#media && this.video.srcObject !== this.#media) {
+      this.video.srcObject = this.#media;
+      this.play();
+    }
+    this.#timeShift = state;
+    this.#emit("timeshift", { state, error });
+  }
+
   #leave() {
     clearTimeout(this.#timer);
     this.#session?.close();
     this.#player?.stop();
     this.#player = null;
+    this.#media = null;
+    this.#shift.end();
     [this.#session, this.#media, this.#statistics, this.#quality, this.#hasFrame] = [null, null, null, null, false];
   }
 
@@ -408,10 +486,13 @@ export class Viewer extends EventTarget {
 
   /** @param {ShownFrame | null} frame */
   #noteFrame(frame) {
-    if (!this.#media || this.video.srcObject !== this.#media) return; // a frame of a session that is over
+    const isPlaylist = (this.#player ?? this.#shift.player) !== null && !this.video.srcObject;
+    // A frame of a session that is over.
+    if (!isPlaylist && (!this.#media || this.video.srcObject !== this.#media)) return;
     this.#hasFrame = true;
+    if (frame && !isPlaylist) this.#edge = frame.timecode - performance.now();
     if (frame) for (const observer of this.#frameObservers) observer(frame);
-    if (!this.#awaitsFrame) return;
+    if (!this.#awaitsFrame || isPlaylist) return;
     this.#awaitsFrame = false;
     this.#emit("firstframe", { milliseconds: performance.now() - this.#began });
   }

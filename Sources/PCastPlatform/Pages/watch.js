@@ -3,6 +3,7 @@ import {
   badge, bitrate, describeEnd, describeNoAddress, show, showNoFigures, showQuality, takeToken,
 } from "/assets/pcast.js";
 import { Captions } from "/assets/captions.js";
+import { SeekBar } from "/assets/seek.js";
 import { Plot } from "/assets/plots.js";
 
 const video = document.getElementById("video");
@@ -35,9 +36,11 @@ document.getElementById("embed").textContent = `<video id="pcast" controls plays
   subscribe({ stream: ${quotedStream}, token: "TOKEN", video: document.getElementById("pcast") });
 </script>`;
 
-const captions = new Captions(video, document.getElementById("captions"), document.getElementById("cc"));
+const captions = new Captions(video, document.getElementById("captions"), document.getElementById("cc"),
+  () => (viewer.timeShift === "live" ? null : viewer.frame?.timecode ?? null));
 const transport = parameters.get("transport") ?? "auto";
 const viewer = subscribe({ stream, token, video, transport });
+new SeekBar(viewer);
 const on = (type, handle) => viewer.addEventListener(type, ({ detail }) => handle(detail));
 
 // ?timeline=LEAGUE/GAME shows the example overlay with the events of the game over the video, and ?overlay without any.
@@ -58,6 +61,15 @@ on("statechange", ({ state }) => {
 });
 on("transport", ({ method }) => {
   if (method) show("codec", method === "native" ? "HLS, played by the browser" : "HLS, played by this page");
+});
+on("timeshift", ({ state, error }) => {
+  if (state === "seeking") badge("seeking");
+  if (state === "shifted") {
+    badge("before live", "fair");
+    hideMessage(); // the window may have the media that is missing in real time
+  }
+  if (state === "live" && viewer.state === "live") goLive();
+  if (error) badge("cannot rewind", "fair");
 });
 on("dataquality", showQualityOfStream);
 on("captions", (event) => captions.add(event));

@@ -263,4 +263,10 @@ struct TimeShiftWindow: Hashable, Sendable {
             "time-shift-duration=\(Int64(duration.milliseconds))",
         ]
     }
+
+    /// The value of the `Link` field of a WHEP session.
+    var link: String {
+        "<\(path)>; rel=\"urn:ietf:params:whep:ext:pcast:time-shift\"; start=\"\(start.millisecondsSinceEpoch)\"; "
+            + "duration=\"\(Int64(duration.milliseconds))\""
+    }
 }

@@ -1,0 +1,370 @@
+// The playlists of a stream's HLS output, and the loading of a rendition: a part of /pcast.mjs.
+// @ts-check
+
+/**
+ * A part of a segment.
+ * @typedef {object} Part
+ * @property {string} uri
+ * @property {number} duration in seconds
+ * @property {boolean} independent whether decoding can begin with it
+ * @property {boolean} gap whether it has no media
+ */
+
+/**
+ * A segment with its parts, or as one file.
+ * @typedef {object} Segment
+ * @property {number} number the media sequence number
+ * @property {string} map the URI of the initialization segment
+ * @property {string | null} key the URI of the key of AES-128; null if the segment is not encrypted
+ * @property {string | null} uri null while parts are added
+ * @property {number} duration in seconds
+ * @property {number} date the time of its beginning in milliseconds since 1970; NaN if unknown
+ * @property {boolean} gap
+ * @property {Part[]} parts
+ */
+
+/**
+ * @typedef {object} MediaPlaylist
+ * @property {Segment[]} segments the last one may be open
+ * @property {number} holdBack the distance from the end at which players start, in seconds
+ * @property {boolean} ended
+ */
+
+/**
+ * @typedef {object} Variant
+ * @property {string} uri
+ * @property {number} bandwidth in bits per second
+ * @property {string[]} codecs
+ * @property {string | null} audio the group of its audio
+ */
+
+/** The distance from the end of a buffered range at which playback has reached it, in seconds. */
+export const GAP_TOLERANCE = 0.05;
+
+/**
+ * Returns the attributes of a tag.
+ * @param {string} text
+ * @returns {Record<string, string>}
+ */
+function attributes(text) {
+  return Object.fromEntries([...text.matchAll(/([A-Z0-9-]+)=(?:"([^"]*)"|([^,]*))/g)].map(
+    ([, name, quoted, plain]) => [name, quoted ?? plain]));
+}
+
+/**
+ * Parses a multivariant playlist.
+ * @param {string} text
+ * @param {string} base
+ */
+export function parseMultivariant(text, base) {
+  /** @type {Variant[]} */ const variants = [];
+  /** @type {Record<string, string>} The URIs of audio by group. */ const audio = {};
+  /** @type {Record<string, string> | null} */ let pending = null;
+  for (const line of text.split(/\r?\n/)) {
+    if (line.startsWith("#EXT-X-MEDIA:")) {
+      const { TYPE: type, "GROUP-ID": group, URI: uri } = attributes(line);
+      if (type === "AUDIO" && uri) audio[group] ??= new URL(uri, base).href;
+    } else if (line.startsWith("#EXT-X-STREAM-INF:")) {
+      pending = attributes(line);
+    } else if (pending && line && !line.startsWith("#")) {
+      variants.push({
+        uri: new URL(line, base).href, bandwidth: Number(pending.BANDWIDTH), codecs: (pending.CODECS ?? "").split(","),
+        audio: pending.AUDIO ?? null,
+      });
+      pending = null;
+    }
+  }
+  return { variants, audio };
+}
+
+/**
+ * Parses a media playlist.
+ * @param {string} text
+ * @param {string} base
+ * @returns {MediaPlaylist}
+ */
+export function parseMedia(text, base) {
+  const resolve = (/** @type {string} */ uri) => new URL(uri, base).href;
+  /** @type {Segment[]} */ const segments = [];
+  let [number, holdBack, target, ended, map, gap, duration, date] = [0, 0, 2, false, "", false, 0, NaN];
+  /** @type {string | null} */ let key = null;
+  /** @type {Part[]} */ let parts = [];
+  for (const line of text.split(/\r?\n/)) {
+    const [, tag, value = ""] = line.match(/^#(EXT[A-Z-]*):?(.*)$/) ?? [];
+    switch (tag) {
+      case "EXT-X-TARGETDURATION": target = Number(value); break;
+      case "EXT-X-MEDIA-SEQUENCE": number = Number(value); break;
+      case "EXT-X-SERVER-CONTROL": holdBack = Number(attributes(value)["PART-HOLD-BACK"] ?? 0); break;
+      case "EXT-X-MAP": map = resolve(attributes(value).URI); break;
+      case "EXT-X-KEY": {
+        const { METHOD: method, URI: uri } = attributes(value);
+        key = method === "NONE" ? null : resolve(uri);
+        break;
+      }
+      case "EXT-X-GAP": gap = true; break;
+      case "EXT-X-ENDLIST": ended = true; break;
+      case "EXTINF": duration = parseFloat(value); break;
+      case "EXT-X-PROGRAM-DATE-TIME": date = Date.parse(value); break;
+      case "EXT-X-PART": {
+        const { URI: uri, DURATION: length, INDEPENDENT: independent, GAP: isGap } = attributes(value);
+        parts.push({
+          uri: resolve(uri), duration: Number(length), independent: independent === "YES", gap: isGap === "YES",
+        });
+        break;
+      }
+      default:
+        if (!line || line.startsWith("#")) break;
+        segments.push({ number, map, key, uri: resolve(line), duration, date, gap, parts });
+        [number, gap, parts, date] = [number + 1, false, [], NaN];
+    }
+  }
+  if (parts.length) segments.push({ number, map, key, uri: null, duration: 0, date, gap: false, parts });
+  return { segments, holdBack: holdBack || 3 * target, ended };
+}
+
+/**
+ * Returns the times that a buffer has.
+ * @param {SourceBuffer} buffer
+ */
+function bufferedRanges({ buffered }) {
+  return Array.from({ length: buffered.length }, (_, index) => ({ start: buffered.start(index), end: buffered.end(index) }));
+}
+
+/**
+ * Returns the first time that was added to a buffer; null if none was.
+ * @param {{ start: number, end: number }[]} before
+ * @param {{ start: number, end: number }[]} after
+ */
+function firstAdded(before, after) {
+  for (const { start, end } of after) {
+    const known = before.find((range) => range.start <= start + GAP_TOLERANCE && range.end > start);
+    if (!known) return start;
+    if (known.end < end - GAP_TOLERANCE / 10) return known.end;
+  }
+  return null;
+}
+
+/**
+ * Decrypts a segment or part: AES-128 in CBC mode, with the media sequence number as initialization vector (RFC 8216bis,
+ * section 4.4.4.4).
+ * @param {ArrayBuffer} bytes
+ * @param {ArrayBuffer} key
+ * @param {number} number the media sequence number
+ */
+export async function decrypt(bytes, key, number) {
+  // Browsers have no subtle cryptography in pages without TLS from other hosts.
+  if (!globalThis.crypto?.subtle) throw new Error("the media are encrypted, and the page is not loaded over HTTPS");
+  const iv = new Uint8Array(16);
+  new DataView(iv.buffer).setBigUint64(8, BigInt(number));
+  const usable = await crypto.subtle.importKey("raw", key, "AES-CBC", false, ["decrypt"]);
+  return crypto.subtle.decrypt({ name: "AES-CBC", iv }, usable, bytes);
+}
+
+/** A rendition that is loaded part by part into a source buffer. */
+export class Track {
+  /** @type {string | null} The initialization segment that was appended last. */ #map = null;
+  /** @type {{ number: number, part: number } | null} The next part to load. */ #position = null;
+  #isFirst = true;
+  /** The time at which the last complete segment ends, in milliseconds since 1970. */ #date = NaN;
+  /** @type {{ uri: string, bytes: ArrayBuffer } | null} The key that was loaded last. */ #key = null;
+
+  /**
+   * @param {SourceBuffer} buffer
+   * @param {string} uri
+   * @param {AbortSignal} signal
+   * @param {number | null} target the time at which playback begins, in milliseconds since 1970; null for the end
+   */
+  constructor(buffer, uri, signal, target) {
+    this.buffer = buffer;
+    this.uri = uri;
+    this.signal = signal;
+    this.target = target;
+    /**
+     * The times of the playlist's ends in milliseconds since 1970; null before it is loaded.
+     * @type {{ start: number, end: number } | null}
+     */
+    this.window = null;
+    /**
+     * Called with a time in the buffer in seconds, and the same time in milliseconds since 1970.
+     * @type {(time: number, date: number) => void}
+     */
+    this.onTime = () => {};
+    /**
+     * Waits until the buffer has space.
+     * @type {() => Promise<void>}
+     */
+    this.hasSpace = () => Promise.resolve();
+    /** The measured throughput in bits per second; 0 before the first measurement. */
+    this.throughput = 0;
+  }
+
+  /**
+   * Loads until the stream ends. `onAppend` is called after each part.
+   * @param {(holdBack: number, isSegmentEnd: boolean) => void} onAppend
+   */
+  async run(onAppend) {
+    let query = "";
+    for (;;) {
+      const playlist = parseMedia(await (await this.#fetch(this.uri + query)).text(), this.uri);
+      this.#note(playlist);
+      this.#position ??= this.#start(playlist);
+      for (let piece = this.#take(playlist); piece; piece = this.#position && this.#take(playlist)) {
+        await this.hasSpace();
+        await this.#append(piece.segment, piece.uris, piece.date);
+        onAppend(playlist.holdBack, piece.isSegmentEnd);
+      }
+      if (playlist.ended) return;
+      query = this.#position ? `?_HLS_msn=${this.#position.number}&_HLS_part=${this.#position.part}` : "";
+    }
+  }
+
+  /**
+   * Sets the window of a playlist.
+   * @param {MediaPlaylist} playlist
+   */
+  #note({ segments }) {
+    const dated = segments.filter(({ date }) => !Number.isNaN(date));
+    const last = dated.at(-1);
+    if (!last) return;
+    const duration = last.uri === null ? last.parts.reduce((sum, part) => sum + part.duration, 0) : last.duration;
+    this.window = { start: dated[0].date, end: last.date + 1000 * duration };
+  }
+
+  /**
+   * Continues with another variant from the next segment on. Call it at the end of a segment.
+   * @param {string} uri
+   */
+  switchTo(uri) {
+    if (uri === this.uri) return;
+    [this.uri, this.#position] = [uri, null];
+  }
+
+  /**
+   * Returns the position of the segment that follows the last one, the segment with the target, or the start of the
+   * independent part that is at least the hold-back from the end. Variants number their segments differently, but the
+   * dates are the same.
+   * @param {MediaPlaylist} playlist
+   */
+  #start({ segments, holdBack }) {
+    if (!Number.isNaN(this.#date) && segments.length) {
+      // The segment may not have begun in this variant.
+      const following = segments.find(({ date }) => date > this.#date - 500);
+      return { number: following?.number ?? segments[segments.length - 1].number + 1, part: 0 };
+    }
+    const { target } = this;
+    if (target !== null) {
+      const segment = segments.findLast(({ date }) => date <= target) ?? segments[0];
+      return { number: segment?.number ?? 0, part: 0 };
+    }
+    let distance = 0;
+    for (const segment of [...segments].reverse()) {
+      for (let part = segment.parts.length - 1; part >= 0; part -= 1) {
+        distance += segment.parts[part].duration;
+        if (distance >= holdBack && segment.parts[part].independent) return { number: segment.number, part };
+      }
+      if (!segment.parts.length) return { number: segment.number, part: 0 };
+    }
+    return { number: segments[0]?.number ?? 0, part: 0 };
+  }
+
+  /**
+   * Returns the next part of a playlist, or a segment whose parts are not listed any more; null at its end.
+   * @param {MediaPlaylist} playlist
+   */
+  #take(playlist) {
+    const position = /** @type {{ number: number, part: number }} */ (this.#position);
+    const first = playlist.segments[0]?.number ?? 0;
+    // Segments that were removed meanwhile are skipped.
+    if (position.number < first) [position.number, position.part] = [first, 0];
+    const segment = playlist.segments.find(({ number }) => number === position.number);
+    if (!segment) return null;
+    if (!segment.parts.length) {
+      if (!segment.uri) return null;
+      this.#finish(segment);
+      return { segment, uris: segment.gap ? [] : [segment.uri], isSegmentEnd: true, date: segment.date };
+    }
+    const part = segment.parts[position.part];
+    const earlier = segment.parts.slice(0, position.part).reduce((sum, { duration }) => sum + duration, 0);
+    const date = segment.date + 1000 * earlier;
+    if (part) position.part += 1;
+    const isSegmentEnd = segment.uri !== null && position.part >= segment.parts.length;
+    if (isSegmentEnd) this.#finish(segment);
+    if (!part) return isSegmentEnd ? { segment, uris: [], isSegmentEnd, date } : null;
+    return { segment, uris: part.gap ? [] : [part.uri], isSegmentEnd, date };
+  }
+
+  /**
+   * Moves the position behind a complete segment.
+   * @param {Segment} segment
+   */
+  #finish({ number, date, duration }) {
+    this.#position = { number: number + 1, part: 0 };
+    this.#date = date + 1000 * duration;
+  }
+
+  /**
+   * @param {Segment} segment
+   * @param {string[]} uris
+   * @param {number} date the time of the beginning in milliseconds since 1970; NaN if it is unknown
+   */
+  async #append({ number, map, key }, uris, date) {
+    for (const uri of uris) {
+      const began = performance.now();
+      let bytes = await (await this.#fetch(uri)).arrayBuffer();
+      // The first request includes the setup of the connection.
+      const sample = (bytes.byteLength * 8000) / Math.max(performance.now() - began, 1);
+      if (!this.#isFirst) this.throughput = this.throughput ? 0.8 * this.throughput + 0.2 * sample : sample;
+      this.#isFirst = false;
+      if (key) bytes = await decrypt(bytes, await this.#keyAt(key), number);
+      if (map !== this.#map) {
+        await this.#write(await (await this.#fetch(map)).arrayBuffer());
+        this.#map = map;
+      }
+      const before = bufferedRanges(this.buffer);
+      await this.#write(bytes);
+      const time = firstAdded(before, bufferedRanges(this.buffer));
+      if (time !== null && !Number.isNaN(date)) this.onTime(time, date);
+    }
+  }
+
+  /** @param {string} uri */
+  async #keyAt(uri) {
+    if (this.#key?.uri !== uri) this.#key = { uri, bytes: await (await this.#fetch(uri)).arrayBuffer() };
+    return this.#key.bytes;
+  }
+
+  /** @param {ArrayBuffer} bytes */
+  async #write(bytes) {
+    await this.settled();
+    this.buffer.appendBuffer(bytes);
+    await this.settled();
+  }
+
+  /**
+   * Removes media from before a time.
+   * @param {number} time
+   */
+  removeBefore(time) {
+    if (this.buffer.updating || !this.buffer.buffered.length || this.buffer.buffered.start(0) >= time - 1) return;
+    this.buffer.remove(0, time);
+  }
+
+  /** Waits until the buffer accepts changes. */
+  settled() {
+    if (!this.buffer.updating) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const listeners = new AbortController();
+      const { signal } = listeners;
+      const settle = (/** @type {() => void} */ result) => () => { listeners.abort(); result(); };
+      this.buffer.addEventListener("error", settle(() => reject(new Error("the media cannot be decoded"))), { signal });
+      this.buffer.addEventListener("updateend", settle(() => resolve(undefined)), { signal });
+    });
+  }
+
+  /** @param {string} uri */
+  async #fetch(uri) {
+    const response = await fetch(uri, { signal: this.signal });
+    if (!response.ok) throw new Error(`${new URL(uri).pathname.split("/").pop()} was answered with ${response.status}`);
+    return response;
+  }
+}

@@ -25,6 +25,13 @@ package final class ProcessSocket: Sendable {
         return (ProcessSocket(ours), try Descriptor(ends.1, from: "socketpair"))
     }
 
+    /// Returns the socket that this process inherited as its standard input.
+    ///
+    /// - Throws: ``IOError/system(call:errno:)`` if there is none.
+    package static func inherited() throws(IOError) -> ProcessSocket {
+        ProcessSocket(try Descriptor(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), from: "fcntl"))
+    }
+
     /// Writes all bytes and blocks while the peer does not read. Returns false if the connection has ended.
     package func write(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
@@ -45,6 +52,20 @@ package final class ProcessSocket: Sendable {
             let count = recv(ours.number, buffer.baseAddress, buffer.count, 0)
             if count >= 0 { return count }
             if Errno.current != EINTR { return 0 }
+        }
+    }
+
+    /// Reads data that has arrived, without blocking. Returns the number of bytes; nil if there is none, and 0 if the
+    /// connection has ended.
+    package func readAvailable(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        while true {
+            let count = recv(ours.number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+            if count >= 0 { return count }
+            switch Errno.current {
+            case EINTR: continue
+            case EAGAIN: return nil
+            default: return 0
+            }
         }
     }
 

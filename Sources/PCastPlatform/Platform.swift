@@ -142,11 +142,12 @@ public struct Platform: Service, Sendable {
         let packaging = BackgroundService("packaging") { await components.packaging.run() }
         let recordings = BackgroundService("recordings") { await components.recordings.run() }
         let names = BackgroundService("named streams") { await components.names.run() }
+        let renditions = BackgroundService("renditions") { await components.directory.renditions?.run() }
         let media = MediaService(components: components)
         return [
             BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
             certificate, names, servers, RecordsService(components: components, media: media), media, packaging,
-            recordings, components.rtmp, components.srt, DrainService(components: components),
+            recordings, renditions, components.rtmp, components.srt, DrainService(components: components),
         ]
     }
 }

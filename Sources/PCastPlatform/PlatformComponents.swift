@@ -80,7 +80,9 @@ struct PlatformComponents: Sendable {
             router: router, authenticator: authenticator, writeQueue: platformRecords.writeQueue,
             reconnectGrace: TimeSpan(configuration.reconnectGrace),
             reasonTimeout: configuration.reasonTimeout, limiter: limiter, statistics: statistics,
-            packaging: packaging, events: events, logger: logger)
+            packaging: packaging,
+            renditions: RenditionService(router: router, configuration: configuration.renditions, logger: logger),
+            events: events, logger: logger)
         registry = SessionRegistry(
             writeQueue: platformRecords.writeQueue, absence: TimeSpan(configuration.sessionTimeout))
         turnCredentials = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }

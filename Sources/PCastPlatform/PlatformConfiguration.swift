@@ -52,6 +52,8 @@ public struct PlatformConfiguration: Sendable {
     public var srt = SRTConfiguration()
     /// The output of streams by HLS.
     public var hls = HLSConfiguration()
+    /// The lower layers that the platform makes of streams with one layer.
+    public var renditions = RenditionConfiguration()
     /// The recordings of streams.
     public var recording = RecordingConfiguration()
     /// The declared streams.

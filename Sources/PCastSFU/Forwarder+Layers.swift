@@ -18,7 +18,7 @@ extension Forwarder {
             allowance: viewer.pointee.allowance, at: now)
         let selection = viewer.pointee.selection
         var wanted: Int?
-        if case .layer(let layer) = selection.choice { wanted = layer }
+        if case .layer(let layer) = selection.choice { wanted = bridge(to: layer, viewer: index, at: now) }
         guard isChanged || wanted != viewer.pointee.layers.wanted else { return }
         let isLower = stream.pointee.ladder.isLower(wanted, than: viewer.pointee.layers.current)
         viewer.pointee.layers.select(wanted, urgent: selection.cause == .link && isLower, at: now)
@@ -243,6 +243,7 @@ extension Forwarder {
             return shardLinks.give(
                 .subscribers(streams[index].peer, streams.address(index).pointee.subscribers), to: publisherShard)
         }
+        if type == .video, streams[index].receiver.isRendition(layer) { return reportRenditions(stream: index) }
         streams[index].receiver.setDemanded(type, layer: layer, subscribers > 0, at: now)
         noteControl(.publisher(index))
         schedule(publisher: index)

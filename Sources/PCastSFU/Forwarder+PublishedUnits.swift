@@ -4,6 +4,16 @@ import PCastWebRTC
 
 /// A complete video frame or audio packet of a published track, for outputs of the platform other than viewers.
 package struct PublishedUnit: Sendable {
+    /// The output that a unit is read for.
+    package enum Use: Hashable, Sendable {
+        /// Packaging for HLS and recordings.
+        case packaging
+        /// The source of renditions.
+        case renditions
+    }
+
+    /// The output that the unit was read for.
+    package var use = Use.packaging
     /// The stream.
     package let stream: StreamID
     /// The layer of the video in the publisher's order; nil for audio.
@@ -37,6 +47,7 @@ package struct PublishedUnit: Sendable {
 /// Assembles the units of one track from its log, in which it has a position like a viewer.
 struct TrackReader: ~Copyable {
     let stream: StreamID
+    let use: PublishedUnit.Use
     /// The publisher whose track is read. Another publisher may resume the stream.
     let publisher: PeerID
     /// The layer; nil for audio.
@@ -45,8 +56,12 @@ struct TrackReader: ~Copyable {
     private var position: Int64
     private var buffer: JitterBuffer
 
-    init(stream: StreamID, publisher: PeerID, layer: Int?, codec: Codec, position: Int64) {
+    init(
+        stream: StreamID, use: PublishedUnit.Use = .packaging, publisher: PeerID, layer: Int?, codec: Codec,
+        position: Int64
+    ) {
         self.stream = stream
+        self.use = use
         self.publisher = publisher
         self.layer = layer
         self.codec = codec
@@ -86,10 +101,11 @@ struct TrackReader: ~Copyable {
             guard case .frame(let frame) = output else { continue }
             let timestamp = UInt32(truncatingIfNeeded: frame.timestamp.ticks)
             let captured = track.captureClock?.wallTime(of: timestamp)
-            deliver(
-                PublishedUnit(
-                    stream: stream, layer: layer, codec: codec, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame,
-                    timestamp: frame.timestamp.ticks, captureTime: captured ?? clock.wallTime(at: frame.firstArrival)))
+            var unit = PublishedUnit(
+                stream: stream, layer: layer, codec: codec, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame,
+                timestamp: frame.timestamp.ticks, captureTime: captured ?? clock.wallTime(at: frame.firstArrival))
+            unit.use = use
+            deliver(unit)
         }
     }
 }
@@ -104,9 +120,9 @@ extension Forwarder {
     mutating func beginReading(stream index: Int, codecs readable: Set<Codec>, at now: Instant) -> [Int?: Codec] {
         guard streams[index].publisherShard == nil else { return [:] }
         let (stream, publisher) = (streams[index].id, streams[index].peer)
-        guard !isReading(stream, of: publisher) else { return [:] }
+        guard !isReading(stream, of: publisher, for: .packaging) else { return [:] }
         var codecs: [Int?: Codec] = [:]
-        for layer in streams[index].layers.indices {
+        for layer in streams[index].layers.indices where !streams[index].receiver.isRendition(layer) {
             guard let codec = streams[index].layers[layer].sourceFormat?.codec, readable.contains(codec) else {
                 continue
             }
@@ -128,8 +144,11 @@ extension Forwarder {
     }
 
     /// Ends what `beginReading` began. The index is nil if the stream has ended.
-    mutating func endReading(_ stream: StreamID, at index: Int?, now: Instant) {
-        for number in 0..<readers.endIndex where readers.contains(number) && readers[number].stream == stream {
+    mutating func endReading(
+        _ stream: StreamID, for use: PublishedUnit.Use = .packaging, at index: Int?, now: Instant
+    ) {
+        for number in 0..<readers.endIndex
+        where readers.contains(number) && readers[number].stream == stream && readers[number].use == use {
             let reader = readers.remove(number)
             guard let index, streams[index].peer == reader.publisher else { continue }
             let type = reader.layer == nil ? MediaType.audio : .video
@@ -137,9 +156,9 @@ extension Forwarder {
         }
     }
 
-    /// Returns whether the units of a stream of a publisher are assembled.
-    private func isReading(_ stream: StreamID, of publisher: PeerID) -> Bool {
-        for number in 0..<readers.endIndex where readers.contains(number) {
+    /// Returns whether the units of a stream of a publisher are assembled for an output.
+    func isReading(_ stream: StreamID, of publisher: PeerID, for use: PublishedUnit.Use) -> Bool {
+        for number in 0..<readers.endIndex where readers.contains(number) && readers[number].use == use {
             if readers[number].stream == stream, readers[number].publisher == publisher { return true }
         }
         return false
@@ -147,7 +166,7 @@ extension Forwarder {
 
     /// Returns whether the publisher of a stream sends a key frame for each request.
     func answersKeyFrameRequests(stream index: Int, at now: Instant) -> Bool {
-        for layer in streams[index].receiver.layers.indices
+        for layer in streams[index].receiver.sentLayers
         where streams[index].receiver.ignoresKeyFrameRequests(layer: layer, at: now) {
             return false
         }

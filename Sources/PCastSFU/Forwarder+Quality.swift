@@ -56,9 +56,12 @@ extension Forwarder {
             return
         }
         for replica in stream.pointee.replicas { links.add(replica) }
-        if stream.pointee.layers.exist, stream.pointee.layers.count == 1, let full {
+        if stream.pointee.layers.exist, !stream.pointee.hasLowerLayers, let full {
             stream.pointee.quality.sharedLimit.observe(
                 estimates: &links.estimates, viewers: links.count, limited: links.limited, wanted: full, at: now)
+        } else if stream.pointee.hasLowerLayers, stream.pointee.quality.sharedLimit.bitrate != nil {
+            // Renditions are offered now, so that nobody else receives less.
+            stream.pointee.quality.sharedLimit = SharedLimit()
         }
         swap(&links.estimates, &stream.pointee.quality.links)
         stream.pointee.quality.noteLimit(at: now)
@@ -74,7 +77,7 @@ extension Forwarder {
         let publisher = stream.pointee.quality.machine
         let sharedLimit = stream.pointee.quality.sharedLimit
         let evidence = viewer.pointee.quality.evidence(
-            &viewer.pointee.sender, hasLayers: stream.pointee.layers.count > 1, wanted: stream.pointee.quality.bitrate,
+            &viewer.pointee.sender, hasLayers: stream.pointee.hasLowerLayers, wanted: stream.pointee.quality.bitrate,
             desiredBitrateInFull: sharedLimit.desiredBitrateInFull)
         let observation = ViewerQuality.Observation(
             publisher: publisher.quality, hasVideo: publisher.hasVideo, hasAudio: publisher.hasAudio,

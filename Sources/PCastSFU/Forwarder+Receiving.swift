@@ -64,11 +64,15 @@ extension Forwarder {
             return notePackets(stream: index)
         }
         let layer = packet.layer
+        if layer == 0, streams[index].receiver.renditionCount > 0 {
+            streams[index].renditions.order.observe(sequence: packet.sequence, timestamp: packet.timestamp, at: now)
+        }
         switch streams.address(index).pointee.layers.address(layer).pointee.append(packet, payload: payload, at: now) {
         case .refused, .waiting: return
         case .appended: break
         case .keyFrame(let sequence):
             streams[index].receiver.keyFrameArrived(layer: layer, sequence: sequence, at: now)
+            if layer == 0 { endBridges(stream: index, at: now) }
         }
         if !packet.marker { return gather(stream: index, at: now) }
         notePackets(stream: index)
@@ -86,10 +90,12 @@ extension Forwarder {
 
     /// Handles a restart of the source. Viewers of its video resume at its next key frame.
     private mutating func restartViewers(of index: Int, _ type: MediaType, layer: Int, at now: Instant) {
-        if type == .video { streams[index].layers[layer].restart() } else { streams[index].audio.restart() }
+        if type == .video { streams[index].restart(layer: layer) } else { streams[index].audio.restart() }
         for viewer in streams[index].viewers {
             if type == .video {
-                guard viewers[viewer].layers.current == layer else { continue }
+                guard let current = viewers[viewer].layers.current,
+                    current == layer || streams[index].receiver.isRendition(current)
+                else { continue }
                 viewers[viewer].videoLost(at: now)
                 take(layers: viewers[viewer].layers.neededLayers, viewer: viewer, at: now)
             } else if streams[index].audio.exists {

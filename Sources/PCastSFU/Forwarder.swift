@@ -165,6 +165,7 @@ struct Forwarder: ~Copyable {
     /// for too long.
     mutating func advance(publisher index: Int, to now: Instant) -> Bool {
         if let until = streams[index].gathersUntil, until <= now { notePackets(stream: index) }
+        pollRenditionRequests(stream: index, at: now)
         streams[index].transport?.advance(to: now)
         checkLinks(stream: index, at: now)
         return checkQuality(stream: index, at: now)
@@ -288,7 +289,9 @@ struct Forwarder: ~Copyable {
     ) -> Bool {
         let wallTime = clock.wallTime(at: now)
         switch peerIndex {
-        case .publisher(let index): return streams[index].poll(into: &batch, wallTime: wallTime, at: now)
+        case .publisher(let index):
+            pollRenditionRequests(stream: index, at: now)
+            return streams[index].poll(into: &batch, wallTime: wallTime, at: now)
         case .viewer(let index): return viewers[index].poll(into: &batch, wallTime: wallTime, at: now)
         }
     }

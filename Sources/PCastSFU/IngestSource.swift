@@ -100,15 +100,29 @@ struct IngestTrack {
     private var octetCount: UInt32 = 0
     private var nextReport: Instant?
 
+    /// Creates a track of a publisher. `layer` is the index of its layer; nil without simulcast.
     init(
         _ section: NegotiatedMedia, layer: Int?, ssrc: UInt32, using generator: inout some RandomNumberGenerator
     ) {
+        let offset = UInt32.random(in: 0...UInt32.max, using: &generator)
+        self.init(section, layer: layer, ssrc: ssrc, timestampOffset: offset, using: &generator)
+    }
+
+    /// Creates the track of a rendition, whose frames have the RTP timestamps of their source.
+    init(
+        renditionOf section: NegotiatedMedia, ssrc: UInt32, using generator: inout some RandomNumberGenerator
+    ) { self.init(section, layer: nil, ssrc: ssrc, timestampOffset: 0, using: &generator) }
+
+    private init(
+        _ section: NegotiatedMedia, layer: Int?, ssrc: UInt32, timestampOffset: UInt32,
+        using generator: inout some RandomNumberGenerator
+    ) {
+        self.timestampOffset = timestampOffset
         codec = section.codec
         payloadType = section.payloadType
         self.ssrc = ssrc
         self.layer = layer.map { UInt8(ascii: "0") + UInt8($0) }
         sequenceNumber = UInt16.random(in: 0...UInt16.max, using: &generator)
-        timestampOffset = UInt32.random(in: 0...UInt32.max, using: &generator)
         pictureID = UInt16.random(in: 0..<0x8000, using: &generator)
     }
 

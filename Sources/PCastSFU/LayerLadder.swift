@@ -12,6 +12,8 @@ struct LayerLadder: Hashable, Sendable {
         var dimensions: Dimensions?
         /// Whether the layer arrives, or would arrive if a viewer wanted it.
         var isAvailable: Bool
+        /// Whether the layer is made only while a viewer wants it. No viewer begins with such a layer.
+        var isOnDemand = false
     }
 
     private(set) var rungs: [Rung] = []
@@ -26,6 +28,11 @@ struct LayerLadder: Hashable, Sendable {
     mutating func insert(_ rung: Rung) {
         let position = rungs.firstIndex { Self.isLower(rung, than: $0) } ?? rungs.count
         rungs.insert(rung, at: position)
+    }
+
+    /// Marks a layer as not available.
+    mutating func withdraw(_ layer: Int) {
+        for index in rungs.indices where rungs[index].layer == layer { rungs[index].isAvailable = false }
     }
 
     /// Marks all layers as available if none arrives, because then none is worse than another.
@@ -52,14 +59,15 @@ struct LayerLadder: Hashable, Sendable {
     /// The rank of the lowest available layer, or of the lowest layer if none is available.
     var lowest: Int { rungs.firstIndex { $0.isAvailable } ?? 0 }
 
-    /// The rank of the layer for a new viewer, whose link is unknown. It is the middle of the available layers.
+    /// The rank of the layer for a new viewer, whose link is unknown. It is the middle of the available layers that need
+    /// not be made first.
     var start: Int {
-        var skipped = rungs.count { $0.isAvailable } / 2
-        for rank in rungs.indices where rungs[rank].isAvailable {
+        var skipped = rungs.count { $0.isAvailable && !$0.isOnDemand } / 2
+        for rank in rungs.indices where rungs[rank].isAvailable && !rungs[rank].isOnDemand {
             if skipped == 0 { return rank }
             skipped -= 1
         }
-        return rungs.count / 2
+        return rungs.lastIndex { $0.isAvailable } ?? rungs.count / 2
     }
 
     /// Whether another ladder has the same layers in the same order, with the same availability.

@@ -93,7 +93,11 @@ public struct LayerSelection: Hashable, Sendable {
         let before = (choice, cause)
         let ceiling = ceiling(ladder)
         let budget = allowance.map { Bitrate(bitsPerSecond: max($0.bitsPerSecond - audio.bitsPerSecond, 0)) }
-        if case .layer(let layer) = choice, let rank = ladder.rank(of: layer) {
+        if case .layer(let layer) = choice, ladder.rank(of: layer) == nil {
+            // The layer does not exist any more.
+            let best = Self.best(ladder, upTo: ceiling.rank, percent: 100, of: budget)
+            choose(best ?? ladder.lowest, ladder, ceiling)
+        } else if case .layer(let layer) = choice, let rank = ladder.rank(of: layer) {
             selectLayer(from: rank, ladder, ceiling, budget, at: now)
         } else {
             resumeVideo(ladder, ceiling, budget, at: now)

@@ -23,6 +23,10 @@ public struct PeerOptions: Hashable, Sendable {
     /// Whether a viewer counts in the stream's statistics and in the bit rate that its publisher is asked for.
     public var isCounted = true
 
+    /// Whether a process of the platform can make lower layers of a publisher's video, if it has one layer. They are
+    /// offered by `SFU.offerRenditions(_:of:at:)`.
+    public var hasRenditions = false
+
     /// Creates options. By default they set no limits and accept all media and codecs.
     public init(
         playout: TimeSpan? = nil, media: Set<MediaType> = [.video, .audio], preferring: [Codec] = [],

@@ -29,6 +29,7 @@ struct PublishedStream: ~Copyable {
     var formerLadder = LayerLadder()
     var nextReview: Instant?
     var quality = StreamQuality()
+    var renditions = StreamRenditions()
 
     /// The indices of the viewers, in the order in which they are served.
     var viewers: [Int] = []
@@ -49,24 +50,26 @@ struct PublishedStream: ~Copyable {
 
     init(
         id: StreamID, peer: PeerID, transport: consuming SecureTransport, session: NegotiatedSession,
-        terms: PeerOptions, began: Instant, reporterSSRC: UInt32, cname: String
+        terms: PeerOptions, began: Instant, reporterSSRC: UInt32, renditionSSRCs: [UInt32], cname: String
     ) {
+        var receiver = MediaReceiver(
+            session.media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: true)
+        receiver.addRenditions(named: Rendition.all.map(\.name), ssrcs: renditionSSRCs)
         self.init(
             id: id, peer: peer, transport: transport, publisherShard: nil, media: session.media,
-            playout: terms.playout, deadlines: PeerDeadlines(terms, began: began),
-            receiver: MediaReceiver(
-                session.media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: true))
+            playout: terms.playout, deadlines: PeerDeadlines(terms, began: began), receiver: receiver)
     }
 
     /// Creates the stream of a publisher in this process, which has no transport.
     init(
         id: StreamID, peer: PeerID, ingesting media: [NegotiatedMedia], terms: PeerOptions, began: Instant,
-        reporterSSRC: UInt32, cname: String
+        reporterSSRC: UInt32, renditionSSRCs: [UInt32], cname: String
     ) {
+        var receiver = MediaReceiver(media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: false)
+        receiver.addRenditions(named: Rendition.all.map(\.name), ssrcs: renditionSSRCs)
         self.init(
             id: id, peer: peer, transport: nil, publisherShard: nil, media: media, playout: terms.playout,
-            deadlines: PeerDeadlines(terms, began: began),
-            receiver: MediaReceiver(media, reporterSSRC: reporterSSRC, cname: cname, measuresRoundTrip: false))
+            deadlines: PeerDeadlines(terms, began: began), receiver: receiver)
         clock = PublisherClock(isShared: true)
     }
 
@@ -84,10 +87,11 @@ struct PublishedStream: ~Copyable {
         self.receiver = receiver
         let layers = receiver.layers
         self.layers = VideoLayers(count: max(layers.count, 1)) { index in
-            PublishedTrack(.video, layers.isEmpty ? nil : layers[index].media)
+            PublishedTrack(
+                .video, layers.isEmpty ? nil : layers[index].media, isRendition: receiver.isRendition(index))
         }
         audio = PublishedTrack(.audio, receiver.audio?.media)
-        for index in layers.indices {
+        for index in receiver.sentLayers {
             ladder.insert(LayerLadder.Rung(layer: index, bitrate: .kilobits(0), dimensions: nil, isAvailable: true))
         }
     }
@@ -141,6 +145,7 @@ struct PublishedStream: ~Copyable {
             checks = Instant.earlier(checks, deadlines.next)
             checks = Instant.earlier(checks, quality.nextLinksCheck)
             checks = Instant.earlier(checks, gathersUntil)
+            checks = Instant.earlier(checks, renditionDeadline)
             return canSend ? Instant.earlier(checks, receiver.deadline) : checks
         }
     }
@@ -172,6 +177,7 @@ extension PublishedStream {
         } else {
             audio.follow(report, capture, reference, at: now)
         }
+        shareCaptureClock()
     }
 
     private mutating func capture(
@@ -188,8 +194,11 @@ extension PublishedStream {
 
     /// Updates the capture clocks of tracks without usable sender reports from arrival times.
     mutating func followArrivals(_ clock: WallClockReference, at now: Instant) {
-        for layer in layers.indices { layers[layer].followArrivals(clock, at: now) }
+        for layer in layers.indices where !receiver.isRendition(layer) {
+            layers[layer].followArrivals(clock, at: now)
+        }
         audio.followArrivals(clock, at: now)
+        shareCaptureClock()
     }
 }
 
@@ -258,7 +267,7 @@ extension PublishedStream {
         guard layers.exist else { return false }
         swap(&ladder, &formerLadder)
         ladder.removeAll()
-        for layer in layers.indices {
+        for layer in receiver.sentLayers {
             if let bitrate = layers[layer].activity.bitrate(at: now) { layers[layer].bitrate = bitrate }
             layers[layer].keepsKeyFrame = receiver.ignoresKeyFrameRequests(layer: layer, at: now)
             let isAvailable = comes(layer, at: now)
@@ -267,12 +276,13 @@ extension PublishedStream {
                     layer: layer, bitrate: layers[layer].bitrate ?? .kilobits(0),
                     dimensions: layers[layer].dimensions, isAvailable: isAvailable))
         }
+        insertRenditions(at: now)
         ladder.takeAllForAvailable()
         return !ladder.isOrdered(like: formerLadder)
     }
 
     /// Whether a layer arrives, or would arrive if a viewer wanted it.
-    private mutating func comes(_ layer: Int, at now: Instant) -> Bool {
+    mutating func comes(_ layer: Int, at now: Instant) -> Bool {
         if let last = layers[layer].activity.lastArrival, now - last < Self.silence {
             layers[layer].missedSince = nil
             layers[layer].missingUntil = nil
@@ -321,7 +331,9 @@ extension PublishedStream {
     ///
     /// The wait is zero if the publisher is so far away that the viewer catches up sooner without the key frame.
     private func newerKeyFrameWait(_ layer: Int, at now: Instant) -> TimeSpan? {
-        guard receiver.canRequestKeyFrames, layers[layer].keyFrameShare.allowsRequest(at: now) else { return nil }
+        guard receiver.canRequestKeyFrames || receiver.isRendition(layer),
+            layers[layer].keyFrameShare.allowsRequest(at: now)
+        else { return nil }
         let isUnanswered = receiver.ignoresKeyFrameRequests(layer: layer, at: now)
         return isUnanswered || (receiver.roundTrip ?? .zero) > Self.nearPublisher ? .zero : Self.longestKeyFrameWait
     }
@@ -334,6 +346,8 @@ extension PublishedStream {
     /// Returns the number of ticks to add to a layer's timestamps to continue those of another, according to the sender
     /// reports of both; nil while there are none.
     func alignment(from former: Int, to layer: Int) -> UInt32? {
+        // A rendition has the timestamps of its source.
+        if receiver.renditionCount > 0 { return 0 }
         guard let reference = receiver.layers[former].captureClock, let clock = receiver.layers[layer].captureClock
         else { return nil }
         let apart = reference.rate.ticks(in: clock.wallTime - reference.wallTime)

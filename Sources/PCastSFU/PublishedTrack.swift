@@ -8,6 +8,8 @@ struct PublishedTrack: ~Copyable {
     private static func capacity(_ type: MediaType) -> Int { type == .video ? 2048 : 256 }
     /// The largest log: about ten seconds of video at 8 Mbit/s, 12 MB.
     private static let largestCapacity = 8192
+    /// The number of packets in the log of a rendition: about five seconds at 1.6 Mbit/s.
+    private static let renditionCapacity = 1024
 
     let type: MediaType
     /// The track's format. Nil if the publisher has no such track; then the log stays empty.
@@ -60,10 +62,11 @@ struct PublishedTrack: ~Copyable {
     /// The time until which the track counts as unavailable; nil if it does not.
     var missingUntil: Instant?
 
-    init(_ type: MediaType, _ media: NegotiatedMedia?) {
+    init(_ type: MediaType, _ media: NegotiatedMedia?, isRendition: Bool = false) {
         self.type = type
         sourceFormat = media.map { SourceFormat(codec: $0.codec, h264: $0.format.h264) }
-        log = PacketLog(capacity: media == nil ? 1 : Self.capacity(type))
+        let capacity = isRendition ? Self.renditionCapacity : Self.capacity(type)
+        log = PacketLog(capacity: media == nil ? 1 : capacity)
         keyFrames = KeyFrameFinder(
             parameterSets: media?.format.parameterSets ?? [], aggregates: media?.packetizationMode != 0)
     }
@@ -72,7 +75,7 @@ struct PublishedTrack: ~Copyable {
 
     /// The maximum share of the bit rate for key frames that are made only for new viewers.
     private static let shareOfKeyFrames = 0.08
-    private static let longestReplay = TimeSpan.seconds(2 as Int64)
+    static let longestReplay = TimeSpan.seconds(2 as Int64)
 
     /// The maximum age of a key frame with which a new viewer begins, followed at once by the frames since. It grows
     /// with the size of key frames. It bounds the burst that the viewer receives, and the time that it has to catch up.

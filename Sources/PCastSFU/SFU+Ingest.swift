@@ -28,7 +28,7 @@ extension SFU {
         let index = forwarder.streams.insert(
             PublishedStream(
                 id: stream, peer: peer, ingesting: sections, terms: terms, began: now, reporterSSRC: newSSRC(),
-                cname: cname))
+                renditionSSRCs: newRenditionSSRCs(terms), cname: cname))
         streamIndices[stream] = index
         // No datagram can be addressed to the publisher, which has no transport. The name only makes the peer complete.
         peers.insert(peer, .publisher(index), ufrag: credentials.ufrag)

@@ -46,7 +46,7 @@ extension SFU {
         let index = forwarder.streams.insert(
             PublishedStream(
                 id: stream, peer: peer, transport: transport, session: session, terms: terms, began: began,
-                reporterSSRC: newSSRC(), cname: cname))
+                reporterSSRC: newSSRC(), renditionSSRCs: newRenditionSSRCs(terms), cname: cname))
         streamIndices[stream] = index
         forwarder.streams[index].receiver.setDemanded(.audio, false, at: now)
         for layer in forwarder.streams[index].layers.indices {
@@ -152,8 +152,8 @@ extension SFU {
     public func statistics(of peer: PeerID) -> PeerStatistics? {
         switch peers[peer] {
         case .publisher(let index):
-            let tracks =
-                forwarder.streams[index].receiver.layers + [forwarder.streams[index].receiver.audio].compactMap { $0 }
+            let receiver = forwarder.streams[index].receiver
+            let tracks = receiver.layers[receiver.sentLayers] + [receiver.audio].compactMap { $0 }
             return PeerStatistics(
                 packets: tracks.reduce(0) { $0 + $1.packetsReceived },
                 bytes: tracks.reduce(0) { $0 + $1.bytesReceived },

@@ -15,6 +15,10 @@ public enum SFUEvent: Hashable, Sendable {
     case dataQuality(PeerID, DataQuality)
     /// The peer has left, and the SFU has removed it. Each viewer of a publisher has its own event.
     case ended(PeerID, StreamEndedReason)
+    /// The renditions of the publisher's video that viewers want changed. They are the layers of a bit mask.
+    case renditionsWanted(PeerID, layers: UInt8)
+    /// Viewers need key frames of renditions of the publisher's video, which are the layers of a bit mask.
+    case renditionKeyFramesWanted(PeerID, layers: UInt8)
     /// A connection (ICE-TCP) that is no longer needed and must be closed.
     case closeConnection(NetworkPath)
 }

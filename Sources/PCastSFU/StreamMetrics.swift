@@ -135,7 +135,7 @@ extension StreamMetrics {
     static func counts(_ receiver: MediaReceiver) -> StreamMetrics.Counts {
         var counts = StreamMetrics.Counts()
         if let audio = receiver.audio { add(audio, to: &counts) }
-        for layer in receiver.layers.indices { add(receiver.layers[layer], to: &counts) }
+        for layer in receiver.sentLayers { add(receiver.layers[layer], to: &counts) }
         return counts
     }
 

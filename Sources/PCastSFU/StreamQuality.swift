@@ -48,7 +48,7 @@ struct StreamQuality {
     mutating func measure(_ receiver: MediaReceiver, at now: Instant) {
         var bytes = receiver.audio?.bytesReceived ?? 0
         var packets = receiver.audio?.packetsReceived ?? 0
-        for layer in receiver.layers.indices {
+        for layer in receiver.sentLayers {
             bytes += receiver.layers[layer].bytesReceived
             packets += receiver.layers[layer].packetsReceived
         }
@@ -86,12 +86,12 @@ struct StreamQuality {
         of receiver: MediaReceiver, isAway: Bool, at now: Instant
     ) -> PublisherQuality.Observation {
         let report = receiver.publisherReport
-        let videoPackets = receiver.layers.reduce(0) { $0 + $1.packetsReceived }
+        let videoPackets = receiver.layers[receiver.sentLayers].reduce(0) { $0 + $1.packetsReceived }
         let audioPackets = receiver.audio?.packetsReceived ?? 0
         // Some of several layers are paused, so their sender reports do not show whether packets are lost.
-        if receiver.layers.count == 1 { video.observe(receiver.layers[0].senderReport, packets: videoPackets) }
+        if receiver.sentLayers.count == 1 { video.observe(receiver.layers[0].senderReport, packets: videoPackets) }
         audio.observe(receiver.audio?.senderReport, packets: audioPackets)
-        let isVideoPaused = receiver.layers.indices.allSatisfy { receiver.isPaused(.video, layer: $0) }
+        let isVideoPaused = receiver.sentLayers.allSatisfy { receiver.isPaused(.video, layer: $0) }
         return PublisherQuality.Observation(
             video: receiver.layers.isEmpty
                 ? nil
@@ -112,7 +112,7 @@ struct StreamQuality {
     /// The lowest jitter of all layers. The first packets of a layer after a pause arrive in a burst.
     private static func jitter(_ receiver: MediaReceiver) -> TimeSpan {
         var least: TimeSpan?
-        for index in receiver.layers.indices {
+        for index in receiver.sentLayers {
             guard let jitter = receiver.layers[index].statistics?.jitter else { continue }
             let span = receiver.layers[index].media.format.clockRate.span(ofTicks: Int64(jitter))
             least = min(least ?? span, span)
@@ -125,7 +125,7 @@ struct StreamQuality {
     ) -> LinkLimitation.Evidence {
         var expected = receiver.audio?.statistics?.expected ?? 0
         var received = receiver.audio?.statistics?.received ?? 0
-        for layer in receiver.layers.indices {
+        for layer in receiver.sentLayers {
             expected += receiver.layers[layer].statistics?.expected ?? 0
             received += receiver.layers[layer].statistics?.received ?? 0
         }

@@ -16,7 +16,8 @@ struct RenditionEncoderTests {
     }
 
     private static func decoder(_ codec: Codec) throws -> any VideoDecoder {
-        codec == .h264 ? try H264Decoder() : try VP8Decoder()
+        if codec == .h264 { return try H264Decoder() }
+        return try VP8Decoder()
     }
 
     @Test(

@@ -51,7 +51,7 @@ import Testing
     @Test(
         "capabilities without effect are reported",
         arguments: [
-            "multi-bitrate", "made-up", "prefer-vp9", "prefer-h264=please", "playout-buffer=soon", "setup-deadline",
+            "multi-bitrate=yes", "made-up", "prefer-vp9", "prefer-h264=please", "playout-buffer=soon", "setup-deadline",
             "setup-deadline=5s", "setup-deadline=PT0S", "abandon-deadline=", "playout-buffer=PT2M", "audio-only=yes",
             "streaming=yes", "on-demand=yes", "on-demand-lite", "real-time=no", "geo-country-allow=US", "",
         ])
@@ -66,6 +66,18 @@ import Testing
         #expect(try StreamCapabilities(["time-shift"], for: .view).ignored.isEmpty)
         #expect(try StreamCapabilities(["time-shift"], for: .publish).ignored == ["time-shift"])
         #expect(try StreamCapabilities(["time-shift=1"], for: .view).ignored == ["time-shift=1"])
+    }
+
+    @Test("renditions are requested by publishers only, and have no effect where none are made")
+    func renditions() throws {
+        var capabilities = try StreamCapabilities(["multi-bitrate"], for: .publish)
+        #expect(capabilities.terms.hasRenditions && capabilities.ignored.isEmpty)
+        capabilities.excludeRenditions()
+        #expect(!capabilities.terms.hasRenditions && capabilities.ignored == ["multi-bitrate"])
+        let viewing = try StreamCapabilities(["multi-bitrate"], for: .view)
+        #expect(!viewing.terms.hasRenditions && viewing.ignored == ["multi-bitrate"])
+        let requested = StreamCapabilities.publishing([], requesting: ["multi-bitrate", "audio-only"])
+        #expect(requested.effective == ["audio-only"] && requested.rejected == ["multi-bitrate"])
     }
 
     @Test("a stream that is recorded is packaged, so that H.264 is preferred") func recorded() throws {

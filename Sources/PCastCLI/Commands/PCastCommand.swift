@@ -39,8 +39,7 @@ struct PCastCommand: AsyncCommand {
                 subcommands: [
                     ServeCommand.self, TokenCommand.self, StreamsCommand.self, KeyCommand.self, RecordingsCommand.self,
                     TimelineCommand.self, ConfigCommand.self, DoctorCommand.self, WorkerCommand.self,
-                    ThumbnailCommand.self,
-                    TranscodeAudioCommand.self,
+                    ThumbnailCommand.self, TranscodeAudioCommand.self, MakeRenditionsCommand.self,
                 ]),
         ])
 }

@@ -50,6 +50,8 @@ struct ServeCommand: AsyncCommand {
     @OptionGroup(title: "Ingest and egress") var workers: WorkerOptions
 
     @OptionGroup(title: "HLS") var hls: ServeHLSOptions
+    @OptionGroup(title: "Renditions") var renditions: ServeRenditionOptions
+
     @OptionGroup(title: "Recordings") var recording: ServeRecordingOptions
 
     @OptionGroup(title: "Operation") var operation: OperationOptions
@@ -110,6 +112,7 @@ struct ServeCommand: AsyncCommand {
         try sessions.apply(settings, to: &configuration)
         configuration.jobs = try workers.configuration(settings)
         try hls.apply(settings, to: &configuration.hls)
+        try renditions.apply(settings, to: &configuration.renditions)
         try recording.apply(settings, to: &configuration.recording)
         let isRecording =
             configuration.recording.recordsEveryStream || configuration.recording.directory != nil

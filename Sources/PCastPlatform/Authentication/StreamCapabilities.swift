@@ -52,6 +52,7 @@ struct StreamCapabilities: Sendable {
                 if !codecs.note(Self.codec(head), value: value) { ignored.append(name) }
             case "playout-buffer":
                 terms.playout = buffer(value, name) ?? terms.playout
+            case RenditionService.capability where value == nil && purpose == .publish: terms.hasRenditions = true
             case "setup-deadline": terms.setupLimit = limit(value, name) ?? terms.setupLimit
             case "abandon-deadline": terms.abandonLimit = limit(value, name) ?? terms.abandonLimit
             case _ where value == nil && Self.plain.contains(head): break
@@ -91,6 +92,13 @@ struct StreamCapabilities: Sendable {
             .unsupported, "The token's capability “\(other)” is not supported here: use a token for real-time streams.")
     }
 
+    /// Removes the renditions, because the platform makes none. The capability then has no effect.
+    mutating func excludeRenditions() {
+        guard terms.hasRenditions else { return }
+        terms.hasRenditions = false
+        ignored.append(RenditionService.capability)
+    }
+
     // MARK: HLS
 
     /// Returns which layers of a publisher's stream are packaged; nil if its token has no such capability.
@@ -99,12 +107,13 @@ struct StreamCapabilities: Sendable {
     }
 
     /// Returns the capabilities of a publisher that requests others than its token has, and the requested ones that it
-    /// may not have: only a token permits packaging and recording, because they cost the resources of the platform.
+    /// may not have: only a token permits packaging, recording and renditions, because they cost the resources of the
+    /// platform.
     static func publishing(
         _ granted: [String], requesting names: [String]
     ) -> (effective: [String], rejected: [String]) {
         let others = names.filter { !granted.contains($0) }
-        let rejected = others.filter { packagings[$0] != nil || $0 == recording }
+        let rejected = others.filter { packagings[$0] != nil || $0 == recording || $0 == RenditionService.capability }
         return (granted + others.filter { !rejected.contains($0) }, rejected)
     }
 

@@ -74,6 +74,8 @@ extension PlatformSetting {
         case .hlsSegment: new.hls.segmentDuration = old.hls.segmentDuration
         case .hlsWindow: new.hls.window = old.hls.window
         case .hlsEncryption: new.hls.segmentsPerKey = old.hls.segmentsPerKey
+        case .renditions: new.renditions.streams = old.renditions.streams
+        case .maxRenditions: new.renditions.maximumProcesses = old.renditions.maximumProcesses
         case .record: new.recording.recordsEveryStream = old.recording.recordsEveryStream
         case .recordings: new.recording.directory = old.recording.directory
         case .recordingSync: new.recording.syncInterval = old.recording.syncInterval

@@ -72,6 +72,10 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case hlsWindow = "hls-window"
     /// The number of HLS segments that have the same key.
     case hlsEncryption = "hls-encryption"
+    /// The streams of which lower layers are made.
+    case renditions
+    /// The maximum number of processes that make lower layers.
+    case maxRenditions = "max-renditions"
     /// Whether every stream is recorded.
     case record
     /// The folder of recordings.
@@ -103,8 +107,9 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         switch self {
         case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor,
             .rtmpPort, .rtmpsPort, .rtmpTakeover, .srtPort, .srtLatency, .srtPassphrase, .hls, .hlsPart, .hlsSegment,
-            .hlsWindow, .hlsEncryption, .record, .recordings, .recordingSync, .recordingRetention, .recordingSize,
-            .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix, .s3Credentials, .s3DeleteLocal:
+            .hlsWindow, .hlsEncryption, .renditions, .maxRenditions, .record, .recordings, .recordingSync,
+            .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix, .s3Credentials,
+            .s3DeleteLocal:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime, .streams:
@@ -150,6 +155,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .hlsSegment: left.hls.segmentDuration == right.hls.segmentDuration
         case .hlsWindow: left.hls.window == right.hls.window
         case .hlsEncryption: left.hls.segmentsPerKey == right.hls.segmentsPerKey
+        case .renditions: left.renditions.streams == right.renditions.streams
+        case .maxRenditions: left.renditions.maximumProcesses == right.renditions.maximumProcesses
         case .record: left.recording.recordsEveryStream == right.recording.recordsEveryStream
         case .recordings: left.recording.directory == right.recording.directory
         case .recordingSync: left.recording.syncInterval == right.recording.syncInterval

@@ -17,11 +17,14 @@ final class IngestFeed: Sendable {
 
     private let peer: PeerID
     private let loop: EventLoop<SFU>
+    /// Whether the frames are those of renditions of the publisher's video.
+    private let isOfRenditions: Bool
     private let backlog = Mutex(IngestBacklog())
     /// The size of the frames that the shard has not processed, in bytes.
     private let pendingSize = Atomic(0)
 
-    init(_ peer: PeerID, _ loop: EventLoop<SFU>) {
+    init(_ peer: PeerID, _ loop: EventLoop<SFU>, isOfRenditions: Bool = false) {
+        self.isOfRenditions = isOfRenditions
         self.peer = peer
         self.loop = loop
     }
@@ -38,7 +41,13 @@ final class IngestFeed: Sendable {
         pendingSize.add(size, ordering: .relaxed)
         do throws(IOError) {
             try loop.submit { [self] sfu, now in
-                for frame in accepted { sfu.ingest(frame.frame, layer: frame.layer, from: peer, at: now) }
+                for frame in accepted {
+                    if isOfRenditions {
+                        sfu.ingestRendition(frame.frame, layer: frame.layer, of: peer, at: now)
+                    } else {
+                        sfu.ingest(frame.frame, layer: frame.layer, from: peer, at: now)
+                    }
+                }
                 pendingSize.subtract(size, ordering: .relaxed)
             }
         } catch {

@@ -17,6 +17,8 @@ final class MediaRouter: Sendable {
     private let eventContinuation: AsyncStream<SFUEvent>.Continuation
     /// The units of packaged streams, one feed for each shard.
     let feeds: [PublishedUnitFeed]
+    /// The processes that receive the units that are read for renditions.
+    let renditionSources = RenditionSources()
 
     /// The addresses in answers that are reachable from a network or over loopback.
     let advertised: [TransportAddress]
@@ -37,7 +39,8 @@ final class MediaRouter: Sendable {
         let (events, eventContinuation) = AsyncStream<SFUEvent>.makeStream()
         self.events = events
         self.eventContinuation = eventContinuation
-        let feeds = (0..<max(shards, 1)).map { _ in PublishedUnitFeed() }
+        let renditionSources = renditionSources
+        let feeds = (0..<max(shards, 1)).map { _ in PublishedUnitFeed(renditions: renditionSources) }
         self.feeds = feeds
         let (interfaceChanges, changed) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.interfaceChanges = interfaceChanges
@@ -171,6 +174,33 @@ final class MediaRouter: Sendable {
         }
         capacity.withLock { $0.noteStream(of: peer) }
         return IngestFeed(peer, loops[shard])
+    }
+
+    // MARK: Renditions
+
+    /// Offers the renditions of a publisher's video to its viewers, or withdraws them; see `SFU.offerRenditions`.
+    func offerRenditions(_ isOffered: Bool, of publisher: PeerID) {
+        try? loop(of: publisher)?.submit { sfu, now in sfu.offerRenditions(isOffered, of: publisher, at: now) }
+    }
+
+    /// Returns the feed for the frames of renditions; nil if the publisher has left.
+    func renditionFeed(of publisher: PeerID) -> IngestFeed? {
+        loop(of: publisher).map { IngestFeed(publisher, $0, isOfRenditions: true) }
+    }
+
+    /// Returns the codec of a stream's video; nil if the publisher has left or sends none.
+    func videoCodec(of stream: StreamID, publisher: PeerID) async -> Codec? {
+        (try? await loop(of: publisher)?.call { sfu, _ in sfu.videoCodec(of: stream) }) ?? nil
+    }
+
+    /// Begins to deliver the video of a stream to `renditionSources`; see `SFU.beginReadingForRenditions`.
+    func beginReadingForRenditions(_ stream: StreamID, of publisher: PeerID) async {
+        _ = try? await loop(of: publisher)?.call { sfu, now in sfu.beginReadingForRenditions(stream, at: now) }
+    }
+
+    /// Ends what `beginReadingForRenditions` began.
+    func endReadingForRenditions(_ stream: StreamID, of publisher: PeerID) {
+        try? loop(of: publisher)?.submit { sfu, now in sfu.endReadingForRenditions(stream, at: now) }
     }
 
     /// Adds candidates for programs of this host, which may not be able to reach the advertised addresses.

@@ -26,13 +26,21 @@ final class PublishedUnitFeed: Sendable {
     /// The size of a unit beside its data.
     private static let unitOverhead = 128
 
-    init() { (batches, continuation) = AsyncStream<Batch>.makeStream() }
+    private let renditions: RenditionSources
 
-    /// Delivers the units that a shard has completed since the last call. It does nothing while no stream is packaged.
+    /// Creates a feed. The units that are read for renditions go to `renditions`.
+    init(renditions: RenditionSources = RenditionSources()) {
+        self.renditions = renditions
+        (batches, continuation) = AsyncStream<Batch>.makeStream()
+    }
+
+    /// Delivers the units that a shard has completed since the last call. It does nothing while no stream is read.
     func deliver(from sfu: inout SFU, at now: Instant) {
         guard sfu.isReadingUnits else { return }
         var units: [PublishedUnit] = []
-        sfu.readUnits(at: now) { units.append($0) }
+        sfu.readUnits(at: now) { unit in
+            if unit.use == .renditions { renditions.deliver(unit, at: now) } else { units.append(unit) }
+        }
         deliver(units)
     }
 

@@ -61,6 +61,20 @@ struct PlatformMetrics: Sendable {
         metrics.add(
             "pcast_srt_packets_dropped_total", .counter, "Packets of SRT publishers that arrived too late or never.",
             Int(srtTotals.droppedPackets))
+        if let renditions = directory.renditions?.counts {
+            metrics.add(
+                "pcast_rendition_processes", .gauge, "Number of processes that make renditions.", renditions.processes)
+            metrics.add(
+                "pcast_renditions_refused_total", .counter,
+                "Times that renditions of a stream were refused, for lack of capacity or because of failures.",
+                renditions.refusals)
+            metrics.add(
+                "pcast_rendition_failures_total", .counter, "Processes that failed while they made renditions.",
+                renditions.failures)
+            metrics.add(
+                "pcast_rendition_cpu_seconds_total", .counter, "Processor time of the processes that make renditions.",
+                [([], "\(renditions.processorTime)")])
+        }
         let sessions = await registry.counts
         metrics.add("pcast_sessions", .gauge, "Number of client sessions.", sessions.all)
         metrics.add(

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The statistics of this process (proc(5)).
+/// The statistics of a process (proc(5)).
 struct ProcessMetrics {
     /// The processor time in seconds.
     let processorTime: Double
@@ -10,9 +10,10 @@ struct ProcessMetrics {
     /// The start time in seconds since 1970.
     let start: Double
 
-    /// Reads the current statistics; nil if there is no /proc.
-    static func read() -> ProcessMetrics? {
-        guard let stat = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8),
+    /// Reads the current statistics of this process, or of the one with an identifier; nil if it has ended, or if there is
+    /// no /proc.
+    static func read(process: String = "self") -> ProcessMetrics? {
+        guard let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8),
             let boot = bootTime(), let name = stat.lastIndex(of: ")")
         else { return nil }
         // The fields from the third one on, after the name, which may contain spaces.
@@ -23,7 +24,7 @@ struct ProcessMetrics {
         let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
         return ProcessMetrics(
             processorTime: (user + kernel) / ticks, memory: pages * sysconf(Int32(_SC_PAGESIZE)),
-            descriptors: (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0,
+            descriptors: (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd").count) ?? 0,
             start: boot + start / ticks)
     }
 

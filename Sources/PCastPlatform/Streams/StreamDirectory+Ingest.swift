@@ -40,7 +40,7 @@ extension StreamDirectory {
         // A client of this host that needs no token has all permissions.
         let granted = principal.token == nil ? requested : principal.capabilities
         let (names, rejected) = StreamCapabilities.publishing(granted, requesting: requested)
-        let capabilities = try StreamCapabilities(names, for: .publish)
+        let capabilities = try publishingCapabilities(names)
         try policy.takeJoin(principal, clientContext)
         try await policy.authenticator.checkHook(.publish, principal, clientContext)
         let name = try await admitToName(StreamTags(own: [], principal), principal)
@@ -82,7 +82,7 @@ extension StreamDirectory {
             ordinal: registry.takeOrdinal(), publisher: nil)
         stream.ingestProtocol = ingestProtocol
         if let name = admission.name { stream.place = .publisher(of: name.name, as: .publisher) }
-        let terms = admission.capabilities.terms
+        let terms = publishingOptions(admission.capabilities, for: admission.name)
         stream.codecs = [media.video, media.hasAudio ? .opus : nil].compactMap(\.self).filter {
             terms.media.contains($0.mediaType)
         }

@@ -55,7 +55,21 @@ extension StreamDirectory {
         var terms = capabilities.terms
         if let name, !terms.insistsOnCodecs { terms.preferring = [name.codec] }
         if terms.preferring.isEmpty, packaging?.packagesEveryStream == true { terms.preferring = [.h264] }
+        if renditions?.applies(to: []) == true { terms.hasRenditions = true }
+        // A name has the layers of its publishers only.
+        if name != nil { terms.hasRenditions = false }
         return terms
+    }
+
+    /// Parses the capabilities of a publisher. Those that this platform does not support have no effect.
+    ///
+    /// - Throws: ``APIError``.
+    func publishingCapabilities(
+        _ names: [String], options: [String] = []
+    ) throws(APIError) -> StreamCapabilities {
+        var capabilities = try StreamCapabilities(names, options: options, for: .publish)
+        if renditions == nil { capabilities.excludeRenditions() }
+        return capabilities
     }
 
     /// Returns a packaged stream that a client may view. The client counts as a viewer who joins, but not longer, because

@@ -20,6 +20,8 @@ actor StreamDirectory {
     let statistics: PlatformStatistics
     /// Packages streams for HLS; nil for none.
     let packaging: PackagingService?
+    /// Makes renditions of streams; nil for none.
+    let renditions: RenditionService?
     /// The events for the host.
     let events: StreamEventHub
     let logger: Logger
@@ -41,8 +43,8 @@ actor StreamDirectory {
         router: MediaRouter, authenticator: TokenAuthenticator, writeQueue: DatabaseWriteQueue,
         reconnectGrace: TimeSpan = TimeSpan(PlatformConfiguration.defaultReconnectGrace),
         reasonTimeout: TimeSpan = .milliseconds(500), limiter: RequestLimiter,
-        statistics: PlatformStatistics, packaging: PackagingService? = nil, events: StreamEventHub = StreamEventHub(),
-        logger: Logger
+        statistics: PlatformStatistics, packaging: PackagingService? = nil, renditions: RenditionService? = nil,
+        events: StreamEventHub = StreamEventHub(), logger: Logger
     ) {
         self.reconnectGrace = reconnectGrace
         self.reasonTimeout = reasonTimeout
@@ -51,6 +53,7 @@ actor StreamDirectory {
         policy = JoinPolicy(authenticator: authenticator, limiter: limiter)
         self.statistics = statistics
         self.packaging = packaging
+        self.renditions = renditions
         self.events = events
         self.logger = logger
     }
@@ -90,7 +93,7 @@ actor StreamDirectory {
     ) async throws(APIError) -> PeerSession {
         if let resumeRequest {
             let offer = try Self.offer(ofResuming: offer)
-            let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .publish)
+            let capabilities = try publishingCapabilities(principal.capabilities, options: options)
             try policy.takeJoin(principal, clientContext)
             try await policy.authenticator.checkHook(.publish, principal, clientContext)
             if let former = try await resume(resumeRequest, principal, clientContext, tags: tags) {
@@ -99,7 +102,7 @@ actor StreamDirectory {
             }
         }
         try policy.authorizePublishing(principal, clientContext)
-        let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .publish)
+        let capabilities = try publishingCapabilities(principal.capabilities, options: options)
         if resumeRequest == nil {
             try policy.takeJoin(principal, clientContext)
             try await policy.authenticator.checkHook(.publish, principal, clientContext)
@@ -358,6 +361,7 @@ actor StreamDirectory {
             case .mediaStarted(let peer): await noteMedia(peer)
             case .ended(let peer, let reason):
                 router.discard(peer)
+                renditions?.end(peer)
                 await noteClosed(peer, reason)
             case .connected(let peer, let profile):
                 noteConnected(peer)
@@ -371,6 +375,8 @@ actor StreamDirectory {
                 reportActivity(of: peer, true)
                 logger.info("packets arrive again", metadata: ["peer": "\(peer.value)"])
             case .dataQuality(let peer, let quality): await noteQuality(peer, quality)
+            case .renditionsWanted(let peer, let layers): renditions?.want(layers, of: peer)
+            case .renditionKeyFramesWanted(let peer, let layers): renditions?.requestKeyFrames(layers, of: peer)
             case .closeConnection: preconditionFailure("the router must close connections itself")
             }
         }
@@ -385,9 +391,9 @@ actor StreamDirectory {
         guard let participant = registry.participants[peer] else { return }
         registry.update(participant.streamID) { $0.hasMedia = true }
         logger.info("first media packet", metadata: ["stream": "\(participant.streamID)"])
-        if let packaging, let stream = registry.streams[participant.streamID], !stream.place.isPublisher {
-            await packaging.begin(stream)
-        }
+        guard let stream = registry.streams[participant.streamID], !stream.place.isPublisher else { return }
+        renditions?.begin(stream)
+        await packaging?.begin(stream)
     }
 
     private func noteQuality(_ peer: PeerID, _ quality: DataQuality) async {

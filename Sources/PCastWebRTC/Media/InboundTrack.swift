@@ -26,6 +26,9 @@ package struct InboundTrack: Sendable {
     /// frames cannot be requested.
     package internal(set) var pause: PauseRequest?
 
+    /// The state of a layer that a process of the platform makes of another one; nil if the peer sends the layer.
+    package internal(set) var rendition: RenditionState?
+
     /// The last sender report and its arrival time; nil if there is none.
     package internal(set) var senderReport: (information: SenderInformation, arrival: Instant)?
 
@@ -95,6 +98,21 @@ package struct InboundTrack: Sendable {
         let canRestart = media.type == .audio || !media.feedback.isDisjoint(with: [.pli, .fir])
         if media.feedback.contains(.pause), canRestart { pause = PauseRequest() }
         if rid == nil, media.remoteSources.count == 1 { bind(media.remoteSources[0].ssrc) }
+    }
+
+    /// Creates a layer that a process of the platform makes of the only layer of a section, and that the peer does not
+    /// send.
+    init(renditionOf media: NegotiatedMedia, rid: RTPStreamIdentifier, ssrc: UInt32) {
+        self.init(media, rid: rid)
+        pause = nil
+        rendition = RenditionState()
+        bind(ssrc)
+    }
+
+    /// Whether the track does not arrive, and would arrive if it were wanted.
+    var isPaused: Bool {
+        if let rendition { return rendition.isOffered && !rendition.isArriving }
+        return pause?.isPaused ?? false
     }
 
     /// Returns a track for each negotiated layer, or one without a RID.
@@ -246,6 +264,14 @@ package struct InboundTrack: Sendable {
         bytesReceived += payloadSize
         return sequence
     }
+}
+
+/// The state of a layer that a process of the platform makes of another one.
+package struct RenditionState: Hashable, Sendable {
+    /// Whether it can be made.
+    package var isOffered = false
+    /// Whether its frames arrive.
+    package var isArriving = false
 }
 
 /// The track that a packet names by MID or RID.

@@ -19,7 +19,7 @@ extension MediaReceiver {
         guard let limitDue, now >= limitDue else { return }
         self.limitDue = bitrateLimit == nil && remainingLimitRemovals <= 1 ? nil : now + Self.reportInterval
         if bitrateLimit == nil { remainingLimitRemovals -= 1 }
-        var ssrcs = layers.compactMap(\.ssrc)
+        var ssrcs = layers[sentLayers].compactMap(\.ssrc)
         if let ssrc = audio?.ssrc { ssrcs.append(ssrc) }
         writer.receiverEstimatedBitrate(
             senderSSRC: reporterSSRC, bitrate: bitrateLimit ?? Self.noLimit, ssrcs: ssrcs.span)
@@ -30,7 +30,7 @@ extension MediaReceiver {
         mutating get {
             var deadline = Instant.earlier(nextReport, limitDue)
             deadline = Instant.earlier(deadline, arrivals?.deadline)
-            for index in layers.indices {
+            for index in sentLayers {
                 if layers[index].media.feedback.contains(.nack) {
                     deadline = Instant.earlier(deadline, layers[index].missing.deadline)
                 }
@@ -86,7 +86,7 @@ extension MediaReceiver {
         writer.receiverReport(ssrc: reporterSSRC)
         guard isDue else { return }
         nextReport = now + Self.reportInterval
-        for index in layers.indices {
+        for index in sentLayers {
             if let block = layers[index].statistics?.reportBlock(at: now) { _ = writer.append(block) }
         }
         if let block = audio?.statistics?.reportBlock(at: now) { _ = writer.append(block) }
@@ -100,8 +100,8 @@ extension MediaReceiver {
     /// space that is left.
     mutating func writeRequests(into writer: inout RTCPWriter, at now: Instant) {
         if let message = audio?.pollPause(at: now) { writer.pauseResume(senderSSRC: reporterSSRC, message) }
-        for index in layers.indices { writeVideoRequests(of: index, into: &writer, at: now) }
-        for index in layers.indices { writeLost(of: index, into: &writer, at: now) }
+        for index in sentLayers { writeVideoRequests(of: index, into: &writer, at: now) }
+        for index in sentLayers { writeLost(of: index, into: &writer, at: now) }
         if let ssrc = audio?.ssrc, audio!.media.feedback.contains(.nack) {
             audio!.missing.poll(into: &lost, at: now)
             writeLost(into: &writer, mediaSSRC: ssrc)

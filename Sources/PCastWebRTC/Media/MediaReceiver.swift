@@ -61,6 +61,9 @@ package struct MediaReceiver: Sendable {
     /// The audio track; nil if the peer sends no audio.
     package internal(set) var audio: InboundTrack?
 
+    /// The number of layers at the end of `layers` that the peer does not send; see ``addRenditions(named:ssrcs:)``.
+    package internal(set) var renditionCount = 0
+
     /// The first video layer; nil if the peer sends no video.
     package var video: InboundTrack? { layers.first }
 
@@ -245,7 +248,11 @@ package struct MediaReceiver: Sendable {
     /// Returns the layer of a packet by its SSRC, or if that is unknown, by its RID. Packets have a RID until the first
     /// report arrives at the sender (RFC 8852, section 3.1). Returns nil if neither is known.
     mutating func layer(of header: RTPHeader, _ route: Route, in bytes: Span<UInt8>) -> Int? {
-        guard route.type == .video, layers[0].rid != nil else { return 0 }
+        guard route.type == .video else { return 0 }
+        if renditionCount > 0 {
+            for index in 1..<layers.count where layers[index].ssrc == header.ssrc { return index }
+        }
+        guard layers[0].rid != nil else { return 0 }
         for index in layers.indices {
             let known = route.wrapping == .retransmission ? layers[index].retransmissionSSRC : layers[index].ssrc
             if known == header.ssrc { return index }
@@ -423,12 +430,12 @@ package struct MediaReceiver: Sendable {
             return type == .audio ? externalPause.audio : externalPause.layers & 1 << UInt8(layer) != 0
         }
         if type == .audio { return audio?.pause?.isPaused ?? false }
-        return layers.indices.contains(layer) && layers[layer].pause?.isPaused ?? false
+        return layers.indices.contains(layer) && layers[layer].isPaused
     }
 
     /// Returns whether an existing layer is paused, without the checks of ``isPaused(_:layer:)``.
     mutating func isLayerPaused(layer: Int) -> Bool {
-        externalPause.map { $0.layers & 1 << UInt8(layer) != 0 } ?? (layers[layer].pause?.isPaused ?? false)
+        externalPause.map { $0.layers & 1 << UInt8(layer) != 0 } ?? layers[layer].isPaused
     }
 
     // MARK: Key frames
@@ -446,7 +453,8 @@ package struct MediaReceiver: Sendable {
     /// Returns whether no key frame of a layer is to be expected on request: requests cannot be sent to the peer, or it
     /// leaves them unanswered.
     package func ignoresKeyFrameRequests(layer: Int = 0, at now: Instant) -> Bool {
-        !canRequestKeyFrames || layers.indices.contains(layer) && isUnanswered(layer, at: now)
+        if isRendition(layer) { return false }
+        return !canRequestKeyFrames || layers.indices.contains(layer) && isUnanswered(layer, at: now)
     }
 
     private func isUnanswered(_ layer: Int, at now: Instant) -> Bool {

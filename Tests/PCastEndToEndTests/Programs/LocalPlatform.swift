@@ -189,22 +189,29 @@ struct ImpairedPlatform: Sendable {
     private static let bad = "127.0.0.3"
 
     /// Starts a platform with a network that can be impaired. The steps are its successive conditions, as `--step`
-    /// accepts them.
-    static func start(in workspace: TestWorkspace, steps: [String]) async throws -> ImpairedPlatform {
-        try await ChosenPort.find(count: 2) { try await start(in: workspace, steps: steps, port: $0) }
+    /// accepts them. The platform has additional options.
+    static func start(
+        in workspace: TestWorkspace, steps: [String], _ options: [String] = []
+    ) async throws -> ImpairedPlatform {
+        try await ChosenPort.find(count: 2) { try await start(in: workspace, steps: steps, options, port: $0) }
     }
 
     /// Starts both with two consecutive ports; nil if another socket has one of them at one of the addresses.
-    private static func start(in workspace: TestWorkspace, steps: [String], port: Int) async throws -> ImpairedPlatform?
-    {
-        let program = try workspace.pcast(
+    private static func start(
+        in workspace: TestWorkspace, steps: [String], _ options: [String], port: Int
+    ) async throws -> ImpairedPlatform? {
+        let arguments = [
             "serve", "--listen", "\(good):\(port)", "--rtc-port", "\(port + 1)", "--advertise", bad, "--application",
-            LocalPlatform.application, limit: .longestSuite)
+            LocalPlatform.application, "--json",
+        ]
+        let program = try workspace.start(BuiltProgram.path("pcast"), arguments + options, limit: .longestSuite)
         guard try await program.listens() != nil else { return nil }
-        var arguments = ["impair", "--exempt", good, "--delay", "10ms", "--json"]
-        for number in [port, port + 1] { arguments += ["--listen", "\(bad):\(number)", "--to", "\(good):\(number)"] }
-        for step in steps { arguments += ["--step", step] }
-        let proxy = try workspace.start(BuiltProgram.path("pcast-bench"), arguments, limit: .longestSuite)
+        var proxyArguments = ["impair", "--exempt", good, "--delay", "10ms", "--json"]
+        for number in [port, port + 1] {
+            proxyArguments += ["--listen", "\(bad):\(number)", "--to", "\(good):\(number)"]
+        }
+        for step in steps { proxyArguments += ["--step", step] }
+        let proxy = try workspace.start(BuiltProgram.path("pcast-bench"), proxyArguments, limit: .longestSuite)
         guard try await proxy.listens() != nil else {
             try await program.end()
             return nil

@@ -1,0 +1,96 @@
+import Foundation
+import PCast
+import Testing
+
+extension EndToEnd {
+    /// Lower layers that the platform makes of an encoder's stream, only while a viewer needs them.
+    @Suite("Renditions", .timeLimit(.minutes(5)))
+    struct RenditionTests {
+        /// The arguments with which FFmpeg publishes a film in real time, with a key frame every 8.3 s.
+        private static func publish(_ film: Film, bFrames: Int, to address: String) -> [String] {
+            [
+                "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", film.file.path, "-c:v", "libx264",
+                "-preset", "veryfast", "-bf", "\(bFrames)", "-b_strategy", "0", "-g", "250", "-keyint_min", "250",
+                "-sc_threshold", "0", "-b:v", "2500k", "-minrate", "2500k", "-maxrate", "2500k", "-bufsize", "2500k",
+                "-x264-params", "nal-hrd=cbr", "-pix_fmt", "yuv420p", "-c:a", "aac", "-ar", "44100", "-f", "flv",
+                address,
+            ]
+        }
+
+        /// Starts an encoder whose key has the capability for renditions. Returns its stream.
+        private static func publish(
+            to platform: LocalPlatform, bFrames: Int, in workspace: TestWorkspace
+        ) async throws -> String {
+            let film = try await Film.make(seconds: 12, in: workspace)
+            let listening = try await platform.program.event("listening")
+            let port = Int(try #require(listening["rtmpPort"].number))
+            let token = try await workspace.token(
+                LocalPlatform.application, "--type", "publish", "--capability", "multi-bitrate")
+            _ = try workspace.start(
+                try #require(BuiltProgram.installed("ffmpeg")),
+                publish(film, bFrames: bFrames, to: "rtmp://127.0.0.1:\(port)/ingest/\(token)"))
+            return try await platform.stream()
+        }
+
+        /// Waits for a line of the platform's log.
+        private static func logs(_ text: String, _ platform: LocalPlatform) async throws {
+            let line = await platform.program.messages.lines.first { $0.contains(text) }
+            guard line != nil else { throw EndToEndFailure("no “\(text)” in the log\n\(platform.program.report)") }
+        }
+
+        @Test(
+            "a viewer who joins between key frames, or a stream with B-frames, sees a rendition that ends when it is not needed",
+            .enabled(if: ThisMachine.hasFFmpeg), arguments: [0, 2])
+        func joins(bFrames: Int) async throws {
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace, ["--rtmp-port", "0"])
+                let stream = try await Self.publish(to: platform, bFrames: bFrames, in: workspace)
+                // The first key frame is then in the middle of the time to the next one.
+                try await Task.sleep(for: .seconds(4))
+                let began = ContinuousClock.now
+                let watched = try await WatchedStream.open(stream, of: platform)
+                try await watched.height(720, since: 0)
+                let time = ContinuousClock.now - began
+                try await Self.logs("layers=transcoded", platform)
+                #expect(time < .seconds(4), "the viewer does not wait for the next key frame: \(time)")
+                if bFrames == 0 {
+                    // The next key frame of the source ends the need.
+                    try await Self.logs("renditions are not needed any more", platform)
+                    #expect(watched.sizes.values.allSatisfy { $0.height == 720 })
+                    await watched.close()
+                } else {
+                    await watched.close()
+                    try await Self.logs("renditions are not needed any more", platform)
+                }
+                try await platform.program.end()
+            }
+        }
+
+        @Test(
+            "only the viewer on a narrow link receives a lower layer, and returns to the encoder's layer when the link recovers",
+            .enabled(if: ThisMachine.hasFFmpeg))
+        func narrowLink() async throws {
+            try await TestWorkspace.run { workspace in
+                let network = try await ImpairedPlatform.start(
+                    in: workspace, steps: ["rate=700k", "rate=20M"], ["--rtmp-port", "0"])
+                let stream = try await Self.publish(to: network.platform, bFrames: 0, in: workspace)
+                let wide = try await WatchedStream.open(stream, of: network.platform)
+                try await wide.height(720, since: 0)
+                let narrow = try await WatchedStream.open(
+                    stream, of: LocalPlatform(network.platform.program, uri: network.badURI, in: workspace))
+                try await narrow.height(720, since: 0)
+                let count = narrow.sizes.values.count
+                try await network.step()
+                let lower = await narrow.sizes.first(within: .seconds(60)) { $0.number >= count && $0.height < 720 }
+                #expect(lower != nil, "\(narrow.sizes.values.map(\.height))\n\(network.platform.program.report)")
+                let after = narrow.sizes.values.count
+                try await network.step()
+                try await narrow.height(720, since: after, within: .seconds(90))
+                #expect(wide.sizes.values.allSatisfy { $0.height == 720 })
+                await narrow.close()
+                await wide.close()
+                try await network.platform.program.end()
+            }
+        }
+    }
+}

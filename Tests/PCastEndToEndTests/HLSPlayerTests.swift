@@ -151,15 +151,23 @@ extension EndToEnd {
         }
 
         @Test(
-            "when the link is narrowed, hls.js changes to a lower layer, and back afterwards",
+            "when the link is narrowed, hls.js and this project's player change to a lower layer, and back afterwards",
             .enabled(if: ThisMachine.hasChromium && ThisMachine.hlsJS != nil))
         func layers() async throws {
             try await TestWorkspace.run { workspace in
-                let network = try await ImpairedPlatform.start(
-                    in: workspace, steps: ["down rate=1200k", "down rate=none"])
+                // One player after the other has the link for itself.
+                let steps = ["down rate=1200k", "down rate=none"]
+                let network = try await ImpairedPlatform.start(in: workspace, steps: steps + steps)
                 let live = try await HLSTests.Live.start(at: network.platform, size: "1280x720", layers: 3)
                 try await live.awaitPlaylist()
                 let playlist = live.playlist.replacing(network.platform.uri, with: network.badURI)
+                let own = try workspace.pcast("play", playlist, "--render", "null")
+                _ = try await own.event("dimensions") { $0["height"].number == 720 }
+                try await own.changesHeight(to: { $0 < 720 }) { try await network.step() }
+                try await own.changesHeight(to: { $0 == 720 }) { try await network.step() }
+                #expect(own.events("error").isEmpty)
+                own.send(SIGINT)
+                try await own.expectExitStatus(0)
                 let peer = try Peer(
                     "play_hlsjs.py",
                     ["--url", playlist, "--script", try #require(ThisMachine.hlsJS), "--layers"], in: nil,
@@ -172,6 +180,19 @@ extension EndToEnd {
                 print("hls.js changed from \(figures["bestHeight"]) to \(figures["lowerHeight"]) rows and back")
                 try await live.end()
             }
+        }
+    }
+}
+
+extension RunningProgram {
+    /// Waits until the video of a player has a height that it did not have before a change of its link.
+    fileprivate func changesHeight(
+        to matches: @escaping @Sendable (Double) -> Bool, after change: () async throws -> Void
+    ) async throws {
+        let count = events("dimensions").count
+        try await change()
+        _ = try await event("dimensions") { [self] _ in
+            events("dimensions").dropFirst(count).contains { matches($0["height"].number ?? 0) }
         }
     }
 }

@@ -133,8 +133,11 @@ struct VariantChoiceTests {
     func paced() throws {
         var estimate = ThroughputEstimate()
         #expect(estimate.bitrate == nil)
+        let paced = ThroughputEstimate.Transfer.part(duration: seconds(0.5), isPaced: true)
+        for _ in 0..<50 { estimate.add(bytes: 50_000, in: seconds(0.5), as: paced) }
+        #expect(estimate.bitrate == nil)
         estimate.add(bytes: 1_000_000, in: seconds(1))
-        for _ in 0..<50 { estimate.add(bytes: 50_000, in: seconds(0.5), isPaced: true) }
+        for _ in 0..<50 { estimate.add(bytes: 50_000, in: seconds(0.5), as: paced) }
         #expect(estimate.bitrate == .kilobits(8_000))
         estimate.add(bytes: 100, in: .milliseconds(50))
         #expect(estimate.bitrate == .kilobits(8_000))
@@ -145,12 +148,13 @@ struct VariantChoiceTests {
     @Test("parts that are too small to count alone are measured together, and raise the estimate")
     func smallParts() throws {
         var estimate = ThroughputEstimate()
-        for _ in 0..<3 { estimate.add(bytes: 5_000, in: .milliseconds(1), isPaced: true) }
+        let part = ThroughputEstimate.Transfer.part(duration: .milliseconds(200))
+        for _ in 0..<3 { estimate.add(bytes: 5_000, in: .milliseconds(1), as: part) }
         #expect(estimate.bitrate == nil)
-        estimate.add(bytes: 5_000, in: .milliseconds(1), isPaced: true)
+        estimate.add(bytes: 5_000, in: .milliseconds(1), as: part)
         // The four took four milliseconds, and the shortest time that counts is ten.
         #expect(try #require(estimate.bitrate) == .kilobits(16_000))
-        // Small segments are not paced: each measures the round-trip time.
+        // Small segments do not count: each measures the round-trip time.
         for _ in 0..<9 { estimate.add(bytes: 5_000, in: seconds(1)) }
         #expect(try #require(estimate.bitrate) == .kilobits(16_000))
     }

@@ -3,8 +3,12 @@ package import PCastCore
 /// Chooses the variant of each next segment from the throughput and the amount of buffered media.
 ///
 /// It switches down as soon as the current variant needs more than the throughput, unless much media is buffered. It
-/// switches up only with a margin, with enough buffered media, and some time after the last switch. So it does not
-/// oscillate between two variants on a link whose rate is between them.
+/// switches up only with a margin, with enough buffered media, and some time after the last switch. A variant that it had to
+/// leave soon after it was chosen is avoided for a time, which doubles each time. So it does not oscillate between two
+/// variants on a link whose rate is between them.
+///
+/// The parts of a low-latency stream use only a share of the link, and small ones may measure less than the link delivers.
+/// After a stable time the next variant is therefore tried with a smaller margin.
 package struct VariantChoice: Sendable {
     /// The parameters of the choice.
     package struct Configuration: Hashable, Sendable {
@@ -36,6 +40,17 @@ package struct VariantChoice: Sendable {
     static let currentVariantShare = 0.95
     /// The share that the current variant may use while at least 3/4 of the buffer goal is buffered.
     static let comfortableShare = 1.15
+    /// The share of the throughput that the average of a variant may use that is tried after a stable time.
+    static let probeShare = 0.85
+    /// The time without a switch after which a variant is tried.
+    static let probeTime = TimeSpan.seconds(20 as Int64)
+    /// The time after a switch up within which a switch down means that it was wrong.
+    static let trialTime = TimeSpan.seconds(20 as Int64)
+    /// The shortest and the longest time for which a variant is avoided that had to be left.
+    static let shortestAvoidance = TimeSpan.seconds(15 as Int64)
+    static let longestAvoidance = TimeSpan.seconds(120 as Int64)
+    /// The time in which the first bytes of a part that exists must arrive.
+    static let responseTime = TimeSpan.seconds(1 as Int64)
     /// The minimum buffered duration that counts as much, because live streams may buffer only seconds.
     static let comfortableBuffer = TimeSpan.seconds(10 as Int64)
 
@@ -53,6 +68,12 @@ package struct VariantChoice: Sendable {
     package private(set) var current: Int?
     /// The time of the last switch; nil before the first one.
     private var changedAt: Instant?
+    /// The time since which the variant has not changed; nil before the first choice.
+    private var stableSince: Instant?
+    /// The time of the last switch up; nil after a switch down.
+    private var raisedAt: Instant?
+    /// The times until which rungs are avoided, and their lengths.
+    private var avoided: [Int: (end: Instant, length: TimeSpan)] = [:]
 
     /// Creates a chooser.
     ///
@@ -65,9 +86,11 @@ package struct VariantChoice: Sendable {
         self.configuration = configuration
     }
 
-    /// Records a completed download. See ``ThroughputEstimate/add(bytes:in:isPaced:)``.
-    package mutating func downloaded(bytes: Int64, in span: TimeSpan, isPaced: Bool = false) {
-        throughput.add(bytes: bytes, in: span, isPaced: isPaced)
+    /// Records a completed download. See ``ThroughputEstimate/add(bytes:in:as:)``.
+    package mutating func downloaded(
+        bytes: Int64, in span: TimeSpan, as transfer: ThroughputEstimate.Transfer = .segment
+    ) {
+        throughput.add(bytes: bytes, in: span, as: transfer)
     }
 
     /// Records a download that was canceled to load a lower rung. See ``ThroughputEstimate/addFragment(bytes:in:)``.
@@ -85,9 +108,25 @@ package struct VariantChoice: Sendable {
         if chosen != current {
             // The first choice is a guess, so it does not delay the next switch.
             changedAt = current == nil ? nil : now
+            stableSince = now
+            noteTrial(of: chosen, at: now)
             current = chosen
         }
         return chosen
+    }
+
+    /// Records a switch. A rung that is left soon after a switch up is avoided.
+    private mutating func noteTrial(of chosen: Int, at now: Instant) {
+        guard let current, pinned == nil else { return }
+        guard chosen < current else { return raisedAt = now }
+        if let raisedAt, now - raisedAt < Self.trialTime {
+            let length = min((avoided[current]?.length ?? .zero) * 2, Self.longestAvoidance)
+            let avoidance = max(length, Self.shortestAvoidance)
+            avoided[current] = (now + avoidance, avoidance)
+        } else {
+            avoided[current] = nil
+        }
+        raisedAt = nil
     }
 
     /// Returns the rung of the automatic choice.
@@ -106,11 +145,21 @@ package struct VariantChoice: Sendable {
                 of: allowed.filter { $0 <= current || !allowed.contains(current) }, within: rate,
                 share: Self.currentVariantShare)
         }
-        let higher = best(of: allowed, within: rate, share: Self.upShare)
-        guard higher > current, buffered * 2 >= goal,
-            changedAt.map({ now - $0 >= configuration.holdTime }) ?? true
-        else { return current }
-        return higher
+        guard buffered * 2 >= goal, changedAt.map({ now - $0 >= configuration.holdTime }) ?? true else {
+            return current
+        }
+        let permitted = allowed.filter { rung in rung <= current || avoided[rung].map { $0.end <= now } ?? true }
+        let higher = best(of: permitted, within: rate, share: Self.upShare)
+        if higher > current { return higher }
+        return throughput.isOfParts ? trial(of: permitted, above: current, within: rate, at: now) ?? current : current
+    }
+
+    /// Returns the next higher rung if it may be tried; nil otherwise.
+    private func trial(of rungs: [Int], above current: Int, within rate: Bitrate, at now: Instant) -> Int? {
+        guard let stableSince, now - stableSince >= Self.probeTime, let next = rungs.first(where: { $0 > current }),
+            Double(ladder.rungs[next].average.bitsPerSecond) <= Double(rate.bitsPerSecond) * Self.probeShare
+        else { return nil }
+        return next
     }
 
     /// Returns the highest rung whose peak is within a share of the rate, or the one with the lowest average if there
@@ -138,6 +187,33 @@ package struct VariantChoice: Sendable {
         func area(_ index: Int) -> Int { ladder.rungs[index].variant.resolution.map { $0.width * $0.height } ?? 0 }
         guard let enough = rungs.filter(covers).map(area).min() else { return rungs }
         return rungs.filter { area($0) <= enough }
+    }
+
+    /// Returns whether to leave the segment of a part that arrives too slowly for a lower rung. This is so if the part has
+    /// taken longer than its duration, the link delivers less than the rung needs, and the rest will not arrive before the
+    /// buffered media is played. A part with a key frame is larger than others, so its duration alone does not count.
+    ///
+    /// - Parameters:
+    ///   - rung: The index of the segment's rung; nil for ``current``.
+    ///   - received: The number of bytes received so far.
+    ///   - length: The size of the part in bytes; nil if the server has not sent it.
+    ///   - elapsed: The time since the first byte, or since the request before it.
+    ///   - duration: The duration of the part.
+    ///   - buffered: The duration of media that can be played without the part.
+    /// - Returns: True to leave it; always false for a pinned rung.
+    package func abandonsPart(
+        _ rung: Int? = nil, received: Int64, of length: Int64? = nil, in elapsed: TimeSpan, ofPart duration: TimeSpan,
+        buffered: TimeSpan
+    ) -> Bool {
+        guard let current = rung ?? current, pinned == nil, elapsed > duration, elapsed >= .milliseconds(200),
+            received > 0 || elapsed >= Self.responseTime
+        else { return false }
+        let average = Double(ladder.rungs[current].average.bitsPerSecond)
+        let rate = max(Double(received) * 8 / elapsed.seconds, 1)
+        let size = length.map { Double($0) * 8 } ?? average * duration.seconds
+        let rest = max(size - Double(received) * 8, 0) / rate
+        guard rest > buffered.seconds, rate * Self.currentVariantShare < average else { return false }
+        return allowedRungs().contains { Double(ladder.rungs[$0].average.bitsPerSecond) < average }
     }
 
     /// Returns whether to cancel the segment that is being loaded and load it from a lower rung instead. This is so if

@@ -4,8 +4,8 @@ import Hummingbird
 import Logging
 import NIOCore
 import PCastCore
-import PCastIO
 import PCastEdgeAuth
+import PCastIO
 import PCastWeb
 import PCastWebRTC
 

@@ -41,6 +41,9 @@
 /** The distance from the end of a buffered range at which playback has reached it, in seconds. */
 export const GAP_TOLERANCE = 0.05;
 
+/** The share of the measured throughput that the current variant may use. */
+export const CURRENT_SHARE = 0.95;
+
 /**
  * Returns the attributes of a tag.
  * @param {string} text
@@ -160,11 +163,68 @@ export async function decrypt(bytes, key, number) {
   return crypto.subtle.decrypt({ name: "AES-CBC", iv }, usable, bytes);
 }
 
+/**
+ * The throughput of the last parts, each from its first byte to its last: the lower one of those over two and eight seconds.
+ * A part counts for at least its duration, because the parts of a fast link arrive in a small share of the time.
+ */
+export class ThroughputEstimate {
+  /** The bytes of a download that counts alone. Smaller ones are measured together. */ static #MINIMUM_SIZE = 16384;
+  /** The shortest time of a download in seconds. */ static #MINIMUM_SPAN = 0.01;
+  /** The number of downloads that are kept. */ static #CAPACITY = 64;
+  static #WINDOWS = [2, 8];
+
+  /** @type {{ bytes: number, span: number, weight: number }[]} */ #samples = [];
+  #small = { bytes: 0, span: 0, weight: 0 };
+
+  /**
+   * Adds a download.
+   * @param {number} bytes the bytes that arrived after the first ones
+   * @param {number} span the time in which they arrived, in seconds
+   * @param {number} duration the duration of the media, in seconds
+   */
+  add(bytes, span, duration) {
+    this.#small.bytes += bytes;
+    this.#small.span += span;
+    this.#small.weight += duration;
+    if (this.#small.bytes < ThroughputEstimate.#MINIMUM_SIZE) return;
+    const sample = this.#small;
+    this.#small = { bytes: 0, span: 0, weight: 0 };
+    sample.span = Math.max(sample.span, ThroughputEstimate.#MINIMUM_SPAN);
+    sample.weight = Math.max(sample.weight, sample.span);
+    this.#samples.push(sample);
+    if (this.#samples.length > ThroughputEstimate.#CAPACITY) this.#samples.shift();
+  }
+
+  /**
+   * Replaces all measurements by a download that was cancelled because it was slow.
+   * @param {number} bytes
+   * @param {number} span in seconds
+   */
+  replace(bytes, span) {
+    this.#samples = [{ bytes: Math.max(bytes, 1), span, weight: span }];
+    this.#small = { bytes: 0, span: 0, weight: 0 };
+  }
+
+  /** In bits per second; 0 before the first measurement. */
+  get bitrate() {
+    const rates = ThroughputEstimate.#WINDOWS.map((window) => {
+      let [time, bytes, span] = [0, 0, 0];
+      for (let index = this.#samples.length - 1; index >= 0 && time < window; index -= 1) {
+        const sample = this.#samples[index];
+        time += sample.weight;
+        bytes += sample.bytes;
+        span += sample.span;
+      }
+      return span ? (8 * bytes) / span : 0;
+    });
+    return Math.min(...rates);
+  }
+}
+
 /** A rendition that is loaded part by part into a source buffer. */
 export class Track {
   /** @type {string | null} The initialization segment that was appended last. */ #map = null;
   /** @type {{ number: number, part: number } | null} The next part to load. */ #position = null;
-  #isFirst = true;
   /** The time at which the last complete segment ends, in milliseconds since 1970. */ #date = NaN;
   /** @type {{ uri: string, bytes: ArrayBuffer } | null} The key that was loaded last. */ #key = null;
 
@@ -194,8 +254,11 @@ export class Track {
      * @type {() => Promise<void>}
      */
     this.hasSpace = () => Promise.resolve();
-    /** The measured throughput in bits per second; 0 before the first measurement. */
-    this.throughput = 0;
+    this.throughput = new ThroughputEstimate();
+    /** The bit rate of the variant; 0 if there is no lower one. */
+    this.bandwidth = 0;
+    /** Returns the URI of a lower variant, after a part arrived too slowly. @type {() => string} */
+    this.lower = () => this.uri;
   }
 
   /**
@@ -210,7 +273,11 @@ export class Track {
       this.#position ??= this.#start(playlist);
       for (let piece = this.#take(playlist); piece; piece = this.#position && this.#take(playlist)) {
         await this.hasSpace();
-        await this.#append(piece.segment, piece.uris, piece.date);
+        if (!(await this.#append(piece))) {
+          // The segment is loaded again from the lower variant.
+          this.switchTo(this.lower());
+          break;
+        }
         onAppend(playlist.holdBack, piece.isSegmentEnd);
       }
       if (playlist.ended) return;
@@ -281,7 +348,8 @@ export class Track {
     if (!segment.parts.length) {
       if (!segment.uri) return null;
       this.#finish(segment);
-      return { segment, uris: segment.gap ? [] : [segment.uri], isSegmentEnd: true, date: segment.date };
+      const { gap, uri, duration, date } = segment;
+      return { segment, uris: gap ? [] : [uri], duration, isSegmentEnd: true, date };
     }
     const part = segment.parts[position.part];
     const earlier = segment.parts.slice(0, position.part).reduce((sum, { duration }) => sum + duration, 0);
@@ -289,8 +357,8 @@ export class Track {
     if (part) position.part += 1;
     const isSegmentEnd = segment.uri !== null && position.part >= segment.parts.length;
     if (isSegmentEnd) this.#finish(segment);
-    if (!part) return isSegmentEnd ? { segment, uris: [], isSegmentEnd, date } : null;
-    return { segment, uris: part.gap ? [] : [part.uri], isSegmentEnd, date };
+    if (!part) return isSegmentEnd ? { segment, uris: [], duration: 0, isSegmentEnd, date } : null;
+    return { segment, uris: part.gap ? [] : [part.uri], duration: part.duration, isSegmentEnd, date };
   }
 
   /**
@@ -303,18 +371,15 @@ export class Track {
   }
 
   /**
-   * @param {Segment} segment
-   * @param {string[]} uris
-   * @param {number} date the time of the beginning in milliseconds since 1970; NaN if it is unknown
+   * Appends a part or a segment. Returns false if a part arrives so slowly that a lower variant replaces its segment. The last
+   * part of a segment is not replaced.
+   * @param {{ segment: Segment, uris: string[], duration: number, isSegmentEnd: boolean, date: number }} piece with the time of
+   *   its beginning in milliseconds since 1970, or NaN if it is unknown
    */
-  async #append({ number, map, key }, uris, date) {
+  async #append({ segment: { number, map, key }, uris, duration, isSegmentEnd, date }) {
     for (const uri of uris) {
-      const began = performance.now();
-      let bytes = await (await this.#fetch(uri)).arrayBuffer();
-      // The first request includes the setup of the connection.
-      const sample = (bytes.byteLength * 8000) / Math.max(performance.now() - began, 1);
-      if (!this.#isFirst) this.throughput = this.throughput ? 0.8 * this.throughput + 0.2 * sample : sample;
-      this.#isFirst = false;
+      let bytes = await this.#load(uri, duration, !isSegmentEnd && this.bandwidth > 0);
+      if (!bytes) return false;
       if (key) bytes = await decrypt(bytes, await this.#keyAt(key), number);
       if (map !== this.#map) {
         await this.#write(await (await this.#fetch(map)).arrayBuffer());
@@ -325,6 +390,44 @@ export class Track {
       const time = firstAdded(before, bufferedRanges(this.buffer));
       if (time !== null && !Number.isNaN(date)) this.onTime(time, date);
     }
+    return true;
+  }
+
+  /**
+   * Loads a file and measures it. If it may be left, returns null if it arrives more slowly than it is played, and than its
+   * variant needs.
+   * @param {string} uri
+   * @param {number} duration in seconds
+   * @param {boolean} mayLeave
+   */
+  async #load(uri, duration, mayLeave) {
+    const reader = /** @type {ReadableStream<Uint8Array>} */ ((await this.#fetch(uri)).body).getReader();
+    /** @type {Uint8Array[]} */ const chunks = [];
+    let [count, began, span] = [0, 0, 0];
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || !value) break;
+      const now = performance.now() / 1000;
+      if (!chunks.length) began = now;
+      chunks.push(value);
+      count += value.length;
+      span = now - began;
+      if (mayLeave && span > Math.max(2 * duration, 0.4) && 8 * count < CURRENT_SHARE * this.bandwidth * span) {
+        this.throughput.replace(count, span);
+        await reader.cancel();
+        return null;
+      }
+    }
+    const bytes = new Uint8Array(count);
+    let offset = 0;
+    for (const chunk of chunks) {
+      bytes.set(chunk, offset);
+      offset += chunk.length;
+    }
+    // What was read first arrived before the time that is measured, unless all came at once.
+    const first = chunks.length ? chunks[0].length : 0;
+    this.throughput.add(first > count / 2 ? count : count - first, span, duration);
+    return bytes.buffer;
   }
 
   /** @param {string} uri */

@@ -2,7 +2,7 @@
 // of /pcast.mjs.
 // @ts-check
 
-import { GAP_TOLERANCE, Track, parseMultivariant } from "./hls-track.mjs";
+import { CURRENT_SHARE, GAP_TOLERANCE, Track, parseMultivariant } from "./hls-track.mjs";
 import { PCastError } from "./session.mjs";
 
 /**
@@ -33,6 +33,9 @@ const LONGEST_DELAY = 3;
 /** The share of the measured throughput that a variant may use. */
 const USABLE_SHARE = 0.7;
 
+/** The time without a change after which a better variant is selected, in seconds. */
+const HOLD_TIME = 8;
+
 /** @type {typeof MediaSource | undefined} */
 const Source = /** @type {any} */ (globalThis).ManagedMediaSource ?? globalThis.MediaSource;
 
@@ -59,6 +62,7 @@ export class HLSPlayer extends EventTarget {
   #abort = new AbortController();
   #holdBack = 1;
   #hasStarted = false;
+  /** The time of the last change of the variant, in seconds. */ #changed = -Infinity;
   /** @type {string | null} */ #objectURL = null;
   /** @type {Track[]} */ #tracks = [];
   /** @type {{ time: number, date: number }[]} Times of the element in seconds, and in milliseconds since 1970. */ #clock = [];
@@ -243,11 +247,19 @@ export class HLSPlayer extends EventTarget {
       this.#tracks = tracks;
       tracks[0].onTime = (time, date) => this.#noteTime(time, date);
       for (const track of tracks) track.hasSpace = () => this.#awaitSpace(track);
+      const select = (/** @type {Track} */ track, /** @type {boolean} */ canRise) => {
+        const { uri, bandwidth } = this.#choose(alternatives, track, canRise);
+        const isLowest = alternatives.every((variant) => variant.bandwidth >= bandwidth);
+        track.bandwidth = isLowest ? 0 : bandwidth;
+        return uri;
+      };
+      tracks[0].bandwidth = alternatives.length > 1 ? best.bandwidth : 0;
+      tracks[0].lower = () => select(tracks[0], false);
       await Promise.all(tracks.map((track, index) => track.run((holdBack, isSegmentEnd) => {
         this.#holdBack = holdBack;
         this.#follow(tracks, false);
         // A segment of another variant begins with a key frame at the same time.
-        if (index === 0 && isSegmentEnd) track.switchTo(HLSPlayer.#choose(alternatives, track));
+        if (index === 0 && isSegmentEnd) track.switchTo(select(track, true));
       })));
       this.#follow(tracks, true);
       await Promise.all(tracks.map((track) => track.settled()));
@@ -270,15 +282,24 @@ export class HLSPlayer extends EventTarget {
   static #container(codec) { return codec.startsWith("avc1") ? "video/mp4" : "audio/mp4"; }
 
   /**
-   * Returns the URI of the best variant for the throughput.
+   * Returns the best variant for the throughput. The current one is kept with a smaller margin, and left for a better one
+   * only some time after the last change.
    * @param {Variant[]} variants
    * @param {Track} track
+   * @param {boolean} canRise
    */
-  static #choose(variants, track) {
-    if (!track.throughput) return track.uri;
+  #choose(variants, track, canRise) {
     const sorted = [...variants].sort((a, b) => b.bandwidth - a.bandwidth);
-    const fitting = sorted.find(({ bandwidth }) => bandwidth <= USABLE_SHARE * track.throughput);
-    return (fitting ?? sorted.at(-1))?.uri ?? track.uri;
+    const current = sorted.find(({ uri }) => uri === track.uri) ?? sorted[0];
+    const throughput = track.throughput.bitrate;
+    if (!throughput) return current;
+    const now = performance.now() / 1000;
+    const fitting = sorted.find(({ bandwidth }) => bandwidth <= USABLE_SHARE * throughput) ?? sorted[sorted.length - 1];
+    const isHigher = fitting.bandwidth > current.bandwidth;
+    if (isHigher && (!canRise || now - this.#changed < HOLD_TIME)) return current;
+    if (!isHigher && current.bandwidth <= CURRENT_SHARE * throughput) return current;
+    if (fitting !== current) this.#changed = now;
+    return fitting;
   }
 
   /**

@@ -33,6 +33,8 @@ final class LoadedSegment: Sendable {
         /// The position minus the timestamp; nil before its media are read.
         var offset: TimeSpan?
         var isMeasured: Bool
+        /// The duration of the parts that are loaded; nil for a segment that is loaded as a whole.
+        var loaded: TimeSpan?
     }
 
     private let position: Mutex<SegmentPosition>
@@ -41,6 +43,18 @@ final class LoadedSegment: Sendable {
 
     /// The position of its end.
     var end: TimeSpan { position.withLock { $0.start + $0.duration } }
+
+    /// The position of the end of the parts that are loaded, or of the whole segment.
+    var loadedEnd: TimeSpan { position.withLock { $0.start + ($0.loaded ?? $0.duration) } }
+
+    /// Extends the segment, because its playlist lists more parts. `loaded` is the duration of the parts that are loaded; nil
+    /// for a segment that is loaded as a whole.
+    func extend(to end: TimeSpan?, loaded: TimeSpan?) {
+        position.withLock { position in
+            if let end { position.duration = max(position.duration, end - position.start) }
+            position.loaded = loaded
+        }
+    }
 
     /// The position minus the timestamp, from the first time it was read; nil before.
     var offset: TimeSpan? {

@@ -15,9 +15,6 @@ final class PartHints: Sendable {
 
     /// The maximum number of requests.
     private static let capacity = 2
-    /// The time in which the first bytes of a part that exists must arrive. A server may never answer the request of a part
-    /// that it announced and then did not create.
-    private static let timeout = TimeSpan.seconds(2 as Int64)
 
     /// Creates a client without a request.
     init(_ fetcher: HLSFetcher) { self.fetcher = fetcher }
@@ -36,8 +33,8 @@ final class PartHints: Sendable {
         stale?.cancel()
     }
 
-    /// Returns the request of a part that was announced; nil if it was not requested.
-    private func request(_ uri: String, from start: Int64) -> PartRequest? {
+    /// Returns and removes the request of a part that was announced; nil if it was not requested.
+    func take(_ uri: String, from start: Int64) -> PartRequest? {
         let (request, stale): (PartRequest?, ArraySlice<PartRequest>) = hinted.withLock { hinted in
             guard let index = hinted.firstIndex(where: { $0.uri == uri && $0.start == start }) else {
                 return (nil, [])
@@ -48,21 +45,6 @@ final class PartHints: Sendable {
         }
         for earlier in stale { earlier.cancel() }
         return request
-    }
-
-    /// Returns a part that was announced and now exists; nil if it was not requested, failed, is not answered, or has
-    /// another length.
-    func take(_ uri: String, _ range: ByteRange?) async -> PartTransfer? {
-        guard let request = request(uri, from: range?.offset ?? 0) else { return nil }
-        let alarm = Task {
-            guard (try? await Task.sleep(for: Self.timeout.duration)) != nil, !request.hasBegun else { return }
-            request.cancel()
-        }
-        defer { alarm.cancel() }
-        guard case .success(let part) = await request.result,
-            range.map({ $0.length == Int64(part.bytes.count) }) ?? true
-        else { return nil }
-        return part
     }
 
     /// Cancels the requests.
@@ -84,19 +66,39 @@ struct PartRequest: Sendable {
         (self.uri, start) = (uri, range?.offset ?? 0)
         task = Task { [arrival] in
             do throws(LoadFailure) {
-                try await fetcher.stream(uri, range: range, limit: HLSFetcher.segmentLimit) { piece, _ in
-                    arrival.take(piece)
+                try await fetcher.stream(uri, range: range, limit: HLSFetcher.segmentLimit) { piece, length in
+                    arrival.take(piece, of: length)
                 }
                 return .success(arrival.transfer)
             } catch { return .failure(error) }
         }
     }
 
-    /// Whether bytes have arrived.
-    var hasBegun: Bool { arrival.hasBegun }
+    /// The interval at which the progress of a part that exists is reported.
+    private static let interval = TimeSpan.milliseconds(100)
+    /// The time in which the first bytes of a part that exists must arrive. A server may never answer the request of a part
+    /// that it announced and then did not create.
+    private static let responseTimeout = TimeSpan.seconds(2 as Int64)
+
+    /// Waits for a part that exists now, and reports its progress meanwhile. If `limitsResponse` is true, the request fails
+    /// if nothing arrives for some time.
+    func result(
+        limitsResponse: Bool, progress: @escaping @Sendable (PartProgress) -> Void
+    ) async -> Result<PartTransfer, LoadFailure> {
+        let began = MonotonicClock.now()
+        let watching = Task { [self] in
+            while (try? await Task.sleep(for: Self.interval.duration)) != nil {
+                let current = arrival.progress(since: began)
+                if limitsResponse, current.received == 0, current.elapsed >= Self.responseTimeout { return cancel() }
+                progress(current)
+            }
+        }
+        defer { watching.cancel() }
+        return await completion
+    }
 
     /// The part, or the failure of the request. The cancellation of the task that waits cancels the request.
-    var result: Result<PartTransfer, LoadFailure> {
+    private var completion: Result<PartTransfer, LoadFailure> {
         get async {
             await withTaskCancellationHandler {
                 await task.value
@@ -113,37 +115,65 @@ struct PartRequest: Sendable {
 /// A partial segment with the measurement of its transfer.
 struct PartTransfer: Sendable {
     var bytes: [UInt8] = []
-    /// The bytes after the first packet, which arrived within `span`.
+    /// The total number of bytes; nil if the server does not report it, because it sends the part while it is created.
+    var length: Int64?
+    /// The bytes that arrived within `span`.
     var measuredCount: Int64 = 0
     /// The time from the first to the last bytes. The server may have held the response before.
     var span = TimeSpan.zero
 }
 
+/// The progress of a part's transfer.
+struct PartProgress: Sendable {
+    var received: Int64
+    /// The total number of bytes; nil if the server does not report it.
+    var length: Int64?
+    /// The time from which the part was awaited.
+    var awaited: Instant
+    /// The time since the first byte, or since the part was awaited.
+    var elapsed: TimeSpan
+}
+
 /// The bytes of a part while they arrive.
 private final class PartArrival: Sendable {
-    private let state = Mutex((part: PartTransfer(), began: Instant?.none))
+    private struct State {
+        var part = PartTransfer()
+        /// The time of the first bytes; nil before them.
+        var began: Instant?
+        var firstCount = 0
+    }
+
+    private let state = Mutex(State())
 
     /// The bytes that a packet carries over Ethernet.
     private static let packetSize = 1_460
 
-    /// Adds bytes.
-    func take(_ piece: [UInt8]) {
+    /// Adds bytes of a part with a total number, if it is known.
+    func take(_ piece: [UInt8], of length: Int64?) {
         let now = MonotonicClock.now()
         state.withLock { state in
-            let began = state.began ?? now
-            state.began = began
+            if state.began == nil { (state.began, state.firstCount) = (now, piece.count) }
             state.part.bytes += piece
-            state.part.span = now - began
+            state.part.length = length
+            state.part.span = now - (state.began ?? now)
         }
     }
 
-    /// Whether bytes have arrived.
-    var hasBegun: Bool { state.withLock { $0.began } != nil }
+    /// The progress now. `wait` is the time since which the part is awaited.
+    func progress(since wait: Instant) -> PartProgress {
+        let state = state.withLock { $0 }
+        return PartProgress(
+            received: Int64(state.part.bytes.count), length: state.part.length, awaited: wait,
+            elapsed: MonotonicClock.now() - (state.began ?? wait))
+    }
 
-    /// The part so far.
+    /// The part so far. What came with the first packet arrived before the time that is measured. If the part came in one
+    /// burst, the first bytes that were read are most of it.
     var transfer: PartTransfer {
-        var part = state.withLock { $0.part }
-        part.measuredCount = Int64(max(0, part.bytes.count - Self.packetSize))
+        let state = state.withLock { $0 }
+        var part = state.part
+        let isBurst = state.firstCount * 2 > part.bytes.count
+        part.measuredCount = Int64(max(0, part.bytes.count - (isBurst ? Self.packetSize : state.firstCount)))
         return part
     }
 }

@@ -31,9 +31,9 @@ extension RenditionLoader: SegmentLoad.Owner {
     }
 
     /// Records the throughput of a transfer.
-    func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool) {
+    func downloaded(_ bytes: Int64, in span: TimeSpan, as transfer: ThroughputEstimate.Transfer) {
         let rate = choice.withLock { choice in
-            choice?.downloaded(bytes: bytes, in: span, isPaced: isPaced)
+            choice?.downloaded(bytes: bytes, in: span, as: transfer)
             return choice?.throughput.bitrate
         }
         if let rate { steering?.measured(rate) }
@@ -87,6 +87,30 @@ extension RenditionLoader: SegmentLoad.Owner {
         guard let segment, state.segments.last === segment else { return }
         segment.leave()
         state.segments.removeLast()
+    }
+
+    /// The duration of the frames that are decoded and not displayed yet.
+    private static let decodedDuration = TimeSpan.milliseconds(250)
+
+    /// Decides whether a part arrives too slowly, and cancels its segment in favor of a lower variant.
+    func evaluate(_ segment: LoadedSegment, _ part: PartProgress, ofPart duration: TimeSpan) {
+        let abandoned = state.withLock { state -> Task<SegmentLoad.End, Never>? in
+            guard state.segments.last === segment else { return nil }
+            let buffered = max(segment.loadedEnd - state.reached, .zero) + Self.decodedDuration
+            let isTooSlow = choice.withLock { choice in
+                guard
+                    choice?.abandonsPart(
+                        segment.rung, received: part.received, of: part.length, in: part.elapsed, ofPart: duration,
+                        buffered: buffered) == true
+                else { return false }
+                choice?.abandoned(bytes: part.received, in: part.elapsed)
+                return true
+            }
+            guard isTooSlow else { return nil }
+            leave(segment, &state)
+            return state.fetching
+        }
+        abandoned?.cancel()
     }
 
     /// Decides whether a segment arrives too slowly, and cancels it in favor of a lower variant.

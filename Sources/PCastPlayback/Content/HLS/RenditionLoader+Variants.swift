@@ -64,7 +64,7 @@ extension RenditionLoader {
 
     /// The duration of the media that waits to be played.
     private var buffered: TimeSpan {
-        state.withLock { state in state.segments.last.map { max($0.end - state.reached, .zero) } ?? .zero }
+        state.withLock { state in state.segments.last.map { max($0.loadedEnd - state.reached, .zero) } ?? .zero }
     }
 
     /// Returns the duration of media that should wait to be played before a better variant is selected. Of live media,

@@ -161,10 +161,11 @@ final class RenditionLoader: Sendable {
     func next(after segment: LoadedSegment?) -> Next? {
         let next: Next? = state.withLock { state in
             if let segment, segment.isLeft {
-                // A segment of another variant replaces it.
-                if let other = state.segments.first(where: { $0.end > segment.start + Self.tolerance }) {
-                    return .segment(other)
+                // A segment of another variant replaces it. Of one that is still produced, little may be known yet.
+                let other = state.segments.first {
+                    $0.start >= segment.start - Self.tolerance || $0.end > segment.start + Self.tolerance
                 }
+                if let other { return .segment(other) }
             } else if let segment {
                 if let index = state.segments.firstIndex(where: { $0 === segment }) {
                     if index + 1 < state.segments.count { return .segment(state.segments[index + 1]) }

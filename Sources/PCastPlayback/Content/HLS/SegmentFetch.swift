@@ -16,9 +16,10 @@ struct SegmentFetch {
         case waiting
     }
 
-    /// A function that receives the number of bytes, the duration, and whether the server held the response until the
-    /// part was produced.
-    typealias Measure = @Sendable (Int64, TimeSpan, Bool) -> Void
+    /// A function that receives the number of bytes, the duration, and the kind of a transfer.
+    typealias Measure = @Sendable (Int64, TimeSpan, ThroughputEstimate.Transfer) -> Void
+    /// A function that receives the progress of a part and its duration.
+    typealias PartWatch = @Sendable (PartProgress, TimeSpan) -> Void
 
     /// The segment in the current playlist.
     var segment: MediaSegment
@@ -31,6 +32,8 @@ struct SegmentFetch {
     private var received: Int64 = 0
     /// Whether media is absent at the end of what was loaded so far.
     private(set) var endsInGap = false
+    /// The duration of the parts that were loaded; nil if the whole segment was requested.
+    private(set) var loadedDuration: TimeSpan? = .zero
     /// The decryption of the whole segment, and of parts that are ranges of it.
     private var decryption: SegmentDecryption?
     /// Whether `decryption` has received bytes.
@@ -55,10 +58,10 @@ struct SegmentFetch {
     }
 
     /// Loads the next part or the whole segment. `arrived` receives the size of each piece of a whole segment, and the
-    /// total size if the server reports it. Throws a ``LoadFailure``.
+    /// total size if the server reports it. `watch` receives the progress of a part. Throws a ``LoadFailure``.
     mutating func next(
         into bytes: SegmentBytes, hints: PartHints, arrived: @escaping @Sendable (Int, Int64?) -> Void,
-        measure: @escaping Measure
+        watch: @escaping PartWatch, measure: @escaping Measure
     ) async throws(LoadFailure) -> Progress {
         if !isPrepared {
             decryption = try await fetcher.decryption(segment.keys, of: number, base: base)
@@ -70,6 +73,7 @@ struct SegmentFetch {
             return try finish(bytes)
         }
         if let uri = segment.uri, parts == 0 || segment.parts.isEmpty {
+            loadedDuration = nil
             try await whole(uri, into: bytes, arrived, measure)
             endsInGap = false
             return try finish(bytes)
@@ -82,8 +86,9 @@ struct SegmentFetch {
                 failure: .unreadable(.tooLarge), reason: "its parts are larger than the maximum segment size")
         }
         let part = segment.parts[parts]
-        if !part.isGap { try await take(part, into: bytes, hints, measure) }
+        if !part.isGap { try await take(part, into: bytes, hints, watch, measure) }
         endsInGap = part.isGap
+        loadedDuration = loadedDuration.map { $0 + part.duration }
         parts += 1
         return .more
     }
@@ -118,24 +123,32 @@ struct SegmentFetch {
             // All bytes were loaded with the parts, and only gaps followed (RFC 9110, section 15.5.17).
             guard case .status(416, _) = error.failure, received > 0 else { throw error }
         }
-        measure(tally.count, MonotonicClock.now() - began, false)
+        measure(tally.count, MonotonicClock.now() - began, .segment)
     }
 
     /// Loads a part.
     private mutating func take(
-        _ part: PartialSegment, into bytes: SegmentBytes, _ hints: PartHints, _ measure: Measure
+        _ part: PartialSegment, into bytes: SegmentBytes, _ hints: PartHints, _ watch: @escaping PartWatch,
+        _ measure: Measure
     ) async throws(LoadFailure) {
         let uri = resolved(part.uri)
-        let hinted = await hints.take(uri, part.byteRange)
-        let transfer: PartTransfer
-        if let hinted {
-            transfer = hinted
-        } else {
-            let range = part.byteRange.map { (offset: $0.offset, length: Int64?.some($0.length)) }
-            transfer = try await PartRequest(uri, range, by: fetcher).result.get()
+        let progress: @Sendable (PartProgress) -> Void = { watch($0, part.duration) }
+        var transfer: PartTransfer?
+        var isPaced = false
+        if let hinted = hints.take(uri, from: part.byteRange?.offset ?? 0),
+            case .success(let announced) = await hinted.result(limitsResponse: true, progress: progress),
+            part.byteRange.map({ $0.length == Int64(announced.bytes.count) }) ?? true
+        {
+            // A server that sends a part while it is created does not know its length.
+            (transfer, isPaced) = (announced, announced.length == nil)
         }
-        // A server may send a part while it is produced. One that takes longer than its duration is delayed by the link.
-        measure(transfer.measuredCount, transfer.span, transfer.span <= part.duration)
+        if transfer == nil {
+            let range = part.byteRange.map { (offset: $0.offset, length: Int64?.some($0.length)) }
+            transfer = try await PartRequest(uri, range, by: fetcher)
+                .result(limitsResponse: false, progress: progress).get()
+        }
+        guard let transfer else { return }
+        measure(transfer.measuredCount, transfer.span, .part(duration: part.duration, isPaced: isPaced))
         let whole = transfer.bytes
         received += Int64(whole.count)
         guard decryption != nil else { return bytes.append(whole) }

@@ -13,13 +13,15 @@ struct SegmentLoad {
         /// Adds a segment that begins to load. `placed` is its place when it was selected. Returns false if a seek has
         /// made it unnecessary.
         func take(_ segment: LoadedSegment, placed: TimelineSegment, of generation: Int) -> Bool
-        /// Records the throughput of a transfer. `isPaced` is true if the server held the response.
-        func downloaded(_ bytes: Int64, in span: TimeSpan, isPaced: Bool)
+        /// Records the throughput of a transfer.
+        func downloaded(_ bytes: Int64, in span: TimeSpan, as transfer: ThroughputEstimate.Transfer)
         /// Handles the failure of a segment. `isSettled` is true if retries are useless or have failed. Returns whether
         /// another pathway, address or variant replaces it.
         func leaves(_ segment: LoadedSegment?, after failure: LoadFailure, isSettled: Bool) -> Bool
         /// Decides whether the segment arrives too slowly, and cancels the task in favor of a lower variant.
         func evaluate(_ segment: LoadedSegment, _ arrival: SegmentArrival)
+        /// Decides whether a part of the segment arrives too slowly, and cancels the task in favor of a lower variant.
+        func evaluate(_ segment: LoadedSegment, _ part: PartProgress, ofPart duration: TimeSpan)
         /// Decides whether another address replaces one of which nothing arrives. `segment` is nil before the segment
         /// was added.
         func evaluate(_ segment: LoadedSegment?, silentFor silence: TimeSpan, of generation: Int)
@@ -129,6 +131,8 @@ struct SegmentLoad {
                     hints.follow(playlist.preloadHints.first { $0.kind == .part }, base: current.base)
                 }
             }
+            let placed = current.timeline?.epoch == epoch ? current.timeline?.segment(number: loaded.number) : nil
+            loaded.extend(to: placed?.end, loaded: fetch.loadedDuration)
             let watch = TransferRateMonitor { owner.evaluate(loaded, $0) }
             let progress = try await fetch.next(
                 into: loaded.bytes, hints: hints,
@@ -136,8 +140,13 @@ struct SegmentLoad {
                     silence.arrived()
                     watch.arrived($0, of: $1)
                 },
-                measure: { owner.downloaded($0, in: $1, isPaced: $2) })
+                watch: { progress, duration in
+                    silence.arrived(progress.received, of: progress.awaited)
+                    owner.evaluate(loaded, progress, ofPart: duration)
+                },
+                measure: { owner.downloaded($0, in: $1, as: $2) })
             silence.arrived()
+            loaded.extend(to: placed?.end, loaded: fetch.loadedDuration)
             loaded.noteGap(fetch.endsInGap)
             switch progress {
             case .complete: return .complete
@@ -218,6 +227,9 @@ private final class SilenceWatch: Sendable {
         var segment: LoadedSegment?
         /// The time of the last bytes.
         var last = MonotonicClock.now()
+        /// The time from which the current part was awaited, and the number of its bytes.
+        var part: Instant?
+        var count: Int64 = 0
         var isExpected = false
     }
 
@@ -233,6 +245,14 @@ private final class SilenceWatch: Sendable {
 
     /// Records that bytes arrived.
     func arrived() { state.withLock { $0.last = MonotonicClock.now() } }
+
+    /// Records the number of bytes of a part so far, which was awaited from a time.
+    func arrived(_ count: Int64, of awaited: Instant) {
+        state.withLock { state in
+            guard state.part != awaited || state.count != count else { return }
+            (state.part, state.count, state.last) = (awaited, count, MonotonicClock.now())
+        }
+    }
 
     /// Whether nothing was requested, because the next part does not exist yet.
     var isExpected: Bool {

@@ -1,6 +1,8 @@
 import Foundation
+import NIOCore
 import PCastCore
 import PCastDatabase
+import PCastHLS
 import PCastIO
 import PCastRecording
 import PCastWeb
@@ -181,8 +183,9 @@ struct RecordingUploadTests {
                 let other = try #require(
                     S3Credentials(accessKeyID: store.credentials.accessKeyID, secretAccessKey: "another-secret"))
                 await #expect(throws: S3Error.self) { try await store.client(other).put(object, [1]) }
+                let client = try store.client()
                 do throws(S3Error) {
-                    _ = try await store.client().get(object, 0..<9)
+                    _ = try await client.get(object, 0..<9)
                     Issue.record("an object that does not exist was returned")
                 } catch {
                     #expect(error.isMissing, "\(error)")

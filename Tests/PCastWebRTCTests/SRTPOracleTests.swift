@@ -1,4 +1,5 @@
 import CSRTP
+import PCastCore
 import PCastTestSupport
 import Testing
 

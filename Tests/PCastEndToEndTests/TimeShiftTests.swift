@@ -86,7 +86,8 @@ extension EndToEnd {
                 let timeShift = try renderer.seek(to: target)
                 #expect(timeShift === renderer.timeShift)
                 try await Self.state(.playing, of: timeShift)
-                #expect((try #require(timeShift.startTime) - target).magnitude <= Self.seekError)
+                let landed = try #require(timeShift.startTime)
+                #expect((landed - target).magnitude <= Self.seekError)
                 #expect(try #require(timeShift.seekableRange).contains(target))
                 let count = screen.sights.values.count
                 _ = await screen.sights.first(after: count) { _ in screen.sights.values.count >= count + 60 }
@@ -97,7 +98,8 @@ extension EndToEnd {
                     let reported = try #require(after.reported)
                     #expect((reported - after.captured).magnitude <= Self.clockError, "\(reported)")
                 }
-                #expect((shifted.first!.captured - target).magnitude < .seconds(2))
+                let earliest = try #require(shifted.first)
+                #expect((earliest.captured - target).magnitude < .seconds(2))
                 #expect(timeShift.playbackHead.value != nil)
 
                 // By an offset from the current position, while paused.
@@ -128,7 +130,8 @@ extension EndToEnd {
                 #expect(beginning < target)
                 try renderer.seek(by: .seconds(-3), from: .end)
                 try await Self.state(.playing, of: timeShift)
-                #expect(try #require(timeShift.startTime) > returned.captured - .seconds(5))
+                let end = try #require(timeShift.startTime)
+                #expect(end > returned.captured - .seconds(5))
                 timeShift.stop()
                 _ = try await screen.next { $0.age < Self.realTime }
                 let seen = screen.sights.values.count
@@ -251,7 +254,8 @@ extension EndToEnd {
                 let count = witness.received.values.count
                 try await player.seek(to: goal.gate - .seconds(2))
                 let head = try #require(player.playhead)
-                #expect((try #require(head.timecode) - (goal.gate - .seconds(2))).magnitude < .seconds(1))
+                let reached = try #require(head.timecode)
+                #expect((reached - (goal.gate - .seconds(2))).magnitude < .seconds(1))
                 _ = try await witness.heard("deleted goal seek", after: count)
                 let again = try await witness.heard("added goal", after: count)
                 // A frame lasts 33 ms.

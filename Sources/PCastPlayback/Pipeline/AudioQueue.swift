@@ -37,8 +37,8 @@ struct AudioQueue {
     /// Whether an entry was sent that may not have been played yet.
     var hasUnplayedAudio: Bool { sentCount > 0 }
 
-    /// The duration of the queue.
-    var length: TimeSpan { entries.first.map { end! - $0.position } ?? .zero }
+    /// The duration of the audio in the queue, without the time in which audio is absent.
+    private(set) var length = TimeSpan.zero
     /// Whether the queue is at its maximum.
     var isAtLimit: Bool { length >= Self.most }
 
@@ -47,6 +47,7 @@ struct AudioQueue {
         let entry = Entry(frame: frame, position: position)
         guard frame.sampleCount > 0, end.map({ entry.end > $0 }) ?? true else { return }
         entries.append(entry)
+        length += frame.length
         end = entry.end
     }
 
@@ -64,6 +65,7 @@ struct AudioQueue {
     mutating func discard(before position: TimeSpan) {
         let count = entries.prefix { $0.end <= position }.count
         guard count > 0 else { return }
+        for entry in entries.prefix(count) { length -= entry.frame.length }
         entries.removeFirst(count)
         sentCount = max(0, sentCount - count)
     }

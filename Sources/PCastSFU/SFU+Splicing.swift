@@ -245,18 +245,18 @@ extension Forwarder {
             begin(track: track, splice: number, with: index, layer: layer, at: position)
         }
         let target = splice.pointee.target
-        withUnsafeTemporaryAllocation(byteCount: SplicedTrack.bufferSize, alignment: 8) { buffer in
+        withTemporaryBytes(SplicedTrack.bufferSize) { buffer in
             while true {
                 let size =
                     isAudio
                     ? splice.pointee.tracks[track].next(stream.pointee.audio.log, into: buffer)
                     : splice.pointee.tracks[track].next(stream.pointee.layers[layer].log, into: buffer)
                 guard let size else { break }
-                receiveMedia(UnsafeRawBufferPointer(rebasing: buffer[..<size]), publisher: target, at: now)
+                receiveMedia(ByteView(buffer.extracting(..<size)), publisher: target, at: now)
             }
             let clock = isAudio ? stream.pointee.audio.captureClock : stream.pointee.layers[layer].captureClock
             if let size = splice.pointee.tracks[track].report(clock, into: buffer, at: now) {
-                receiveControl(UnsafeRawBufferPointer(rebasing: buffer[..<size]), publisher: target, at: now)
+                receiveControl(ByteView(buffer.extracting(..<size)), publisher: target, at: now)
             }
         }
         schedule(publisher: target)

@@ -203,7 +203,7 @@ extension SFU {
         defer { forwarder.streams[index].renditions.tracks[layer] = track }
         guard track.accepts(frame) else { return false }
         forwarder.streams[index].receiver.setArriving(true, rendition: layer)
-        withUnsafeTemporaryAllocation(byteCount: IngestTrack.bufferSize, alignment: 8) { buffer in
+        withTemporaryBytes(IngestTrack.bufferSize) { buffer in
             track.packetize(frame, in: buffer) { packet in
                 forwarder.receiveMedia(packet, publisher: index, at: now)
             }

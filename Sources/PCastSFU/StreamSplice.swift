@@ -146,7 +146,7 @@ struct SplicedTrack {
         begun.timeline = timeline(from: first, edge: edge.timestamp)
         begun.parameterSets = sets ?? 0..<0
         if codec == .vp8, let descriptor,
-            let next = VP8PayloadDescriptor.parse(Span(_unsafeBytes: log.payload(at: position)))
+            let next = VP8PayloadDescriptor.parse(log.payload(at: position).span)
         {
             begun.pictures = VP8PictureOffset(continuing: descriptor, with: next)
         }
@@ -168,7 +168,7 @@ struct SplicedTrack {
     }
 
     /// Writes the next packet into a buffer of ``bufferSize`` bytes. Returns its size; nil if there is none.
-    mutating func next(_ log: borrowing PacketLog, into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+    mutating func next(_ log: borrowing PacketLog, into buffer: MutableByteView) -> Int? {
         guard source != nil else { return nil }
         if let size = nextParameterSet(log, into: buffer) { return size }
         source!.position = max(source!.position, log.start)
@@ -188,7 +188,7 @@ struct SplicedTrack {
 
     /// Writes the next parameter set that the key frame lacks, with the timestamp of the key frame.
     private mutating func nextParameterSet(
-        _ log: borrowing PacketLog, into buffer: UnsafeMutableRawBufferPointer
+        _ log: borrowing PacketLog, into buffer: MutableByteView
     ) -> Int? {
         let sets = source!.parameterSets
         guard let position = sets.first, let timeline = source!.timeline else { return nil }
@@ -216,8 +216,8 @@ struct SplicedTrack {
     }
 
     private mutating func write(
-        _ entry: PacketLog.Entry, _ payload: UnsafeRawBufferPointer, number: Int64, timestamp: UInt32,
-        into buffer: UnsafeMutableRawBufferPointer
+        _ entry: PacketLog.Entry, _ payload: ByteView, number: Int64, timestamp: UInt32,
+        into buffer: MutableByteView
     ) -> Int {
         newestSequence = max(newestSequence, number)
         var header = header
@@ -227,10 +227,10 @@ struct SplicedTrack {
         var values = entry.forwarded
         values.rid = rid
         let size = header.write(into: buffer, extensions: values, map: extensions).size
-        let body = UnsafeMutableRawBufferPointer(rebasing: buffer[size...])
+        let body = buffer.extracting(size...)
         if codec == .vp8 {
             source!.pictures.copy(payload, into: body)
-            if let parsed = VP8PayloadDescriptor.parse(Span(_unsafeBytes: payload)), number == newestSequence {
+            if let parsed = VP8PayloadDescriptor.parse(payload.span), number == newestSequence {
                 descriptor = source!.pictures.applied(to: parsed)
             }
         } else {
@@ -244,7 +244,7 @@ struct SplicedTrack {
     /// Writes a sender report with the capture clock of the publisher's track, if it is due and the clock is known.
     /// Returns the size in bytes.
     mutating func report(
-        _ clock: CaptureClock?, into buffer: UnsafeMutableRawBufferPointer, at now: Instant
+        _ clock: CaptureClock?, into buffer: MutableByteView, at now: Instant
     ) -> Int? {
         guard let clock, let newest, let timeline = source?.timeline else { return nil }
         // During the compressed frames, timestamps do not advance with the times of capture.

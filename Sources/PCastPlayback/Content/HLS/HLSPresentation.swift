@@ -6,8 +6,8 @@ struct HLSPresentation: Sendable {
     /// The variants of the video.
     var variants: RenditionVariants
     /// The audio renditions, with their own playlists or within the segments of the variants.
-    var audioRenditions: [Rendition] = []
-    var subtitles: [Rendition] = []
+    var audioRenditions: [PCastHLS.Rendition] = []
+    var subtitles: [PCastHLS.Rendition] = []
     /// The alternative addresses of each audio rendition in descending order of preference. They are the addresses of
     /// the rendition, of the same rendition in other groups, and of the other renditions of its group.
     var audioAddresses: [[[String]]] = []
@@ -57,7 +57,7 @@ struct HLSPresentation: Sendable {
                 server: resolved(contentSteering.serverURI), initial: contentSteering.pathwayID, pathways: pathways)
         }
         let first = ladder.rungs[0].variant
-        func renditions(_ kind: Rendition.Kind, _ group: String?) -> [Rendition] {
+        func renditions(_ kind: PCastHLS.Rendition.Kind, _ group: String?) -> [PCastHLS.Rendition] {
             playlist.renditions(kind, in: group).map { rendition in
                 var rendition = rendition
                 rendition.uri = rendition.uri.map(resolved)

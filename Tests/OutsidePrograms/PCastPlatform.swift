@@ -31,6 +31,7 @@ Task {
         case .resumed(let stream): print(stream.tags)
         case .qualityChanged(let id, let quality): print(id, quality == DataQuality.good)
         case .ended(_, let reason, let description): print(reason == .custom ? description : reason.rawValue)
+        case .named(let name, let id, let event): print(name, id as Any, event == NamedStreamEvent.ready)
         }
     }
 }

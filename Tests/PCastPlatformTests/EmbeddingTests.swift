@@ -250,6 +250,7 @@ import Testing
                 case .started(let stream), .resumed(let stream): lines.append("\(stream.id) is live")
                 case .qualityChanged(let stream, let quality): lines.append("\(stream) is \(quality.status)")
                 case .ended(let stream, let reason, _): lines.append("\(stream) has ended: \(reason)")
+                case .named(let name, _, let event): lines.append("\(name): \(event)")
                 }
             }
             return lines

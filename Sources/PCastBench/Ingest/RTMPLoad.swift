@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import Glibc
 import PCastCodecs
@@ -243,7 +244,7 @@ private struct RTMPLoadConnection: Sendable {
             var position = 0
             while position < buffer.count {
                 let count = Glibc.send(
-                    descriptor, buffer.baseAddress! + position, buffer.count - position, Int32(MSG_NOSIGNAL.rawValue))
+                    descriptor, buffer.baseAddress! + position, buffer.count - position, Int32(MSG_NOSIGNAL))
                 guard count > 0 else { return false }
                 position += count
             }

@@ -64,6 +64,7 @@ export class HLSPlayer extends EventTarget {
   #hasStarted = false;
   /** The time of the last change of the variant, in seconds. */ #changed = -Infinity;
   /** @type {string | null} */ #objectURL = null;
+  /** @type {string | null} The multivariant playlist, until the browser's own player has failed. */ #fallback = null;
   /** @type {Track[]} */ #tracks = [];
   /** @type {{ time: number, date: number }[]} Times of the element in seconds, and in milliseconds since 1970. */ #clock = [];
 
@@ -99,7 +100,7 @@ export class HLSPlayer extends EventTarget {
     video.addEventListener("seeked", () => { if (this.#hasStarted) this.#emit("landed", {}); }, { signal });
     video.addEventListener("loadedmetadata", () => this.#startNatively(), { signal });
     video.addEventListener("ended", () => this.#emit("ended", {}), { signal });
-    video.addEventListener("error", () => this.#fail(new Error(video.error?.message ?? "unknown error")), { signal });
+    video.addEventListener("error", () => this.#failed(), { signal });
   }
 
   /**
@@ -115,6 +116,7 @@ export class HLSPlayer extends EventTarget {
     if (!response.ok) throw new PCastError(HLSPlayer.#code(response.status), await response.text());
     this.video.srcObject = null;
     if (this.#method === "native") {
+      if (Source) this.#fallback = await response.text();
       this.video.src = this.token ? `${this.uri}?token=${encodeURIComponent(this.token)}` : this.uri;
       return;
     }
@@ -341,6 +343,18 @@ export class HLSPlayer extends EventTarget {
     if (!isComplete && range.end - start < SHORTEST_BUFFER) return;
     this.#hasStarted = true;
     this.video.currentTime = start;
+  }
+
+  /** Continues with Media Source Extensions after the browser's own player, such as that of Chromium for encrypted media. */
+  #failed() {
+    const text = this.#fallback;
+    this.#fallback = null;
+    if (text) {
+      this.#method = "mse";
+      this.#play(text);
+    } else {
+      this.#fail(new Error(this.video.error?.message ?? "unknown error"));
+    }
   }
 
   /** @param {unknown} error */

@@ -24,7 +24,7 @@ actor TimelineService {
     private var games: [TimelineKey: Entry] = [:]
     private var recorded = 0
     private var lastLoad = 0
-    /// What receives the revisions of each game, by the object that follows it.
+    /// The functions that receive the revisions of each game, by the object that follows it.
     private var followers: [TimelineKey: [ObjectIdentifier: RevisionAction]] = [:]
 
     /// Receives revisions of a game with their gates. It must not wait.

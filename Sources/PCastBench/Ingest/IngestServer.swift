@@ -54,7 +54,8 @@ struct PlatformIngestServer: IngestServer {
             ["serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--rtmp-port", "0"],
             environment: ["PCAST_SERVE_APPLICATION": "bench:\(UInt64.random(in: 0...UInt64.max))"])
         do {
-            guard case .number(let number)? = try await process.next("listening")["rtmpPort"], let port = number.integer else {
+            guard case .number(let number)? = try await process.next("listening")["rtmpPort"], let port = number.integer
+            else {
                 throw BenchFailure("the platform did not report its port for RTMP")
             }
             return PlatformIngestServer(process: process, port: Int(port))

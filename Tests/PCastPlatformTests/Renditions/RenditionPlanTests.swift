@@ -1,4 +1,5 @@
 import PCastCore
+import PCastIO
 import PCastSFU
 import Testing
 

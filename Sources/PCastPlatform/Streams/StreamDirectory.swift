@@ -31,8 +31,8 @@ actor StreamDirectory {
     let reconnectGrace: TimeSpan
     /// See `PlatformConfiguration.reasonTimeout`.
     let reasonTimeout: TimeSpan
-    /// The declared streams; nil until the platform has started.
-    private(set) var names: NamedStreamService?
+    /// The declared streams; nil until the platform has started. They retain the directory.
+    private(set) weak var names: NamedStreamService?
     /// Ends a stream of which only the job exists so far.
     private var endWaiting: (@Sendable (StreamID, ApplicationID?, StreamEndedReason, String) async -> Bool)?
 

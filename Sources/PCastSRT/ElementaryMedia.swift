@@ -16,7 +16,7 @@ struct H264AccessUnits: Sendable {
     /// The maximum size of all parameter sets in bytes.
     private static let maximumSetSize = 16 * 1_024
     private static let maximumSequenceSetCount = 31
-    private static let maximumPictureSetCount = 255
+    private static let maximumFrameSetCount = 255
 
     private var sequenceSets: [[UInt8]] = []
     private var pictureSets: [[UInt8]] = []
@@ -62,14 +62,14 @@ struct H264AccessUnits: Sendable {
 
     /// Replaces the parameter sets by those of an access unit. Returns the configuration if it has changed.
     private mutating func update(_ sequence: [[UInt8]], _ picture: [[UInt8]]) -> AVCDecoderConfiguration? {
-        let (newSequence, newPicture) =
+        let (newSequenceSets, newFrameSets) =
             (sequence.isEmpty ? sequenceSets : sequence, picture.isEmpty ? pictureSets : picture)
-        guard newSequence != sequenceSets || newPicture != pictureSets else { return nil }
-        let size = (newSequence + newPicture).reduce(0) { $0 + $1.count }
-        guard newSequence.count <= Self.maximumSequenceSetCount, newPicture.count <= Self.maximumPictureSetCount,
+        guard newSequenceSets != sequenceSets || newFrameSets != pictureSets else { return nil }
+        let size = (newSequenceSets + newFrameSets).reduce(0) { $0 + $1.count }
+        guard newSequenceSets.count <= Self.maximumSequenceSetCount, newFrameSets.count <= Self.maximumFrameSetCount,
             size <= Self.maximumSetSize
         else { return nil }
-        (sequenceSets, pictureSets) = (newSequence, newPicture)
+        (sequenceSets, pictureSets) = (newSequenceSets, newFrameSets)
         guard let first = sequenceSets.first, first.count >= 4, !pictureSets.isEmpty else { return nil }
         // The record of MP4 (ISO/IEC 14496-15, section 5.3.3.1), with lengths of four bytes.
         var record: [UInt8] = [1, first[1], first[2], first[3], 0xFF, 0xE0 | UInt8(sequenceSets.count)]

@@ -240,13 +240,13 @@ struct TransportStreamClock: Sendable {
 }
 
 extension ElementaryStream {
-    /// What a stream contains.
+    /// The content of a stream.
     enum Kind {
         case supported(FourCC, MediaType)
         case unsupported(MediaType, String)
     }
 
-    /// What the stream contains; nil for data such as timed metadata and splice points, which are no media.
+    /// The content of the stream; nil for data such as timed metadata and splice points, which are no media.
     var kind: Kind? {
         switch type {
         case 0x1B: .supported(.h264, .video)
@@ -264,7 +264,7 @@ extension ElementaryStream {
         }
     }
 
-    /// What a stream of private data contains, by its registration (ISO/IEC 13818-1, section 2.6.8).
+    /// Returns the content of a stream of private data by its registration (ISO/IEC 13818-1, section 2.6.8).
     private var privateKind: Kind? {
         let registration = descriptor(0x05).map { String(decoding: $0.prefix(4), as: UTF8.self) }
         switch registration {

@@ -221,10 +221,8 @@ extension EndToEnd {
                 _ = try await Self.command("normal", to: store, in: workspace)
                 let platform = try await LocalPlatform.start(in: workspace, options)
                 let folder = workspace.path("data/recordings/\(stream)")
-                let deadline = ContinuousClock.now + .timeout
-                while try !FileManager.default.contentsOfDirectory(atPath: folder).isEmpty {
-                    try #require(ContinuousClock.now < deadline, "\(platform.program.report)")
-                    try await Task.sleep(for: .milliseconds(100))
+                try await Self.wait(for: platform) {
+                    try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty
                 }
                 let contents = try await Self.command("objects", to: store, in: workspace)
                 guard case .list(let objects) = contents["objects"] else {
@@ -249,11 +247,19 @@ extension EndToEnd {
                 }
 
                 try await Self.recordings("delete", stream, of: platform)
-                while try await Self.command("objects", to: store, in: workspace)["objects"] != .list([]) {
-                    try #require(ContinuousClock.now < deadline, "\(platform.program.report)")
-                    try await Task.sleep(for: .milliseconds(100))
+                try await Self.wait(for: platform) {
+                    try await Self.command("objects", to: store, in: workspace)["objects"] == .list([])
                 }
                 try await platform.program.end()
+            }
+        }
+
+        /// Waits until a condition holds. Throws an error with the platform's output if it does not.
+        private static func wait(for platform: LocalPlatform, _ condition: () async throws -> Bool) async throws {
+            let end = ContinuousClock.now + .timeout
+            while try await !condition() {
+                try #require(ContinuousClock.now < end, "\(platform.program.report)")
+                try await ContinuousClock().sleep(for: .milliseconds(100))
             }
         }
 

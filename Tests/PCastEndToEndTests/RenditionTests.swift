@@ -9,7 +9,8 @@ extension EndToEnd {
         /// The arguments with which FFmpeg publishes a film in real time, with a key frame every 8.3 s.
         private static func publish(_ film: Film, bFrames: Int, to address: String) -> [String] {
             [
-                "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", film.file.path, "-c:v", "libx264",
+                "-v", "error", "-nostdin", "-progress", "pipe:1", "-re", "-stream_loop", "-1", "-i", film.file.path,
+                "-c:v", "libx264",
                 "-preset", "veryfast", "-bf", "\(bFrames)", "-b_strategy", "0", "-g", "250", "-keyint_min", "250",
                 "-sc_threshold", "0", "-b:v", "2500k", "-minrate", "2500k", "-maxrate", "2500k", "-bufsize", "2500k",
                 "-x264-params", "nal-hrd=cbr", "-pix_fmt", "yuv420p", "-c:a", "aac", "-ar", "44100", "-f", "flv",
@@ -17,7 +18,8 @@ extension EndToEnd {
             ]
         }
 
-        /// Starts an encoder whose key has the capability for renditions. Returns its stream.
+        /// Starts an encoder whose key has the capability for renditions. Returns its stream when it has sent four seconds,
+        /// so that the first key frame is in the middle of the time to the next one.
         private static func publish(
             to platform: LocalPlatform, bFrames: Int, in workspace: TestWorkspace
         ) async throws -> String {
@@ -26,10 +28,15 @@ extension EndToEnd {
             let port = Int(try #require(listening["rtmpPort"].number))
             let token = try await workspace.token(
                 LocalPlatform.application, "--type", "publish", "--capability", "multi-bitrate")
-            _ = try workspace.start(
+            let encoder = try workspace.start(
                 try #require(BuiltProgram.installed("ffmpeg")),
                 publish(film, bFrames: bFrames, to: "rtmp://127.0.0.1:\(port)/ingest/\(token)"))
-            return try await platform.stream()
+            let stream = try await platform.stream()
+            let sent = await encoder.output.lines.first { line in
+                line.hasPrefix("frame=") && (Int(line.dropFirst("frame=".count)) ?? 0) >= 120
+            }
+            guard sent != nil else { throw EndToEndFailure("the encoder sends nothing\n\(encoder.report)") }
+            return stream
         }
 
         /// Waits for a line of the platform's log.
@@ -45,8 +52,6 @@ extension EndToEnd {
             try await TestWorkspace.run { workspace in
                 let platform = try await LocalPlatform.start(in: workspace, ["--rtmp-port", "0"])
                 let stream = try await Self.publish(to: platform, bFrames: bFrames, in: workspace)
-                // The first key frame is then in the middle of the time to the next one.
-                try await Task.sleep(for: .seconds(4))
                 let began = ContinuousClock.now
                 let watched = try await WatchedStream.open(stream, of: platform)
                 try await watched.height(720, since: 0)

@@ -189,7 +189,7 @@ extension EndToEnd {
             }
         }
 
-        /// Records the events of a timeline, with the capture time of the picture displayed then.
+        /// Records the events of a timeline, with the capture time of the frame displayed then.
         private final class Witness: EventSendableDelegate {
             struct Told: Sendable {
                 var line: String

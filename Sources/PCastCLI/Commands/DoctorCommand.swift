@@ -10,7 +10,7 @@ struct DoctorCommand: AsyncCommand {
         commandName: "doctor",
         abstract: "Check whether this host can run the platform and publish, and say what to do.",
         discussion: """
-            Checks the configuration of “pcast serve”, its ports, the addresses that clients are told, UDP on this host, \
+            Checks the configuration of “pcast serve”, its ports, the addresses that clients receive, UDP on this host, \
             the certificate, the clock, the folders and the limits of the kernel; and the cameras, microphones and video \
             encoders for “pcast publish”. Nothing is changed, and no stream is started. If the platform is running, its \
             ports are not checked.

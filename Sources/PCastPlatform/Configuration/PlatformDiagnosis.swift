@@ -3,13 +3,13 @@ import PCastCore
 import PCastIO
 import PCastWeb
 
-/// A result of a check of this host: what was checked, what was found, and what to do.
+/// A result of a check of this host: the part that was checked, the finding, and the action that helps.
 public struct PlatformFinding: Hashable, Sendable {
-    /// What a check is about.
+    /// The part of the platform or of the host that a check is about.
     public enum Subject: String, CaseIterable, Sendable {
         /// A port that the platform listens on.
         case port
-        /// An address that clients are told.
+        /// An address that clients receive.
         case address
         /// The path of UDP datagrams.
         case udp
@@ -25,6 +25,7 @@ public struct PlatformFinding: Hashable, Sendable {
 
     /// Whether something must be done.
     public enum Severity: String, Sendable {
+        /// Nothing must be done.
         case ok
         /// The platform starts, but something may not work for some clients.
         case warning
@@ -32,13 +33,13 @@ public struct PlatformFinding: Hashable, Sendable {
         case failure
     }
 
-    /// What was checked.
+    /// The part that was checked.
     public let subject: Subject
     /// Whether something must be done.
     public let severity: Severity
-    /// What was found, as a sentence.
+    /// The finding, as a sentence.
     public let description: String
-    /// What to do, as a sentence; nil if nothing must be done.
+    /// The action that helps, as a sentence; nil if nothing must be done.
     public let remedy: String?
 
     init(_ subject: Subject, _ severity: Severity, _ description: String, remedy: String? = nil) {

@@ -3,7 +3,7 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// What the publishers in this process share, whatever their protocol: their authentication, the keys that are in use,
+/// The state that the publishers in this process share, whatever their protocol: their authentication, the keys that are in use,
 /// and the transcoder of their audio.
 final class IngestService: Sendable {
     let directory: StreamDirectory

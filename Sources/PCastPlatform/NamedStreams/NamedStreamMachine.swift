@@ -41,7 +41,7 @@ struct NamedStreamMachine {
         var isDecodable: Bool
     }
 
-    /// What the driver has to do.
+    /// An action of the driver.
     enum Output: Hashable, Sendable {
         case startSource
         case stopSource

@@ -8,7 +8,7 @@ import PCastSFU
 /// another stream. If there is none, the renditions of a stream are withdrawn, so that its viewers are served as those of
 /// a stream without renditions, and offered again later.
 struct RenditionPlan {
-    /// What the caller must do, in this order.
+    /// An action of the caller. Actions are carried out in their order.
     enum Action: Hashable {
         /// Offer the renditions of a publisher's stream to viewers, or withdraw them.
         case offer(PeerID, Bool)
@@ -19,11 +19,11 @@ struct RenditionPlan {
         /// End a process.
         case stop(PeerID)
         /// Report that renditions were withdrawn, for a reason.
-        case report(PeerID, Refusal)
+        case report(PeerID, Obstacle)
     }
 
     /// The reason why the renditions of a stream are withdrawn.
-    enum Refusal: Hashable {
+    enum Obstacle: Hashable {
         /// All processes are in use.
         case capacity
         /// The process has failed repeatedly.
@@ -182,7 +182,7 @@ struct RenditionPlan {
         return actions
     }
 
-    private mutating func withdraw(_ publisher: PeerID, _ reason: Refusal, until time: Instant) -> [Action] {
+    private mutating func withdraw(_ publisher: PeerID, _ reason: Obstacle, until time: Instant) -> [Action] {
         streams[publisher]?.phase = .withdrawn(until: time)
         refusalCount += 1
         return [.offer(publisher, false), .report(publisher, reason)]

@@ -237,7 +237,7 @@ final class RenditionService: Sendable {
         return state.withLock { $0.plan.processEnded(peer, at: now) }
     }
 
-    private func report(_ reason: RenditionPlan.Refusal, of peer: PeerID) {
+    private func report(_ reason: RenditionPlan.Obstacle, of peer: PeerID) {
         let stream = state.withLock { $0.streams[peer] }.map { "\($0)" } ?? "unknown"
         switch reason {
         case .capacity:

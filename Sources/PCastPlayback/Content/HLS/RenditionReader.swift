@@ -192,7 +192,7 @@ final class RenditionReader {
     /// Handles the end of a segment.
     private func finish(_ packets: SegmentPackets, _ name: String) throws(PlaybackError) {
         guard !packets.segment.isLeft else { return }
-        // What follows a gap is placed by the playlist.
+        // The playlist places the media that follow a gap.
         let endsInGap = packets.segment.endsInGap
         last = endsInGap ? nil : progress.end.map { (packets.segment, $0) }
         if let end = progress.end { loader.end(packets.segment, at: end.position) }

@@ -220,7 +220,7 @@ struct NearestNameTests {
                 lines.append(key != nil || isName ? "  " + line.dropFirst(4) : String(line))
                 continue
             }
-            if let match = line.wholeMatch(of: #/  # ([a-zA-Z]+):( [^ ]+)?/#) {
+            if let match = line.wholeMatch(of: #/  # ([a-zA-Z][a-zA-Z0-9]*):( [^ ]+)?/#) {
                 documented[section, default: []].insert(String(match.1))
                 lines.append("  " + line.dropFirst(4))
             } else if line.wholeMatch(of: #/  #   (- .+|[a-z0-9-]+: [^ ]+)/#) != nil {

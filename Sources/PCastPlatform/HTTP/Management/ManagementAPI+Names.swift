@@ -36,7 +36,10 @@ extension ManagementAPI {
         do throws(StreamDeclarations.Mistake) {
             try await names.set(declaration)
         } catch {
-            throw .badRequest("“\(error.key)” of the stream “\(error.name)” \(error.reason).")
+            let sentence = "“\(error.key)” of the stream “\(error.name)” \(error.reason)."
+            // A fallback depends on the other declarations.
+            guard error.key == "fallback", body.fallback?.isEmpty == false else { throw .badRequest(sentence) }
+            throw ApplicationFailure(.conflict, "conflict", sentence)
         }
         return try await inspectName(request)
     }

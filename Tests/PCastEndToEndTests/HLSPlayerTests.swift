@@ -171,7 +171,7 @@ extension EndToEnd {
                 let peer = try Peer(
                     "play_hlsjs.py",
                     ["--url", playlist, "--script", try #require(ThisMachine.hlsJS), "--layers"], in: nil,
-                    of: workspace, seconds: 60)
+                    of: workspace, seconds: 300)
                 try await peer.says("best layer")
                 try await network.step()
                 try await peer.says("lower layer")

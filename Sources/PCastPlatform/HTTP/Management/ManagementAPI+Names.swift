@@ -37,9 +37,9 @@ extension ManagementAPI {
             try await names.set(declaration)
         } catch {
             let sentence = "“\(error.key)” of the stream “\(error.name)” \(error.reason)."
-            // A fallback depends on the other declarations.
-            guard error.key == "fallback", body.fallback?.isEmpty == false else { throw .badRequest(sentence) }
-            throw ApplicationFailure(.conflict, "conflict", sentence)
+            // A fallback depends on the other declarations, and “onDemand” on the source.
+            let isConflict = error.key == "onDemand" || error.key == "fallback" && body.fallback?.isEmpty == false
+            throw isConflict ? ApplicationFailure(.conflict, "conflict", sentence) : .badRequest(sentence)
         }
         return try await inspectName(request)
     }

@@ -24,11 +24,12 @@ PAGE = """<!doctype html><title>hls.js</title><video id="video" muted autoplay><
 import { Hls } from "./hls.js";
 const video = document.getElementById("video");
 window.pcast = { version: Hls.version, errors: [], latencies: [], levels: new Set() };
+pcast.hasStarted = () => video.currentTime > 0 && video.getVideoPlaybackQuality().totalVideoFrames > 30;
 const hls = new Hls(CONFIGURATION);
 hls.on(Hls.Events.ERROR, (_, { type, details, fatal }) => {
   pcast.errors.push(`${type} ${details}${fatal ? " fatal" : ""}`);
-  // Before the first frame, hls.js 1.6 may append to a buffer that is still busy, and does not play then. Applications recover.
-  if (details === "bufferAppendError" && !video.currentTime) hls.recoverMediaError();
+  // At its start, hls.js 1.6 may append to a buffer that is still busy, and does not play then. Applications recover.
+  if (type === "mediaError" && !pcast.hasStarted()) hls.recoverMediaError();
 });
 hls.on(Hls.Events.MANIFEST_PARSED, () => { pcast.heights = hls.levels.map(({ height }) => height); });
 hls.on(Hls.Events.LEVEL_SWITCHED, (_, { level }) => pcast.levels.add(level));
@@ -37,7 +38,7 @@ hls.attachMedia(video);
 setInterval(() => pcast.latencies.push(hls.latency), 250);
 </script>
 """
-STATE = "({ ...pcast, levels: [...pcast.levels] })"
+STATE = "({ ...pcast, hasStarted: null, levels: [...pcast.levels] })"
 
 
 def module(path):
@@ -112,7 +113,7 @@ def play(run, options):
     with chromium.Chromium() as browser:
         page = browser.page()
         page.open(f"http://127.0.0.1:{server.server_address[1]}/")
-        page.wait("document.getElementById('video').currentTime > 0", 60, "the first frame")
+        page.wait("pcast.hasStarted()", 60, "the first second")
         if options.layers:
             follow_layers(run, page)
         else:

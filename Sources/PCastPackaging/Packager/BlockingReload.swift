@@ -63,10 +63,9 @@ extension MediaPlaylist {
         guard let part = directives.part else { return segment < next ? .ready : .wait }
         let partCount = Int64(openSegment?.parts.count ?? 0)
         if segment < next {
-            // A part beyond the last one of a segment is the first one of the next segment.
-            guard segment == next - 1, let listed = self.segment(segment), part >= listed.parts.count else {
-                return .ready
-            }
+            // A part beyond the last one of a segment is the first one of the next segment. A gap has no parts.
+            guard segment == next - 1, let listed = self.segment(segment), !listed.isGap, part >= listed.parts.count
+            else { return .ready }
             return partCount > 0 ? .ready : .wait
         }
         let ahead = segment == next ? part - partCount + 1 : part + 1

@@ -42,6 +42,8 @@ package struct PackagedSegment: Hashable, Sendable {
     package var size: Int { parts.reduce(document.count) { $0 + $1.bytes.count } }
     /// Whether the segment has no media.
     package var isGap: Bool { parts.allSatisfy(\.isGap) }
+    /// The number of parts in the playlist. The parts of a segment without media are not listed.
+    var listedPartCount: Int { isGap ? 0 : parts.count }
     /// The bytes of the segment: the fragments of all parts, or a document.
     package var bytes: [UInt8] { document.isEmpty ? parts.flatMap(\.bytes) : document }
 }

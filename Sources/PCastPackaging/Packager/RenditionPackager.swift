@@ -188,11 +188,12 @@ struct RenditionPackager {
             closeSegment(&clock)
             return drop(&clock)
         }
-        if description.isVideo, open == nil || open?.isGap == true && samples.isEmpty {
-            // A segment begins with a key frame. A gap before it is a segment of its own.
+        // A segment of video begins with a key frame.
+        let beginsAfterAbsence = open?.isGap == true && samples.isEmpty
+        if description.isVideo, open == nil || beginsAfterAbsence {
             guard sample.isSync else { return drop(&clock) }
-            closeSegment(&clock)
         }
+        if beginsAfterAbsence { closeSegment(&clock) }
         end = time
         if let newFormat { format = newFormat }
         if open == nil { openSegment(at: time, isDiscontinuity: isDiscontinuity, &clock) }
@@ -234,9 +235,14 @@ struct RenditionPackager {
             appliedDiscontinuities += 1
             replacesFrameRate = true
         }
+        // A publisher that reconnects with the same parameters keeps its initialization segment: after an absence, hls.js 1.6
+        // loads parts without another one.
         if let format, initializations[initializationNumber] == nil || isDiscontinuity {
-            initializationNumber += 1
-            initializations[initializationNumber] = format.initializationSegment
+            let bytes = format.initializationSegment
+            if initializations[initializationNumber] != bytes {
+                initializationNumber += 1
+                initializations[initializationNumber] = bytes
+            }
         }
         open = PackagedSegment(
             number: nextNumber, start: time, wallTime: clock.wallTime(at: nanoseconds(time)),
@@ -374,11 +380,14 @@ struct RenditionPackager {
         }
     }
 
-    /// States the absence of media up to a time, in parts and segments that have no data.
+    /// States the absence of media up to a time, in parts that have no data. A frame that lasts longer than a part has such
+    /// parts in its segment. A longer absence has segments of its own, because hls.js 1.6 stops at a segment of which it
+    /// has loaded the first parts and whose next part is a gap.
     private mutating func addGap(until time: Int64, _ clock: inout PackagerClock) {
         guard end < time, hasBegun else { return }
         publishPart(&clock)
         guard let partTarget else { return }
+        if let open, !open.isGap, time - end > ticks(clock.configuration.stallTimeout) { closeSegment(&clock) }
         let target = ticks(partTarget)
         let duration = ticks(clock.configuration.segmentDuration)
         while end < time {
@@ -404,6 +413,8 @@ struct RenditionPackager {
         if let pending { completePending(at: max(pending.time + 1, min(reached, pending.time + partRest)), &clock) }
         // After an absence of more than the longest gap, the timeline begins again with the next frame instead.
         guard reached > end, reached - end <= ticks(clock.configuration.longestGap) else { return }
+        publishPart(&clock)
+        if let open, !open.isGap { closeSegment(&clock) }
         addGap(until: end + (reached - end) / target * target, &clock)
         clock.needsKeyFrame(of: description)
     }

@@ -249,10 +249,13 @@ extension StreamPackager {
     ) -> (segments: [MediaSegment], open: MediaSegment?) {
         var distance = TimeSpan.zero
         var result: [MediaSegment] = []
-        let open = rendition.open.flatMap { $0.parts.isEmpty || isFinished ? nil : $0 }
+        // An absence of media is listed when its segment is complete, and without parts: hls.js 1.6 requests a part that is
+        // a gap again and again.
+        let open = rendition.open.flatMap { $0.isGap || isFinished ? nil : $0 }
         distance += open?.duration ?? .zero
         for segment in rendition.segments.reversed() {
-            result.append(entry(segment, names, isOpen: false, hasParts: distance < range && !isFinished))
+            let hasParts = distance < range && !isFinished && !segment.isGap
+            result.append(entry(segment, names, isOpen: false, hasParts: hasParts))
             distance += segment.duration
         }
         return (result.reversed(), open.map { entry($0, names, isOpen: true, hasParts: true) })
@@ -269,7 +272,7 @@ extension StreamPackager {
             discontinuity: segment.discontinuity, isDiscontinuity: segment.isDiscontinuity,
             keys: segment.key.map { [EncryptionKey(uri: names.key($0))] } ?? [],
             initialization: segment.initialization.map { MediaInitialization(uri: names.initialization($0)) },
-            programDateTime: segment.wallTime, isGap: segment.isGap && !isOpen, parts: hasParts ? parts : [])
+            programDateTime: segment.wallTime, isGap: segment.isGap, parts: hasParts ? parts : [])
     }
 
     /// Returns the last segments and parts of the other renditions.
@@ -384,14 +387,14 @@ extension ListedRendition {
 
     /// The segment and index of the next part; nil before the first part.
     var position: (segment: Int64, part: Int)? {
-        if let open { return open.parts.isEmpty && segments.isEmpty ? nil : (open.number, open.parts.count) }
+        if let open { return open.parts.isEmpty && segments.isEmpty ? nil : (open.number, open.listedPartCount) }
         return segments.isEmpty ? nil : (nextNumber, 0)
     }
 
-    /// The segment and index of the last part; nil before the first part.
+    /// The segment and index of the last part; nil before the first part. A segment without media has no part.
     var lastPart: (segment: Int64, part: Int)? {
-        if let open, !open.parts.isEmpty { return (open.number, open.parts.count - 1) }
-        return segments.last.map { ($0.number, max(0, $0.parts.count - 1)) }
+        if let open, !open.isGap { return (open.number, open.parts.count - 1) }
+        return segments.last.map { ($0.number, max(0, $0.listedPartCount - 1)) }
     }
 }
 

@@ -28,9 +28,13 @@ def arguments(parser):
     parser.add_argument("--screenshot", metavar="FILE", help="write a screenshot of the page at the end")
 
 
-def measure(run, page, seconds):
-    """Checks that the video plays for a number of seconds without a stall."""
+def settle(page):
+    """Waits until playback has settled after the start."""
     page.rest(SETTLING)
+
+
+def measure(run, page, seconds):
+    """Checks that the video plays for a number of seconds without a stall, after it has settled."""
     page.evaluate(COUNT_STALLS)
     before = page.evaluate(PLAYBACK)
     page.rest(seconds)

@@ -23,13 +23,15 @@ PAGE = """<!doctype html><title>hls.js</title><video id="video" muted autoplay><
 <script type="module">
 import { Hls } from "./hls.js";
 const video = document.getElementById("video");
-window.pcast = { version: Hls.version, errors: [], latencies: [], levels: new Set() };
+window.pcast = { version: Hls.version, errors: [], gaps: 0, latencies: [], levels: new Set() };
 pcast.hasStarted = () => video.currentTime > 0 && video.getVideoPlaybackQuality().totalVideoFrames > 30;
 const hls = new Hls(CONFIGURATION);
 hls.on(Hls.Events.ERROR, (_, { type, details, fatal }) => {
+  // The absence of media in a segment is reported as an error, too.
+  if (details === "fragGap") { pcast.gaps += 1; return; }
   pcast.errors.push(`${type} ${details}${fatal ? " fatal" : ""}`);
   // At its start, hls.js 1.6 may append to a buffer that is still busy, and does not play then. Applications recover.
-  if (type === "mediaError" && !pcast.hasStarted()) hls.recoverMediaError();
+  if ((fatal || details.startsWith("bufferAppend")) && type === "mediaError" && !pcast.hasStarted()) hls.recoverMediaError();
 });
 hls.on(Hls.Events.MANIFEST_PARSED, () => { pcast.heights = hls.levels.map(({ height }) => height); });
 hls.on(Hls.Events.LEVEL_SWITCHED, (_, { level }) => pcast.levels.add(level));
@@ -93,12 +95,13 @@ def follow_layers(run, page):
 
 
 def follow(run, page, options):
+    hls_page.settle(page)
     before = page.evaluate(STATE)
     hls_page.measure(run, page, options.seconds)
     after = page.evaluate(STATE)
     latencies = sorted(after["latencies"][len(before["latencies"]):])
     run.figures.update(
-        peer=f"hls.js {after['version']}", errors=after["errors"], levels=after["levels"],
+        peer=f"hls.js {after['version']}", errors=after["errors"], gaps=after["gaps"], levels=after["levels"],
         latency=round(latencies[len(latencies) // 2], 3) if latencies else None)
     run.check("there is no error after the start", not after["errors"][len(before["errors"]):])
     if options.reconnection:

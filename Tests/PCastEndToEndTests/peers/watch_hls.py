@@ -24,6 +24,7 @@ def watch(run, options):
         fragment = f"#token={urllib.parse.quote(options.token, safe='')}" if options.token else ""
         page.open(f"{options.url}?transport=hls{fragment}")
         page.wait(f"{STATE} === 'live by HLS'", 60, "playback by HLS")
+        hls_page.settle(page)
         hls_page.measure(run, page, options.seconds)
         run.figures.update(method=page.text("#codec"))
         run.check("the page names the method", run.figures["method"].startswith("HLS, "))

@@ -3,6 +3,7 @@ import Logging
 import PCastCore
 import PCastDatabase
 import PCastIO
+import PCastRecording
 import PCastWeb
 import PCastWebRTC
 
@@ -74,7 +75,8 @@ struct PlatformComponents: Sendable {
             directory: configuration.storage.directory, consumerTimeout: configuration.consumerTimeout, logger: logger)
         packaging = PackagingService(
             router: router, configuration: configuration.hls, writeQueue: platformRecords.writeQueue,
-            recordings: recordings, timelines: timelines, logger: logger)
+            recordings: recordings, timelines: timelines,
+            windowStorage: Self.windowStorage(configuration, logger), logger: logger)
         thumbnails = ThumbnailService(configuration.hls.thumbnails)
         directory = StreamDirectory(
             router: router, authenticator: authenticator, writeQueue: platformRecords.writeQueue,
@@ -117,6 +119,25 @@ struct PlatformComponents: Sendable {
         }
         await directory.setNames(names)
         platformRecords.change(configuration.storage, drainTime: TimeSpan(configuration.drainTime))
+    }
+
+    /// Returns the storage of rewind windows; nil if they are in memory.
+    private static func windowStorage(_ configuration: PlatformConfiguration, _ logger: Logger) -> WindowStorage? {
+        guard let directory = configuration.storage.directory, !configuration.hls.keepsWindowInMemory else {
+            return nil
+        }
+        do throws(RecordingError) {
+            return try WindowStorage(folder: directory + "/rewind", reserve: configuration.recording.reserve) { event in
+                switch event {
+                case .failed(let error):
+                    logger.error("rewind windows are kept in memory, and are shorter: \(error.cause)")
+                case .recovered: logger.notice("rewind windows are stored on the disk again")
+                }
+            }
+        } catch {
+            logger.error("rewind windows are kept in memory, and are shorter: \(error.cause)")
+            return nil
+        }
     }
 
     /// Restores the sessions and streams of a platform that was killed, whose clients may reconnect.

@@ -162,9 +162,15 @@ public struct HLSConfiguration: Hashable, Sendable {
     /// The duration that playlists list, in which viewers can rewind, within ``windows``. It is at least six target
     /// durations.
     public var window = Duration.seconds(600)
+    /// Whether the windows are only in memory. Otherwise, the media of more than half a minute ago are in the data
+    /// directory, if there is one.
+    public var keepsWindowInMemory = false
     /// The bytes of the segments of all streams in memory. If they are more, the windows are shorter, each stream having
     /// the same share.
     public var maximumMemory = 1 << 30
+    /// The bytes of the segments of all streams in the data directory, not counting recordings. If they are more, the
+    /// windows are shorter, each stream having the same share.
+    public var maximumDiskSpace = 64 << 30
     /// The number of segments of a rendition after which the key of its media changes, within ``keyPeriods``. Media are then
     /// encrypted with AES-128, and whoever may load them may load the keys. Nil for media without encryption.
     public var segmentsPerKey: Int?

@@ -25,6 +25,19 @@ package enum RecordingError: Error, Hashable, Sendable {
     }
 }
 
+extension RecordingError {
+    /// The error without the remedy of recordings, in English.
+    package var cause: String {
+        switch self {
+        case .full(let path): "the disk of \(path) is full: free some space"
+        case .inaccessible(let path, let reason): "\(path) cannot be used (\(reason))"
+        case .removed(let path): "\(path) was removed"
+        case .corrupt(let path): "\(path) does not have what was written to it: check the disk"
+        case .unavailable, .inUse, .tooSlow: description
+        }
+    }
+}
+
 extension RecordingError: CustomStringConvertible {
     /// The error and its remedy in English.
     package var description: String {

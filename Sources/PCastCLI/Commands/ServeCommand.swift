@@ -359,6 +359,9 @@ struct ServeHLSOptions: ParsableArguments {
             "Duration in which viewers can rewind, from 10s to 24h. (default: 10m)", valueName: "duration"))
     var hlsWindow: DurationArgument?
 
+    @Flag(help: "Keep that duration in memory, also with --data.")
+    var hlsWindowInMemory = false
+
     @Option(
         help: ArgumentHelp(
             "Encrypt media with AES-128, with a new key after this number of segments, from 1 to 10000.",
@@ -388,6 +391,7 @@ struct ServeHLSOptions: ParsableArguments {
             }
             configuration.window = window.duration
         }
+        configuration.keepsWindowInMemory = try settings.flag("hls-window-in-memory", hlsWindowInMemory)
         if let count = try settings.value("hls-encryption", hlsEncryption) {
             guard HLSConfiguration.keyPeriods.contains(count) else {
                 throw CommandFailure(

@@ -24,9 +24,9 @@ struct ConfigurationFile: Equatable {
             "webhook-allow", "session-timeout", "reconnect-grace",
             "media-allow", "srt-pull-ports", "media-directory", "max-jobs", "limit", "trusted-proxy",
             "forwarded-header", "metrics-token", "frame-ancestor", "drain-time", "hls", "hls-part", "hls-segment",
-            "hls-window", "hls-encryption", "renditions", "max-renditions", "record", "recordings", "recording-sync",
-            "recording-retention", "recording-size", "s3-endpoint", "s3-bucket", "s3-region", "s3-prefix",
-            "s3-credentials", "s3-delete-local", "log-level", "verbose", "quiet",
+            "hls-window", "hls-window-in-memory", "hls-encryption", "renditions", "max-renditions", "record",
+            "recordings", "recording-sync", "recording-retention", "recording-size", "s3-endpoint", "s3-bucket",
+            "s3-region", "s3-prefix", "s3-credentials", "s3-delete-local", "log-level", "verbose", "quiet",
         ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",

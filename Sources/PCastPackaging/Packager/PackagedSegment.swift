@@ -13,8 +13,45 @@ package struct PackagedPart: Hashable, Sendable {
     package var isGap: Bool { bytes.isEmpty }
 }
 
+/// The media of a complete segment in a file.
+package struct StoredMedia: Sendable {
+    /// The number of bytes.
+    package let size: Int
+    /// Whether the file exists for the window only, so that it is removed with its segments.
+    package let belongsToWindow: Bool
+    /// Returns the bytes, all of them. It waits for the disk.
+    package let read: @Sendable () throws -> [UInt8]
+
+    /// Creates a description.
+    package init(size: Int, belongsToWindow: Bool, read: @escaping @Sendable () throws -> [UInt8]) {
+        self.size = size
+        self.belongsToWindow = belongsToWindow
+        self.read = read
+    }
+}
+
+/// A complete segment whose media are to be stored in a file.
+package struct UnstoredSegment: Sendable {
+    /// The name of the rendition.
+    package let rendition: String
+    /// The media sequence number.
+    package let number: Int64
+    /// The media: one fragment for each part, which is empty for a gap.
+    package let fragments: [[UInt8]]
+
+    /// The number of bytes.
+    package var size: Int { fragments.reduce(0) { $0 + $1.count } }
+
+    /// Creates a description.
+    package init(rendition: String, number: Int64, fragments: [[UInt8]]) {
+        self.rendition = rendition
+        self.number = number
+        self.fragments = fragments
+    }
+}
+
 /// A segment that is complete, or to which parts are added.
-package struct PackagedSegment: Hashable, Sendable {
+package struct PackagedSegment: Sendable {
     /// The media sequence number.
     package let number: Int64
     /// The media time of its beginning, in ticks; in nanoseconds for captions.
@@ -33,19 +70,34 @@ package struct PackagedSegment: Hashable, Sendable {
     package internal(set) var parts: [PackagedPart] = []
     /// The segment if it is not the parts one after the other; empty otherwise.
     var document: [UInt8] = []
+    /// The media in a file; nil if they are in memory only.
+    var stored: StoredMedia?
+    /// Whether the media are in memory.
+    private(set) var isInMemory = true
 
     /// The sum of the durations of the parts.
     package var duration: TimeSpan { parts.reduce(.zero) { $0 + $1.duration } }
     /// The wall-clock time at which the last part ends.
     package var end: WallTime { wallTime + duration }
     /// The number of bytes.
-    package var size: Int { parts.reduce(document.count) { $0 + $1.bytes.count } }
+    package var size: Int { isInMemory ? memorySize : stored?.size ?? 0 }
+    /// The number of bytes in memory.
+    var memorySize: Int { parts.reduce(document.count) { $0 + $1.bytes.count } }
+    /// The number of bytes in files of the window.
+    var storedSize: Int { stored.map { $0.belongsToWindow ? $0.size : 0 } ?? 0 }
     /// Whether the segment has no media.
-    package var isGap: Bool { parts.allSatisfy(\.isGap) }
+    package var isGap: Bool { isInMemory && parts.allSatisfy(\.isGap) }
     /// The number of parts in the playlist. The parts of a segment without media are not listed.
     var listedPartCount: Int { isGap ? 0 : parts.count }
     /// The bytes of the segment: the fragments of all parts, or a document.
     package var bytes: [UInt8] { document.isEmpty ? parts.flatMap(\.bytes) : document }
+
+    /// Removes media that are stored from memory. The parts then have no files any more, and become one.
+    mutating func unload() {
+        guard isInMemory, stored != nil else { return }
+        parts = [PackagedPart(bytes: [], duration: duration, isIndependent: true)]
+        isInMemory = false
+    }
 }
 
 /// The names of the files of a rendition, relative to its playlist.

@@ -12,8 +12,11 @@ package struct PackagerConfiguration: Sendable {
     package var window = TimeSpan.seconds(30 as Int64)
     /// The longest absence of media that is stated as gaps. After a longer one, the timeline begins again.
     package var longestGap = TimeSpan.seconds(30 as Int64)
-    /// The bytes of a rendition's segments in the window. The oldest segments beyond it are removed, down to three target
-    /// durations.
+    /// The newest part of the window, whose media remain in memory when they are stored. It is raised to six target
+    /// durations, within which players request parts.
+    package var memoryWindow = TimeSpan.seconds(30 as Int64)
+    /// The bytes in memory of a rendition's segments in the window. The oldest segments beyond it are removed, down to
+    /// three target durations.
     package var maximumWindowSize = 64 << 20
     /// The largest target duration for a publisher that makes key frames rarely.
     package var maximumTargetDuration = TimeSpan.seconds(10 as Int64)

@@ -38,6 +38,14 @@ struct RenditionPackager {
     private var replacesFrameRate = false
     /// The bytes of the segments in the playlist.
     private(set) var windowSize = 0
+    /// Those of them in memory.
+    private(set) var memorySize = 0
+    /// Those of them in files of the window.
+    private(set) var storedSize = 0
+    /// The number of the oldest segment in the memory window. Earlier ones leave memory when they are stored.
+    private(set) var firstInMemory: Int64 = 0
+    /// The number of the next segment that ``takeUnstored(count:delay:)`` may return.
+    var nextUnstored: Int64 = 0
     /// The access units that were dropped: malformed, too large, out of order, or without a key frame before them.
     private(set) var droppedUnits = 0
 
@@ -271,6 +279,7 @@ struct RenditionPackager {
         }
         segments.append(segment)
         windowSize += segment.size
+        memorySize += segment.size
         // A short segment, such as one before a discontinuity, is mostly a key frame and does not count as a peak.
         if duration >= clock.configuration.segmentDuration / 2 {
             peakBitrate = max(peakBitrate, Int64(Double(segment.size * 8) / duration.seconds))
@@ -445,14 +454,83 @@ struct RenditionPackager {
         while let first = segments.first {
             let rest = duration - first.duration
             let isTooLarge =
-                windowSize > clock.configuration.maximumWindowSize && rest >= target * 3
+                memorySize > clock.configuration.maximumWindowSize && rest >= target * 3
                 && segments.count > Self.minimumSegmentCount
             guard rest >= window || isTooLarge else { break }
             duration = rest
-            windowSize -= first.size
-            retired.append(segments.removeFirst())
+            retireFirst()
         }
         trimRetired(target)
+        unload(target, clock)
+    }
+
+    /// Removes the first segment from the playlist. It may still be requested.
+    private mutating func retireFirst() {
+        let first = segments.removeFirst()
+        windowSize -= first.size
+        memorySize -= first.memorySize
+        storedSize -= first.storedSize
+        retired.append(first)
+    }
+
+    /// Moves the beginning of the memory window, and removes the stored media before it from memory.
+    private mutating func unload(_ target: TimeSpan, _ clock: PackagerClock) {
+        let window = max(clock.configuration.memoryWindow, target * 6)
+        var (duration, index) = (TimeSpan.zero, segments.endIndex)
+        while index > segments.startIndex, duration < window || segments.endIndex - index < Self.minimumSegmentCount {
+            index -= 1
+            duration += segments[index].duration
+        }
+        guard segments.indices.contains(index), segments[index].number > firstInMemory else { return }
+        let former = firstInMemory
+        firstInMemory = segments[index].number
+        for earlier in segments[..<index].indices.reversed() {
+            guard segments[earlier].number >= former else { break }
+            unload(at: earlier)
+        }
+    }
+
+    private mutating func unload(at index: Int) {
+        let size = segments[index].memorySize
+        segments[index].unload()
+        memorySize -= size - segments[index].memorySize
+    }
+
+    // MARK: Storage
+
+    /// Returns complete segments before the memory window that are not stored; see ``StreamPackager``.
+    mutating func takeUnstored(count: Int, delay: TimeSpan) -> [UnstoredSegment] {
+        guard nextUnstored < firstInMemory, let first = index(of: max(nextUnstored, segments.first?.number ?? 0)),
+            var end = index(of: firstInMemory)
+        else { return [] }
+        var duration = TimeSpan.zero
+        while end > first, duration < delay {
+            end -= 1
+            duration += segments[end].duration
+        }
+        let taken = segments[first..<end].prefix(count)
+        if let last = taken.last { nextUnstored = last.number + 1 }
+        return taken.filter { $0.stored == nil && !$0.isGap }.map {
+            UnstoredSegment(rendition: description.name, number: $0.number, fragments: $0.parts.map(\.bytes))
+        }
+    }
+
+    /// Records that the media of a segment are stored. It does nothing for a segment that left the playlist, that is stored
+    /// already, or that has another size.
+    mutating func setStored(_ media: StoredMedia, for number: Int64) {
+        guard let index = index(of: number), segments[index].stored == nil, segments[index].size == media.size,
+            media.size > 0
+        else { return }
+        segments[index].stored = media
+        storedSize += segments[index].storedSize
+        if number < firstInMemory { unload(at: index) }
+    }
+
+    /// Returns the index of a segment in the playlist; nil if it is not in it. The numbers are consecutive.
+    private func index(of number: Int64) -> Int? {
+        guard let first = segments.first?.number, number >= first, number - first < segments.count else { return nil }
+        let index = Int(number - first)
+        return segments[index].number == number ? index : segments.firstIndex { $0.number == number }
     }
 
     /// Returns whether three target durations and six segments remain without the first segment.
@@ -462,14 +540,13 @@ struct RenditionPackager {
         return !isFinished && segments.dropFirst().reduce(TimeSpan.zero) { $0 + $1.duration } >= target * 3
     }
 
-    /// Removes the first segment from the playlist. Returns its size.
-    mutating func removeFirst(_ clock: inout PackagerClock) -> Int {
-        let size = segments[0].size
-        windowSize -= size
-        retired.append(segments.removeFirst())
+    /// Removes the first segment from the playlist. Returns its bytes in memory and in files of the window.
+    mutating func removeFirst(_ clock: inout PackagerClock) -> (memory: Int, stored: Int) {
+        let sizes = (segments[0].memorySize, segments[0].storedSize)
+        retireFirst()
         trimRetired(clock.targetDuration ?? clock.configuration.maximumTargetDuration)
         clock.changed(description)
-        return size
+        return sizes
     }
 
     /// Discards segments that left the playlist long enough ago.

@@ -100,18 +100,70 @@ package struct StreamPackager: Sendable {
         trimDateRanges()
     }
 
-    /// Removes the oldest segments of all renditions until the bytes in the window are within a limit. At least three
-    /// target durations of each rendition remain.
-    package mutating func limitWindow(to size: Int) {
-        var excess = windowSize - size
-        while excess > 0 {
+    /// Removes the oldest segments of all renditions until the bytes in memory, and those in files of the window, are
+    /// within limits. At least three target durations of each rendition remain.
+    package mutating func limitWindow(to size: Int, storedSize limit: Int = .max) {
+        var excess = (memory: memorySize - size, stored: storedSize - limit)
+        while excess.memory > 0 || excess.stored > 0 {
             var oldest: (index: Int, start: WallTime)?
             for index in renditions.indices where renditions[index].canRemoveFirst(clock) {
                 guard let start = renditions[index].segments.first?.wallTime else { continue }
                 if oldest.map({ start < $0.start }) ?? true { oldest = (index, start) }
             }
             guard let oldest else { return }
-            excess -= renditions[oldest.index].removeFirst(&clock)
+            let removed = renditions[oldest.index].removeFirst(&clock)
+            excess.memory -= removed.memory
+            excess.stored -= removed.stored
+        }
+    }
+
+    // MARK: Storage
+
+    /// Takes segments whose media are to be stored in files.
+    ///
+    /// - Parameters:
+    ///   - count: The maximum number of segments of a rendition.
+    ///   - delay: The duration before the memory window in which segments are not taken, because they will be stored in
+    ///     another way.
+    /// - Returns: Complete segments before the memory window, oldest first within each rendition, each once.
+    package mutating func takeUnstored(count: Int, delay: TimeSpan = .zero) -> [UnstoredSegment] {
+        renditions.indices.flatMap { renditions[$0].takeUnstored(count: count, delay: delay) }
+    }
+
+    /// Records that segments could not be stored, so that ``takeUnstored(count:delay:)`` returns them again.
+    package mutating func setUnstored(_ segments: [UnstoredSegment]) {
+        for segment in segments {
+            guard let index = index(segment.rendition) else { continue }
+            renditions[index].nextUnstored = min(renditions[index].nextUnstored, segment.number)
+        }
+    }
+
+    /// Records that the media of a segment are stored in a file. They leave memory when the segment leaves the memory
+    /// window. It does nothing for a segment that left the playlist, that is stored already, or that has another size.
+    package mutating func setStored(_ media: StoredMedia, for number: Int64, of name: String) {
+        guard let index = index(name) else { return }
+        renditions[index].setStored(media, for: number)
+    }
+
+    /// Returns the number of bytes and parts of a segment in the playlist that is in memory; nil for others.
+    package func contents(of number: Int64, in name: String) -> (size: Int, parts: Int)? {
+        guard let index = index(name), let segment = renditions[index].completeSegment(number), segment.isInMemory
+        else { return nil }
+        return (segment.size, segment.parts.count)
+    }
+
+    /// Returns a segment whose media are only in a file, as it is delivered; nil for other files. Segments of tracks are
+    /// encrypted if the configuration says so.
+    package func storedFile(_ file: PackagedFile, of name: String) -> StoredMedia? {
+        guard case .segment(let number) = file, let segment = rendition(named: name)?.completeSegment(number),
+            !segment.isInMemory, let stored = segment.stored
+        else { return nil }
+        guard let key = segment.key else { return stored }
+        guard let encryption = configuration.encryption, let key = index(name).flatMap({ renditions[$0].keys[key] })
+        else { return nil }
+        let vector = EncryptionKey(uri: "").initializationVector(forSegment: number)
+        return StoredMedia(size: stored.size, belongsToWindow: stored.belongsToWindow) {
+            encryption.encrypt(try stored.read(), key, vector)
         }
     }
 
@@ -156,31 +208,38 @@ package struct StreamPackager: Sendable {
     /// The bytes of the segments in the playlists.
     package var windowSize: Int { renditions.reduce(0) { $0 + $1.windowSize } }
 
+    /// The bytes in memory of the segments in the playlists.
+    package var memorySize: Int { renditions.reduce(0) { $0 + $1.memorySize } }
+
+    /// The bytes in files of the window of the segments in the playlists.
+    package var storedSize: Int { renditions.reduce(0) { $0 + $1.storedSize } }
+
     /// The bytes of media that the packager holds.
     package var heldSize: Int {
         renditions.reduce(captions?.heldSize ?? 0) { sum, rendition in
-            sum + rendition.windowSize + rendition.retired.reduce(0) { $0 + $1.size } + (rendition.open?.size ?? 0)
+            sum + rendition.memorySize + rendition.retired.reduce(0) { $0 + $1.memorySize }
+                + (rendition.open?.size ?? 0)
         }
     }
 
     /// The number of access units of a rendition that were dropped; 0 for an unknown one.
     package func droppedUnits(of name: String) -> Int { index(name).map { renditions[$0].droppedUnits } ?? 0 }
 
-    /// Returns a media file or a key of a rendition; nil if there is none. The file of a gap has no media. Segments and
-    /// parts of tracks are encrypted if the configuration says so.
+    /// Returns a media file or a key of a rendition from memory; nil if there is none. The file of a gap has no media.
+    /// Segments and parts of tracks are encrypted if the configuration says so. See ``storedFile(_:of:)``.
     package func file(_ file: PackagedFile, of name: String) -> [UInt8]? {
         guard let rendition = rendition(named: name) else { return nil }
         switch file {
         case .initialization(let number): return index(name).flatMap { renditions[$0].initializations[number] }
         case .key(let number): return index(name).flatMap { renditions[$0].keys[number] }
         case .segment(let number):
-            guard let segment = rendition.completeSegment(number) else { return nil }
+            guard let segment = rendition.completeSegment(number), segment.isInMemory else { return nil }
             return encrypted(segment.isGap ? CMAFFragment.gap : segment.bytes, of: segment, in: name)
         case .part(let number, let part):
             let open = rendition.open.flatMap { $0.number == number ? $0 : nil }
-            guard let segment = open ?? rendition.completeSegment(number), segment.parts.indices.contains(part) else {
-                return nil
-            }
+            guard let segment = open ?? rendition.completeSegment(number), segment.isInMemory,
+                segment.parts.indices.contains(part)
+            else { return nil }
             let bytes = segment.parts[part].isGap ? CMAFFragment.gap : segment.parts[part].bytes
             return encrypted(bytes, of: segment, in: name)
         }
@@ -382,7 +441,12 @@ extension ListedRendition {
 
     /// Returns the complete segment with a number, also if it left the playlist; nil if it is not held.
     func completeSegment(_ number: Int64) -> PackagedSegment? {
-        segments.first { $0.number == number } ?? retired.first { $0.number == number }
+        // The numbers are consecutive, and a window has thousands of segments.
+        if let first = segments.first?.number, number >= first, number - first < segments.count {
+            let segment = segments[Int(number - first)]
+            if segment.number == number { return segment }
+        }
+        return retired.first { $0.number == number } ?? segments.first { $0.number == number }
     }
 
     /// The segment and index of the next part; nil before the first part.

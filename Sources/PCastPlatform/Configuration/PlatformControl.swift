@@ -73,6 +73,7 @@ extension PlatformSetting {
         case .hlsPart: new.hls.partDuration = old.hls.partDuration
         case .hlsSegment: new.hls.segmentDuration = old.hls.segmentDuration
         case .hlsWindow: new.hls.window = old.hls.window
+        case .hlsWindowInMemory: new.hls.keepsWindowInMemory = old.hls.keepsWindowInMemory
         case .hlsEncryption: new.hls.segmentsPerKey = old.hls.segmentsPerKey
         case .renditions: new.renditions.streams = old.renditions.streams
         case .maxRenditions: new.renditions.maximumProcesses = old.renditions.maximumProcesses

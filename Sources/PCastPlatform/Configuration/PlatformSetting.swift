@@ -70,6 +70,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case hlsSegment = "hls-segment"
     /// The duration in which viewers can rewind.
     case hlsWindow = "hls-window"
+    /// Whether that duration is kept in memory only.
+    case hlsWindowInMemory = "hls-window-in-memory"
     /// The number of HLS segments that have the same key.
     case hlsEncryption = "hls-encryption"
     /// The streams of which lower layers are made.
@@ -107,9 +109,9 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         switch self {
         case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor,
             .rtmpPort, .rtmpsPort, .rtmpTakeover, .srtPort, .srtLatency, .srtPassphrase, .hls, .hlsPart, .hlsSegment,
-            .hlsWindow, .hlsEncryption, .renditions, .maxRenditions, .record, .recordings, .recordingSync,
-            .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix, .s3Credentials,
-            .s3DeleteLocal:
+            .hlsWindow, .hlsWindowInMemory, .hlsEncryption, .renditions, .maxRenditions, .record, .recordings,
+            .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix,
+            .s3Credentials, .s3DeleteLocal:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime, .streams:
@@ -154,6 +156,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .hlsPart: left.hls.partDuration == right.hls.partDuration
         case .hlsSegment: left.hls.segmentDuration == right.hls.segmentDuration
         case .hlsWindow: left.hls.window == right.hls.window
+        case .hlsWindowInMemory: left.hls.keepsWindowInMemory == right.hls.keepsWindowInMemory
         case .hlsEncryption: left.hls.segmentsPerKey == right.hls.segmentsPerKey
         case .renditions: left.renditions.streams == right.renditions.streams
         case .maxRenditions: left.renditions.maximumProcesses == right.renditions.maximumProcesses

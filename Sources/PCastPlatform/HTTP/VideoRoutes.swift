@@ -256,6 +256,9 @@ struct VideoRoutes: Sendable {
             throw APIError(.badRequest, "The segment or part is too far ahead: request the next one.")
         case .unknown: throw .noStream
         case .timedOut: throw .playlistNotReady
+        case .unreadable(let reason):
+            logger.error("a segment of a rewind window cannot be read: \(reason)")
+            throw APIError(.failed, "The segment cannot be read: retry later.")
         }
     }
 }

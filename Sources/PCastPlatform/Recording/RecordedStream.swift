@@ -85,15 +85,15 @@ final class FileReadingQueue: Sendable {
     init(width: Int = 4) { slots = DispatchSemaphore(value: width) }
 
     /// Runs an operation. The operations begin in the order of the calls.
-    func run<Value: Sendable>(
-        _ operation: @escaping @Sendable () throws(RecordingError) -> Value
-    ) async -> Result<Value, RecordingError> {
+    func run<Value: Sendable, Failure: Error>(
+        _ operation: @escaping @Sendable () throws(Failure) -> Value
+    ) async -> Result<Value, Failure> {
         await withCheckedContinuation { continuation in
             entrance.async { [queue, slots] in
                 slots.wait()
                 queue.async {
                     defer { slots.signal() }
-                    do throws(RecordingError) {
+                    do throws(Failure) {
                         continuation.resume(returning: .success(try operation()))
                     } catch {
                         continuation.resume(returning: .failure(error))

@@ -22,6 +22,10 @@ final class RecordingService: Sendable {
         var interrupted: Set<StreamID> = []
         /// The streams of which parts were dropped, for one warning each.
         var slow: Set<StreamID> = []
+        /// The receivers of segments that are on the disk, with the epochs of the segments.
+        var followers: [StreamID: (epoch: Int, receive: @Sendable (SegmentRecord) -> Void)] = [:]
+        /// The epochs of the streams that are recorded.
+        var epochs: [StreamID: Int] = [:]
     }
 
     let configuration: RecordingConfiguration
@@ -97,7 +101,11 @@ final class RecordingService: Sendable {
         _ objects: RecordingObjects?, _ logger: Logger
     ) {
         switch event {
-        case .indexed(let changes): for change in changes { writeQueue.note(.recording(change)) }
+        case .indexed(let changes):
+            for change in changes {
+                if case .segments(let segments) = change { pass(segments, state) }
+                writeQueue.note(.recording(change))
+            }
         case .completed(let files):
             guard let objects else { return }
             let now = MonotonicClock.wallTime()
@@ -110,6 +118,8 @@ final class RecordingService: Sendable {
             state.value.withLock { state in
                 state.cache[stream] = nil
                 state.slow.remove(stream)
+                state.followers[stream] = nil
+                state.epochs[stream] = nil
             }
             if let error { logger.error("recording ended: \(error)", metadata: ["stream": "\(stream)"]) }
             writeQueue.note(
@@ -119,7 +129,35 @@ final class RecordingService: Sendable {
         }
     }
 
+    /// Passes segments that are on the disk to what follows their recordings.
+    private static func pass(_ segments: [SegmentRecord], _ state: SharedState) {
+        for segment in segments {
+            guard let follower = state.value.withLock({ $0.followers[segment.stream] }),
+                follower.epoch == segment.epoch
+            else { continue }
+            follower.receive(segment)
+        }
+    }
+
     // MARK: Recording
+
+    /// Passes each later segment of a stream's recording to a packaged stream when it is on the disk, until the recording
+    /// ends. The window of the stream then needs no second copy.
+    func follow(_ stream: StreamID, by packaged: PackagedStream) {
+        guard let store else { return }
+        let files = files(of: stream, store)
+        let receive: @Sendable (SegmentRecord) -> Void = { [weak packaged] segment in
+            packaged?.noteRecorded(segment) {
+                let name = RecordingFolder.FileName(
+                    epoch: segment.epoch, rendition: segment.rendition, number: segment.file)
+                return try files.open(name).media(of: segment)
+            }
+        }
+        state.value.withLock { state in
+            guard let epoch = state.epochs[stream] else { return }
+            state.followers[stream] = (epoch, receive)
+        }
+    }
 
     /// Returns whether the publisher's token or the configuration requests that a stream is recorded.
     func isRequested(for stream: LiveStream) -> Bool {
@@ -158,6 +196,7 @@ final class RecordingService: Sendable {
         state.value.withLock { state in
             state.interrupted.remove(stream.id)
             state.cache[stream.id] = nil
+            state.epochs[stream.id] = epoch
         }
         store.begin(
             RecordingIdentity(stream: stream.id, application: stream.application, epoch: epoch, instance: instance))

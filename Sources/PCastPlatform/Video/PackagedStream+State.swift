@@ -380,6 +380,14 @@ extension PackagedStream {
             return buffer
         }
 
+        /// Returns a segment that is only on a disk; nil for other files.
+        func storedFile(_ fileName: String, of name: String) -> StoredMedia? {
+            guard name != StreamPackager.captionsName,
+                let file = PackagedFile(name: fileName, instance: configuration.instance)
+            else { return nil }
+            return packager?.storedFile(file, of: name)
+        }
+
         /// Returns the directives of the part that a file is, if the playlist hints at it; nil otherwise.
         mutating func hintedPart(_ fileName: String, of name: String) -> DeliveryDirectives? {
             guard

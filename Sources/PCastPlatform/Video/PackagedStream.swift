@@ -1,8 +1,10 @@
 import NIOCore
 import PCastCore
+import PCastDatabase
 import PCastEdgeAuth
 import PCastHLS
 import PCastPackaging
+import PCastRecording
 import PCastSFU
 import PCastWeb
 import Synchronization
@@ -36,6 +38,18 @@ final class PackagedStream: Sendable {
         case unknown
         /// It did not become available in time.
         case timedOut
+        /// It cannot be read from the disk, with the reason.
+        case unreadable(String)
+    }
+
+    /// The storage of the window on a disk.
+    struct Window: Sendable {
+        let storage: WindowStorage
+        let files: WindowFiles
+        /// Reads outside of the threads of Swift concurrency.
+        let reader: FileReadingQueue
+        /// The duration in which a recording has time to store segments, so that they are not stored twice.
+        let recordingTime: TimeSpan
     }
 
     let id: StreamID
@@ -44,6 +58,8 @@ final class PackagedStream: Sendable {
     private let layers: Layers
     /// Records the stream; nil if it is not recorded.
     private let recorder: RecordingService?
+    /// Stores the window on a disk; nil if it is in memory.
+    private let window: Window?
     private let state: Mutex<State>
     /// The transcoder of the audio; nil while no client requests AAC.
     private let transcoding = Mutex<Transcoding?>(nil)
@@ -63,6 +79,8 @@ final class PackagedStream: Sendable {
     private static let assumedTargetDuration = TimeSpan.seconds(3 as Int64)
     /// The maximum number of requests that wait.
     private static let waitingLimit = 20_000
+    /// The maximum number of segments of a rendition that are stored at once.
+    private static let storedAtOnce = 4
 
     /// Creates a stream without a packager; see ``configure(answersKeyFrameRequests:at:)``.
     ///
@@ -73,11 +91,13 @@ final class PackagedStream: Sendable {
     ///   - codecs: The codec of each track that is read, by its layer; nil for audio.
     ///   - layers: The renditions that are listed.
     ///   - recorder: The service that records the stream, and has begun to; nil for none.
+    ///   - window: Stores the window on a disk; nil if it is in memory.
     init(
         _ id: StreamID, of application: ApplicationID, _ configuration: PackagerConfiguration, codecs: [Int?: Codec],
-        layers: Layers, recorder: RecordingService? = nil
+        layers: Layers, recorder: RecordingService? = nil, window: Window? = nil
     ) {
         self.recorder = recorder
+        self.window = window
         self.id = id
         self.application = application
         self.layers = layers
@@ -219,16 +239,53 @@ final class PackagedStream: Sendable {
                 transcoding = nil
             }
         }
+        if let window { storeWindow(window) }
         return update(at: now) { $0.packager?.advance(to: wallTime) }
     }
 
     /// Whether the audio is transcoded also without requests.
     private var keepsAAC: Bool { recorder?.configuration.includesAAC ?? false }
 
-    /// Shortens the window so that its segments have at most a number of bytes.
-    func limitMemory(to size: Int, at now: Instant) {
-        guard state.withLock({ ($0.packager?.windowSize ?? 0) > size }) else { return }
-        _ = update(at: now) { $0.packager?.limitWindow(to: size) }
+    /// Shortens the window so that its segments have at most a number of bytes in memory, and in the storage of the window.
+    func limitWindow(to size: Int, storedSize: Int = .max, at now: Instant) {
+        let exceeds = state.withLock { state in
+            state.packager.map { $0.memorySize > size || $0.storedSize > storedSize } ?? false
+        }
+        guard exceeds else { return }
+        _ = update(at: now) { $0.packager?.limitWindow(to: size, storedSize: storedSize) }
+    }
+
+    // MARK: Storage
+
+    /// Stores segments that left the memory window, unless the storage has failed. Those that a recording stores are not
+    /// stored again.
+    private func storeWindow(_ window: Window) {
+        guard window.storage.isReady else { return }
+        let delay = recorder == nil ? TimeSpan.zero : window.recordingTime
+        let segments = state.withLock { $0.packager?.takeUnstored(count: Self.storedAtOnce, delay: delay) ?? [] }
+        guard !segments.isEmpty else { return }
+        window.storage.store(segments, in: window.files) { [weak self] stored, rest in
+            self?.state.withLock { state in
+                for (segment, media) in stored {
+                    state.packager?.setStored(media, for: segment.number, of: segment.rendition)
+                }
+                state.packager?.setUnstored(rest)
+            }
+        }
+    }
+
+    /// Records that the recording of the stream has stored a segment, which `read` returns. A segment of which a part is
+    /// missing in the recording is not used.
+    func noteRecorded(_ segment: SegmentRecord, read: @escaping @Sendable () throws -> [UInt8]) {
+        guard window != nil else { return }
+        state.withLock { state in
+            guard let packaged = state.packager?.contents(of: segment.number, in: segment.rendition),
+                Int64(packaged.size + packaged.parts * PartHeader.size) == segment.length
+            else { return }
+            state.packager?.setStored(
+                StoredMedia(size: packaged.size, belongsToWindow: false, read: read), for: segment.number,
+                of: segment.rendition)
+        }
     }
 
     /// Changes the state, and resumes the requests that the change answers and those whose time is over.
@@ -325,6 +382,12 @@ final class PackagedStream: Sendable {
     /// Returns a media file of a rendition. The next part, which the playlist hints at, is awaited.
     func file(_ fileName: String, of name: String, at now: Instant) async -> Answer<ByteBuffer> {
         if let found = availableFile(fileName, of: name, at: now) { return .found(found) }
+        if let window, let stored = state.withLock({ $0.storedFile(fileName, of: name) }) {
+            switch await window.reader.run({ try stored.read() }) {
+            case .success(let bytes): return .found(ByteBuffer(bytes: bytes))
+            case .failure(let error): return .unreadable("\(error)")
+            }
+        }
         guard let part = state.withLock({ $0.hintedPart(fileName, of: name) }) else { return .unknown }
         let isThere = await wait(for: .playlist(name, part), isViewer: false, until: now + reloadTimeout)
         guard let file = state.withLock({ $0.file(fileName, of: name) }) else { return isThere ? .unknown : .timedOut }

@@ -4,6 +4,7 @@ import PCastDatabase
 import PCastHLS
 import PCastIO
 import PCastPackaging
+import PCastRecording
 import PCastSFU
 import Synchronization
 
@@ -31,6 +32,9 @@ final class PackagingService: Sendable {
     /// The timelines, whose events the playlists list; nil for none.
     private let timelines: TimelineService?
     private let logger: Logger
+    /// Stores the windows on a disk; nil if they are in memory.
+    private let windowStorage: WindowStorage?
+    private let windowReader = FileReadingQueue(width: 8)
     /// The streams, at most as many as there are publishers, and those that ended recently.
     private let entries = Mutex<[StreamID: Entry]>([:])
     /// The streams of declared names, at most one for each declaration that was opened.
@@ -38,8 +42,10 @@ final class PackagingService: Sendable {
 
     init(
         router: MediaRouter, configuration: HLSConfiguration, writeQueue: DatabaseWriteQueue,
-        recordings: RecordingService? = nil, timelines: TimelineService? = nil, logger: Logger
+        recordings: RecordingService? = nil, timelines: TimelineService? = nil, windowStorage: WindowStorage? = nil,
+        logger: Logger
     ) {
+        self.windowStorage = windowStorage
         self.recordings = recordings
         self.timelines = timelines
         self.router = router
@@ -108,7 +114,8 @@ final class PackagingService: Sendable {
         let isRecorded = await recordings?.begin(stream, instance: settings.instance) ?? false
         let packaged = PackagedStream(
             stream.id, of: stream.application, settings, codecs: codecs, layers: layers,
-            recorder: isRecorded ? recordings : nil)
+            recorder: isRecorded ? recordings : nil, window: window(isRecorded: isRecorded))
+        if isRecorded { recordings?.follow(stream.id, by: packaged) }
         packaged.add(stream.captions.current(at: MonotonicClock.wallTime()))
         guard add(packaged, of: stream.peer, showing: TimelineKey(of: stream)) else {
             recordings?.finish(stream.id)
@@ -117,6 +124,15 @@ final class PackagingService: Sendable {
         writeQueue.note(
             .streamPackaged(stream.id, at: MonotonicClock.wallTime(), playlist: VideoRoutes.path(of: stream.id)))
         logger.info("stream is packaged", metadata: ["stream": "\(stream.id)", "tracks": "\(codecs.count)"])
+    }
+
+    /// Returns the storage of a stream's window; nil if it is in memory.
+    private func window(isRecorded: Bool) -> PackagedStream.Window? {
+        guard let windowStorage else { return nil }
+        let interval = TimeSpan(recordings?.configuration.syncInterval ?? .zero)
+        return PackagedStream.Window(
+            storage: windowStorage, files: WindowFiles(window: configuration.window), reader: windowReader,
+            recordingTime: max(.seconds(15 as Int64), interval * 3))
     }
 
     private func warnOfCodecs(_ id: StreamID) {
@@ -209,7 +225,9 @@ final class PackagingService: Sendable {
     private func advance(_ packaged: PackagedStream) -> Bool {
         let now = MonotonicClock.now()
         let needs = packaged.advance(to: now, wallTime: MonotonicClock.wallTime())
-        packaged.limitMemory(to: configuration.maximumMemory / max(1, entries.withLock { $0.count }), at: now)
+        let count = max(1, entries.withLock { $0.count })
+        packaged.limitWindow(
+            to: configuration.maximumMemory / count, storedSize: configuration.maximumDiskSpace / count, at: now)
         let hasEnded = packaged.hasEnded(before: now - Self.retention)
         let entry: Entry? = entries.withLock { entries in
             guard let entry = entries[packaged.id], entry.packaged === packaged else { return nil }

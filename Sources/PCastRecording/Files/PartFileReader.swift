@@ -226,18 +226,6 @@ package final class PartFileReader {
             let first = Int(offset - window.offset)
             return Array(window.bytes[first..<first + min(count, available)])
         }
-        var failure: RecordingError?
-        let bytes = [UInt8](unsafeUninitializedCapacity: min(count, available)) { buffer, done in
-            while done < buffer.count {
-                let read = pread(
-                    descriptor, buffer.baseAddress! + done, buffer.count - done, off_t(offset) + off_t(done))
-                if read < 0, errno == EINTR { continue }
-                if read < 0 { failure = .system(path) }
-                guard read > 0 else { break }
-                done += read
-            }
-        }
-        if let failure { throw failure }
-        return bytes
+        return try FileBytes.read(min(count, available), from: descriptor, at: offset, path)
     }
 }

@@ -2,6 +2,63 @@ import Glibc
 import PCastCore
 import PCastPackaging
 
+/// Bytes at offsets of open files.
+enum FileBytes {
+    /// Writes pieces one after the other, and returns the offset after them. Errors name the path.
+    ///
+    /// - Throws: ``RecordingError``. The file then ends at the offset.
+    static func append(
+        _ pieces: [[UInt8]], to descriptor: Int32, at offset: Int64, _ path: String
+    ) throws(RecordingError) -> Int64 {
+        var end = offset
+        for piece in pieces {
+            guard write(piece, to: descriptor, at: end) else {
+                let error = RecordingError.system(path)
+                ftruncate(descriptor, off_t(offset))
+                throw error
+            }
+            end += Int64(piece.count)
+        }
+        return end
+    }
+
+    /// Writes bytes. Returns false if it fails, with the reason in `errno`.
+    private static func write(_ bytes: [UInt8], to descriptor: Int32, at offset: Int64) -> Bool {
+        bytes.withUnsafeBytes { buffer in
+            var done = 0
+            while done < buffer.count {
+                let count = pwrite(
+                    descriptor, buffer.baseAddress! + done, buffer.count - done, off_t(offset) + off_t(done))
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return false }
+                done += count
+            }
+            return true
+        }
+    }
+
+    /// Reads bytes, fewer at the end of the file. Errors name the path.
+    ///
+    /// - Throws: ``RecordingError``.
+    static func read(
+        _ count: Int, from descriptor: Int32, at offset: Int64, _ path: String
+    ) throws(RecordingError) -> [UInt8] {
+        var failure: RecordingError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
+            while done < buffer.count {
+                let read = pread(
+                    descriptor, buffer.baseAddress! + done, buffer.count - done, off_t(offset) + off_t(done))
+                if read < 0, errno == EINTR { continue }
+                if read < 0 { failure = .system(path) }
+                guard read > 0 else { break }
+                done += read
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+}
+
 /// A file of parts that is being written.
 final class PartFile {
     /// The path of the file.
@@ -34,31 +91,7 @@ final class PartFile {
     }
 
     private func append(_ pieces: [UInt8]...) throws(RecordingError) {
-        var end = size
-        for piece in pieces {
-            guard let reached = write(piece, at: end) else {
-                let error = RecordingError.system(path)
-                ftruncate(descriptor, off_t(size))
-                throw error
-            }
-            end = reached
-        }
-        size = end
-    }
-
-    /// Writes bytes. Returns the offset after them; nil if it fails, with the reason in `errno`.
-    private func write(_ bytes: [UInt8], at offset: Int64) -> Int64? {
-        bytes.withUnsafeBytes { buffer -> Int64? in
-            var done = 0
-            while done < buffer.count {
-                let count = pwrite(
-                    descriptor, buffer.baseAddress! + done, buffer.count - done, off_t(offset) + off_t(done))
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return nil }
-                done += count
-            }
-            return offset + Int64(done)
-        }
+        size = try FileBytes.append(pieces, to: descriptor, at: size, path)
     }
 
     /// Waits until everything that was written is on the disk.

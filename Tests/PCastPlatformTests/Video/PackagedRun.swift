@@ -30,7 +30,8 @@ struct PackagedRun {
     init(
         layers count: Int = 0, hasAudio: Bool = true, listed: PackagedStream.Layers = .all,
         answersKeyFrameRequests: Bool = true, isConfigured: Bool = true, recorder: RecordingService? = nil,
-        encryption: PackagerEncryption? = nil
+        encryption: PackagerEncryption? = nil, rewind: TimeSpan = .seconds(30 as Int64),
+        window: PackagedStream.Window? = nil
     ) throws {
         var codecs: [Int?: Codec] = [:]
         for layer in 0..<count { codecs[layer] = .h264 }
@@ -39,8 +40,10 @@ struct PackagedRun {
         self.hasAudio = hasAudio
         var configuration = PackagerConfiguration(instance: "i1")
         configuration.encryption = encryption
+        configuration.window = rewind
         stream = PackagedStream(
-            Self.id, of: ApplicationID("first"), configuration, codecs: codecs, layers: listed, recorder: recorder)
+            Self.id, of: ApplicationID("first"), configuration, codecs: codecs, layers: listed, recorder: recorder,
+            window: window)
         if isConfigured { stream.configure(answersKeyFrameRequests: answersKeyFrameRequests, at: Self.beginning) }
         encoder = try OpusEncoder(channels: 2, bitrate: .kilobits(64))
         let frames = try Self.units(3, keyFrames: [0])
@@ -142,6 +145,11 @@ extension PackagedStream.Answer {
 
     var isUnknown: Bool {
         if case .unknown = self { return true }
+        return false
+    }
+
+    var isUnreadable: Bool {
+        if case .unreadable = self { return true }
         return false
     }
 

@@ -39,6 +39,18 @@ import Testing
         }
     }
 
+    @Test("a change is on the disk before it is reported as written, so that it survives a loss of power")
+    func synchronous() async throws {
+        try await withDirectory { path in
+            let records = try Records.open(path)
+            let (mode, journal) = try await records.database.write { db in
+                (try Int.fetchOne(db, sql: "PRAGMA synchronous"), try String.fetchOne(db, sql: "PRAGMA journal_mode"))
+            }
+            // 2 is FULL: the journal is synced at the end of each transaction.
+            #expect(mode == 2 && journal == "wal")
+        }
+    }
+
     @Test("a missing, damaged or wrong key is reported at the start") func keys() async throws {
         try await withDirectory { path in
             do {

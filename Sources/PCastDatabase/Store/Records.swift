@@ -34,11 +34,10 @@ public final class Records: Sendable {
             var configuration = Configuration()
             configuration.foreignKeysEnabled = true
             configuration.busyMode = .timeout(5)
-            configuration.prepareDatabase { db in
-                // Data that backends or publishers have received must survive a power failure.
-                try db.execute(sql: "PRAGMA synchronous = FULL")
-            }
             let database = try DatabasePool(path: path, configuration: configuration)
+            // Data that backends or publishers have received must survive a power failure. The pool sets NORMAL while it
+            // opens the database, so this comes afterwards.
+            try database.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }
             chmod(path, 0o600)
             try check(database, path)
             let hasSecrets = try database.read { db in

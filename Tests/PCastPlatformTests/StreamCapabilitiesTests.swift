@@ -53,7 +53,7 @@ import Testing
         arguments: [
             "multi-bitrate=yes", "made-up", "prefer-vp9", "prefer-h264=please", "playout-buffer=soon", "setup-deadline",
             "setup-deadline=5s", "setup-deadline=PT0S", "abandon-deadline=", "playout-buffer=PT2M", "audio-only=yes",
-            "streaming=yes", "on-demand=yes", "on-demand-lite", "real-time=no", "geo-country-allow=US", "",
+            "streaming=yes", "on-demand=yes", "on-demand-lite=yes", "real-time=no", "geo-country-allow=US", "",
         ])
     func ignored(name: String) throws {
         let capabilities = try StreamCapabilities(["real-time", name], for: .publish)
@@ -80,9 +80,15 @@ import Testing
         #expect(requested.effective == ["audio-only"] && requested.rejected == ["multi-bitrate"])
     }
 
-    @Test("a stream that is recorded is packaged, so that H.264 is preferred") func recorded() throws {
-        let capabilities = try StreamCapabilities(["on-demand"], for: .publish)
+    @Test(
+        "a stream that is recorded is packaged, so that H.264 is preferred", arguments: ["on-demand", "on-demand-lite"])
+    func recorded(name: String) throws {
+        let capabilities = try StreamCapabilities([name], for: .publish)
         #expect(capabilities.ignored.isEmpty && capabilities.terms.preferring == [.h264])
+        #expect(StreamCapabilities.recordedLayers(["streaming", name]) == (name == "on-demand" ? .all : .highest))
+        #expect(StreamCapabilities.recordedLayers(["streaming"]) == nil)
+        let requested = StreamCapabilities.publishing([], requesting: [name])
+        #expect(requested.effective == [] && requested.rejected == [name])
     }
 
     @Test("the list of ignored capabilities is short and valid in a header") func ignoredCapabilitiesHeader() throws {

@@ -31,8 +31,9 @@ struct StreamCapabilities: Sendable {
     /// Capabilities of publishers that package their stream for HLS: with all layers, or with the highest one.
     private static let packagings: [String: PackagedStream.Layers] = ["streaming": .all, "streaming-lite": .highest]
 
-    /// The capability of publishers whose stream is recorded, and packaged for that.
-    private static let recording = RecordingService.capability
+    /// Capabilities of publishers whose stream is recorded, and packaged for that: with all layers, or with the highest
+    /// one.
+    private static let recordings: [String: PackagedStream.Layers] = ["on-demand": .all, "on-demand-lite": .highest]
 
     /// Delivery methods of viewers that need another endpoint than that of real-time media, or are not supported.
     private static let otherDeliveries: Set = ["streaming", "streaming-lite", "on-demand", "on-demand-lite", "rtmp"]
@@ -57,7 +58,7 @@ struct StreamCapabilities: Sendable {
             case "abandon-deadline": terms.abandonLimit = limit(value, name) ?? terms.abandonLimit
             case _ where value == nil && Self.plain.contains(head): break
             case _ where value == nil && Self.packagings[head] != nil: break
-            case Self.recording where value == nil && purpose == .publish: break
+            case _ where value == nil && purpose == .publish && Self.recordings[head] != nil: break
             // Every viewer of a stream that is packaged may seek in its window.
             case "time-shift" where value == nil && purpose == .view: break
             default: ignored.append(name)
@@ -71,7 +72,7 @@ struct StreamCapabilities: Sendable {
         }
         terms.insistsOnCodecs = codecs.isForced
         terms.preferring = codecs.isForced ? codecs.forced : codecs.preferred
-        let isPackaged = Self.packagedLayers(names) != nil || names.contains(Self.recording)
+        let isPackaged = Self.packagedLayers(names) != nil || Self.recordedLayers(names) != nil
         if purpose == .publish, terms.preferring.isEmpty, isPackaged {
             // VP8 cannot be packaged, and browsers offer it first.
             terms.preferring = [.h264]
@@ -106,6 +107,11 @@ struct StreamCapabilities: Sendable {
         names.lazy.compactMap { packagings[$0] }.first
     }
 
+    /// Returns which layers of a publisher's stream are recorded; nil if its token has no such capability.
+    static func recordedLayers(_ names: [String]) -> PackagedStream.Layers? {
+        names.lazy.compactMap { recordings[$0] }.first
+    }
+
     /// Returns the capabilities of a publisher that requests others than its token has, and the requested ones that it
     /// may not have: only a token permits packaging, recording and renditions, because they cost the resources of the
     /// platform.
@@ -113,7 +119,9 @@ struct StreamCapabilities: Sendable {
         _ granted: [String], requesting names: [String]
     ) -> (effective: [String], rejected: [String]) {
         let others = names.filter { !granted.contains($0) }
-        let rejected = others.filter { packagings[$0] != nil || $0 == recording || $0 == RenditionService.capability }
+        let rejected = others.filter {
+            packagings[$0] != nil || recordings[$0] != nil || $0 == RenditionService.capability
+        }
         return (granted + others.filter { !rejected.contains($0) }, rejected)
     }
 

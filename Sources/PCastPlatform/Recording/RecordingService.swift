@@ -161,7 +161,12 @@ final class RecordingService: Sendable {
 
     /// Returns whether the publisher's token or the configuration requests that a stream is recorded.
     func isRequested(for stream: LiveStream) -> Bool {
-        configuration.recordsEveryStream || stream.capabilities.contains(Self.capability)
+        configuration.recordsEveryStream || StreamCapabilities.recordedLayers(stream.capabilities) != nil
+    }
+
+    /// Returns which layers of a stream's video are recorded.
+    static func layers(of stream: LiveStream) -> PackagedStream.Layers {
+        StreamCapabilities.recordedLayers(stream.capabilities) ?? .all
     }
 
     /// Begins to record a stream, or the next epoch of its recording, if it is requested.

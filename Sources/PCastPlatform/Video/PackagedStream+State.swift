@@ -46,6 +46,9 @@ extension PackagedStream {
         private(set) var waitingCount = 0
 
         private var configuration: PackagerConfiguration
+        private let recordedLayers: Layers
+        /// The highest layer that has had media, if only that is recorded; nil before.
+        private var recordedLayer: Int?
         /// The renditions of the tracks that the publisher sends, by their layers; nil for audio.
         private var tracks: [Int?: RenditionDescription] = [:]
         /// The number of renditions that each track has had. Files are cached by their names, so the rendition of a track
@@ -111,8 +114,9 @@ extension PackagedStream {
         /// renditions, which all viewers request.
         private static let fileLimit = 32
 
-        init(_ configuration: PackagerConfiguration, _ codecs: [Int?: Codec]) {
+        init(_ configuration: PackagerConfiguration, _ codecs: [Int?: Codec], recordedLayers: Layers) {
             self.configuration = configuration
+            self.recordedLayers = recordedLayers
             _ = setTracks(codecs)
         }
 
@@ -255,6 +259,23 @@ extension PackagedStream {
             packager?.append(
                 AccessUnit(bytes: unit.bytes, timestamp: unit.timestamp, captureTime: unit.captureTime),
                 to: rendition.name)
+        }
+
+        /// Returns the parts that were published since the last call, of the layers that are recorded.
+        ///
+        /// A layer that begins later replaces lower ones with its first segment, because it is not known before whether the
+        /// publisher sends it.
+        mutating func takeRecordedParts() -> [PublishedPart] {
+            let parts = packager?.takeParts() ?? []
+            guard recordedLayers == .highest else { return parts }
+            for part in parts where !part.part.isGap {
+                guard let layer = PackagedStream.layer(ofName: part.rendition) else { continue }
+                recordedLayer = max(layer, recordedLayer ?? layer)
+            }
+            return parts.filter { part in
+                guard let layer = PackagedStream.layer(ofName: part.rendition) else { return true }
+                return layer == recordedLayer
+            }
         }
 
         mutating func finish(at now: Instant) {

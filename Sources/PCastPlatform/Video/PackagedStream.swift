@@ -14,10 +14,10 @@ import Synchronization
 /// The task of a feed appends units, and requests read playlists and files. A playlist is rendered once after it changed,
 /// when it is requested.
 final class PackagedStream: Sendable {
-    /// The layers of the video that the multivariant playlist lists.
+    /// The layers of the video that the multivariant playlist lists, or that are recorded.
     enum Layers: Sendable {
         case all
-        /// The one with the highest bit rate (`streaming-lite`).
+        /// The one with the highest bit rate (`streaming-lite`, `on-demand-lite`).
         case highest
     }
 
@@ -91,17 +91,19 @@ final class PackagedStream: Sendable {
     ///   - codecs: The codec of each track that is read, by its layer; nil for audio.
     ///   - layers: The renditions that are listed.
     ///   - recorder: The service that records the stream, and has begun to; nil for none.
+    ///   - recordedLayers: The layers that are recorded.
     ///   - window: Stores the window on a disk; nil if it is in memory.
     init(
         _ id: StreamID, of application: ApplicationID, _ configuration: PackagerConfiguration, codecs: [Int?: Codec],
-        layers: Layers, recorder: RecordingService? = nil, window: Window? = nil
+        layers: Layers, recorder: RecordingService? = nil, recordedLayers: Layers = .all,
+        window: Window? = nil
     ) {
         self.recorder = recorder
         self.window = window
         self.id = id
         self.application = application
         self.layers = layers
-        state = Mutex(State(configuration, codecs))
+        state = Mutex(State(configuration, codecs, recordedLayers: recordedLayers))
     }
 
     /// Returns the name of the rendition with a layer of the video, or with the audio as it is published. `generation` is
@@ -112,7 +114,7 @@ final class PackagedStream: Sendable {
     }
 
     /// Returns the layer of a rendition with video; nil for other names.
-    private static func layer(ofName name: String) -> Int? {
+    static func layer(ofName name: String) -> Int? {
         guard name.hasPrefix(videoPrefix) else { return nil }
         return Int(name.dropFirst(videoPrefix.count).prefix { $0 != "-" })
     }
@@ -293,7 +295,7 @@ final class PackagedStream: Sendable {
         let (needs, answered, overdue) = state.withLock { state in
             change(&state)
             // The parts are in order because they are recorded under the lock. The recorder does not wait.
-            if let recorder { recorder.append(state.packager?.takeParts() ?? [], to: id) }
+            if let recorder { recorder.append(state.takeRecordedParts(), to: id) }
             let updates = state.packager?.takeUpdates() ?? PackagerUpdates()
             let answered = state.takeAnswered(changed: updates.changed)
             let needs = Needs(

@@ -114,7 +114,8 @@ final class PackagingService: Sendable {
         let isRecorded = await recordings?.begin(stream, instance: settings.instance) ?? false
         let packaged = PackagedStream(
             stream.id, of: stream.application, settings, codecs: codecs, layers: layers,
-            recorder: isRecorded ? recordings : nil, window: window(isRecorded: isRecorded))
+            recorder: isRecorded ? recordings : nil, recordedLayers: RecordingService.layers(of: stream),
+            window: window(isRecorded: isRecorded))
         if isRecorded { recordings?.follow(stream.id, by: packaged) }
         packaged.add(stream.captions.current(at: MonotonicClock.wallTime()))
         guard add(packaged, of: stream.peer, showing: TimelineKey(of: stream)) else {
@@ -129,7 +130,7 @@ final class PackagingService: Sendable {
     /// Returns the storage of a stream's window; nil if it is in memory.
     private func window(isRecorded: Bool) -> PackagedStream.Window? {
         guard let windowStorage else { return nil }
-        let interval = TimeSpan(recordings?.configuration.syncInterval ?? .zero)
+        let interval = TimeSpan(isRecorded ? recordings?.configuration.syncInterval ?? .zero : .zero)
         return PackagedStream.Window(
             storage: windowStorage, files: WindowFiles(window: configuration.window), reader: windowReader,
             recordingTime: max(.seconds(15 as Int64), interval * 3))

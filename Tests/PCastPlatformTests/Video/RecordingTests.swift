@@ -56,6 +56,26 @@ import Testing
         }
     }
 
+    @Test("with on-demand-lite, only the highest layer of the video is recorded")
+    func highestLayer() async throws {
+        try await RecordingSetup.run { setup in
+            let stream = RecordingSetup.stream(["on-demand-lite"])
+            #expect(await setup.service.begin(stream, instance: "i1"))
+            var run = try PackagedRun(
+                layers: 3, recorder: setup.service, recordedLayers: RecordingService.layers(of: stream))
+            _ = try run.send(500)
+            run.stream.finish(at: MonotonicClock.now())
+            setup.service.finish(stream.id)
+            await setup.flush()
+            let recorded = try #require(try await setup.service.recording(of: PackagedRun.id))
+            let playlists = try Self.playlists(of: recorded)
+            #expect(playlists.keys.contains("vod-video2.m3u8") && playlists.count == 3, "video, Opus and AAC")
+            let names = try FileManager.default.contentsOfDirectory(
+                atPath: "\(setup.folder)/recordings/\(PackagedRun.id)")
+            #expect(!names.contains { $0.hasPrefix("video0") || $0.hasPrefix("video1") }, "they need no space")
+        }
+    }
+
     @Test("a stream without the capability, or without a data directory, is not recorded")
     func notRequested() async throws {
         try await RecordingSetup.run { setup in

@@ -227,6 +227,46 @@ struct RecordingStoreTests {
         }
     }
 
+    @Test("without the folder of all recordings, each recording ends with one error, and later ones need it again")
+    func removedRoot() async throws {
+        try await withFolder { folder in
+            let (root, events) = (folder + "/recordings", Events())
+            let store = try Self.store(root, events)
+            var audio = RecordedAudio()
+            var others: [RecordingIdentity] = []
+            for number in 2...4 {
+                var other = RecordedAudio.identity
+                other.stream = StreamID("stream-\(number)")
+                others.append(other)
+            }
+            store.begin(RecordedAudio.identity)
+            store.begin(others[0])
+            store.append(audio.parts(3), to: RecordedAudio.stream)
+            await store.sync()
+            try FileManager.default.removeItem(atPath: root)
+            store.append(audio.parts(3), to: RecordedAudio.stream)
+            await store.sync()
+            await store.sync()
+            store.begin(others[1])
+            await store.sync()
+            #expect(events.ends.count == 3)
+            for error in events.ends {
+                guard case .inaccessible(let path, _)? = error else {
+                    Issue.record("the error is \(String(describing: error))")
+                    continue
+                }
+                #expect(path == root)
+            }
+            #expect(store.activeCount == 0 && store.queuedSize == 0)
+            try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: false)
+            var later = RecordedAudio()
+            store.begin(others[2])
+            store.append(later.parts(3), to: others[2].stream)
+            await store.sync()
+            #expect(events.ends.count == 3 && store.isRecording(others[2].stream))
+        }
+    }
+
     @Test("parts that the disk is too slow for are dropped")
     func slowDisk() async throws {
         try await withFolder { root in

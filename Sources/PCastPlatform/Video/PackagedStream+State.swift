@@ -87,6 +87,8 @@ extension PackagedStream {
         private var earlyCaptions: [CaptionCue] = []
         /// The date ranges that came before the packager, at most ``dateRangeLimit``.
         private var earlyDateRanges: [DateRange] = []
+        /// The times of the last requests of key frames for layers that have not begun.
+        private var keyFrameRequests: [Int: Instant] = [:]
         /// The last key frames of the video.
         private(set) var keyFrames = KeyFrameCache()
 
@@ -98,6 +100,8 @@ extension PackagedStream {
         /// The time after the first audio packet in which the first key frame must arrive: the longest usual interval of
         /// key frames, ten seconds, and two more.
         private static let keyFrameTimeout = TimeSpan.seconds(12 as Int64)
+        /// The interval in which a key frame is requested for a layer that has not begun.
+        private static let keyFrameRequestInterval = TimeSpan.seconds(1 as Int64)
         /// The size of kept units at which the packager is created at once, in bytes.
         private static let keptLimit = 8 << 20
 
@@ -214,11 +218,12 @@ extension PackagedStream {
         mutating func append(_ unit: PublishedUnit, at now: Instant) -> Int? {
             keyFrames.note(unit)
             if unit.layer == nil { noteAudio(unit) }
+            let missing = missingKeyFrame(before: unit, at: now)
             guard packager == nil else {
                 passOn(unit)
-                return nil
+                return missing
             }
-            var requested: Int?
+            var requested = missing
             if unit.layer == nil, firstAudio == nil { firstAudio = now }
             if let layer = unit.layer, unit.isKeyFrame {
                 if let firstKeyFrame {
@@ -232,6 +237,22 @@ extension PackagedStream {
             kept.append(unit)
             keptSize += unit.bytes.count
             return requested
+        }
+
+        /// Returns the layer of a frame if the layer cannot begin because its first key frame was lost, once per interval.
+        /// The publisher has no other reason to make one.
+        private mutating func missingKeyFrame(before unit: PublishedUnit, at now: Instant) -> Int? {
+            guard let layer = unit.layer, !unit.isKeyFrame, tracks[layer] != nil, !packagedTracks.contains(layer),
+                packager != nil || firstKeyFrame?.layer != layer
+            else { return nil }
+            // The SFU requested one when it began to read.
+            guard let last = keyFrameRequests[layer] else {
+                keyFrameRequests[layer] = now
+                return nil
+            }
+            guard now - last >= Self.keyFrameRequestInterval else { return nil }
+            keyFrameRequests[layer] = now
+            return layer
         }
 
         private mutating func noteAudio(_ unit: PublishedUnit) {

@@ -165,13 +165,13 @@ final class PackagedStream: Sendable {
     /// Appends units of the publisher, and answers the requests that waited for them.
     func append(_ units: some Collection<PublishedUnit>, at now: Instant) -> Needs {
         let transcoded = transcode(units)
-        var requested: Int?
+        var requested: Set<Int> = []
         var needs = update(at: now) { state in
-            for unit in units { requested = state.append(unit, at: now) ?? requested }
+            for unit in units { if let layer = state.append(unit, at: now) { requested.insert(layer) } }
             guard let transcoded else { return }
             for unit in transcoded.units { state.packager?.append(unit, to: transcoded.rendition) }
         }
-        if let requested { needs.keyFrames.append(requested) }
+        needs.keyFrames += requested
         // A recording has AAC from its beginning.
         if keepsAAC, state.withLock({ $0.mayBeginAAC }) { beginTranscoding(at: now) }
         return needs

@@ -413,6 +413,19 @@ private final class Answer: Sendable {
         #expect(Set(run.stream.unitsLost(at: run.now).keyFrames) == [0, 1])
     }
 
+    @Test("a layer whose first key frame was lost requests another one each second, and then begins")
+    func lostFirstKeyFrame() async throws {
+        var run = try PackagedRun(layers: 1)
+        #expect(try run.send(10, hasVideo: false) == [])
+        // The SFU has requested one, which has a second to arrive.
+        #expect(try run.send(40) == [])
+        #expect(try run.send(40) == [0])
+        #expect(try await run.playlist("video0") == nil)
+        #expect(try run.send(20) == [], "the key frame has arrived")
+        _ = try run.send(200)
+        #expect(try await run.playlist("video0") != nil)
+    }
+
     @Test("a second key frame is requested, and the units until then are packaged", arguments: [true, false])
     func begin(answers: Bool) async throws {
         let sent = try PackagedRun.units(60, keyFrames: answers ? [0, 15] : [0, 50])

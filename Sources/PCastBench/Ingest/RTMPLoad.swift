@@ -17,6 +17,8 @@ final class RTMPLoad: Sendable {
     var failureCount: Int { state.failures.load(ordering: .relaxed) }
     /// The number of frames that were sent more than a frame's duration too late.
     var lateCount: Int { state.lateFrames.load(ordering: .relaxed) }
+    /// The number of frames that each publisher has sent.
+    var sentCounts: [Int: Int64] { state.sent.withLock { $0 } }
 
     /// Connects publishers, and starts to send.
     ///
@@ -24,14 +26,20 @@ final class RTMPLoad: Sendable {
     ///   - count: The number of publishers.
     ///   - port: The port of the server on this host.
     ///   - application: The application of the address.
+    ///   - isStamped: Whether each frame has the numbers of its publisher and itself (``RTMPFrameStamp``).
+    ///   - hasAudio: Whether AAC is sent.
     ///   - key: Returns the key of a publisher.
     /// - Throws: `BenchFailure` if a publisher is not accepted, or an error of the AAC encoder.
-    init(_ count: Int, port: Int, application: String, key: (Int) throws -> String) throws {
-        let media = try RTMPLoadMedia()
+    init(
+        _ count: Int, port: Int, application: String, isStamped: Bool = false, hasAudio: Bool = true,
+        key: (Int) throws -> String
+    ) throws {
+        let media = try RTMPLoadMedia(isStamped: isStamped, hasAudio: hasAudio)
         var connections: [RTMPLoadConnection] = []
         do {
             for index in 0..<count {
-                connections.append(try RTMPLoadConnection(port: port, application: application, key: try key(index)))
+                connections.append(
+                    try RTMPLoadConnection(index, port: port, application: application, key: try key(index)))
             }
         } catch {
             for connection in connections { connection.close() }
@@ -54,6 +62,7 @@ private final class RTMPLoadState: Sendable {
     let isStopping = Atomic(false)
     let failures = Atomic(0)
     let lateFrames = Atomic(0)
+    let sent = Mutex<[Int: Int64]>([:])
 
     /// Sends in real time until the load stops. The publishers send one after another within each frame's duration.
     func run(_ connections: [RTMPLoadConnection], _ media: RTMPLoadMedia) {
@@ -63,8 +72,8 @@ private final class RTMPLoadState: Sendable {
         let period = TimeSpan.seconds(1) / Int64(RTMPLoadMedia.frameRate)
         var frame: Int64 = 0
         while !isStopping.load(ordering: .relaxed), !open.isEmpty {
-            let messages = media.messages(ofFrame: frame)
-            var lost: [Int32] = []
+            let messages = media.isStamped ? [] : media.messages(ofFrame: frame, of: 0)
+            var (lost, sentTo): ([Int32], [Int]) = ([], [])
             for (index, connection) in open.enumerated() {
                 let due = start + period * frame + period * Int64(index) / Int64(open.count)
                 let now = MonotonicClock.now()
@@ -73,8 +82,10 @@ private final class RTMPLoadState: Sendable {
                 } else if now - due > period {
                     lateFrames.add(1, ordering: .relaxed)
                 }
-                if !connection.send(messages) { lost.append(connection.descriptor) }
+                let own = media.isStamped ? media.messages(ofFrame: frame, of: connection.index) : messages
+                if connection.send(own) { sentTo.append(connection.index) } else { lost.append(connection.descriptor) }
             }
+            sent.withLock { sent in for index in sentTo { sent[index] = frame + 1 } }
             for connection in open where lost.contains(connection.descriptor) { connection.close() }
             failures.add(lost.count, ordering: .relaxed)
             open.removeAll { lost.contains($0.descriptor) }
@@ -84,9 +95,45 @@ private final class RTMPLoadState: Sendable {
     }
 }
 
+/// The numbers in a frame of a load, by which a recording is compared with its publisher. Its bytes do not occur in other
+/// media, and need no emulation prevention.
+struct RTMPFrameStamp: Hashable, Sendable {
+    static let marker = Array("PCastBench".utf8)
+    static let size = marker.count + 8
+    /// The byte that fills a frame.
+    static let filler: UInt8 = 0x5A
+
+    var publisher: Int
+    var frame: Int64
+
+    var bytes: [UInt8] { Self.marker + Self.digits(Int64(publisher), 3) + Self.digits(frame, 5) }
+
+    init(publisher: Int, frame: Int64) { (self.publisher, self.frame) = (publisher, frame) }
+
+    /// Reads the stamp that begins at an index; nil if there is none.
+    init?(_ bytes: [UInt8], at index: Int) {
+        guard index + Self.size <= bytes.count, bytes[index..<index + Self.marker.count].elementsEqual(Self.marker)
+        else { return nil }
+        func number(_ range: Range<Int>) -> Int64 {
+            bytes[range].reduce(0) { $0 << 7 | Int64($1 & 0x7F) }
+        }
+        let start = index + Self.marker.count
+        self.init(publisher: Int(number(start..<start + 3)), frame: number(start + 3..<start + 8))
+    }
+
+    private static func digits(_ value: Int64, _ count: Int) -> [UInt8] {
+        (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> Int64(7 * $0) & 0x7F) | 0x80 }
+    }
+
+    /// The bytes of the frame's slice before the stamp, and all of its bytes.
+    static let head = 2
+    var sliceSize: Int { RTMPLoadMedia.size(ofFrame: frame) }
+}
+
 /// The messages of one second of media.
 private struct RTMPLoadMedia: Sendable {
     static let frameRate = 30
+    let isStamped: Bool
     private static let bytesPerSecond = 2_500_000 / 8
     private static let keyFrameSize = 40_000
     private static let samplesPerFrame: Int64 = 1_024
@@ -96,14 +143,21 @@ private struct RTMPLoadMedia: Sendable {
     private let frames: [[UInt8]]
     private let audio: [[UInt8]]
 
+    /// Returns the size of the slice of a frame.
+    static func size(ofFrame number: Int64) -> Int {
+        let rest = (bytesPerSecond - keyFrameSize) / (frameRate - 1)
+        return number % Int64(frameRate) == 0 ? keyFrameSize : rest
+    }
+
     /// Creates the media. Throws an error of the AAC encoder.
-    init() throws {
-        let rest = (Self.bytesPerSecond - Self.keyFrameSize) / (Self.frameRate - 1)
+    init(isStamped: Bool, hasAudio: Bool) throws {
+        self.isStamped = isStamped
         frames = (0..<Self.frameRate).map { index in
-            let size = index == 0 ? Self.keyFrameSize : rest
+            let size = Self.size(ofFrame: Int64(index))
             let length = (0..<4).map { UInt8(truncatingIfNeeded: size >> (24 - 8 * $0)) }
             let start: [UInt8] = index == 0 ? [0x17, 1, 0, 0, 0] : [0x27, 1, 0, 0, 0]
-            return start + length + [index == 0 ? 0x65 : 0x41, 0x9A] + [UInt8](repeating: 0x5A, count: size - 2)
+            let filler = [UInt8](repeating: RTMPFrameStamp.filler, count: size - RTMPFrameStamp.head)
+            return start + length + [index == 0 ? 0x65 : 0x41, 0x9A] + filler
         }
         let encoder = try AACEncoder()
         let samples = (0..<AudioFrame.sampleRate * 2).flatMap { index -> [Int16] in
@@ -112,7 +166,7 @@ private struct RTMPLoadMedia: Sendable {
         }
         let tone = AudioFrame(
             samples: samples, channels: 2, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .opus))
-        audio = try encoder.encode(tone).map { [0xAF, 1] + $0.bytes }
+        audio = hasAudio ? try encoder.encode(tone).map { [0xAF, 1] + $0.bytes } : []
         let sets: [UInt8] = [
             1, 0x42, 0xC0, 0x1F, 0xFF, 0xE1, 0, 7, 0x67, 0x42, 0xC0, 0x1F, 0xDA, 2, 0x80, 1, 0, 4, 0x68, 0xCE, 0x3C,
             0x80,
@@ -122,22 +176,34 @@ private struct RTMPLoadMedia: Sendable {
         writer.chunkSize = RTMPLoadConnection.chunkSize
         writer.write(
             RTMPMessage(type: .video, streamID: 1, payload: [0x17, 0, 0, 0, 0] + sets), chunkStream: 6, into: &bytes)
-        writer.write(
-            RTMPMessage(type: .audio, streamID: 1, payload: [0xAF, 0] + encoder.configuration), chunkStream: 4,
-            into: &bytes)
+        if hasAudio {
+            writer.write(
+                RTMPMessage(type: .audio, streamID: 1, payload: [0xAF, 0] + encoder.configuration), chunkStream: 4,
+                into: &bytes)
+        }
         headers = bytes
     }
 
-    /// Returns a frame, and the audio of its duration, as chunks.
-    func messages(ofFrame number: Int64) -> [UInt8] {
+    /// The bytes of a message before the slice: the tag, and the length of the slice.
+    private static let sliceOffset = 9
+
+    /// Returns a frame of a publisher, and the audio of its duration, as chunks.
+    func messages(ofFrame number: Int64, of publisher: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         var writer = RTMPChunkWriter()
         writer.chunkSize = RTMPLoadConnection.chunkSize
         let rate = Int64(Self.frameRate)
+        var payload = frames[Int(number % rate)]
+        if isStamped {
+            let start = Self.sliceOffset + RTMPFrameStamp.head
+            payload.replaceSubrange(
+                start..<start + RTMPFrameStamp.size,
+                with: RTMPFrameStamp(publisher: publisher, frame: number).bytes)
+        }
         let video = RTMPMessage(
-            type: .video, streamID: 1, timestamp: UInt32(truncatingIfNeeded: number * 1_000 / rate),
-            payload: frames[Int(number % rate)])
+            type: .video, streamID: 1, timestamp: UInt32(truncatingIfNeeded: number * 1_000 / rate), payload: payload)
         writer.write(video, chunkStream: 6, into: &bytes)
+        guard !audio.isEmpty else { return bytes }
         let sampleRate = Int64(AudioFrame.sampleRate)
         // The frames of audio that begin within the frame's duration.
         let first = (number * sampleRate / rate + Self.samplesPerFrame - 1) / Self.samplesPerFrame
@@ -160,9 +226,12 @@ private struct RTMPLoadConnection: Sendable {
     private static let timeout = 10
 
     let descriptor: Int32
+    /// The number of the publisher.
+    let index: Int
 
     /// Connects, and publishes. Throws `BenchFailure` if the server does not accept the publisher.
-    init(port: Int, application: String, key: String) throws {
+    init(_ index: Int, port: Int, application: String, key: String) throws {
+        self.index = index
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw BenchFailure("a socket cannot be opened") }
         do {

@@ -262,6 +262,9 @@ struct PlatformComponents: Sendable {
             logger: logger
         ).addRoutes(to: routes)
         StaticPages(frameAncestors: configuration.frameAncestors).addRoutes(to: routes)
+        if let webroot = configuration.acmeWebroot {
+            ACMEChallengeRoutes(webroot: webroot).addRoutes(to: routes)
+        }
         HealthRoutes(
             metrics: metrics, limiter: limiter, attempts: credentials, metricsToken: configuration.metricsToken,
             cache: MetricsCache(lifetime: TimeSpan(configuration.metricsCacheTime))

@@ -27,6 +27,9 @@ public struct PlatformConfiguration: Sendable {
     public var tlsCertificate: String?
     /// The PEM file of the key; nil if `tlsCertificate` is nil.
     public var tlsKey: String?
+    /// The folder in which a client of ACME such as certbot puts the files by which it proves the control of a domain
+    /// name; nil for none. While the certificate's files do not exist yet, a self-signed certificate takes their place.
+    public var acmeWebroot: String?
     /// The host name in TURN URIs; nil for the host of the client's request.
     public var turnHost: String?
     /// The maximum number of publishers and subscribers. Further ones are rejected and may retry later.

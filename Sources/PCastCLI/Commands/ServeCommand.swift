@@ -100,6 +100,7 @@ struct ServeCommand: AsyncCommand {
             tlsKey: try settings.value("tls-key", tls.tlsKey),
             turnHost: try settings.value("turn-host", tls.turnHost),
             storage: try records.configuration(settings))
+        configuration.acmeWebroot = try settings.value("acme-webroot", tls.acmeWebroot)
         let hasFiles = configuration.tlsCertificate != nil || configuration.tlsKey != nil
         try rtmp.apply(settings, to: &configuration.rtmp)
         try srt.apply(settings, to: &configuration.srt)
@@ -246,6 +247,13 @@ struct ServeTLSOptions: ParsableArguments {
 
     @Option(help: ArgumentHelp("Private key of --tls-certificate, in PEM.", valueName: "file"))
     var tlsKey: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Folder in which certbot --webroot proves the control of the domain name, over HTTP.",
+            discussion: "While the files of --tls-certificate do not exist, a self-signed certificate is used.",
+            valueName: "directory"))
+    var acmeWebroot: String?
 
     @Option(
         help: ArgumentHelp(

@@ -24,6 +24,9 @@ final class CertificateFiles: Sendable {
         }
 
         var all: [String] { [certificate, key] }
+
+        /// Whether no certificate has been issued yet.
+        var areMissing: Bool { all.allSatisfy { FileVersion(path: $0) == nil } }
     }
 
     /// The certificate that the TLS port uses for each connection.
@@ -35,12 +38,21 @@ final class CertificateFiles: Sendable {
     }
 
     private let state: Mutex<State>
+    /// Whether the files may be missing until a client of ACME has written them.
+    private let awaitsFiles: Bool
     private let logger: Logger
 
     init(_ configuration: PlatformConfiguration, logger: Logger) throws(PlatformError) {
         let paths = try Paths(configuration)
         let changes = FileChanges(paths?.all ?? [])
-        let identity = if let paths { try Self.load(paths) } else { try Self.make() }
+        awaitsFiles = configuration.acmeWebroot != nil
+        let isMissing = awaitsFiles && paths?.areMissing == true
+        if isMissing, let paths {
+            logger.warning(
+                "the certificate does not exist yet, and a self-signed one takes its place",
+                metadata: ["file": "\(paths.certificate)"])
+        }
+        let identity = if let paths, !isMissing { try Self.load(paths) } else { try Self.make() }
         certificate = TLSCertificate(identity)
         state = Mutex(State(paths: paths, changes: changes))
         self.logger = logger
@@ -65,12 +77,12 @@ final class CertificateFiles: Sendable {
 
     // MARK: Replacement
 
-    /// Reads the certificate of the files, or generates one if `paths` is nil. Returns nil if the current generated one
-    /// remains.
+    /// Reads the certificate of the files, or generates one if `paths` is nil. Returns nil if the current one remains.
     ///
     /// - Throws: ``PlatformError/certificate(_:)``.
     func read(_ paths: Paths?) throws(PlatformError) -> TLSIdentity? {
         guard let paths else { return state.withLock { $0.paths } == nil ? nil : try Self.make() }
+        guard !(awaitsFiles && paths.areMissing) else { return nil }
         return try Self.load(paths)
     }
 

@@ -32,6 +32,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case tlsCertificate = "tls-certificate"
     /// The file of the certificate's key.
     case tlsKey = "tls-key"
+    /// The folder of ACME challenges.
+    case acmeWebroot = "acme-webroot"
     /// The host name in TURN URIs.
     case turnHost = "turn-host"
     /// The directory of the database.
@@ -111,7 +113,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
             .rtmpPort, .rtmpsPort, .rtmpTakeover, .srtPort, .srtLatency, .srtPassphrase, .hls, .hlsPart, .hlsSegment,
             .hlsWindow, .hlsWindowInMemory, .hlsEncryption, .renditions, .maxRenditions, .record, .recordings,
             .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix,
-            .s3Credentials, .s3DeleteLocal:
+            .s3Credentials, .s3DeleteLocal, .acmeWebroot:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime, .streams:
@@ -137,6 +139,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .srtPassphrase: left.srt.passphrase == right.srt.passphrase
         case .tlsCertificate: left.tlsCertificate == right.tlsCertificate
         case .tlsKey: left.tlsKey == right.tlsKey
+        case .acmeWebroot: left.acmeWebroot == right.acmeWebroot
         case .turnHost: left.turnHost == right.turnHost
         case .data: left.storage.directory == right.storage.directory
         case .dataKey: left.storage.keyFile == right.storage.keyFile

@@ -13,6 +13,7 @@ extension HTTPField.Name {
     static let streamID = Self("PCast-Stream-Id")!
     static let ignoredCapabilities = Self("PCast-Ignored-Capabilities")!
     static let referrerPolicy = Self("Referrer-Policy")!
+    static let contentTypeOptions = Self("X-Content-Type-Options")!
     static let frameOptions = Self("X-Frame-Options")!
     static let crossOriginOpenerPolicy = Self("Cross-Origin-Opener-Policy")!
 }

@@ -63,6 +63,16 @@ enum ThisMachine {
         return nil
     }()
 
+    /// The folder with pebble, a certificate authority for tests, where certbot is also installed; otherwise nil.
+    static let pebble: String? = {
+        let part = "certificates requested by certbot"
+        guard can(part, when: ["certbot", "openssl", "python3"]) else { return nil }
+        let folders = ["/usr/bin", "\(cache)/pebble/usr/bin"]
+        let folder = folders.first { FileManager.default.isExecutableFile(atPath: "\($0)/pebble-challtestsrv") }
+        if folder == nil { _ = dropFrame(part, "scripts/peers has not installed pebble") }
+        return folder
+    }()
+
     /// The Python that has aiortc and FFmpeg 9, where `hasPeers` is true.
     static let peersPython = "\(cache)/peers/bin/python"
 

@@ -138,6 +138,16 @@ public struct Platform: Service, Sendable {
                 logger.info("the addresses of ICE candidates changed", metadata: ["addresses": "\(addresses)"])
             }
         }
+        let publicAddress = BackgroundService("public address") { [configuration, logger] in
+            await components.router.followPublicAddress(
+                configuration.stunServers, family: components.address.family,
+                every: TimeSpan(configuration.stunInterval)
+            ) { addresses in
+                logger.notice(
+                    "the public address changed; new clients receive the new one",
+                    metadata: ["addresses": "\(addresses)"])
+            }
+        }
         let certificate = BackgroundService("certificate") { await components.certificate?.watch() }
         let packaging = BackgroundService("packaging") { await components.packaging.run() }
         let recordings = BackgroundService("recordings") { await components.recordings.run() }
@@ -146,7 +156,8 @@ public struct Platform: Service, Sendable {
         let media = MediaService(components: components)
         return [
             BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
-            certificate, names, servers, RecordsService(components: components, media: media), media, packaging,
+            publicAddress, certificate, names, servers, RecordsService(components: components, media: media), media,
+            packaging,
             recordings, renditions, components.rtmp, components.srt, DrainService(components: components),
         ]
     }
@@ -162,6 +173,8 @@ public struct PlatformListening: Sendable {
     public let advertised: [TransportAddress]
     /// The port for TLS; nil if there is none.
     public let tlsPort: Int?
+    /// The SHA-256 fingerprint of the self-signed certificate that is kept in the data folder; nil for another certificate.
+    public var tlsFingerprint: String?
     /// The ports for RTMP publishers.
     public var rtmp = RTMPListening(port: nil, tlsPort: nil)
     /// The port for SRT publishers; nil if there is none.

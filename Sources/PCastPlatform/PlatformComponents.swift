@@ -57,11 +57,12 @@ struct PlatformComponents: Sendable {
         self.configuration = configuration
         self.address = address
         self.logger = logger
-        certificate =
-            if configuration.usesCertificate { try CertificateFiles(configuration, logger: logger) } else { nil }
         let statistics = PlatformStatistics()
         platformRecords = try await PlatformRecords.open(
             configuration.storage, configuration.applications, statistics, logger)
+        // The data folder may contain the certificate.
+        certificate =
+            if configuration.usesCertificate { try CertificateFiles(configuration, logger: logger) } else { nil }
         router = try await Self.openRouter(configuration, address, logger)
         authenticator = TokenAuthenticator(
             platformRecords.applications, allowsAnonymousLoopback: configuration.isLoopback, hook: authentication)
@@ -293,7 +294,8 @@ struct PlatformComponents: Sendable {
         let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         return PlatformListening(
             uri: "http://\(name):\(port)", rtcPort: router.rtcPort, advertised: router.advertised,
-            tlsPort: tlsPort, rtmp: rtmpListening, srtPort: srtPort, allowsAnonymousLoopback: configuration.isLoopback,
+            tlsPort: tlsPort, tlsFingerprint: certificate?.selfSignedFingerprint, rtmp: rtmpListening,
+            srtPort: srtPort, allowsAnonymousLoopback: configuration.isLoopback,
             applications: platformRecords.applications)
     }
 }

@@ -13,7 +13,7 @@ public struct PlatformConfiguration: Sendable {
     public var shards = 1
     /// The addresses in candidates and links; empty for those that the platform listens on.
     public var advertise: [IPAddress]
-    /// The STUN servers that report the public address at the start; none by default.
+    /// The STUN servers that report the public address at the start and every two minutes; none by default.
     public var stunServers: [TransportAddress]
     /// The applications whose tokens are valid; empty for those in the database.
     public var applications: [Application]
@@ -30,6 +30,9 @@ public struct PlatformConfiguration: Sendable {
     /// The folder in which a client of ACME such as certbot puts the files by which it proves the control of a domain
     /// name; nil for none. While the certificate's files do not exist yet, a self-signed certificate takes their place.
     public var acmeWebroot: String?
+    /// Whether a self-signed certificate for the names and addresses of this host is kept in the data folder. Without it,
+    /// and without a file, a certificate is generated at each start.
+    public var tlsSelfSigned = false
     /// The host name in TURN URIs; nil for the host of the client's request.
     public var turnHost: String?
     /// The maximum number of publishers and subscribers. Further ones are rejected and may retry later.
@@ -73,6 +76,8 @@ public struct PlatformConfiguration: Sendable {
     /// Phenix's Web SDK sends `DestroyStream` afterwards. The default is below the second for which this project's SDK
     /// waits for the platform's `StreamEnded` after the end of the media.
     package var reasonTimeout = TimeSpan.milliseconds(500)
+    /// The interval in which STUN servers are queried for the public address.
+    package var stunInterval = Duration.seconds(120)
     /// The time in which a client must establish its media connection, unless its token sets another one.
     package var setupTimeout = TimeSpan.seconds(30)
     /// The time without a response, or without progress of a message, after which a timeline consumer is disconnected.

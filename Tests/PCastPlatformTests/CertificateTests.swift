@@ -1,10 +1,13 @@
+import AsyncHTTPClient
 import Foundation
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import PCastCore
 import PCastIO
 import PCastPlatform
+import PCastWeb
 import PCastWebRTC
 import Synchronization
 import Testing
@@ -190,4 +193,86 @@ final class TLSConnection: Sendable {
     }
 
     func close() async { try? await channel.close() }
+}
+
+/// The self-signed certificate in the data folder.
+@Suite struct SelfSignedCertificateTests {
+    /// Runs `body` with a platform whose certificate and data are in a folder.
+    private func run(_ folder: URL, _ body: (TestPlatform) async throws -> Void) async throws {
+        let records = StorageConfiguration(directory: folder.path)
+        let configure: (inout PlatformConfiguration) -> Void = { $0.tlsSelfSigned = true }
+        try await TestPlatform.runConfigured(tlsPort: 0, records: records, configure: configure, body)
+    }
+
+    /// Returns the status of a request by a client that trusts only the certificate of the file, and checks the host.
+    private func status(_ host: String, _ platform: TestPlatform, trusting file: URL) async throws -> Int {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(file.path))
+        let client = HTTPClient(
+            eventLoopGroupProvider: .singleton,
+            configuration: HTTPClient.Configuration(tlsConfiguration: configuration))
+        do {
+            let port = try #require(platform.listening.tlsPort)
+            let request = HTTPClientRequest(url: "https://\(host):\(port)/healthz")
+            let response = try await client.execute(request, timeout: .minutes(5))
+            _ = try await response.body.collect(upTo: 1 << 16)
+            try await client.shutdown()
+            return Int(response.status.code)
+        } catch {
+            try await client.shutdown()
+            throw error
+        }
+    }
+
+    @Test(
+        "it is made once for the names and addresses of the host, survives a restart, and is replaced when it is deleted",
+        .timeLimit(.minutes(5)))
+    func kept() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("self-signed.pem")
+        var fingerprint: String?
+        try await run(folder) { platform in
+            let printed = try #require(platform.listening.tlsFingerprint)
+            fingerprint = printed
+            let port = try #require(platform.listening.tlsPort)
+            let connection = try await TLSConnection(port: port)
+            let written = try NIOSSLCertificate.fromPEMFile(file.path).first?.toDERBytes()
+            #expect(connection.certificate == written)
+            let identity = try TLSIdentity(certificate: file.path, key: file.path)
+            #expect(identity.fingerprint == printed)
+            await connection.close()
+            for host in ["127.0.0.1", "localhost"] {
+                #expect(try await status(host, platform, trusting: file) == 200)
+            }
+            let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
+            #expect(mode == 0o600)
+        }
+        try await run(folder) { platform in
+            #expect(platform.listening.tlsFingerprint == fingerprint)
+            let port = try #require(platform.listening.tlsPort)
+            let old = try await TLSConnection(port: port)
+            await old.close()
+            try FileManager.default.removeItem(at: file)
+            #expect(
+                try await eventually {
+                    let new = try await TLSConnection(port: port)
+                    await new.close()
+                    return new.certificate != old.certificate
+                })
+            #expect(try await status("localhost", platform, trusting: file) == 200)
+        }
+    }
+
+    @Test("it needs a data folder, and excludes other certificates") func invalid() async throws {
+        for hasFiles in [false, true] {
+            let error = await #expect(throws: PlatformError.self) {
+                var configuration = PlatformConfiguration(port: 0, rtcPort: 0, tlsPort: 0)
+                configuration.tlsSelfSigned = true
+                if hasFiles { (configuration.tlsCertificate, configuration.tlsKey) = ("/nowhere/c", "/nowhere/k") }
+                try await Platform(configuration).run { _ in }
+            }
+            #expect("\(try #require(error))".contains("--tls-self-signed"))
+        }
+    }
 }

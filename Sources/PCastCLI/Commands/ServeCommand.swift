@@ -101,6 +101,7 @@ struct ServeCommand: AsyncCommand {
             turnHost: try settings.value("turn-host", tls.turnHost),
             storage: try records.configuration(settings))
         configuration.acmeWebroot = try settings.value("acme-webroot", tls.acmeWebroot)
+        configuration.tlsSelfSigned = try settings.flag("tls-self-signed", tls.tlsSelfSigned)
         let hasFiles = configuration.tlsCertificate != nil || configuration.tlsKey != nil
         try rtmp.apply(settings, to: &configuration.rtmp)
         try srt.apply(settings, to: &configuration.srt)
@@ -108,6 +109,19 @@ struct ServeCommand: AsyncCommand {
             throw CommandFailure(
                 .unusableArguments,
                 "--tls-certificate and --tls-key require a TLS port: add --tls-port or --rtmps-port.")
+        }
+        guard !configuration.tlsSelfSigned || configuration.tlsPort != nil || configuration.rtmp.tlsPort != nil else {
+            throw CommandFailure(
+                .unusableArguments, "--tls-self-signed requires a TLS port: add --tls-port or --rtmps-port.")
+        }
+        guard !configuration.tlsSelfSigned || !hasFiles else {
+            throw CommandFailure(
+                .unusableArguments,
+                "--tls-self-signed takes the place of --tls-certificate and --tls-key: leave them out.")
+        }
+        guard !configuration.tlsSelfSigned || configuration.storage.directory != nil else {
+            throw CommandFailure(
+                .unusableArguments, "--tls-self-signed keeps the certificate in the data directory: add --data.")
         }
         configuration.shards = try shardCount(settings)
         try sessions.apply(settings, to: &configuration)
@@ -175,10 +189,14 @@ struct ServeCommand: AsyncCommand {
                 "rtmpPort": listening.rtmp.port.map { .count($0) } ?? .null,
                 "rtmpsPort": listening.rtmp.tlsPort.map { .count($0) } ?? .null,
                 "srtPort": listening.srtPort.map { .count($0) } ?? .null,
+                "tlsFingerprint": listening.tlsFingerprint.map { .string($0) } ?? .null,
             ])
         console.inform("Listening at \(uri), media on port \(listening.rtcPort) (UDP and TCP).")
         if let tlsPort = listening.tlsPort {
             console.inform("HTTPS and TURN are on port \(tlsPort).")
+        }
+        if let fingerprint = listening.tlsFingerprint {
+            console.inform("The certificate is self-signed: browsers warn. Its SHA-256 fingerprint is \(fingerprint).")
         }
         let ports = [("RTMP", listening.rtmp.port), ("RTMPS", listening.rtmp.tlsPort), ("SRT", listening.srtPort)]
         for case (let name, let port?) in ports { console.inform("\(name) publishers connect to port \(port).") }
@@ -248,6 +266,9 @@ struct ServeTLSOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Private key of --tls-certificate, in PEM.", valueName: "file"))
     var tlsKey: String?
 
+    @Flag(help: "Keep a self-signed certificate for this host's names and addresses in --data. (browsers warn)")
+    var tlsSelfSigned = false
+
     @Option(
         help: ArgumentHelp(
             "Folder in which certbot --webroot proves the control of the domain name, over HTTP.",
@@ -307,7 +328,8 @@ struct ServeNetworkOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "STUN server that is queried at startup for the public address. Repeatable.", valueName: "host:port"))
+            "STUN server that is queried for the public address, at startup and every 2 minutes. Repeatable.",
+            valueName: "host:port"))
     var stun: [String] = []
 }
 

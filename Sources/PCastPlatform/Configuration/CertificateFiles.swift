@@ -5,7 +5,7 @@ import PCastWeb
 import PCastWebRTC
 import Synchronization
 
-/// The certificate of the TLS port. It is read from files, and again when they change, or generated.
+/// The certificate of the TLS port. It is read from files, and again when they change, or self-signed.
 final class CertificateFiles: Sendable {
     /// The paths of the certificate and its key.
     struct Paths: Hashable, Sendable {
@@ -38,6 +38,8 @@ final class CertificateFiles: Sendable {
     }
 
     private let state: Mutex<State>
+    /// The self-signed certificate in the data folder; nil for other certificates.
+    private let selfSigned: SelfSignedFile?
     /// Whether the files may be missing until a client of ACME has written them.
     private let awaitsFiles: Bool
     private let logger: Logger
@@ -52,7 +54,15 @@ final class CertificateFiles: Sendable {
                 "the certificate does not exist yet, and a self-signed one takes its place",
                 metadata: ["file": "\(paths.certificate)"])
         }
-        let identity = if let paths, !isMissing { try Self.load(paths) } else { try Self.make() }
+        selfSigned = try SelfSignedFile(configuration)
+        let identity =
+            if let selfSigned {
+                try selfSigned.load(at: MonotonicClock.wallTime())
+            } else if let paths, !isMissing {
+                try Self.load(paths)
+            } else {
+                try Self.make()
+            }
         certificate = TLSCertificate(identity)
         state = Mutex(State(paths: paths, changes: changes))
         self.logger = logger
@@ -75,6 +85,9 @@ final class CertificateFiles: Sendable {
         }
     }
 
+    /// The fingerprint of the self-signed certificate in the data folder; nil for other certificates.
+    var selfSignedFingerprint: String? { selfSigned.map { _ in certificate.identity.fingerprint } }
+
     // MARK: Replacement
 
     /// Reads the certificate of the files, or generates one if `paths` is nil. Returns nil if the current one remains.
@@ -82,6 +95,9 @@ final class CertificateFiles: Sendable {
     /// - Throws: ``PlatformError/certificate(_:)``.
     func read(_ paths: Paths?) throws(PlatformError) -> TLSIdentity? {
         guard let paths else { return state.withLock { $0.paths } == nil ? nil : try Self.make() }
+        guard selfSigned == nil else {
+            throw .certificate("--tls-self-signed takes the place of --tls-certificate and --tls-key: leave them out")
+        }
         guard !(awaitsFiles && paths.areMissing) else { return nil }
         return try Self.load(paths)
     }
@@ -96,10 +112,12 @@ final class CertificateFiles: Sendable {
     }
 
     private static let interval = Duration.seconds(1)
+    private static let renewalInterval = Duration.seconds(10)
 
     /// Checks the files each second until the task is cancelled. An invalid pair is logged, and the previous
     /// certificate remains.
     func watch() async {
+        if let selfSigned { return await renew(selfSigned) }
         while (try? await Task.sleep(for: Self.interval)) != nil {
             let changed: Paths? = state.withLock { $0.changes.look() ? $0.paths : nil }
             guard let paths = changed else { continue }
@@ -110,6 +128,30 @@ final class CertificateFiles: Sendable {
                 logger.error(
                     "the new certificate is invalid, and the previous one stays in use", metadata: ["error": "\(error)"]
                 )
+            }
+        }
+    }
+
+    /// Replaces the self-signed certificate before it expires, and when this host has another name or address, until the
+    /// task is cancelled.
+    private func renew(_ file: SelfSignedFile) async {
+        var failure: String?
+        while (try? await Task.sleep(for: Self.renewalInterval)) != nil {
+            do {
+                let identity = try file.load(at: MonotonicClock.wallTime())
+                failure = nil
+                guard identity.fingerprint != certificate.identity.fingerprint else { continue }
+                certificate.replace(with: identity)
+                logger.notice(
+                    "the self-signed certificate was renewed",
+                    metadata: ["file": "\(file.path)", "fingerprint": "\(identity.fingerprint)"])
+            } catch {
+                // The same failure is not repeated.
+                guard failure != "\(error)" else { continue }
+                failure = "\(error)"
+                logger.error(
+                    "the self-signed certificate could not be renewed, and the previous one stays in use",
+                    metadata: ["error": "\(error)"])
             }
         }
     }

@@ -67,6 +67,7 @@ extension PlatformSetting {
         case .srtPassphrase: new.srt.passphrase = old.srt.passphrase
         case .data: new.storage.directory = old.storage.directory
         case .dataKey: new.storage.keyFile = old.storage.keyFile
+        case .tlsSelfSigned: new.tlsSelfSigned = old.tlsSelfSigned
         case .acmeWebroot: new.acmeWebroot = old.acmeWebroot
         case .metricsToken: new.metricsToken = old.metricsToken
         case .frameAncestor: new.frameAncestors = old.frameAncestors

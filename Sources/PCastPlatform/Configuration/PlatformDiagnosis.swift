@@ -251,6 +251,13 @@ public struct PlatformDiagnosis: Sendable {
                     remedy: "Browsers warn about it: give a certificate by --tls-certificate and --tls-key.")
             ]
         }
+        guard configuration.acmeWebroot == nil || FileVersion(path: file) != nil || FileVersion(path: key) != nil else {
+            return [
+                PlatformFinding(
+                    .certificate, .warning, "The certificate \(file) does not exist yet.",
+                    remedy: "Request it: the platform serves the challenges of --acme-webroot.")
+            ]
+        }
         do throws(WebError) {
             let identity = try TLSIdentity(certificate: file, key: key)
             let left = identity.expiry - Int(now.millisecondsSinceEpoch / 1_000)

@@ -32,6 +32,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case tlsCertificate = "tls-certificate"
     /// The file of the certificate's key.
     case tlsKey = "tls-key"
+    /// Whether a self-signed certificate is kept in the data folder.
+    case tlsSelfSigned = "tls-self-signed"
     /// The folder of ACME challenges.
     case acmeWebroot = "acme-webroot"
     /// The host name in TURN URIs.
@@ -113,7 +115,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
             .rtmpPort, .rtmpsPort, .rtmpTakeover, .srtPort, .srtLatency, .srtPassphrase, .hls, .hlsPart, .hlsSegment,
             .hlsWindow, .hlsWindowInMemory, .hlsEncryption, .renditions, .maxRenditions, .record, .recordings,
             .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix,
-            .s3Credentials, .s3DeleteLocal, .acmeWebroot:
+            .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime, .streams:
@@ -139,6 +141,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .srtPassphrase: left.srt.passphrase == right.srt.passphrase
         case .tlsCertificate: left.tlsCertificate == right.tlsCertificate
         case .tlsKey: left.tlsKey == right.tlsKey
+        case .tlsSelfSigned: left.tlsSelfSigned == right.tlsSelfSigned
         case .acmeWebroot: left.acmeWebroot == right.acmeWebroot
         case .turnHost: left.turnHost == right.turnHost
         case .data: left.storage.directory == right.storage.directory

@@ -5,7 +5,7 @@ import PCastWebRTC
 /// Discovers the public address of the media port by STUN before the SFU binds the port (RFC 8489).
 ///
 /// Each server is queried from the media port itself, so that the response contains the address and port that a NAT
-/// assigned to it. The platform must be restarted if this mapping changes.
+/// assigned to it. While the platform runs, `MediaRouter.followPublicAddress` queries the servers from another port.
 struct AddressDiscovery: DatagramMachine {
     private var questions: [STUNDiscovery]
 
@@ -50,6 +50,21 @@ struct AddressDiscovery: DatagramMachine {
         questions.reduce(nil) { Instant.earlier($0, $1.deadline) }
     }
 
+    /// Returns the public addresses after later responses, which contain IP addresses of which the ports have no meaning.
+    ///
+    /// A response that is missing removes nothing, because it may be lost. A new IP address replaces all. Its port is the
+    /// one that the NAT had assigned to the media port, or the media port itself, which a router forwards.
+    static func update(
+        _ known: [TransportAddress], answers: [IPAddress], rtcPort: UInt16
+    ) -> [TransportAddress] {
+        guard answers.contains(where: { answer in !known.contains { $0.ip == answer } }) else { return known }
+        var updated: [TransportAddress] = []
+        for ip in answers where !updated.contains(where: { $0.ip == ip }) {
+            updated.append(TransportAddress(ip: ip, port: known.first?.port ?? rtcPort))
+        }
+        return updated
+    }
+
     /// Queries the servers until all have responded, for three seconds at most. Returns the distinct public addresses.
     static func run(servers: [TransportAddress], port: UInt16, family: IPAddress.Family) async -> [TransportAddress] {
         let reachable = servers.filter { $0.ip.family == family }
@@ -80,4 +95,23 @@ struct AddressDiscovery: DatagramMachine {
         }
         return found
     }
+}
+
+/// The times at which the public address is requested again: at an interval, and earlier and less and less often while no
+/// server responds.
+struct PublicAddressSchedule: Sendable {
+    private static let firstRetry = TimeSpan.seconds(5)
+
+    private let interval: TimeSpan
+    private var retry: TimeSpan?
+
+    init(interval: TimeSpan) { self.interval = interval }
+
+    /// Notes the result of a query.
+    mutating func queried(isAnswered: Bool) {
+        retry = isAnswered ? nil : min(interval, retry.map { $0 * 2 } ?? Self.firstRetry)
+    }
+
+    /// Returns the time until the next query. `isKnown` is whether a server has ever responded.
+    func next(isKnown: Bool) -> TimeSpan { retry ?? (isKnown ? interval : min(interval, Self.firstRetry)) }
 }

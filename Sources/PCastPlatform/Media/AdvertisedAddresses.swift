@@ -7,7 +7,7 @@ struct AdvertisedAddresses: Sendable {
     /// ones.
     let named: [IPAddress]
     /// The public addresses that STUN servers have reported.
-    let discovered: [TransportAddress]
+    var discovered: [TransportAddress]
     /// The address that media listens on.
     let listen: IPAddress
 

@@ -20,9 +20,9 @@ final class MediaRouter: Sendable {
     /// The processes that receive the units that are read for renditions.
     let renditionSources = RenditionSources()
 
-    /// The addresses in answers that are reachable from a network or over loopback.
+    /// The addresses in answers that are reachable from a network or over loopback, as they were at the start.
     let advertised: [TransportAddress]
-    private let addresses: AdvertisedAddresses
+    private let addresses: Mutex<AdvertisedAddresses>
     private let current: Mutex<[TransportAddress]>
     /// Yields when an interface or address of this host changes.
     private let interfaceChanges: AsyncStream<Void>
@@ -73,7 +73,7 @@ final class MediaRouter: Sendable {
         }
         exchange.open(to: loops)
         self.loops = loops
-        self.addresses = addresses
+        self.addresses = Mutex(addresses)
         advertised = addresses.addresses(
             port: first.boundAddresses.first?.port ?? 0, interfaces: (try? LocalAddress.all()) ?? [],
             families: Self.families(first.boundAddresses))
@@ -86,16 +86,16 @@ final class MediaRouter: Sendable {
     /// have not changed.
     @discardableResult
     private func advertise() -> [TransportAddress]? {
-        let named = addresses.addresses(
-            port: rtcPort, interfaces: (try? LocalAddress.all()) ?? [],
-            families: Self.families(loops[0].boundAddresses + loops[0].localOnlyAddresses))
-        let isNew = current.withLock { current in
-            defer { current = named }
-            return current != named
+        let families = Self.families(loops[0].boundAddresses + loops[0].localOnlyAddresses)
+        // The lock also keeps the order of two changes.
+        return current.withLock { current in
+            let named = addresses.withLock { $0 }.addresses(
+                port: rtcPort, interfaces: (try? LocalAddress.all()) ?? [], families: families)
+            guard current != named else { return nil }
+            current = named
+            for loop in loops { try? loop.submit { sfu, _ in sfu.advertise(named) } }
+            return named
         }
-        guard isNew else { return nil }
-        for loop in loops { try? loop.submit { sfu, _ in sfu.advertise(named) } }
-        return named
     }
 
     /// Returns the IP versions in which media listens at all addresses.
@@ -107,6 +107,29 @@ final class MediaRouter: Sendable {
     /// is called with the addresses after each change.
     func followInterfaces(_ report: @Sendable ([TransportAddress]) -> Void) async {
         for await _ in interfaceChanges {
+            if let named = advertise() { report(named) }
+        }
+    }
+
+    /// Requests the public address of STUN servers from time to time, and updates the addresses in answers when it
+    /// changes, until the task is cancelled. `report` is called with the addresses after each change.
+    ///
+    /// The media port belongs to the SFU then, so the requests are sent from another port: only the IP address of a
+    /// response is used, with the port that the NAT had assigned to the media port.
+    func followPublicAddress(
+        _ servers: [TransportAddress], family: IPAddress.Family, every interval: TimeSpan,
+        _ report: @Sendable ([TransportAddress]) -> Void
+    ) async {
+        guard !servers.isEmpty else { return }
+        var schedule = PublicAddressSchedule(interval: interval)
+        var known = addresses.withLock { $0.discovered }
+        while (try? await Task.sleep(for: schedule.next(isKnown: !known.isEmpty).duration)) != nil {
+            let answers = await AddressDiscovery.run(servers: servers, port: 0, family: family)
+            schedule.queried(isAnswered: !answers.isEmpty)
+            let discovered = AddressDiscovery.update(known, answers: answers.map(\.ip), rtcPort: rtcPort)
+            guard discovered != known else { continue }
+            known = discovered
+            addresses.withLock { $0.discovered = discovered }
             if let named = advertise() { report(named) }
         }
     }

@@ -1,3 +1,4 @@
+import Crypto
 import HummingbirdCore
 import HummingbirdHTTP2
 import Logging
@@ -149,6 +150,9 @@ package struct TLSIdentity: Sendable {
     /// The time after which the server's certificate is invalid, in seconds since 1970.
     package let expiry: Int
 
+    /// The SHA-256 fingerprint of the server's certificate, as browsers show it: pairs of hexadecimal digits with colons.
+    package let fingerprint: String
+
     /// Reads PEM files. `certificate` is the path of the server's certificate, followed by those that issued it; `key`
     /// is the path of its key.
     ///
@@ -184,6 +188,11 @@ package struct TLSIdentity: Sendable {
         configuration.applicationProtocols = [FirstByteHandler.http2Protocol, "http/1.1"]
         context = try NIOSSLContext(configuration: configuration)
         expiry = chain.first.map { Int($0.notValidAfter) } ?? 0
+        let digest = SHA256.hash(data: try chain.first?.toDERBytes() ?? [])
+        fingerprint = digest.map { byte in
+            let digits = String(byte, radix: 16, uppercase: true)
+            return digits.count == 1 ? "0\(digits)" : digits
+        }.joined(separator: ":")
     }
 }
 

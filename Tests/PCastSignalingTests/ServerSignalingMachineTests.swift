@@ -49,6 +49,40 @@ import Testing
         return response.type == "mq.Error" ? String(decoding: response.payload.dropFirst(2), as: UTF8.self) : nil
     }
 
+    @Test("a request for a room with an unknown role or without a field is read, so that it gets a status")
+    mutating func unknownRole() throws {
+        try authenticate()
+        // alias "a", and a member with the role 9: fields 2 and 4, in which field 3.
+        let payload: [UInt8] = [0x12, 1, 0x61, 0x22, 2, 0x18, 9]
+        server.handle(.received(Samples.request("chat.JoinRoom", id: "C7", payload: payload)), at: at(0))
+        let outputs = server.pollAll()
+        guard outputs.count == 1, case .request(let id, .joinRoom(let message)) = outputs[0] else {
+            throw Surprise(outputs: outputs)
+        }
+        #expect(message.alias == "a")
+        #expect(!message.member.hasRole)
+        server.handle(.respond(id, SignalingRequest.joinRoom(message).response(.badRequest)), at: at(0))
+        guard case .send(let frame)? = server.poll() else { throw Surprise(outputs: []) }
+        let response = try frame.response()
+        #expect(response.requestID == "C7")
+        #expect(response.type == "chat.JoinRoomResponse")
+    }
+
+    @Test("an event of a room reaches the client") mutating func roomEvent() throws {
+        try authenticate()
+        var event = ChatRoomEvent()
+        event.roomID = "r"
+        event.eventType = .memberLeft
+        server.handle(.event(.room(event)), at: at(0))
+        for case .send(let frame) in server.pollAll() { client.handle(.received(frame), at: at(0)) }
+        let outputs = client.pollAll()
+        guard case .event(.room(let received))? = outputs.first else {
+            Issue.record("there is no event")
+            return
+        }
+        #expect(received == event)
+    }
+
     @Test("a request is delivered, and its response is sent")
     mutating func requestAndResponse() throws {
         let id = try handedOut(Samples.authenticate())

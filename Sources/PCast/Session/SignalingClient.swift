@@ -266,7 +266,7 @@ final class SignalingClient: Sendable {
             let cues = message.cues.prefix(CaptionGate.capacity).compactMap { CaptionCue($0) }
                 .filter { $0.problem == nil }
             return { listener.captionsArrived(cues, timestamp: timestamp) }
-        case .connectionDisconnected: return nil
+        case .room, .roomConversation, .connectionDisconnected: return nil
         }
     }
 

@@ -11,6 +11,10 @@ package enum SignalingEvent: Hashable, Sendable {
     case streamDataQuality(PCastStreamDataQuality)
     /// Captions of a viewed stream arrived.
     case streamCaptions(PCastStreamCaptions)
+    /// A room or its members have changed.
+    case room(ChatRoomEvent)
+    /// Messages of a conversation arrived.
+    case roomConversation(ChatRoomConversationEvent)
     /// The connection was closed.
     case connectionDisconnected(PCastConnectionDisconnected)
 }
@@ -26,6 +30,8 @@ extension SignalingEvent {
         case .streamIdle(let message): message
         case .streamDataQuality(let message): message
         case .streamCaptions(let message): message
+        case .room(let message): message
+        case .roomConversation(let message): message
         case .connectionDisconnected(let message): message
         }
     }
@@ -40,6 +46,9 @@ extension SignalingEvent {
             self = .streamDataQuality(try PCastStreamDataQuality(serializedBytes: payload))
         case PCastStreamCaptions.protoMessageName:
             self = .streamCaptions(try PCastStreamCaptions(serializedBytes: payload))
+        case ChatRoomEvent.protoMessageName: self = .room(try ChatRoomEvent(serializedBytes: payload))
+        case ChatRoomConversationEvent.protoMessageName:
+            self = .roomConversation(try ChatRoomConversationEvent(serializedBytes: payload))
         case PCastConnectionDisconnected.protoMessageName:
             self = .connectionDisconnected(try PCastConnectionDisconnected(serializedBytes: payload))
         default: return nil

@@ -29,6 +29,22 @@ package enum SignalingRequest: Hashable, Sendable {
     case destroyStream(PCastDestroyStream)
     /// Sends captions of a published stream.
     case sendCaptions(PCastSendCaptions)
+    /// Enters a room, or enters it again after a reconnection.
+    case joinRoom(ChatJoinRoom)
+    /// Changes a member of a room.
+    case updateMember(ChatUpdateMember)
+    /// Leaves a room.
+    case leaveRoom(ChatLeaveRoom)
+    /// Creates a room.
+    case createRoom(ChatCreateRoom)
+    /// Requests a room with its members.
+    case getRoomInfo(ChatGetRoomInfo)
+    /// Changes the description of a room.
+    case updateRoom(ChatUpdateRoom)
+    /// Sends a message to the conversation of a room.
+    case sendMessageToRoom(ChatSendMessageToRoom)
+    /// Requests messages of a conversation, and optionally its later ones.
+    case fetchRoomConversation(ChatFetchRoomConversation)
 }
 
 extension SignalingRequest {
@@ -53,6 +69,14 @@ extension SignalingRequest {
         case .updateStreamState(let message): message
         case .destroyStream(let message): message
         case .sendCaptions(let message): message
+        case .joinRoom(let message): message
+        case .updateMember(let message): message
+        case .leaveRoom(let message): message
+        case .createRoom(let message): message
+        case .getRoomInfo(let message): message
+        case .updateRoom(let message): message
+        case .sendMessageToRoom(let message): message
+        case .fetchRoomConversation(let message): message
         }
     }
 
@@ -80,6 +104,16 @@ extension SignalingRequest {
         case PCastDestroyStream.protoMessageName:
             self = .destroyStream(try PCastDestroyStream(serializedBytes: payload))
         case PCastSendCaptions.protoMessageName: self = .sendCaptions(try PCastSendCaptions(serializedBytes: payload))
+        case ChatJoinRoom.protoMessageName: self = .joinRoom(try ChatJoinRoom(serializedBytes: payload))
+        case ChatUpdateMember.protoMessageName: self = .updateMember(try ChatUpdateMember(serializedBytes: payload))
+        case ChatLeaveRoom.protoMessageName: self = .leaveRoom(try ChatLeaveRoom(serializedBytes: payload))
+        case ChatCreateRoom.protoMessageName: self = .createRoom(try ChatCreateRoom(serializedBytes: payload))
+        case ChatGetRoomInfo.protoMessageName: self = .getRoomInfo(try ChatGetRoomInfo(serializedBytes: payload))
+        case ChatUpdateRoom.protoMessageName: self = .updateRoom(try ChatUpdateRoom(serializedBytes: payload))
+        case ChatSendMessageToRoom.protoMessageName:
+            self = .sendMessageToRoom(try ChatSendMessageToRoom(serializedBytes: payload))
+        case ChatFetchRoomConversation.protoMessageName:
+            self = .fetchRoomConversation(try ChatFetchRoomConversation(serializedBytes: payload))
         default: return nil
         }
     }
@@ -111,6 +145,14 @@ extension SignalingRequest {
         case .updateStreamState: return .updateStreamState(.with { $0.status = status })
         case .destroyStream: return .destroyStream(.with { $0.status = status })
         case .sendCaptions: return .sendCaptions(.with { $0.status = status })
+        case .joinRoom: return .joinRoom(.with { $0.status = status })
+        case .updateMember: return .updateMember(.with { $0.status = status })
+        case .leaveRoom: return .leaveRoom(.with { $0.status = status })
+        case .createRoom: return .createRoom(.with { $0.status = status })
+        case .getRoomInfo: return .getRoomInfo(.with { $0.status = status })
+        case .updateRoom: return .updateRoom(.with { $0.status = status })
+        case .sendMessageToRoom: return .sendMessageToRoom(.with { $0.status = status })
+        case .fetchRoomConversation: return .fetchRoomConversation(.with { $0.status = status })
         }
     }
 }

@@ -28,6 +28,22 @@ package enum SignalingResponse: Hashable, Sendable {
     case destroyStream(PCastDestroyStreamResponse)
     /// The response to `sendCaptions`.
     case sendCaptions(PCastSendCaptionsResponse)
+    /// The response to `joinRoom`.
+    case joinRoom(ChatJoinRoomResponse)
+    /// The response to `updateMember`.
+    case updateMember(ChatUpdateMemberResponse)
+    /// The response to `leaveRoom`.
+    case leaveRoom(ChatLeaveRoomResponse)
+    /// The response to `createRoom`.
+    case createRoom(ChatCreateRoomResponse)
+    /// The response to `getRoomInfo`.
+    case getRoomInfo(ChatGetRoomInfoResponse)
+    /// The response to `updateRoom`.
+    case updateRoom(ChatUpdateRoomResponse)
+    /// The response to `sendMessageToRoom`.
+    case sendMessageToRoom(ChatSendMessageToRoomResponse)
+    /// The response to `fetchRoomConversation`.
+    case fetchRoomConversation(ChatFetchRoomConversationResponse)
 }
 
 extension SignalingResponse {
@@ -52,6 +68,14 @@ extension SignalingResponse {
         case .updateStreamState(let message): message.status
         case .destroyStream(let message): message.status
         case .sendCaptions(let message): message.status
+        case .joinRoom(let message): message.status
+        case .updateMember(let message): message.status
+        case .leaveRoom(let message): message.status
+        case .createRoom(let message): message.status
+        case .getRoomInfo(let message): message.status
+        case .updateRoom(let message): message.status
+        case .sendMessageToRoom(let message): message.status
+        case .fetchRoomConversation(let message): message.status
         }
     }
 
@@ -70,6 +94,14 @@ extension SignalingResponse {
         case .updateStreamState(let message): message
         case .destroyStream(let message): message
         case .sendCaptions(let message): message
+        case .joinRoom(let message): message
+        case .updateMember(let message): message
+        case .leaveRoom(let message): message
+        case .createRoom(let message): message
+        case .getRoomInfo(let message): message
+        case .updateRoom(let message): message
+        case .sendMessageToRoom(let message): message
+        case .fetchRoomConversation(let message): message
         }
     }
 
@@ -101,6 +133,22 @@ extension SignalingResponse {
             self = .destroyStream(try PCastDestroyStreamResponse(serializedBytes: payload))
         case PCastSendCaptionsResponse.protoMessageName:
             self = .sendCaptions(try PCastSendCaptionsResponse(serializedBytes: payload))
+        case ChatJoinRoomResponse.protoMessageName:
+            self = .joinRoom(try ChatJoinRoomResponse(serializedBytes: payload))
+        case ChatUpdateMemberResponse.protoMessageName:
+            self = .updateMember(try ChatUpdateMemberResponse(serializedBytes: payload))
+        case ChatLeaveRoomResponse.protoMessageName:
+            self = .leaveRoom(try ChatLeaveRoomResponse(serializedBytes: payload))
+        case ChatCreateRoomResponse.protoMessageName:
+            self = .createRoom(try ChatCreateRoomResponse(serializedBytes: payload))
+        case ChatGetRoomInfoResponse.protoMessageName:
+            self = .getRoomInfo(try ChatGetRoomInfoResponse(serializedBytes: payload))
+        case ChatUpdateRoomResponse.protoMessageName:
+            self = .updateRoom(try ChatUpdateRoomResponse(serializedBytes: payload))
+        case ChatSendMessageToRoomResponse.protoMessageName:
+            self = .sendMessageToRoom(try ChatSendMessageToRoomResponse(serializedBytes: payload))
+        case ChatFetchRoomConversationResponse.protoMessageName:
+            self = .fetchRoomConversation(try ChatFetchRoomConversationResponse(serializedBytes: payload))
         default: return nil
         }
     }
@@ -136,6 +184,7 @@ extension RequestStatus {
         case "streaming-not-ready": self = .notReady
         case "unsupported-features", "no-supported-features", "conflicting-options": self = .badRequest
         case "not-found": self = .gone
+        case "already-exists": self = .conflict
         case "bad-token": self = .unauthorized
         default: self = Self.allCases.first { $0.wire == text } ?? .failed
         }

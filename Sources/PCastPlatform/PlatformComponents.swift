@@ -28,6 +28,8 @@ struct PlatformComponents: Sendable {
     let registry: SessionRegistry
     let turnCredentials: TURNCredentialProvider?
     let workers: JobSupervisor
+    /// The rooms and channels.
+    let rooms: RoomService
     /// The declared streams.
     let names: NamedStreamService
     let histories = StreamHistoryStore()
@@ -92,6 +94,9 @@ struct PlatformComponents: Sendable {
         workers = JobSupervisor(
             configuration.jobs.map { JobPolicy(configuration: $0, listen: address) }, authenticator: authenticator,
             directory: directory, registry: registry, logger: logger)
+        rooms = RoomService(
+            configuration.rooms, isLoopback: configuration.isLoopback, registry: registry, directory: directory,
+            limiter: limiter, records: platformRecords.records, logger: logger)
         names = NamedStreamService(
             configuration.streams, mediaDirectory: configuration.jobs?.directory, router: router, workers: workers,
             directory: directory, authenticator: authenticator, events: events, logger: logger)
@@ -149,7 +154,9 @@ struct PlatformComponents: Sendable {
             interrupted: platformRecords.interrupted.bySession, at: now)
         await directory.restore(platformRecords.interrupted, at: now) { end, session in
             await registry.ended(end, in: session)
+            await rooms.streamEnded(end.streamID, of: session)
         }
+        await rooms.restore()
     }
 
     /// Advances the clock of the sessions, and ends sessions and streams whose clients do not reconnect in time, until
@@ -165,6 +172,7 @@ struct PlatformComponents: Sendable {
                 for stream in expired.streams { await directory.end(stream, reason: .failed, description: "") }
             }
             await directory.endAbsent(at: now)
+            await rooms.advance(to: now)
             let counts = await directory.counts
             let clientCount = await registry.counts.all + counts.streams + counts.viewers
             if heapTrim.isTime(with: clientCount, at: now) { MallocTuning.trim() }
@@ -218,7 +226,8 @@ struct PlatformComponents: Sendable {
             guard let reservation = await limiter.reserve(for: connection) else { return }
             await SignalingSession(
                 connection, authenticator: authenticator, directory: directory, registry: registry, workers: workers,
-                turnCredentials: turnCredentials, limiter: limiter, clock: clock, timeouts: timeouts, logger: logger
+                rooms: rooms, turnCredentials: turnCredentials, limiter: limiter, clock: clock, timeouts: timeouts,
+                logger: logger
             ).run()
             withExtendedLifetime(reservation) {}
         }
@@ -279,7 +288,7 @@ struct PlatformComponents: Sendable {
         ManagementAPI(
             authenticator: authenticator, credentials: credentials, directory: directory,
             platformRecords: platformRecords, recordings: recordings, ingest: ingest,
-            names: names, histories: histories, dashboard: dashboard,
+            names: names, rooms: rooms, histories: histories, dashboard: dashboard,
             turnCredentials: turnCredentials, logger: logger
         ).addRoutes(to: routes)
         return routes

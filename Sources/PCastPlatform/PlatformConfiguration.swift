@@ -64,6 +64,8 @@ public struct PlatformConfiguration: Sendable {
     public var recording = RecordingConfiguration()
     /// The declared streams.
     public var streams = StreamDeclarations()
+    /// The rooms and channels.
+    public var rooms = RoomConfiguration()
     /// The maximum time that the platform takes to stop, in which it notifies clients and delivers the last
     /// notifications.
     public var drainTime = defaultDrainTime

@@ -12,6 +12,7 @@ package struct WebSocketConnection: Sendable {
     package static let maximumExcess = 1_024
     /// RFC 6455, section 7.4.1.
     private static let policyViolation: UInt16 = 1_008
+    private static let noStatus: UInt16 = 1_005
 
     /// The maximum size of a received message in bytes.
     package static let messageSizeLimit = 256 * 1024
@@ -87,15 +88,16 @@ package struct WebSocketConnection: Sendable {
     ///
     /// `onActivity` is called for each ping and pong, which show that the peer is reachable. `onServerEnding` is called
     /// when the server stops, and must close the connection. If it is nil, the connection is closed with status 1001.
+    /// `onClose` receives the status of the peer's close frame, or 1005 if the frame has none.
     ///
     /// - Throws: An error of `body` or of the connection.
     package func forEachMessage(
         _ body: @Sendable (WebSocketMessage) async throws -> Void,
         admitsControl: (@Sendable () async -> Bool)? = nil, onActivity: @Sendable () async -> Void = {},
-        onServerEnding: (@Sendable () async -> Void)? = nil
+        onServerEnding: (@Sendable () async -> Void)? = nil, onClose: @Sendable (UInt16) async -> Void = { _ in }
     ) async throws {
         try await withGracefulShutdownHandler {
-            try await receive(body, admitsControl, onActivity)
+            try await receive(body, admitsControl, onActivity, onClose)
         } onGracefulShutdown: {
             Task {
                 if let onServerEnding { await onServerEnding() } else { await close(status: 1_001) }
@@ -105,7 +107,7 @@ package struct WebSocketConnection: Sendable {
 
     private func receive(
         _ body: @Sendable (WebSocketMessage) async throws -> Void, _ admitsControl: (@Sendable () async -> Bool)?,
-        _ onActivity: @Sendable () async -> Void
+        _ onActivity: @Sendable () async -> Void, _ onClose: @Sendable (UInt16) async -> Void
     ) async throws {
         var excess = 0
         var nextControl = NIODeadline.now()
@@ -128,7 +130,9 @@ package struct WebSocketConnection: Sendable {
                 await onActivity()
             case .pong: await onActivity()
             case .connectionClose:
-                if closing.begin() { try? await outbound.write(frame(.connectionClose, received.unmaskedData)) }
+                let data = received.unmaskedData
+                if closing.begin() { try? await outbound.write(frame(.connectionClose, data)) }
+                await onClose(data.getInteger(at: data.readerIndex) ?? Self.noStatus)
                 return
             default: continue
             }

@@ -264,6 +264,7 @@ import Testing
                         "{key}", with: "k"
                     )
                     .replacing("{league}", with: "NHL").replacing("{game}", with: "1").replacing("{event}", with: "e")
+                    .replacing("{room}", with: "r")
                 for method in operations.keys {
                     let answer = try await platform.ask(method.uppercased(), place, method == "get" ? nil : "{}")
                     #expect(answer.status != 405 && answer.status < 500, "\(method) \(place)")

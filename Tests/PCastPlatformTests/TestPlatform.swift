@@ -68,6 +68,7 @@ struct TestPlatform: Sendable {
         configuration.signalingTimeouts.authentication = ample
         configuration.signalingTimeouts.closing = ample
         configuration.storage.callbackTimeout = ample
+        configuration.rooms.memberTimeout = ample.duration
         configuration.jobs?.startTimeout = ample
     }
 

@@ -296,6 +296,14 @@ struct SessionOptions: ParsableArguments {
             valueName: "duration"))
     var reconnectGrace: DurationArgument?
 
+    @Option(
+        help: ArgumentHelp(
+            "Time for which a disconnected member stays in its room. (default: 15s)", valueName: "duration"))
+    var memberTimeout: DurationArgument?
+
+    @Flag(help: "Create an unknown channel when a client joins it that may publish. (default: on loopback only)")
+    var createRooms = false
+
     func apply(_ settings: Settings, to configuration: inout PlatformConfiguration) throws {
         if let absence = try settings.value("session-timeout", sessionTimeout) {
             configuration.sessionTimeout = absence.span.duration
@@ -303,6 +311,10 @@ struct SessionOptions: ParsableArguments {
         if let time = try settings.value("reconnect-grace", reconnectGrace) {
             configuration.reconnectGrace = time.span.duration
         }
+        if let time = try settings.value("member-timeout", memberTimeout) {
+            configuration.rooms.memberTimeout = time.span.duration
+        }
+        if try settings.flag("create-rooms", createRooms) { configuration.rooms.createsOnJoin = true }
     }
 }
 

@@ -17,6 +17,7 @@ enum Schema {
         migrator.registerMigration("recordings") { db in try db.execute(sql: recordings) }
         migrator.registerMigration("stream keys") { db in try db.execute(sql: streamKeys) }
         migrator.registerMigration("uploads") { db in try db.execute(sql: uploads) }
+        migrator.registerMigration("rooms") { db in try db.execute(sql: rooms) }
         return migrator
     }()
 
@@ -98,6 +99,13 @@ enum Schema {
             file INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL, start INTEGER NOT NULL,
             duration INTEGER NOT NULL, initialization INTEGER NOT NULL, discontinuity INTEGER NOT NULL,
             isGap INTEGER NOT NULL, PRIMARY KEY (stream, epoch, rendition, number)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let rooms = """
+        CREATE TABLE room (
+            id TEXT PRIMARY KEY NOT NULL, application TEXT NOT NULL, alias TEXT NOT NULL, name TEXT NOT NULL,
+            description TEXT NOT NULL, type TEXT NOT NULL, options TEXT NOT NULL, UNIQUE (application, alias)
         ) STRICT, WITHOUT ROWID;
         """
 

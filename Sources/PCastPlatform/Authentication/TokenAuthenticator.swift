@@ -170,8 +170,11 @@ struct Principal: Sendable {
     var fingerprint: String?
     /// The ingest or egress job of the platform to which the token belongs; nil for all other clients.
     var job: IngestJobRunner?
+    /// The tags that the client requested for a stream of the room for which its token is valid.
+    var roomTags: [String] = []
 
-    var tags: [String] { token?.applyTags ?? [] }
+    /// The tags that the token applies, and those of its room.
+    var tags: [String] { (token?.applyTags ?? []) + roomTags }
     var capabilities: [String] { token?.capabilities ?? [] }
 
     /// The owner of a stream, who may resume it: all clients whose tokens apply the same tags, or, without tags, the
@@ -179,6 +182,7 @@ struct Principal: Sendable {
     var publisher: String? {
         guard job == nil else { return nil }
         guard token != nil else { return Self.localPublisher }
+        let tags = token?.applyTags ?? []
         return tags.isEmpty ? fingerprint : Self.tagsPrefix + tags.sorted().joined(separator: "\n")
     }
 

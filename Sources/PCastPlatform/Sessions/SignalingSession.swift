@@ -14,17 +14,24 @@ actor SignalingSession {
     private let directory: StreamDirectory
     private let registry: SessionRegistry
     private let workers: JobSupervisor
+    let rooms: RoomService
     private let turnCredentials: TURNCredentialProvider?
     private let limiter: RequestLimiter
     private let clock: SessionClock
-    private let logger: Logger
+    let logger: Logger
     private let caller: RequestOrigin
-    private var remoteAddress: IPAddress? { caller.address }
+    var remoteAddress: IPAddress? { caller.address }
 
     private var machine: ServerSignalingMachine
     /// The time to send pending messages before the connection is closed.
     private let closingTime: TimeSpan
-    private var session: SessionRegistry.Opened?
+    var session: SessionRegistry.Opened?
+    /// The events of the session's rooms; nil before its first request for a room.
+    var roomConnection: RoomConnection?
+    /// The permissions of the session in rooms.
+    var roomAccess: RoomAccess?
+    /// Whether the client has closed the connection, and will not return.
+    var hasLeft = false
     private var pendingUpdates: [SessionRegistry.SessionUpdate] = []
     /// The application whose token opened the session; nil if there was no token.
     private var application: ApplicationID?
@@ -34,8 +41,8 @@ actor SignalingSession {
     private let queue: AsyncStream<Outgoing>
     /// The time until which pending messages and the close frame may be sent; nil while the connection is open.
     private var closesUntil: Instant?
-    private var isClosing: Bool { closesUntil != nil }
-    private var isOver = false
+    var isClosing: Bool { closesUntil != nil }
+    var isOver = false
     /// The time at which the clock calls `advance`; nil if it does not.
     private var wakesAt: Instant?
 
@@ -46,15 +53,17 @@ actor SignalingSession {
     }
 
     /// The statuses of a closed WebSocket (RFC 6455, section 7.4.1).
-    private static let normalClosure: UInt16 = 1_000
-    private static let goingAway: UInt16 = 1_001
+    static let normalClosure: UInt16 = 1_000
+    static let goingAway: UInt16 = 1_001
+    /// The registered status for a client that may connect again.
+    static let tryAgainLater: UInt16 = 1_013
 
     /// The maximum number of queued messages. If it is exceeded, the connection is closed.
     private static let queueLimit = 1024
 
     init(
         _ connection: WebSocketConnection, authenticator: TokenAuthenticator, directory: StreamDirectory,
-        registry: SessionRegistry, workers: JobSupervisor, turnCredentials: TURNCredentialProvider?,
+        registry: SessionRegistry, workers: JobSupervisor, rooms: RoomService, turnCredentials: TURNCredentialProvider?,
         limiter: RequestLimiter,
         clock: SessionClock, timeouts: ServerSignalingMachine.Timeouts, logger: Logger
     ) {
@@ -63,6 +72,7 @@ actor SignalingSession {
         self.directory = directory
         self.registry = registry
         self.workers = workers
+        self.rooms = rooms
         self.turnCredentials = turnCredentials
         self.limiter = limiter
         self.clock = clock
@@ -98,6 +108,7 @@ actor SignalingSession {
     private func leaveSession() async {
         guard let session else { return }
         self.session = nil
+        await leaveRooms(session.id)
         await registry.connectionLost(session.id, connection: session.connection, at: MonotonicClock.now())
     }
 
@@ -113,6 +124,8 @@ actor SignalingSession {
             await self.feed(.activity)
         } onServerEnding: {
             await self.close(status: Self.goingAway)
+        } onClose: { status in
+            await self.closed(status)
         }
     }
 
@@ -178,7 +191,7 @@ actor SignalingSession {
         (try? limiter.takeRequest(from: remoteAddress, at: MonotonicClock.now())) != nil
     }
 
-    private func feed(_ input: ServerSignalingMachine.Input) {
+    func feed(_ input: ServerSignalingMachine.Input) {
         machine.handle(input, at: MonotonicClock.now())
         drain()
         scheduleAdvance()
@@ -198,7 +211,7 @@ actor SignalingSession {
     }
 
     /// Sends pending messages and a close frame.
-    private func close(status: UInt16) {
+    func close(status: UInt16) {
         beginClosing()
         enqueue(.close(status: status))
     }
@@ -215,7 +228,10 @@ actor SignalingSession {
     private func answer(_ id: SignalingRequestID, _ request: SignalingRequest) {
         Task {
             let response = await respond(to: request)
+            // A client learns the number of its own change from the event, which therefore precedes the response.
+            sendRoomEvents()
             feed(.respond(id, response))
+            releaseRoomEvents(after: response)
             // Events that occurred while the client was disconnected follow the response that resumes the session.
             if case .authenticate = request { sendPendingUpdates() }
             await sendCurrentCaptions(after: response)
@@ -233,6 +249,9 @@ actor SignalingSession {
         case .addIceCandidates(let message): return await note(message.streamID, request)
         case .updateStreamState(let message): return await note(message.streamID, request)
         case .sendCaptions(let message): return .sendCaptions(await add(message))
+        case .joinRoom, .updateMember, .leaveRoom, .createRoom, .getRoomInfo, .updateRoom, .sendMessageToRoom,
+            .fetchRoomConversation:
+            return await respondInRoom(to: request)
         default:
             logger.info("unsupported request rejected", metadata: ["type": "\(request.typeName)"])
             return request.response(.badRequest)
@@ -263,6 +282,7 @@ actor SignalingSession {
             session = opened
             pendingUpdates = opened.pendingUpdates
             application = principal.token == nil ? nil : principal.application
+            roomAccess = RoomAccess(principal)
             if isOver { await leaveSession() }
             onlyToken = isForStreams ? message.authenticationToken : nil
             response.status = RequestStatus.ok.wire
@@ -327,7 +347,8 @@ actor SignalingSession {
             throw APIError(.badRequest, "The URI is too long: send at most \(ClientTextLimits.uri) bytes.")
         }
         try ClientTextLimits.check(options: create.options + create.connectOptions)
-        let principal = try authenticator.identify(message.streamToken, clientContext: clientContext)
+        let identified = try authenticator.identify(message.streamToken, clientContext: clientContext)
+        let principal = await rooms.permit(create.tags, to: identified)
         if let application, principal.token != nil, principal.application != application {
             throw .token("the token belongs to another application")
         }
@@ -344,8 +365,10 @@ actor SignalingSession {
         }
         let sessionID = session.id
         let registry = registry
+        let rooms = rooms
         let onEnd: @Sendable (StreamEnd) async -> Void = { end in
             await registry.ended(end, in: sessionID)
+            await rooms.streamEnded(end.streamID, of: sessionID)
             await principal.job?.ended(end)
         }
         let wantsQuality = create.options.contains(Self.qualityOption)
@@ -533,6 +556,8 @@ actor SignalingSession {
                 await directory.end(stream, reason: .ended, description: "")
             }
             self.session = nil
+            hasLeft = true
+            await leaveRooms(session.id)
         }
         return request.response(.ok)
     }
@@ -553,7 +578,7 @@ actor SignalingSession {
             message.streamID = stream.description
             feed(.event(.streamIdle(message)))
         case .dataQuality(let stream, let quality):
-            feed(.event(.streamDataQuality(Self.message(quality, of: stream, in: session.id))))
+            feed(.event(.streamDataQuality(PCastStreamDataQuality(quality, of: stream, in: session.id))))
         case .captions(let stream, let cues):
             var message = PCastStreamCaptions()
             message.sessionID = session.id.description
@@ -571,28 +596,4 @@ actor SignalingSession {
     private static let captionOption = "captions"
     /// The option of a viewer that requests the window in which it can seek.
     private static let timeShiftOption = "time-shift"
-
-    private static func message(
-        _ quality: DataQuality, of stream: StreamID, in session: SessionID
-    ) -> PCastStreamDataQuality {
-        var message = PCastStreamDataQuality()
-        message.sessionID = session.description
-        message.streamID = stream.description
-        message.timestamp = UInt64(max(MonotonicClock.wallTime().millisecondsSinceEpoch, 0))
-        message.status =
-            switch quality.status {
-            case .noData: .noData
-            case .audioOnly: .audioOnly
-            case .all: .all
-            }
-        message.reason =
-            switch quality.reason {
-            case .none: .none
-            case .uploadLimited: .uploadLimited
-            case .downloadLimited: .downloadLimited
-            case .publisherLimited: .publisherLimited
-            case .networkLimited: .networkLimited
-            }
-        return message
-    }
 }

@@ -1,4 +1,5 @@
 import PCastCore
+import PCastIO
 import PCastSignaling
 import PCastWebRTC
 
@@ -108,5 +109,29 @@ extension PCastCreateStreamResponse {
             createAnswerDescriptionResponse.sessionDescription.type = .answer
             createAnswerDescriptionResponse.sessionDescription.sdp = text
         }
+    }
+}
+
+extension PCastStreamDataQuality {
+    /// Creates the notification of a stream's data quality.
+    init(_ quality: DataQuality, of stream: StreamID, in session: SessionID) {
+        self.init()
+        sessionID = session.description
+        streamID = stream.description
+        timestamp = UInt64(max(MonotonicClock.wallTime().millisecondsSinceEpoch, 0))
+        status =
+            switch quality.status {
+            case .noData: .noData
+            case .audioOnly: .audioOnly
+            case .all: .all
+            }
+        reason =
+            switch quality.reason {
+            case .none: .none
+            case .uploadLimited: .uploadLimited
+            case .downloadLimited: .downloadLimited
+            case .publisherLimited: .publisherLimited
+            case .networkLimited: .networkLimited
+            }
     }
 }

@@ -17,6 +17,7 @@ struct ManagementAPI: Sendable {
     let recordings: RecordingService
     let ingest: IngestService
     let names: NamedStreamService
+    let rooms: RoomService
     let histories: StreamHistoryStore
     let dashboard: DashboardAccess
     let turnCredentials: TURNCredentialProvider?
@@ -35,6 +36,15 @@ struct ManagementAPI: Sendable {
         add(group, "names", [.get: listNames])
         add(group, "name/:name", [.get: inspectName, .put: setName, .delete: removeName])
         add(group, "name/:name/:operation", [.post: operateName])
+        add(group, "channel", [.put: putChannel])
+        add(group, "channel/:room", [.get: inspectRoom, .delete: removeRoom])
+        add(group, "channel/:room/members", [.get: listMembers])
+        add(group, "channel/:room/publishers/count", [.get: countPublishers])
+        add(group, "room", [.put: putRoom])
+        add(group, "room/:room", [.get: inspectRoom, .delete: removeRoom])
+        add(group, "room/:room/members", [.get: listMembers])
+        add(group, "room/:room/message", [.put: sendMessage])
+        add(group, "rooms", [.get: listRooms])
         add(group, "recordings", [.get: listRecordings])
         add(group, "recordings/:stream", [.get: inspectRecording, .delete: deleteRecording])
         add(group, "keys", [.get: listKeys])

@@ -1,0 +1,129 @@
+import PCastCore
+import PCastEdgeAuth
+import PCastSignaling
+import Synchronization
+
+/// The client of a request to a room.
+struct RoomClient: Sendable {
+    let session: SessionID
+    let connection: RoomConnection
+    let access: RoomAccess
+    let address: IPAddress?
+}
+
+/// The permissions of a client in rooms, according to the token of its session.
+struct RoomAccess: Hashable, Sendable {
+    let application: ApplicationID
+    /// The tag that the token requires; nil if it names no room.
+    private let requiredTag: String?
+    /// Whether the token is for a single stream.
+    private let isForStream: Bool
+    /// Whether the client may create rooms: its token is neither for viewing, nor for a single stream.
+    private let mayPublish: Bool
+    /// Whether the client may be a moderator, who may change other members and the room.
+    let mayModerate: Bool
+
+    /// The capability of the tokens of moderators.
+    private static let moderator = "moderator"
+
+    /// Returns nil for a job of the platform, which enters no room.
+    init?(_ principal: Principal) {
+        guard principal.job == nil else { return nil }
+        application = principal.application
+        requiredTag = principal.token?.requiredTag
+        isForStream = principal.token?.originStreamID != nil
+        mayPublish = principal.token.map { $0.kind == .authentication || $0.kind == .publishing } ?? true
+        mayModerate = principal.token == nil || principal.capabilities.contains(Self.moderator)
+    }
+
+    /// Returns whether the client may enter a room. A token that requires a tag is valid for the room with this tag.
+    func permits(_ room: RoomDescription) -> Bool {
+        guard room.application == application, !isForStream else { return false }
+        return requiredTag.map { room.hasTag($0) } ?? true
+    }
+
+    /// Returns whether the client may create a room with an alias; nil for one that the platform selects.
+    func mayCreate(_ alias: String?) -> Bool {
+        guard mayPublish, !isForStream else { return false }
+        guard let requiredTag else { return true }
+        return alias.map { RoomDescription.isTag(requiredTag, ofAlias: $0) } ?? false
+    }
+}
+
+/// The events of rooms for one client, in their order. A room appends to it at once, and the client's session sends the
+/// events when it runs, before the response to the request that caused them.
+final class RoomConnection: Sendable {
+    private struct State {
+        var events: [SignalingEvent] = []
+        /// The number of events that precede a response which must be sent before the others; nil for none.
+        var sendable: Int?
+        /// The number of these responses.
+        var holds = 0
+        var isFull = false
+        var isClosed = false
+        var isAwake = false
+    }
+
+    /// The number of the connection, by which a room recognizes it.
+    let number: Int
+    private let state = Mutex(State())
+    private let wake: @Sendable () -> Void
+
+    /// The maximum number of events that wait.
+    private static let capacity = 1_024
+    private static let lastNumber = Mutex(0)
+
+    /// Creates the events of a connection. `wake` is called when there are some.
+    init(wake: @escaping @Sendable () -> Void) {
+        number = Self.lastNumber.withLock { last in
+            last += 1
+            return last
+        }
+        self.wake = wake
+    }
+
+    func append(_ event: SignalingEvent) {
+        let isNew = state.withLock { state in
+            if state.events.count >= Self.capacity { state.isFull = true } else { state.events.append(event) }
+            defer { state.isAwake = true }
+            return !state.isAwake
+        }
+        if isNew { wake() }
+    }
+
+    /// Whether the client's connection has ended, so that it may enter no room.
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    /// Records the end of the client's connection, before the rooms receive it.
+    func close() { state.withLock { $0.isClosed = true } }
+
+    /// Lets later events wait for ``release()``, because the response with the present state precedes them.
+    func hold() {
+        state.withLock { state in
+            state.holds += 1
+            if state.sendable == nil { state.sendable = state.events.count }
+        }
+    }
+
+    /// Lets the events be sent that follow a response.
+    func release() {
+        state.withLock { state in
+            state.holds = max(state.holds - 1, 0)
+            if state.holds == 0 { state.sendable = nil }
+        }
+    }
+
+    /// Removes and returns the events that may be sent; nil if some were lost, because the client does not read them.
+    func takeAll() -> [SignalingEvent]? {
+        state.withLock { state in
+            guard !state.isFull else { return nil }
+            state.isAwake = false
+            let count = state.sendable ?? state.events.count
+            let events = Array(state.events.prefix(count))
+            state.events.removeFirst(count)
+            if state.events.isEmpty { state.events = [] }
+            if state.sendable != nil { state.sendable = 0 }
+            return events
+        }
+    }
+}

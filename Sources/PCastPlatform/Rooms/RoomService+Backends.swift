@@ -1,0 +1,77 @@
+import PCastCore
+import PCastDatabase
+
+/// The functions for the backends of applications.
+extension RoomService {
+    /// Restores the rooms that backends have created.
+    func restore() async {
+        do throws(RecordsError) {
+            for record in try await records.rooms() {
+                guard let description = RoomDescription(record) else { continue }
+                try? add(description, isPermanent: true)
+            }
+        } catch {
+            logger.error("rooms were not restored", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Creates a permanent room, unless there is one with the alias. That one becomes permanent.
+    ///
+    /// - Returns: The room, and whether it is new.
+    /// - Throws: ``RoomRefusal``, with the kind `conflict` if only one of the two is a channel.
+    func establish(_ wanted: RoomDescription) throws(RoomRefusal) -> (room: RoomDescription, isNew: Bool) {
+        guard let found = find("", alias: wanted.alias, of: wanted.application),
+            let existing = rooms[found]?.machine.description
+        else {
+            try add(wanted, isPermanent: true)
+            return (wanted, true)
+        }
+        guard (existing.kind == .channel) == (wanted.kind == .channel) else { throw .conflict(lastUpdate: 0) }
+        rooms[found]?.isPermanent = true
+        return (existing, false)
+    }
+
+    /// Stores a room, so that it exists after a restart of the platform.
+    func store(_ room: RoomDescription) async throws(RecordsError) { try await records.setRoom(RoomRecord(room)) }
+
+    /// Ends a room and deletes its record.
+    func remove(_ id: String) async throws(RecordsError) {
+        try await records.removeRoom(id)
+        end(id)
+    }
+
+    /// Sends a message of a backend to the conversation of a room.
+    ///
+    /// - Throws: ``RoomRefusal`` if there are too many.
+    func post(_ text: String, by author: RoomMember, in id: String) throws(RoomRefusal) {
+        try takeMessage(nil, in: id)
+        append(text, by: author, isBackend: true, in: id)
+    }
+
+    /// Returns a room of an application by its identifier or alias, with its members; nil if there is none.
+    func state(
+        _ name: String, of application: ApplicationID
+    ) -> (room: RoomDescription, listed: [RoomMember], audience: Int)? {
+        guard let id = find(name, alias: name, of: application), let machine = rooms[id]?.machine else { return nil }
+        return (machine.description, machine.listed, machine.audienceCount)
+    }
+
+    /// Returns the rooms of an application, ordered by alias.
+    func states(
+        of application: ApplicationID
+    ) -> [(room: RoomDescription, listed: [RoomMember], audience: Int)] {
+        (aliases[application] ?? [:]).sorted { $0.key < $1.key }.compactMap { state($0.value, of: application) }
+    }
+
+    /// Returns a publisher with those requested tags that its token permits, because it requires a tag of the same room.
+    func permit(_ tags: [String], to principal: Principal) -> Principal {
+        guard let token = principal.token, token.kind == .publishing, let required = token.requiredTag,
+            RoomDescription.isRoomTag(required), tags.contains(where: { RoomDescription.isRoomTag($0) })
+        else { return principal }
+        let name = String(required.drop { $0 != ":" }.dropFirst())
+        guard let room = state(name, of: principal.application)?.room, room.hasTag(required) else { return principal }
+        var permitted = principal
+        permitted.roomTags = tags.filter { room.hasTag($0) && !token.applyTags.contains($0) }
+        return permitted
+    }
+}

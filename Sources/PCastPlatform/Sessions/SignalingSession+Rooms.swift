@@ -1,0 +1,71 @@
+import Logging
+import PCastCore
+import PCastIO
+import PCastSignaling
+
+/// The requests and events of rooms.
+extension SignalingSession {
+    func respondInRoom(to request: SignalingRequest) async -> SignalingResponse {
+        guard let client = clientOfRooms else { return request.response(.unauthorized) }
+        switch request {
+        case .joinRoom(let message): return .joinRoom(await rooms.join(message, client))
+        case .updateMember(let message): return .updateMember(await rooms.update(message, client))
+        case .leaveRoom(let message): return .leaveRoom(await rooms.leave(message, client))
+        case .createRoom(let message): return .createRoom(await rooms.create(message, client))
+        case .getRoomInfo(let message): return .getRoomInfo(await rooms.info(message, client))
+        case .updateRoom(let message): return .updateRoom(await rooms.update(message, client))
+        case .sendMessageToRoom(let message): return .sendMessageToRoom(await rooms.send(message, client))
+        case .fetchRoomConversation(let message):
+            return .fetchRoomConversation(await rooms.fetch(message, client))
+        default: return request.response(.badRequest)
+        }
+    }
+
+    /// The client for requests of rooms; nil if there is no session, or if it may enter no room.
+    private var clientOfRooms: RoomClient? {
+        guard let session, let roomAccess, !isOver else { return nil }
+        let connection =
+            roomConnection ?? RoomConnection { [weak self] in Task { await self?.sendRoomEvents() } }
+        roomConnection = connection
+        return RoomClient(
+            session: session.id, connection: connection, access: roomAccess, address: remoteAddress)
+    }
+
+    /// Sends the events of rooms that have occurred.
+    func sendRoomEvents() {
+        guard let roomConnection, !isOver, !isClosing else { return }
+        guard let events = roomConnection.takeAll() else {
+            logger.info("closing a connection whose client does not read the events of its rooms")
+            return close(status: Self.tryAgainLater)
+        }
+        for event in events { feed(.event(event)) }
+    }
+
+    /// Sends the events that waited for the response with the state of a room.
+    func releaseRoomEvents(after response: SignalingResponse) {
+        guard response.status == .ok, let roomConnection else { return }
+        switch response {
+        case .joinRoom, .fetchRoomConversation:
+            roomConnection.release()
+            sendRoomEvents()
+        default: break
+        }
+    }
+
+    /// Records that the client has closed the connection. A browser whose page is closed sends the status “going away”.
+    func closed(_ status: UInt16) {
+        hasLeft = status == Self.normalClosure || status == Self.goingAway
+    }
+
+    /// Leaves the rooms of a session. If the client may return, only its connection is removed.
+    func leaveRooms(_ session: SessionID) async {
+        guard let roomConnection else { return }
+        self.roomConnection = nil
+        roomConnection.close()
+        if hasLeft {
+            await rooms.leaveAll(session, roomConnection)
+        } else {
+            await rooms.connectionLost(session, roomConnection)
+        }
+    }
+}

@@ -12,6 +12,9 @@ actor ProtocolClient {
     private(set) var answered: [SignalingRequestID] = []
     private(set) var ended: [PCastStreamEnded] = []
     private(set) var captions: [PCastStreamCaptions] = []
+    /// The events of rooms, each with the number of responses that had arrived before.
+    private(set) var roomEvents: [(event: ChatRoomEvent, answers: Int)] = []
+    private(set) var roomMessages: [(message: ChatChatMessage, answers: Int)] = []
     /// The frames in their order of arrival.
     private(set) var received: [SignalingFrame] = []
     private(set) var isClosed = false
@@ -57,6 +60,9 @@ actor ProtocolClient {
                 answered.append(id)
             case .event(.streamEnded(let message)): ended.append(message)
             case .event(.streamCaptions(let message)): captions.append(message)
+            case .event(.room(let event)): roomEvents.append((event, answered.count))
+            case .event(.roomConversation(let event)):
+                roomMessages += event.chatMessages.map { ($0, answered.count) }
             default: break
             }
         }
@@ -123,6 +129,12 @@ actor ProtocolClient {
         _ = try await eventually { ended.contains { $0.streamID == stream } }
         return ended.first { $0.streamID == stream }?.reason
     }
+
+    /// Closes the connection with a close frame.
+    func close() async { await connection.close() }
+
+    /// Breaks the connection without a close frame.
+    func cut() { connection.cut() }
 
     func closes() async throws -> Bool { try await eventually { isClosed } }
 }

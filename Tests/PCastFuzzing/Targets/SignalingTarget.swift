@@ -84,5 +84,7 @@ enum SignalingTarget {
         [0] + authenticate, [0] + bye, [1] + Array(Base64.encode(bye).utf8),
         [0] + envelope("pcast.ByeResponse", [0x0A, 2, 0x6F, 0x6B]), [0] + envelope("mq.PingPong", [0x08, 1]),
         [1] + Array(Base64.encode(authenticate).utf8),
+        [0] + envelope("chat.JoinRoom", [0x12, 1, 0x61, 0x22, 2, 0x18, 3]),
+        [0] + envelope("chat.RoomEvent", [0x12, 1, 0x72, 0x18, 1]),
     ]
 }

@@ -330,4 +330,41 @@ struct StreamPackagerTests {
         #expect(run.bytes("video0/i2-0.m4s", "video0") == nil)
         #expect(run.bytes("video0/i1-00.m4s", "video0") == nil)
     }
+
+    @Test(
+        "units before the next timestamp complete no part and need no key frame, and most units are before it",
+        arguments: [15.0, 24, 25, 30, 60])
+    func nextTimestamp(frameRate: Double) throws {
+        let sets = try MediaSamples.parameterSets(MediaSamples.size)
+        var packager = StreamPackager(PackagerConfiguration(instance: "i1"), renditions: [Self.large, Self.audio])
+        let (video, audio) = (Self.large.name, Self.audio.name)
+        var times = [video: TimeSpan.zero, audio: .zero]
+        var needsKeyFrame = true
+        var (count, urgentCount) = (0, 0)
+        while let videoTime = times[video], let audioTime = times[audio], videoTime < .seconds(30 as Int64) {
+            let isVideo = videoTime <= audioTime
+            let (name, time) = isVideo ? (video, videoTime) : (audio, audioTime)
+            times[name] = time + (isVideo ? TimeSpan(seconds: 1 / frameRate) : .milliseconds(20))
+            let bytes =
+                isVideo
+                ? MediaSamples.unit(isKeyFrame: needsKeyFrame, parameterSets: sets, number: count)
+                : [UInt8](repeating: 1, count: 80)
+            if isVideo { needsKeyFrame = false }
+            let rate = isVideo ? ClockRate.video : .opus
+            let timestamp = rate.ticks(in: time)
+            let isUrgent = packager.nextTimestamp(of: name).map { timestamp >= $0 } ?? true
+            packager.append(
+                AccessUnit(bytes: bytes, timestamp: timestamp, captureTime: LiveRun.start + time), to: name)
+            let updates = packager.takeUpdates()
+            if !updates.needsKeyFrame.isEmpty { needsKeyFrame = true }
+            #expect(
+                isUrgent || !updates.changed.contains(name) && updates.needsKeyFrame.isEmpty, "\(name) at \(time)")
+            count += 1
+            if isUrgent { urgentCount += 1 }
+        }
+        #expect(urgentCount * 3 < count, "\(urgentCount) of \(count)")
+        #expect(packager.nextTimestamp(of: "other") == nil)
+        packager.framesLost(in: video)
+        #expect(packager.nextTimestamp(of: video) == nil)
+    }
 }

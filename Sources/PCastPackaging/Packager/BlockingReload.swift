@@ -8,17 +8,17 @@ extension DeliveryDirectives {
     ///   then 400 (Bad Request).
     package init?(query: String) {
         self.init()
-        for field in query.split(separator: "&") {
-            let pair = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard pair.count == 2 else { continue }
-            switch pair[0] {
+        for field in query.utf8.split(separator: UInt8(ascii: "&")) {
+            guard let sign = field.firstIndex(of: UInt8(ascii: "=")) else { continue }
+            let value = Substring(field[field.index(after: sign)...])
+            switch Substring(field[..<sign]) {
             case "_HLS_msn":
-                guard let number = Self.number(pair[1]) else { return nil }
+                guard let number = Self.number(value) else { return nil }
                 segment = number
             case "_HLS_part":
-                guard let number = Self.number(pair[1]) else { return nil }
+                guard let number = Self.number(value) else { return nil }
                 part = number
-            case "_HLS_skip": skip = Skip(rawValue: String(pair[1]))
+            case "_HLS_skip": skip = Skip(rawValue: String(value))
             default: continue
             }
         }

@@ -95,7 +95,8 @@ struct CaptureTimeline {
     }
 
     private let rate: ClockRate
-    private var last: (timestamp: Int64, time: Int64)?
+    /// The timestamp and the media time of the newest frame; nil before the first.
+    private(set) var last: (timestamp: Int64, time: Int64)?
 
     /// The difference of the clocks from which on they are considered unrelated.
     private static let maximumDrift: Int64 = 500_000_000

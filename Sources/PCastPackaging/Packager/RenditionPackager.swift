@@ -174,6 +174,21 @@ struct RenditionPackager {
         return (CMAFSample(bytes: unit.bytes, duration: 0, isSync: true), .h264(format))
     }
 
+    /// Returns the timestamp from which on a unit may complete a part or need a key frame of the publisher. Units before it
+    /// may be appended later, together. Nil if any unit may.
+    func nextTimestamp(_ clock: PackagerClock) -> Int64? {
+        guard !isFinished, !awaitsKeyFrame, appliedDiscontinuities == clock.discontinuities, let open, let partTarget,
+            let frameDuration, let last = timeline.last
+        else { return nil }
+        // A part ends when another frame would make it longer than the target.
+        var time = (samples.isEmpty ? end : partStart) + ticks(partTarget) - frameDuration
+        if description.isVideo, clock.configuration.answersKeyFrameRequests {
+            time = min(time, open.start + ticks(clock.configuration.segmentDuration) - frameDuration * 3 / 2)
+        }
+        // Frames do not arrive exactly on time.
+        return last.timestamp + time - last.time - frameDuration / 4
+    }
+
     // MARK: Segmentation
 
     private mutating func insert(

@@ -189,6 +189,12 @@ package struct StreamPackager: Sendable {
         renditions.indices.flatMap { renditions[$0].takeParts() }
     }
 
+    /// Returns the timestamp from which on a unit of a rendition may complete a part or need a key frame of the publisher.
+    /// Units before it may be appended later, together. Nil if any unit may, and for an unknown rendition.
+    package func nextTimestamp(of name: String) -> Int64? {
+        index(name).flatMap { renditions[$0].nextTimestamp(clock) }
+    }
+
     /// The names of the renditions, in the order in which they were given, and that of the captions.
     package var names: [String] { allRenditions.map(\.name) }
 

@@ -114,3 +114,39 @@ import Testing
         }
     }
 }
+
+@Suite("Parts that a playlist announces")
+struct HintedPartTests {
+    private static func response(_ playlist: String, status: String = "200 OK", field: String = "content-length")
+        -> [UInt8]
+    {
+        Array("HTTP/1.1 \(status)\r\nVary: a\r\n\(field): \(playlist.utf8.count)\r\n\r\n\(playlist)".utf8)
+    }
+
+    private static let playlist =
+        "#EXTM3U\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"video0/ab-12.3.m4s\"\n#EXT-X-RENDITION-REPORT:URI=\"TEST\"\n"
+
+    @Test("a response is taken when it is complete, with the announced part")
+    func complete() {
+        let all = Self.response(Self.playlist) + Self.response(Self.playlist, field: "Content-Length")
+        var received: [UInt8] = []
+        var parts: [HintedPart] = []
+        for byte in all {
+            received.append(byte)
+            if case .some(.some(let part)) = HintedPart.take(from: &received) { parts.append(part) }
+        }
+        #expect(parts == [HintedPart](repeating: HintedPart(segment: 12, index: 3), count: 2) && received.isEmpty)
+    }
+
+    @Test("an error, a response without a length and a playlist without a hint are failures")
+    func failures() {
+        for wrong in [
+            Self.response(Self.playlist, status: "404 Not Found"), Self.response(Self.playlist, field: "x-length"),
+            Self.response("#EXTM3U\n"), Self.response("TYPE=PART,URI=\"a\"\n"),
+        ] {
+            var received = wrong
+            let part = HintedPart.take(from: &received)
+            #expect(part == .some(nil))
+        }
+    }
+}

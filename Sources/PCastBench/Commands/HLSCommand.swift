@@ -77,7 +77,7 @@ struct HLSCommand: AsyncParsableCommand {
         let uri = URIReference(relative).resolved(against: URIReference(setup.uri)).text
         for cost in try await requestCosts(uri, setup, share: transcoded, &report) { metrics.append(cost) }
         for count in counts {
-            let result = await ReloadingViewers(uri: uri, count: count).run(seconds: seconds)
+            let result = try await ReloadingViewers(uri: uri, count: count).run(seconds: seconds)
             let delay = Percentile.of(result.delays, 0.99)
             report.row(
                 "\(count) viewers reload",

@@ -1,10 +1,8 @@
-import Foundation
 import PCastCore
 import PCastEdgeAuth
 import PCastIO
 import PCastJSON
 import PCastRendering
-import PCastWeb
 import Synchronization
 
 /// A platform, a publisher of the test pattern with 1280x720 at 30 frames per second, and a viewer, each in its own
@@ -26,7 +24,10 @@ struct HLSSetup: Sendable {
     static func start(isPackaged: Bool) async throws -> HLSSetup {
         let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
         let platform = try PCastProcess(
-            ["serve", "--listen", "127.0.0.1:0", "--rtc-port", "0"] + (isPackaged ? ["--hls"] : []),
+            [
+                "serve", "--listen", "127.0.0.1:0", "--rtc-port", "0", "--limit", "connections-per-second=100000",
+                "--limit", "connections-per-address=20000",
+            ] + (isPackaged ? ["--hls"] : []),
             environment: ["PCAST_SERVE_APPLICATION": "\(application):\(secret)"])
         do {
             guard case .string(let uri)? = try await platform.next("listening")["uri"] else {
@@ -135,77 +136,4 @@ final class LatencySurface: RenderSurface {
 
     /// The latencies so far, in milliseconds.
     var latencies: [Double] { state.withLock { $0.latencies } }
-}
-
-/// Viewers that only reload a media playlist, as players do at the live edge.
-struct ReloadingViewers: Sendable {
-    /// A part: the number of its segment and its index.
-    private struct Part: Hashable, Sendable {
-        let segment: Int64
-        let index: Int64
-
-        /// Finds the next part in the preload hint of a playlist; nil if there is none.
-        init?(hintIn text: String) {
-            guard let hint = text.range(of: "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"", options: .backwards) else {
-                return nil
-            }
-            let name = text[hint.upperBound...].prefix { $0 != "\"" }.split(separator: "-").last ?? ""
-            let fields = name.split(separator: ".")
-            guard fields.count == 3, let segment = Int64(fields[0]), let index = Int64(fields[1]) else { return nil }
-            (self.segment, self.index) = (segment, index)
-        }
-    }
-
-    /// The results of all viewers.
-    struct Metrics: Sendable {
-        /// The times from the first answer with a part to each other answer with it, in milliseconds.
-        var delays: [Double] = []
-        var failures = 0
-    }
-
-    private struct Answer: Sendable {
-        let part: Part
-        let moment: Instant
-    }
-
-    /// The address of the media playlist.
-    let uri: String
-    let count: Int
-
-    /// Runs all viewers for some seconds. The first two answers of each are left out, because viewers join one after the
-    /// other.
-    func run(seconds: Int) async -> Metrics {
-        let pool = HTTPRequests.ConnectionPool(connections: count)
-        let end = MonotonicClock.now() + .seconds(Int64(seconds))
-        var answers: [[Answer]] = []
-        var metrics = Metrics()
-        await withTaskGroup(of: [Answer]?.self) { group in
-            for _ in 0..<count { group.addTask { await view(pool, until: end) } }
-            for await seen in group {
-                if let seen { answers.append(Array(seen.dropFirst(2))) } else { metrics.failures += 1 }
-            }
-        }
-        await pool.close()
-        var first: [Part: Instant] = [:]
-        for answer in answers.joined() { first[answer.part] = min(first[answer.part] ?? answer.moment, answer.moment) }
-        for answer in answers.joined() {
-            guard let earliest = first[answer.part] else { continue }
-            metrics.delays.append((answer.moment - earliest).seconds * 1_000)
-        }
-        return metrics
-    }
-
-    /// Reloads until a time. Returns nil after a failure.
-    private func view(_ pool: HTTPRequests.ConnectionPool, until end: Instant) async -> [Answer]? {
-        var answers: [Answer] = []
-        var query = ""
-        while MonotonicClock.now() < end {
-            guard let response = try? await pool.get(uri + query), response.status == 200,
-                let part = Part(hintIn: String(decoding: response.body, as: UTF8.self))
-            else { return nil }
-            answers.append(Answer(part: part, moment: MonotonicClock.now()))
-            query = "?_HLS_msn=\(part.segment)&_HLS_part=\(part.index)"
-        }
-        return answers
-    }
 }

@@ -52,6 +52,22 @@ final class IdleConnectionHandler: ChannelDuplexHandler {
         context.fireUserInboundEventTriggered(event)
     }
 
+    /// Notes a request to which a handler before this one responds.
+    func noteRequest() {
+        isAnswering = true
+        lastActivity = .now()
+    }
+
+    /// Notes that the client has read a part of such a response.
+    func noteProgress() { lastActivity = .now() }
+
+    /// Notes that such a response is complete. Returns whether the connection must be closed after it.
+    func noteResponse() -> Bool {
+        isAnswering = false
+        lastActivity = .now()
+        return isEnding
+    }
+
     private func schedule(_ context: ChannelHandlerContext) {
         check = context.eventLoop.assumeIsolated().scheduleTask(deadline: lastActivity + Self.limit) {
             if NIODeadline.now() - self.lastActivity >= Self.limit {
@@ -219,7 +235,7 @@ final class ConnectionPersistenceHandler: ChannelDuplexHandler {
 
 extension HTTPRequestHead {
     /// Whether the connection persists after this request (RFC 9112, section 9.3). `close` takes precedence.
-    fileprivate var persists: Bool {
+    var persists: Bool {
         let options = headers[canonicalForm: "Connection"].map { $0.lowercased() }
         if options.contains("close") { return false }
         return !version.isBeforeHTTP11 || options.contains("keep-alive")

@@ -118,10 +118,11 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
     private static func wrapHTTP(
         _ channel: any Channel, isSecure: Bool, _ direct: (any DirectResponder)?
     ) throws -> HTTPChannel {
+        let idle = IdleConnectionHandler()
+        if let direct { try channel.pipeline.syncOperations.addHandler(DirectConnectionHandler(direct, idle)) }
         try channel.pipeline.syncOperations.addHandler(ConnectionPersistenceHandler())
         try channel.pipeline.syncOperations.addHandler(HTTP1ToHTTPServerCodec(secure: isSecure))
-        try channel.pipeline.syncOperations.addHandler(IdleConnectionHandler())
-        if let direct { try channel.pipeline.syncOperations.addHandler(DirectResponseHandler(direct)) }
+        try channel.pipeline.syncOperations.addHandler(idle)
         return try NIOAsyncChannel(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
     }

@@ -58,6 +58,9 @@ final class RawConnection: Sendable {
         } catch ChannelError.alreadyClosed {}
     }
 
+    /// Ends the direction to the server.
+    func closeOutput() async throws { try await channel.withLock { $0 }?.close(mode: .output) }
+
     /// Requests a WebSocket, and waits for the response.
     ///
     /// - Returns: The head of the response.

@@ -140,7 +140,7 @@ struct RecordingRoutes: Sendable {
             .contentType: VideoRoutes.playlistType, .cacheControl: caching, .vary: "Accept-Encoding",
             .xContentTypeOptions: "nosniff",
         ]
-        guard let gzip = playlist.gzip, request.headers.acceptsGzip else {
+        guard request.headers.acceptsGzip, let gzip = playlist.gzip else {
             return Response(status: .ok, headers: headers, body: ResponseBody(inPieces: playlist.plain))
         }
         headers[.contentEncoding] = "gzip"

@@ -25,8 +25,8 @@ struct VideoRoutes: Sendable {
 
     /// The folder of all streams.
     static let folder = "/video"
-    private static let index = "index.m3u8"
-    private static let playlistSuffix = ".m3u8"
+    static let index = "index.m3u8"
+    static let playlistSuffix = ".m3u8"
     private static let methods = "GET, HEAD, OPTIONS"
 
     static let playlistType = "application/vnd.apple.mpegurl"
@@ -72,9 +72,7 @@ struct VideoRoutes: Sendable {
                 if error.kind == .unauthorized {
                     logger.info("request rejected", metadata: ["protocol": "hls", "error": "\(error.detail)"])
                 }
-                var response = Responses.refusal(error)
-                response.headers[.cacheControl] = "no-store"
-                return response
+                return Response(Self.refusal(error))
             }
         }
         group.on(path, method: .options) { _, _ in
@@ -105,7 +103,8 @@ struct VideoRoutes: Sendable {
         guard let playlist = await packaged.multivariantPlaylist(prefix: prefix, audio: audio, at: now) else {
             throw .playlistNotReady
         }
-        return response(playlist, caching: caching, request)
+        return Response(
+            Self.response(playlist, VideoHeads.Playlist(caching: caching), acceptsGzip: request.headers.acceptsGzip))
     }
 
     // MARK: Thumbnail
@@ -136,42 +135,39 @@ struct VideoRoutes: Sendable {
             return try await multivariant(of: packaged, prefix: "", caching: "no-cache", request)
         }
         let rendition = String(name.dropLast(Self.playlistSuffix.count))
-        guard let directives = DeliveryDirectives(query: request.uri.query ?? "") else {
-            throw APIError(.badRequest, "_HLS_msn and _HLS_part must be numbers, and _HLS_part requires _HLS_msn.")
-        }
+        let directives = try Self.directives(request.uri.query ?? "")
         // A request that waits counts as a viewer, but a viewer who is present is not refused.
-        var reservation: QuotaReservation?
-        if packaged.countsViewers(of: rendition) {
-            reservation = try? limiter.reserve(
-                .viewer, of: packaged.application, from: context.clientAddress, countsAddress: false)
-        }
+        let reservation = reserve(rendition, of: packaged)
         defer { withExtendedLifetime(reservation) {} }
         let answer = await packaged.mediaPlaylist(rendition, directives, at: MonotonicClock.now())
-        return response(try content(answer), caching: Self.caching(directives), request)
+        return Response(
+            Self.response(
+                try Self.content(answer), .media(directives), acceptsGzip: request.headers.acceptsGzip))
     }
 
-    private func response(_ playlist: RenderedPlaylist, caching: String, _ request: Request) -> Response {
-        let (headers, body) = Self.content(playlist, caching: caching, acceptsGzip: request.headers.acceptsGzip)
-        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: body))
+    /// Returns the directives of a query.
+    ///
+    /// - Throws: ``APIError`` if one is malformed.
+    static func directives(_ query: String) throws(APIError) -> DeliveryDirectives {
+        guard !query.isEmpty else { return DeliveryDirectives() }
+        guard let directives = DeliveryDirectives(query: query) else {
+            throw APIError(.badRequest, "_HLS_msn and _HLS_part must be numbers, and _HLS_part requires _HLS_msn.")
+        }
+        return directives
     }
 
-    /// Returns the header fields and the content of the response with a playlist.
-    private static func content(
-        _ playlist: RenderedPlaylist, caching: String, acceptsGzip: Bool
-    ) -> (headers: HTTPFields, body: ByteBuffer) {
-        var headers: HTTPFields = [
-            .contentType: playlistType, .cacheControl: caching, .vary: "Accept-Encoding",
-            .xContentTypeOptions: "nosniff",
-        ]
-        guard let gzip = playlist.gzip, acceptsGzip else { return (headers, playlist.plain) }
-        headers[.contentEncoding] = "gzip"
-        return (headers, gzip)
+    /// Reserves the place of a viewer; nil if the request of a rendition does not count, or if there is none.
+    func reserve(_ rendition: String, of packaged: PackagedStream) -> QuotaReservation? {
+        guard packaged.countsViewers(of: rendition) else { return nil }
+        return try? limiter.reserve(.viewer, of: packaged.application, from: nil, countsAddress: false)
     }
 
-    /// Returns the value of `Cache-Control` for the response to a request of a media playlist. The response to a request
-    /// that names a part contains it whenever it was sent.
-    private static func caching(_ directives: DeliveryDirectives) -> String {
-        directives.segment == nil ? "no-cache" : "public, max-age=1"
+    /// Returns the response with a playlist.
+    static func response(
+        _ playlist: RenderedPlaylist, _ heads: VideoHeads.Playlist, acceptsGzip: Bool
+    ) -> DirectResponse {
+        guard acceptsGzip, let gzip = playlist.gzip else { return DirectResponse(heads.plain, playlist.plain) }
+        return DirectResponse(heads.coded, gzip)
     }
 
     // MARK: Media files
@@ -181,46 +177,38 @@ struct VideoRoutes: Sendable {
         guard let rendition = context.parameters.get("name"), let file = context.parameters.get("file") else {
             throw .noStream
         }
-        let bytes = try content(await packaged.file(file, of: rendition, at: MonotonicClock.now()))
-        return Self.response(bytes, headers: Self.fileHeaders(of: rendition, file), range: request.headers[.range])
+        let bytes = try Self.content(await packaged.file(file, of: rendition, at: MonotonicClock.now()))
+        return Response(
+            Self.response(bytes, VideoHeads.file(file, of: rendition), range: request.headers[.range]))
     }
 
     /// Returns the response with a file, or a range of it.
     static func response(_ bytes: ByteBuffer, headers: HTTPFields, range: String?) -> Response {
-        var headers = headers
-        switch RequestedRange(range, of: bytes.readableBytes) {
-        case .all:
-            return Response(status: .ok, headers: headers, body: ResponseBody(inPieces: bytes))
+        Response(response(bytes, VideoHeads.File(headers), range: range))
+    }
+
+    static func response(_ bytes: ByteBuffer, _ heads: VideoHeads.File, range: String?) -> DirectResponse {
+        let size = bytes.readableBytes
+        switch RequestedRange(range, of: size) {
+        case .all: return DirectResponse(heads.whole, bytes)
         case .bytes(let range):
-            headers[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(bytes.readableBytes)"
             let part = bytes.getSlice(at: bytes.readerIndex + range.lowerBound, length: range.count)
-            return Response(
-                status: .partialContent, headers: headers, body: ResponseBody(inPieces: part ?? ByteBuffer()))
+            return DirectResponse(heads.part, range: ContentRange(range, of: size), part ?? ByteBuffer())
         case .unsatisfiable:
-            return Responses.text(
-                .rangeNotSatisfiable, "The range is beyond the end of the file.",
-                [.contentRange: "bytes */\(bytes.readableBytes)", .cacheControl: "no-store"])
+            let fields: HTTPFields = [
+                .contentType: "text/plain; charset=utf-8", .contentRange: "bytes */\(size)",
+                .cacheControl: "no-store",
+            ]
+            return DirectResponse(
+                DirectResponseHead(.rangeNotSatisfiable, VideoHeads.permitted(fields)),
+                ByteBuffer(string: "The range is beyond the end of the file."))
         }
     }
 
     /// Returns the header fields of the response with a file of a rendition. Files do not change, because each has its
     /// own name. Keys are not cached, so that nobody receives one after the access was revoked.
     static func fileHeaders(of rendition: String, _ file: String) -> HTTPFields {
-        guard !file.hasSuffix(PackagedFile.keySuffix) else {
-            return [
-                .contentType: "application/octet-stream", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
-            ]
-        }
-        return [
-            .contentType: contentType(of: rendition),
-            .cacheControl: "public, max-age=31536000, immutable", .acceptRanges: "bytes",
-            .xContentTypeOptions: "nosniff",
-        ]
-    }
-
-    private static func contentType(of rendition: String) -> String {
-        if rendition == StreamPackager.captionsName { return "text/vtt; charset=utf-8" }
-        return rendition.hasPrefix(PackagedStream.videoPrefix) ? "video/mp4" : "audio/mp4"
+        VideoHeads.file(file, of: rendition).whole.fields
     }
 
     // MARK: Access
@@ -249,7 +237,9 @@ struct VideoRoutes: Sendable {
     /// Returns the content of an answer.
     ///
     /// - Throws: ``APIError`` if it has none.
-    private func content<Content: Sendable>(_ answer: PackagedStream.Answer<Content>) throws(APIError) -> Content {
+    static func content<Content: Sendable>(
+        _ answer: PackagedStream.Answer<Content>
+    ) throws(APIError) -> Content {
         switch answer {
         case .found(let content): return content
         case .tooFarAhead:
@@ -263,55 +253,23 @@ struct VideoRoutes: Sendable {
     }
 }
 
-/// Responds to requests for playlists and files that exist, and whose signature is valid, without the routes.
-extension VideoRoutes: DirectResponder {
-    /// The maximum size of a file. Larger ones are written in pieces, which the routes do.
-    private static let directLimit = 256 << 10
-
-    func response(to request: HTTPRequest) -> DirectResponse? {
-        guard let uri = request.path, uri.hasPrefix(Self.folder + "/"), request.headerFields[.range] == nil,
-            request.headerFields[.expect] == nil
-        else {
-            return nil
-        }
-        let (path, query) = uri.dividedAtQuery
-        let fields = path.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
-        // The path begins with a slash, so the first field is empty.
-        guard (5...6).contains(fields.count), let packaged = packaging.stream(StreamID(fields[2])),
-            packaged.check(fields[3], at: MonotonicClock.wallTime()) == .valid
-        else { return nil }
-        let now = MonotonicClock.now()
-        var response: (headers: HTTPFields, body: ByteBuffer)
-        if fields.count == 6 {
-            guard let file = packaged.availableFile(fields[5], of: fields[4], at: now),
-                file.readableBytes <= Self.directLimit
-            else { return nil }
-            response = (Self.fileHeaders(of: fields[4], fields[5]), file)
-        } else {
-            guard fields[4].hasSuffix(Self.playlistSuffix), let directives = DeliveryDirectives(query: query),
-                let playlist = packaged.availablePlaylist(
-                    String(fields[4].dropLast(Self.playlistSuffix.count)), directives, at: now)
-            else { return nil }
-            response = Self.content(
-                playlist, caching: Self.caching(directives), acceptsGzip: request.headerFields.acceptsGzip)
-        }
-        CrossOriginMiddleware.permit(&response.headers)
-        return DirectResponse(.ok, response.headers, response.body)
-    }
-}
-
-extension String {
-    /// The parts before and after the first question mark.
-    fileprivate var dividedAtQuery: (path: Substring, query: String) {
-        guard let mark = utf8.firstIndex(of: UInt8(ascii: "?")) else { return (self[...], "") }
-        return (self[..<mark], String(self[index(after: mark)...]))
+extension Response {
+    /// Creates the response of a route.
+    fileprivate init(_ response: DirectResponse) {
+        self.init(
+            status: response.head.status, headers: response.fields, body: ResponseBody(inPieces: response.body))
     }
 }
 
 extension HTTPFields {
     /// Whether the client accepts the content coding gzip (RFC 9110, section 12.5.3).
+    var acceptsGzip: Bool { self[values: .acceptEncoding].contains(where: \.acceptsGzip) }
+}
+
+extension String {
+    /// Whether a value of `Accept-Encoding` contains gzip, or all codings.
     var acceptsGzip: Bool {
-        self[values: .acceptEncoding].flatMap { $0.split(separator: ",") }.contains { field in
+        split(separator: ",").contains { field in
             let parts = field.split(separator: ";").map { String($0).trimmingSpaces.lowercased() }
             guard parts.first == "gzip" || parts.first == "*" else { return false }
             return !parts.dropFirst().contains { ["q=0", "q=0.0", "q=0.00", "q=0.000"].contains($0) }

@@ -4,10 +4,11 @@ import Synchronization
 
 /// The units of packaged streams on their way from the thread of a shard to the packagers.
 ///
-/// The thread delivers all units of an iteration together and never waits. If the reader is slower than the publishers,
-/// units are dropped.
+/// The thread never waits. It resumes the reader when a unit may complete a part, because each resumption costs more than
+/// the packaging of a unit. Until then the units are kept, for ``maximumDelay`` or somewhat longer. If the reader is slower
+/// than the publishers, units are dropped.
 final class PublishedUnitFeed: Sendable {
-    /// The units of one iteration of a loop.
+    /// Units in the order of their arrival.
     struct Batch: Sendable {
         let units: [PublishedUnit]
         /// Whether units were dropped since the previous batch, so that video must resume with a key frame.
@@ -20,6 +21,34 @@ final class PublishedUnitFeed: Sendable {
     private let continuation: AsyncStream<Batch>.Continuation
     private let queuedSize = Atomic(0)
     private let hasDropped = Atomic(false)
+    private let waiting = Mutex(Waiting())
+
+    /// The units that the reader has not received.
+    private struct Waiting {
+        var units: [PublishedUnit] = []
+        var size = 0
+        /// The time at which the first one was delivered.
+        var since = Instant(nanoseconds: .min)
+        /// The timestamps from which on units of a stream are urgent, by their layers; nil for audio. Units of other streams
+        /// and layers are always urgent.
+        var next: [StreamID: [Int?: Int64]] = [:]
+
+        func isUrgent(_ unit: PublishedUnit) -> Bool {
+            guard let next = next[unit.stream]?[unit.layer] else { return true }
+            return unit.timestamp >= next || unit.isKeyFrame && unit.layer != nil
+        }
+
+        /// Returns all units, and removes them.
+        mutating func take() -> (units: [PublishedUnit], size: Int) {
+            defer { (units, size) = ([], 0) }
+            return (units, size)
+        }
+    }
+
+    /// The time for which units are kept that are not urgent.
+    static let maximumDelay = TimeSpan.milliseconds(100)
+    /// The size of units at which they are urgent, in bytes.
+    private static let maximumKeptSize = 1 << 20
 
     /// The maximum size of the queued batches in bytes: four seconds of 64 Mbit/s.
     static let capacity = 32 << 20
@@ -41,17 +70,46 @@ final class PublishedUnitFeed: Sendable {
         sfu.readUnits(at: now) { unit in
             if unit.use == .renditions { renditions.deliver(unit, at: now) } else { units.append(unit) }
         }
-        deliver(units)
+        deliver(units, at: now)
     }
 
     /// Delivers units, or drops them if the queue is full.
-    func deliver(_ units: [PublishedUnit]) {
+    func deliver(_ units: [PublishedUnit], at now: Instant) {
         guard !units.isEmpty else { return }
         let size = units.reduce(0) { $0 + $1.bytes.count + Self.unitOverhead }
         guard queuedSize.load(ordering: .relaxed) + size <= Self.capacity else {
             return hasDropped.store(true, ordering: .relaxed)
         }
         queuedSize.add(size, ordering: .relaxed)
+        waiting.withLock { waiting in
+            if waiting.units.isEmpty { waiting.since = now }
+            waiting.units += units
+            waiting.size += size
+            let isUrgent =
+                waiting.size >= Self.maximumKeptSize || now - waiting.since >= Self.maximumDelay
+                || units.contains { waiting.isUrgent($0) }
+            if isUrgent { yield(&waiting) }
+        }
+    }
+
+    /// Passes on the units that have been kept for the longest time. Call it regularly, because a publisher may have
+    /// stopped.
+    func flush(at now: Instant) {
+        waiting.withLock { waiting in
+            guard !waiting.units.isEmpty, now - waiting.since >= Self.maximumDelay else { return }
+            yield(&waiting)
+        }
+    }
+
+    /// Sets the timestamps from which on units of a stream are urgent, by their layers; nil for audio. If there are none,
+    /// all are.
+    func setNext(_ timestamps: [Int?: Int64], of stream: StreamID) {
+        waiting.withLock { $0.next[stream] = timestamps.isEmpty ? nil : timestamps }
+    }
+
+    /// Resumes the reader. It is called under the lock, so that the units remain in order.
+    private func yield(_ waiting: inout Waiting) {
+        let (units, size) = waiting.take()
         let followsLoss = hasDropped.exchange(false, ordering: .relaxed)
         continuation.yield(Batch(units: units, followsLoss: followsLoss, size: size))
     }

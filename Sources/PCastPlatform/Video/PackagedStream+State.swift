@@ -15,8 +15,8 @@ extension PackagedStream {
             case change
         }
 
-        /// A request that waits until a condition holds. It receives false if the time is over.
-        typealias Request = CheckedContinuation<Bool, Never>
+        /// Resumes a request that waits until a condition holds. It receives false if the time is over.
+        typealias Request = @Sendable (Bool) -> Void
 
         private struct Waiting {
             let request: Request
@@ -255,6 +255,22 @@ extension PackagedStream {
             return layer
         }
 
+        /// The timestamps from which on units may complete a part, by their layers; nil for audio. AAC has those of the audio
+        /// that it is transcoded from.
+        var nextTimestamps: [Int?: Int64] {
+            guard let packager, ended == nil else { return [:] }
+            var next: [Int?: Int64] = [:]
+            for layer in packagedTracks {
+                guard let name = tracks[layer]?.name, var timestamp = packager.nextTimestamp(of: name) else { continue }
+                if layer == nil, let aac {
+                    guard let other = packager.nextTimestamp(of: aac) else { continue }
+                    timestamp = min(timestamp, other)
+                }
+                next[layer] = timestamp
+            }
+            return next
+        }
+
         private mutating func noteAudio(_ unit: PublishedUnit) {
             // AAC begins after the last discontinuity, because a rendition has the discontinuities of the others.
             let discontinuities = packager?.discontinuityCount ?? 0
@@ -474,7 +490,7 @@ extension PackagedStream {
         }
 
         mutating func add(
-            _ request: Request, _ number: Int, waitingFor condition: Condition, isViewer: Bool,
+            _ request: @escaping Request, _ number: Int, waitingFor condition: Condition, isViewer: Bool,
             until deadline: Instant
         ) {
             waiting[condition, default: [:]][number] = Waiting(

@@ -52,9 +52,32 @@ final class PackagedStream: Sendable {
         let recordingTime: TimeSpan
     }
 
+    /// The answer to a request now, or the change for which it waits.
+    enum Reply<Content: Sendable>: Sendable {
+        case answer(Answer<Content>)
+        case wait(Wait)
+    }
+
+    /// A wait for a change.
+    struct Wait: Sendable {
+        fileprivate let condition: State.Condition
+        /// Whether the request counts as a viewer.
+        let isViewer: Bool
+        /// The time for which a request waits in all.
+        let timeout: TimeSpan
+    }
+
+    /// The signer of the stream's path, and the signature that it found valid last.
+    private struct Access: Sendable {
+        var signer = PackagedStream.newSigner()
+        /// The number of signers before.
+        var generation = 0
+        var valid: (signature: String, window: Int64) = ("", 0)
+    }
+
     let id: StreamID
     let application: ApplicationID
-    private let signer = Setting(PackagedStream.newSigner())
+    private let access = Mutex(Access())
     private let layers: Layers
     /// Records the stream; nil if it is not recorded.
     private let recorder: RecordingService?
@@ -125,15 +148,30 @@ final class PackagedStream: Sendable {
     // MARK: Access
 
     /// Returns the signature of the stream's path, which grants access to everything below it.
-    func signature(at time: WallTime) -> String { signer.value.signature(of: id.description, at: time) }
+    func signature(at time: WallTime) -> String {
+        access.withLock { $0.signer }.signature(of: id.description, at: time)
+    }
 
-    /// Checks a signature of the stream's path.
+    /// Checks a signature of the stream's path. All viewers have the same one, so that it is computed once in a window.
     func check(_ signature: String, at time: WallTime) -> PathSigner.Verdict {
-        signer.value.check(signature, of: id.description, at: time)
+        let window = time.nanosecondsSinceEpoch / PathSigner.window.nanoseconds
+        let (signer, generation, valid) = access.withLock { ($0.signer, $0.generation, $0.valid) }
+        if valid.window == window, Self.areEqual(signature, valid.signature) { return .valid }
+        let verdict = signer.check(signature, of: id.description, at: time)
+        guard verdict == .valid else { return verdict }
+        // The access may have been revoked meanwhile.
+        access.withLock { if $0.generation == generation { $0.valid = (signature, window) } }
+        return verdict
+    }
+
+    /// Compares two texts in a time that does not depend on where they differ.
+    private static func areEqual(_ first: String, _ second: String) -> Bool {
+        guard first.utf8.count == second.utf8.count else { return false }
+        return zip(first.utf8, second.utf8).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
     /// Makes all signatures invalid. Viewers need the multivariant playlist again.
-    func revokeAccess() { signer.value = Self.newSigner() }
+    func revokeAccess() { access.withLock { $0 = Access(generation: $0.generation + 1) } }
 
     /// Returns a signer with a random key.
     private static func newSigner() -> PathSigner {
@@ -176,6 +214,9 @@ final class PackagedStream: Sendable {
         if keepsAAC, state.withLock({ $0.mayBeginAAC }) { beginTranscoding(at: now) }
         return needs
     }
+
+    /// The timestamps from which on units may complete a part, by their layers; nil for audio. All units of other layers may.
+    var nextTimestamps: [Int?: Int64] { state.withLock { $0.nextTimestamps } }
 
     /// Transcodes the audio of units. Returns nil if no client requests AAC.
     private func transcode(_ units: some Collection<PublishedUnit>) -> (rendition: String, units: [AccessUnit])? {
@@ -303,8 +344,8 @@ final class PackagedStream: Sendable {
                 longKeyFrameInterval: updates.longKeyFrameInterval)
             return (needs, answered, state.takeOverdue(at: now))
         }
-        for request in answered { request.resume(returning: true) }
-        for request in overdue { request.resume(returning: false) }
+        for resume in answered { resume(true) }
+        for resume in overdue { resume(false) }
         return needs
     }
 
@@ -359,95 +400,141 @@ final class PackagedStream: Sendable {
     func mediaPlaylist(
         _ name: String, _ directives: DeliveryDirectives, at now: Instant
     ) async -> Answer<RenderedPlaylist> {
+        await answer(at: now) { $0.mediaPlaylistNow(name, directives, at: now) }
+    }
+
+    /// Returns a media playlist, or a wait until it contains what the directives name.
+    func mediaPlaylistNow(
+        _ name: String, _ directives: DeliveryDirectives, at now: Instant
+    ) -> Reply<RenderedPlaylist> {
         let awaited = DeliveryDirectives(segment: directives.segment, part: directives.part)
-        let deadline = now + reloadTimeout
-        while true {
-            let (answer, playlist) = state.withLock { state in
-                state.noteRequest(of: name, at: now)
-                let answer = state.answer(to: awaited, for: name)
-                return (answer, answer == .ready ? state.rendered(name, isDelta: directives.skip != nil) : nil)
-            }
-            switch answer {
+        return state.withLock { state in
+            state.noteRequest(of: name, at: now)
+            switch state.answer(to: awaited, for: name) {
             case .ready:
-                guard let playlist else { return .unknown }
-                return .found(playlist)
-            case .tooFarAhead: return .tooFarAhead
-            case .unknown: return .unknown
+                let playlist = state.rendered(name, isDelta: directives.skip != nil)
+                return .answer(playlist.map { .found($0) } ?? .unknown)
+            case .tooFarAhead: return .answer(.tooFarAhead)
+            case .unknown: return .answer(.unknown)
             case .wait:
-                guard await wait(for: .playlist(name, awaited), isViewer: true, until: deadline) else {
-                    return .timedOut
-                }
+                return .wait(
+                    Wait(
+                        condition: .playlist(name, awaited), isViewer: true, timeout: Self.reloadTimeout(of: state)))
             }
         }
     }
 
     /// Returns a media file of a rendition. The next part, which the playlist hints at, is awaited.
     func file(_ fileName: String, of name: String, at now: Instant) async -> Answer<ByteBuffer> {
-        if let found = availableFile(fileName, of: name, at: now) { return .found(found) }
-        if let window, let stored = state.withLock({ $0.storedFile(fileName, of: name) }) {
-            switch await window.reader.run({ try stored.read() }) {
-            case .success(let bytes): return .found(ByteBuffer(bytes: bytes))
-            case .failure(let error): return .unreadable("\(error)")
-            }
-        }
-        guard let part = state.withLock({ $0.hintedPart(fileName, of: name) }) else { return .unknown }
-        let isThere = await wait(for: .playlist(name, part), isViewer: false, until: now + reloadTimeout)
-        guard let file = state.withLock({ $0.file(fileName, of: name) }) else { return isThere ? .unknown : .timedOut }
-        return .found(file)
-    }
-
-    /// Returns a media playlist if it contains what the directives name; nil if it does not yet, or if there is none.
-    func availablePlaylist(_ name: String, _ directives: DeliveryDirectives, at now: Instant) -> RenderedPlaylist? {
-        let awaited = DeliveryDirectives(segment: directives.segment, part: directives.part)
-        return state.withLock { state in
-            guard state.answer(to: awaited, for: name) == .ready else { return nil }
+        let stored = state.withLock { state in
             state.noteRequest(of: name, at: now)
-            return state.rendered(name, isDelta: directives.skip != nil)
+            return state.storedFile(fileName, of: name)
+        }
+        guard let window, let stored else { return await answer(at: now) { $0.fileNow(fileName, of: name, at: now) } }
+        return switch await window.reader.run({ try stored.read() }) {
+        case .success(let bytes): .found(ByteBuffer(bytes: bytes))
+        case .failure(let error): .unreadable("\(error)")
         }
     }
 
-    /// Returns a media file of a rendition; nil if there is none now.
-    func availableFile(_ fileName: String, of name: String, at now: Instant) -> ByteBuffer? {
+    /// Returns whether a media file must be read from the disk, by ``file(_:of:at:)``.
+    func isStored(_ fileName: String, of name: String) -> Bool {
+        window != nil && state.withLock { $0.storedFile(fileName, of: name) != nil }
+    }
+
+    /// Returns a media file of a rendition, or a wait for the next part, which the playlist hints at.
+    func fileNow(_ fileName: String, of name: String, at now: Instant) -> Reply<ByteBuffer> {
         state.withLock { state in
             state.noteRequest(of: name, at: now)
-            return state.file(fileName, of: name)
+            if let file = state.file(fileName, of: name) { return .answer(.found(file)) }
+            guard let part = state.hintedPart(fileName, of: name) else { return .answer(.unknown) }
+            return .wait(
+                Wait(condition: .playlist(name, part), isViewer: false, timeout: Self.reloadTimeout(of: state)))
         }
     }
 
-    /// The time for which a request waits: three target durations.
-    private var reloadTimeout: TimeSpan {
-        let target = state.withLock { $0.packager?.targetDuration }
-        return (target ?? Self.assumedTargetDuration) * 3
+    /// Returns the answer to a request, which may wait.
+    private func answer<Content>(
+        at now: Instant, _ reply: (PackagedStream) -> Reply<Content>
+    ) async -> Answer<Content> {
+        var deadline: Instant?
+        while true {
+            switch reply(self) {
+            case .answer(let answer): return answer
+            case .wait(let wait):
+                let end = deadline ?? now + wait.timeout
+                deadline = end
+                guard await self.wait(for: wait.condition, isViewer: wait.isViewer, until: end) else {
+                    return .timedOut
+                }
+            }
+        }
+    }
+
+    /// Returns the time for which a request waits: three target durations.
+    private static func reloadTimeout(of state: borrowing State) -> TimeSpan {
+        (state.packager?.targetDuration ?? assumedTargetDuration) * 3
     }
 
     /// Waits until a condition holds. Returns false if it does not in time, or if the task is cancelled.
     private func wait(for condition: State.Condition, isViewer: Bool, until deadline: Instant) async -> Bool {
         let number = state.withLock { $0.takeNumber() }
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { request in
-                let answer: Bool? = state.withLock { state in
-                    if Task.isCancelled || state.waitingCount >= Self.waitingLimit { return false }
-                    if state.holds(condition) { return true }
-                    state.add(request, number, waitingFor: condition, isViewer: isViewer, until: deadline)
-                    return nil
+            await withCheckedContinuation { continuation in
+                add(number, waitingFor: condition, isViewer: isViewer, until: deadline) {
+                    continuation.resume(returning: $0)
                 }
-                if let answer { request.resume(returning: answer) }
             }
         } onCancel: {
-            state.withLock { $0.remove(number, waitingFor: condition) }?.resume(returning: false)
+            cancel(number, condition)
         }
+    }
+
+    /// Calls a function once: with true when the change has happened for which a request waits, and with false if it does
+    /// not before a time. Returns the number of the request, with which it can be cancelled.
+    func notify(after wait: Wait, until deadline: Instant, _ resume: @escaping State.Request) -> Int {
+        let number = state.withLock { $0.takeNumber() }
+        add(number, waitingFor: wait.condition, isViewer: wait.isViewer, until: deadline, resume)
+        return number
+    }
+
+    /// Ends a wait. Its function is called with false, unless it was called before.
+    func cancel(_ number: Int, _ wait: Wait) { cancel(number, wait.condition) }
+
+    private func cancel(_ number: Int, _ condition: State.Condition) {
+        state.withLock { $0.remove(number, waitingFor: condition) }?(false)
+    }
+
+    /// Adds a request that waits, or resumes it if it need not or may not wait.
+    private func add(
+        _ number: Int, waitingFor condition: State.Condition, isViewer: Bool, until deadline: Instant,
+        _ resume: @escaping State.Request
+    ) {
+        let answer: Bool? = state.withLock { state in
+            if Task.isCancelled || state.waitingCount >= Self.waitingLimit { return false }
+            if state.holds(condition) { return true }
+            state.add(resume, number, waitingFor: condition, isViewer: isViewer, until: deadline)
+            return nil
+        }
+        if let answer { resume(answer) }
     }
 }
 
 /// A playlist as it is sent, plain and with gzip.
-struct RenderedPlaylist: Sendable {
+final class RenderedPlaylist: Sendable {
     let plain: ByteBuffer
-    /// Nil if it cannot be encoded.
-    let gzip: ByteBuffer?
+    /// The coded playlist; nil until it is requested.
+    private let coded = Mutex<ByteBuffer??>(nil)
 
-    init(_ text: String) {
-        let bytes = Array(text.utf8)
-        plain = ByteBuffer(bytes: bytes)
-        gzip = GzipEncoder.encode(bytes).map { ByteBuffer(bytes: $0) }
+    init(_ text: String) { plain = ByteBuffer(string: text) }
+
+    /// The playlist with gzip, which is coded for the first request. Nil if it cannot be coded.
+    var gzip: ByteBuffer? {
+        coded.withLock { coded in
+            if let coded { return coded }
+            let result = GzipEncoder.encode(Array(plain.readableBytesView)).map { ByteBuffer(bytes: $0) }
+            coded = .some(result)
+            return result
+        }
     }
 }

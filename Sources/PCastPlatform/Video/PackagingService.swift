@@ -182,6 +182,7 @@ final class PackagingService: Sendable {
             return packaged
         }
         packaged?.finish(at: MonotonicClock.now())
+        for feed in router.feeds { feed.setNext([:], of: id) }
         recordings?.finish(id)
     }
 
@@ -225,6 +226,7 @@ final class PackagingService: Sendable {
     /// Advances the time of a stream. Returns false if it was removed.
     private func advance(_ packaged: PackagedStream) -> Bool {
         let now = MonotonicClock.now()
+        for feed in router.feeds { feed.flush(at: now) }
         let needs = packaged.advance(to: now, wallTime: MonotonicClock.wallTime())
         let count = max(1, entries.withLock { $0.count })
         packaged.limitWindow(
@@ -248,7 +250,7 @@ final class PackagingService: Sendable {
             for feed in router.feeds {
                 group.addTask {
                     for await batch in feed.batches {
-                        await self.process(batch)
+                        await self.process(batch, of: feed)
                         feed.processed(batch)
                     }
                 }
@@ -256,19 +258,20 @@ final class PackagingService: Sendable {
         }
     }
 
-    private func process(_ batch: PublishedUnitFeed.Batch) async {
+    private func process(_ batch: PublishedUnitFeed.Batch, of feed: PublishedUnitFeed) async {
         if batch.followsLoss { noteLoss() }
         var start = batch.units.startIndex
         while start < batch.units.endIndex {
             let id = batch.units[start].stream
             let end = batch.units[start...].firstIndex { $0.stream != id } ?? batch.units.endIndex
-            await append(batch.units[start..<end], to: id)
+            await append(batch.units[start..<end], to: id, feed)
             start = end
         }
     }
 
-    private func append(_ units: ArraySlice<PublishedUnit>, to id: StreamID) async {
+    private func append(_ units: ArraySlice<PublishedUnit>, to id: StreamID, _ feed: PublishedUnitFeed) async {
         guard let entry = entries.withLock({ $0[id] }), let packaged = entry.packaged else { return }
+        defer { feed.setNext(packaged.nextTimestamps, of: id) }
         let now = MonotonicClock.now()
         var needs = packaged.append(units, at: now)
         var lacksVideo = false

@@ -109,24 +109,38 @@ import Testing
     @Test("the routes respond as the handler before them does", arguments: [["Accept-Encoding": "gzip"], [:]])
     func direct(headers: [String: String]) async throws {
         let run = try Self.live()
-        let names = ["opus.m3u8", "video0.m3u8?_HLS_msn=1&_HLS_skip=YES", "video0/i1-0.m4s", "opus/i1-1.0.m4s"]
+        let requests: [(name: String, more: [String: String], method: String)] = [
+            ("opus.m3u8", [:], "GET"), ("video0.m3u8?_HLS_msn=1&_HLS_skip=YES", [:], "GET"),
+            ("video0/i1-0.m4s", [:], "GET"), ("opus/i1-1.0.m4s", [:], "GET"), ("video0/i1-init0.mp4", [:], "GET"),
+            ("video0/i1-0.m4s", ["Range": "bytes=10-99"], "GET"), ("video0/i1-0.m4s", ["Range": "bytes=-5"], "HEAD"),
+            ("video0/i1-0.m4s", ["Range": "bytes=999999999-"], "GET"), ("video0.m3u8", [:], "HEAD"),
+            ("video0.m3u8?_HLS_part=1", [:], "GET"), ("video0.m3u8?_HLS_msn=99", [:], "GET"),
+            ("video7.m3u8", [:], "GET"), ("video0/i1-99.m4s", [:], "GET"),
+        ]
         var responses: [[VideoServer.Response]] = []
-        for isDirect in [true, false] {
-            try await VideoServer.run(run, isDirect: isDirect) { server in
+        for (isDirect, isSecure) in [(true, false), (false, false), (true, true)] {
+            try await VideoServer.run(run, isDirect: isDirect, isSecure: isSecure) { server in
                 var own: [VideoServer.Response] = []
-                for name in names { own.append(try await server.send("\(server.signedPath)/\(name)", headers)) }
+                for (name, more, method) in requests {
+                    let all = headers.merging(more) { $1 }
+                    own.append(try await server.send("\(server.signedPath)/\(name)", all, method: method))
+                }
                 responses.append(own)
             }
         }
-        for (direct, routed) in zip(responses[0], responses[1]) {
-            #expect(direct.status == 200 && direct.body == routed.body)
-            for name in [
-                "Content-Type", "Content-Length", "Content-Encoding", "Cache-Control", "Vary", "Accept-Ranges",
-                "X-Content-Type-Options", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers",
-            ] {
-                #expect(direct.header(name) == routed.header(name), "\(name)")
+        #expect(responses[0].map(\.status) == [200, 200, 200, 200, 200, 206, 206, 416, 200, 400, 400, 404, 404])
+        for (index, routed) in responses[1].enumerated() {
+            for direct in [responses[0][index], responses[2][index]] {
+                #expect(direct.status == routed.status && direct.body == routed.body, "\(requests[index])")
+                for name in [
+                    "Content-Type", "Content-Length", "Content-Range", "Content-Encoding", "Cache-Control", "Vary",
+                    "Accept-Ranges", "X-Content-Type-Options", "Access-Control-Allow-Origin",
+                    "Access-Control-Expose-Headers", "Retry-After",
+                ] {
+                    #expect(direct.header(name) == routed.header(name), "\(requests[index]): \(name)")
+                }
+                #expect(direct.header("Date") != nil)
             }
-            #expect(direct.header("Date") != nil)
         }
     }
 
@@ -319,17 +333,57 @@ import Testing
 
 /// The units on their way from a shard to the packagers.
 @Suite("Published unit feed") struct PublishedUnitFeedTests {
-    private static func unit(_ size: Int) -> PublishedUnit {
+    private static func unit(
+        _ size: Int, of stream: String = "a", layer: Int? = 0, isKeyFrame: Bool = true, at timestamp: Int64 = 0
+    ) -> PublishedUnit {
         PublishedUnit(
-            stream: StreamID("a"), layer: 0, codec: .h264, bytes: [UInt8](repeating: 0, count: size), isKeyFrame: true,
-            timestamp: 0, captureTime: WallTime(millisecondsSinceEpoch: 1))
+            stream: StreamID(stream), layer: layer, codec: layer == nil ? .opus : .h264,
+            bytes: [UInt8](repeating: 0, count: size), isKeyFrame: isKeyFrame, timestamp: timestamp,
+            captureTime: WallTime(millisecondsSinceEpoch: 1))
+    }
+
+    @Test("units are kept until one may complete a part, and not longer than their maximum delay")
+    func coalescing() async throws {
+        let feed = PublishedUnitFeed()
+        let start = Instant(nanoseconds: 0)
+        let late = start + PublishedUnitFeed.maximumDelay
+        var batches = feed.batches.makeAsyncIterator()
+        feed.setNext([nil: 100, 0: 200], of: StreamID("a"))
+        let audio = Self.unit(1, layer: nil, at: 99)
+        let video = Self.unit(2, isKeyFrame: false, at: 199)
+        // The last unit of each group passes on the ones before it.
+        let groups: [[PublishedUnit]] = [
+            [audio, video, Self.unit(3, isKeyFrame: false, at: 200)], [video, Self.unit(4, layer: nil, at: 100)],
+            [video, Self.unit(5, at: 150)], [audio, Self.unit(6, of: "b", isKeyFrame: false)],
+            [video, Self.unit(7, layer: 1, isKeyFrame: false)],
+            [video, Self.unit(2 << 20, isKeyFrame: false, at: 150)],
+        ]
+        for group in groups {
+            for unit in group { feed.deliver([unit], at: start) }
+            let batch = try #require(await batches.next())
+            #expect(batch.units.map(\.bytes.count) == group.map(\.bytes.count))
+            feed.processed(batch)
+        }
+        feed.deliver([audio], at: start)
+        feed.deliver([video], at: late)
+        #expect(try #require(await batches.next()).units.count == 2)
+        feed.deliver([video], at: start)
+        feed.flush(at: late - .nanoseconds(1))
+        feed.deliver([video], at: start)
+        feed.flush(at: late)
+        #expect(try #require(await batches.next()).units.count == 2)
+        feed.deliver([video], at: start)
+        feed.setNext([:], of: StreamID("a"))
+        feed.deliver([audio], at: start)
+        #expect(try #require(await batches.next()).units.count == 2)
     }
 
     @Test("a slow reader loses units, which the next batch says, and memory is bounded")
     func overflow() async throws {
         let feed = PublishedUnitFeed()
+        let now = Instant(nanoseconds: 0)
         let large = Self.unit(PublishedUnitFeed.capacity / 4)
-        for _ in 0..<10 { feed.deliver([large]) }
+        for _ in 0..<10 { feed.deliver([large], at: now) }
         var batches = feed.batches.makeAsyncIterator()
         // Four would exceed the capacity by their overhead.
         for _ in 0..<3 {
@@ -337,10 +391,10 @@ import Testing
             #expect(batch.units.count == 1 && !batch.followsLoss)
             feed.processed(batch)
         }
-        feed.deliver([Self.unit(1)])
+        feed.deliver([Self.unit(1)], at: now)
         #expect(try #require(await batches.next()).followsLoss)
-        feed.deliver([])
-        feed.deliver([Self.unit(2)])
+        feed.deliver([], at: now)
+        feed.deliver([Self.unit(2)], at: now)
         let last = try #require(await batches.next())
         #expect(last.units.map(\.bytes.count) == [2] && !last.followsLoss)
         feed.finish()

@@ -314,7 +314,7 @@ let package = Package(
             [
                 "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastCore",
                 "PCastJSON", "PCastDatabase", "PCastSFU", "PCastTimeline", "PCastHLS", "PCastPackaging", "PCastCodecs",
-                "PCastRecording", "PCastRTMP", "PCastTestSupport", "CSRT",
+                "PCastRecording", "PCastRTMP", "PCastSRT", "PCastTestSupport", "CSRT",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "GRDB", package: "GRDB.swift"),

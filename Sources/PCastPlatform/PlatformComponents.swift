@@ -41,7 +41,7 @@ struct PlatformComponents: Sendable {
     let rtmp: RTMPService
     /// The ports for RTMP publishers.
     let rtmpListening: RTMPListening
-    /// The server for SRT publishers.
+    /// The server for SRT publishers and viewers.
     let srt: SRTService
     /// The port for SRT publishers; nil if there is none.
     let srtPort: Int?
@@ -107,7 +107,10 @@ struct PlatformComponents: Sendable {
                 authenticator: authenticator, limiter: limiter, records: platformRecords.records, logger: logger),
             configuration: configuration.rtmp, logger: logger)
         rtmp = RTMPService(ingest: ingest, logger: logger)
-        srt = SRTService(ingest: ingest, limiter: limiter, logger: logger)
+        srt = SRTService(
+            ingest: ingest,
+            viewers: SRTViewers(router: router, audio: configuration.srt.viewerAudio, logger: logger),
+            limiter: limiter, logger: logger)
         metrics = PlatformMetrics(
             directory: directory, registry: registry, router: router, platformRecords: platformRecords,
             limiter: limiter, statistics: statistics, authenticator: authenticator, timelines: timelines, rtmp: rtmp,

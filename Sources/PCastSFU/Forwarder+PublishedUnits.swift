@@ -10,6 +10,8 @@ package struct PublishedUnit: Sendable {
         case packaging
         /// The source of renditions.
         case renditions
+        /// The transport stream of SRT viewers.
+        case transportStream
     }
 
     /// The output that the unit was read for.
@@ -116,11 +118,13 @@ extension Forwarder {
     /// watched, so that the publisher sends them.
     ///
     /// - Returns: The codec of each track that is read, by its layer; nil for audio. It is empty if this shard does not
-    ///   have the publisher or already reads the stream.
-    mutating func beginReading(stream index: Int, codecs readable: Set<Codec>, at now: Instant) -> [Int?: Codec] {
+    ///   have the publisher or already reads the stream for the same output.
+    mutating func beginReading(
+        stream index: Int, codecs readable: Set<Codec>, for use: PublishedUnit.Use, at now: Instant
+    ) -> [Int?: Codec] {
         guard streams[index].publisherShard == nil else { return [:] }
         let (stream, publisher) = (streams[index].id, streams[index].peer)
-        guard !isReading(stream, of: publisher, for: .packaging) else { return [:] }
+        guard !isReading(stream, of: publisher, for: use) else { return [:] }
         var codecs: [Int?: Codec] = [:]
         for layer in streams[index].layers.indices where !streams[index].receiver.isRendition(layer) {
             guard let codec = streams[index].layers[layer].sourceFormat?.codec, readable.contains(codec) else {
@@ -128,7 +132,8 @@ extension Forwarder {
             }
             let position = streams[index].layers[layer].log.end
             _ = readers.insert(
-                TrackReader(stream: stream, publisher: publisher, layer: layer, codec: codec, position: position))
+                TrackReader(
+                    stream: stream, use: use, publisher: publisher, layer: layer, codec: codec, position: position))
             codecs[layer] = codec
             addSubscribers(1, of: .video, layer: layer, stream: index, at: now)
             requestKeyFrame(stream: index, layer: layer)
@@ -136,7 +141,8 @@ extension Forwarder {
         if let codec = streams[index].audio.sourceFormat?.codec, readable.contains(codec) {
             let position = streams[index].audio.log.end
             _ = readers.insert(
-                TrackReader(stream: stream, publisher: publisher, layer: nil, codec: codec, position: position))
+                TrackReader(
+                    stream: stream, use: use, publisher: publisher, layer: nil, codec: codec, position: position))
             codecs[Int?.none] = codec
             addSubscribers(1, of: .audio, stream: index, at: now)
         }
@@ -198,16 +204,19 @@ extension SFU {
     /// watched, so that the publisher sends them.
     ///
     /// - Returns: The codec of each track that is read, by its layer; nil for audio. It is empty if this shard does not
-    ///   have the publisher or already reads the stream.
+    ///   have the publisher or already reads the stream for the same output.
     package mutating func beginReading(
-        _ stream: StreamID, codecs readable: Set<Codec> = Set(Codec.allCases), at now: Instant
+        _ stream: StreamID, codecs readable: Set<Codec> = Set(Codec.allCases),
+        for use: PublishedUnit.Use = .packaging, at now: Instant
     ) -> [Int?: Codec] {
-        streamIndices[stream].map { forwarder.beginReading(stream: $0, codecs: readable, at: now) } ?? [:]
+        streamIndices[stream].map { forwarder.beginReading(stream: $0, codecs: readable, for: use, at: now) } ?? [:]
     }
 
-    /// Ends what ``beginReading(_:codecs:at:)`` began. It does nothing if the stream is not read.
-    package mutating func endReading(_ stream: StreamID, at now: Instant) {
-        forwarder.endReading(stream, at: streamIndices[stream], now: now)
+    /// Ends what ``beginReading(_:codecs:for:at:)`` began. It does nothing if the stream is not read for the output.
+    package mutating func endReading(
+        _ stream: StreamID, for use: PublishedUnit.Use = .packaging, at now: Instant
+    ) {
+        forwarder.endReading(stream, for: use, at: streamIndices[stream], now: now)
     }
 
     /// Whether the units of any stream are assembled.

@@ -3,7 +3,7 @@ import PCast
 import Testing
 
 extension EndToEnd {
-    /// Encoders that publish by SRT on one port.
+    /// Programs that publish and view by SRT on one port.
     @Suite("SRT", .timeLimit(.minutes(5)))
     struct SRTTests {
         private static let hasGStreamer = BuiltProgram.installed("gst-launch-1.0") != nil
@@ -24,7 +24,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "FFmpeg publishes H.264 and AAC, and a viewer sees and hears the film",
+            "FFmpeg publishes H.264 and AAC, and viewers of WebRTC and SRT see and hear the film",
             .enabled(if: ThisMachine.hasFFmpeg))
         func ffmpeg() async throws {
             try await TestWorkspace.run { workspace in
@@ -52,6 +52,21 @@ extension EndToEnd {
                 #expect(try await file.track("video").codec == "h264")
                 #expect(try await file.track("audio").codec == "opus")
                 #expect(try await file.loudness() > -60, "the viewer hears the film")
+
+                // FFmpeg also views the stream.
+                let copy = workspace.path("view.ts")
+                let streamID = "#!::m=request,r=\(stream),s=\(try await platform.viewingToken(stream))"
+                let receiver = try workspace.start(
+                    try #require(BuiltProgram.installed("ffmpeg")),
+                    [
+                        "-v", "error", "-nostdin", "-i", "srt://127.0.0.1:\(port)?streamid=\(streamID)", "-t", "4",
+                        "-c", "copy", copy,
+                    ])
+                #expect(try await receiver.exitStatus() == 0)
+                let copied = MediaFile(path: copy, workspace: workspace)
+                #expect(try await copied.track("video").codec == "h264")
+                #expect(try await copied.track("audio").codec == "aac")
+                #expect(try await copied.loudness() > -60, "the receiver hears the film")
 
                 // The encoder closes its connection.
                 encoder.send(SIGINT)

@@ -31,19 +31,24 @@ struct ServeRTMPOptions: ParsableArguments {
     }
 }
 
-/// The options of `pcast serve` for SRT publishers.
+/// The options of `pcast serve` for SRT publishers and viewers.
 struct ServeSRTOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Port for SRT publishers, such as 9710; 0 selects a free port. (default: none)",
-            discussion: "Their stream ID is a key of “pcast key create” or a token.", valueName: "port"))
+            "Port for SRT publishers and viewers, such as 9710; 0 selects a free port. (default: none)",
+            discussion: """
+                The stream ID of a publisher is a key of “pcast key create” or a token, and that of a viewer \
+                #!::m=request,r=STREAM,s=TOKEN.
+                """, valueName: "port"))
     var srtPort: UInt16?
 
     @Option(
         help: ArgumentHelp(
-            "Time in which lost packets of SRT publishers can be retransmitted. (default: 120ms)",
-            valueName: "duration"))
+            "Time in which lost packets of SRT can be retransmitted. (default: 120ms)", valueName: "duration"))
     var srtLatency: DurationArgument?
+
+    @Option(help: ArgumentHelp("Audio of SRT viewers: aac or opus. (default: aac)", valueName: "codec"))
+    var srtAudio: String?
 
     @Option(
         help: ArgumentHelp(
@@ -60,6 +65,12 @@ struct ServeSRTOptions: ParsableArguments {
                 throw CommandFailure(.unusableArguments, "--srt-latency \(latency): use at most 8s.")
             }
             configuration.latency = latency
+        }
+        if let name = try settings.value("srt-audio", srtAudio) {
+            guard let audio = SRTConfiguration.ViewerAudio(rawValue: name) else {
+                throw CommandFailure(.unusableArguments, "--srt-audio \(name): use aac or opus.")
+            }
+            configuration.viewerAudio = audio
         }
         configuration.passphrase = try settings.value("srt-passphrase", srtPassphrase)
         guard let passphrase = configuration.passphrase else { return }

@@ -21,7 +21,7 @@ struct ConfigurationFile: Equatable {
             "listen", "rtc-port", "shards", "advertise", "stun", "data", "application", "tls-port", "tls-certificate",
             "tls-key", "rtmp-port", "rtmps-port", "rtmp-takeover", "srt-port", "srt-latency", "srt-passphrase",
             "tls-self-signed", "acme-webroot", "turn-host", "data-key", "retention", "webhook-allow",
-            "session-timeout", "reconnect-grace", "member-timeout", "create-rooms",
+            "session-timeout", "reconnect-grace", "member-timeout", "create-rooms", "srt-audio",
             "media-allow", "srt-pull-ports", "media-directory", "max-jobs", "limit", "trusted-proxy",
             "forwarded-header", "metrics-token", "frame-ancestor", "drain-time", "hls", "hls-part", "hls-segment",
             "hls-window", "hls-window-in-memory", "hls-encryption", "renditions", "max-renditions", "record",

@@ -45,6 +45,8 @@ package struct SRTStatistics: Hashable, Sendable {
     package var retransmittedPackets: Int64 = 0
     /// The number of packets that could not be decrypted.
     package var undecryptedPackets: Int64 = 0
+    /// The number of packets that were sent, without those that were retransmitted.
+    package var sentPackets: Int64 = 0
 
     package init() {}
 
@@ -54,10 +56,11 @@ package struct SRTStatistics: Hashable, Sendable {
         left.droppedPackets += right.droppedPackets
         left.retransmittedPackets += right.retransmittedPackets
         left.undecryptedPackets += right.undecryptedPackets
+        left.sentPackets += right.sentPackets
     }
 }
 
-/// A server of SRT publishers on one port, by libsrt.
+/// A server of SRT publishers and viewers on one port, by libsrt.
 ///
 /// libsrt receives and decrypts on threads of its own. One further thread reads all connections, and calls their
 /// handlers. The decision about a client is made on a thread of libsrt during its handshake, and must not wait, because
@@ -74,7 +77,7 @@ package final class SRTListener: Sendable {
         package var passphrase: String?
         /// The maximum number of connections. Further ones are rejected.
         package var maximumConnections = 1_024
-        /// The time without media after which a connection is closed.
+        /// The time without media after which the connection of a publisher is closed.
         package var silenceTimeout = TimeSpan.seconds(30)
 
         /// Creates the options of an address.
@@ -87,14 +90,15 @@ package final class SRTListener: Sendable {
 
     /// The functions that receive the media of a connection, on the thread of the listener.
     package struct Handler: Sendable {
-        /// Receives media. The bytes are valid until it returns. It must not wait.
-        package let receive: @Sendable (ByteView, Instant) -> Void
+        /// Receives media. The bytes are valid until it returns. It must not wait. Nil for a viewer, whose media is
+        /// ignored and who may be silent.
+        package let receive: (@Sendable (ByteView, Instant) -> Void)?
         /// Called once after the last media.
         package let closed: @Sendable () -> Void
 
         /// Creates a handler.
         package init(
-            receive: @escaping @Sendable (ByteView, Instant) -> Void, closed: @escaping @Sendable () -> Void
+            receive: (@Sendable (ByteView, Instant) -> Void)?, closed: @escaping @Sendable () -> Void
         ) {
             self.receive = receive
             self.closed = closed
@@ -173,6 +177,28 @@ package final class SRTConnection: Sendable {
     init(_ socket: SRTSOCKET, _ address: TransportAddress?, _ streamID: String, _ state: SRTListenerState) {
         (self.socket, self.address, self.streamID, self.state) = (socket, address, streamID, state)
     }
+
+    /// The maximum size of a message: seven transport packets, which fit into a datagram (`SRTO_PAYLOADSIZE`).
+    private static let messageSize = 7 * 188
+
+    /// Sends transport packets, without waiting. Returns false if the connection has ended, or its queue has no space for
+    /// all of them.
+    package func send(_ packets: [UInt8]) -> Bool {
+        guard isOpen else { return false }
+        return packets.withUnsafeBytes { bytes in
+            for start in stride(from: 0, to: bytes.count, by: Self.messageSize) {
+                let message = bytes[start..<min(start + Self.messageSize, bytes.count)]
+                guard SRTSocket.send(UnsafeRawBufferPointer(rebasing: message), to: socket) else { return false }
+            }
+            return true
+        }
+    }
+
+    /// The time of media that waits in the queue, because it was not sent or not acknowledged.
+    package var queuedTime: TimeSpan { isOpen ? SRTSocket.queuedTime(of: socket) : .zero }
+
+    /// Numbers of sockets are not reused while the connection is open.
+    private var isOpen: Bool { state.shared.withLock { $0.connections[socket]?.connection === self } }
 
     /// Closes the connection soon. SRT does not transmit a reason.
     package func close() {
@@ -257,7 +283,7 @@ final class SRTListenerState: Sendable {
         while let (socket, address) = SRTSocket.accept(listener) {
             let connection = SRTConnection(socket, address, SRTSocket.streamID(of: socket), self)
             // The connection exists before its handler, which may close it.
-            let placeholder = SRTListener.Handler(receive: { _, _ in }, closed: {})
+            let placeholder = SRTListener.Handler(receive: nil, closed: {})
             let now = MonotonicClock.now()
             shared.withLock {
                 $0.connections[socket] = Open(connection: connection, handler: placeholder, lastReceived: now)
@@ -291,7 +317,7 @@ final class SRTListenerState: Sendable {
         if size > 0 {
             let now = MonotonicClock.now()
             shared.withLock { $0.connections[socket]?.lastReceived = now }
-            handler.receive(ByteView(UnsafeRawBufferPointer(rebasing: buffer[..<size])), now)
+            handler.receive?(ByteView(UnsafeRawBufferPointer(rebasing: buffer[..<size])), now)
         }
         if hasEnded { close(socket, poll) }
     }
@@ -306,7 +332,9 @@ final class SRTListenerState: Sendable {
 
     private func closeSilent(at now: Instant, _ poll: Int32) {
         let silent = shared.withLock { shared in
-            shared.connections.filter { now - $0.value.lastReceived > options.silenceTimeout }.map(\.key)
+            shared.connections.filter { _, open in
+                open.handler.receive != nil && now - open.lastReceived > options.silenceTimeout
+            }.map(\.key)
         }
         for socket in silent { close(socket, poll) }
     }

@@ -32,6 +32,8 @@ enum SRTSocket {
             try set(socket, SRTO_SNDSYN, 0)
             try set(socket, SRTO_LATENCY, Int32(TimeSpan(options.latency).milliseconds))
             try set(socket, SRTO_IPV6ONLY, 0)
+            // The sender of a viewer's media drops frames, not packets of them.
+            try set(socket, SRTO_SNDDROPDELAY, -1)
             if let passphrase = options.passphrase {
                 var text = Array(passphrase.utf8)
                 guard srt_setsockflag(socket, SRTO_PASSPHRASE, &text, Int32(text.count)) >= 0 else { throw failure() }
@@ -108,6 +110,20 @@ enum SRTSocket {
         statistics.droppedPackets = Int64(values.pktRcvDropTotal)
         statistics.retransmittedPackets = Int64(values.pktRcvRetrans)
         statistics.undecryptedPackets = Int64(values.pktRcvUndecryptTotal)
+        statistics.sentPackets = values.pktSentUniqueTotal
         return statistics
+    }
+
+    /// Sends a message without waiting. Returns false if the connection has ended or has no space for it.
+    static func send(_ message: UnsafeRawBufferPointer, to socket: SRTSOCKET) -> Bool {
+        srt_sendmsg(
+            socket, message.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(message.count), -1, 1) >= 0
+    }
+
+    /// Returns the time of media that waits in the queue of a connection; zero if it has ended.
+    static func queuedTime(of socket: SRTSOCKET) -> TimeSpan {
+        var values = SRT_TRACEBSTATS()
+        guard srt_bistats(socket, &values, 0, 1) >= 0 else { return .zero }
+        return .milliseconds(Int64(values.msSndBuf))
     }
 }

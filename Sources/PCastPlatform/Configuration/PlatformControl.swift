@@ -64,6 +64,7 @@ extension PlatformSetting {
         case .rtmpTakeover: new.rtmp.takesOver = old.rtmp.takesOver
         case .srtPort: new.srt.port = old.srt.port
         case .srtLatency: new.srt.latency = old.srt.latency
+        case .srtAudio: new.srt.viewerAudio = old.srt.viewerAudio
         case .srtPassphrase: new.srt.passphrase = old.srt.passphrase
         case .data: new.storage.directory = old.storage.directory
         case .dataKey: new.storage.keyFile = old.storage.keyFile

@@ -26,6 +26,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case srtPort = "srt-port"
     /// The time in which lost packets of SRT publishers can be retransmitted.
     case srtLatency = "srt-latency"
+    /// The audio of SRT viewers.
+    case srtAudio = "srt-audio"
     /// The passphrase that encrypts the connections of SRT publishers.
     case srtPassphrase = "srt-passphrase"
     /// The file of the certificate chain.
@@ -112,10 +114,10 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     public var needsRestart: Bool {
         switch self {
         case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor,
-            .rtmpPort, .rtmpsPort, .rtmpTakeover, .srtPort, .srtLatency, .srtPassphrase, .hls, .hlsPart, .hlsSegment,
-            .hlsWindow, .hlsWindowInMemory, .hlsEncryption, .renditions, .maxRenditions, .record, .recordings,
-            .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix,
-            .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned:
+            .rtmpPort, .rtmpsPort, .rtmpTakeover, .srtPort, .srtLatency, .srtAudio, .srtPassphrase, .hls, .hlsPart,
+            .hlsSegment, .hlsWindow, .hlsWindowInMemory, .hlsEncryption, .renditions, .maxRenditions, .record,
+            .recordings, .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region,
+            .s3Prefix, .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime, .streams:
@@ -138,6 +140,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .rtmpTakeover: left.rtmp.takesOver == right.rtmp.takesOver
         case .srtPort: left.srt.port == right.srt.port
         case .srtLatency: left.srt.latency == right.srt.latency
+        case .srtAudio: left.srt.viewerAudio == right.srt.viewerAudio
         case .srtPassphrase: left.srt.passphrase == right.srt.passphrase
         case .tlsCertificate: left.tlsCertificate == right.tlsCertificate
         case .tlsKey: left.tlsKey == right.tlsKey

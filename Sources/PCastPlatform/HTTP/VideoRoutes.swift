@@ -177,7 +177,11 @@ struct VideoRoutes: Sendable {
         guard let rendition = context.parameters.get("name"), let file = context.parameters.get("file") else {
             throw .noStream
         }
-        let bytes = try Self.content(await packaged.file(file, of: rendition, at: MonotonicClock.now()))
+        let answer = await packaged.file(file, of: rendition, at: MonotonicClock.now())
+        if case .unreadable(let reason) = answer {
+            logger.error("a segment of a rewind window cannot be read: \(reason)")
+        }
+        let bytes = try Self.content(answer)
         return Response(
             Self.response(bytes, VideoHeads.file(file, of: rendition), range: request.headers[.range]))
     }
@@ -246,8 +250,7 @@ struct VideoRoutes: Sendable {
             throw APIError(.badRequest, "The segment or part is too far ahead: request the next one.")
         case .unknown: throw .noStream
         case .timedOut: throw .playlistNotReady
-        case .unreadable(let reason):
-            logger.error("a segment of a rewind window cannot be read: \(reason)")
+        case .unreadable:
             throw APIError(.failed, "The segment cannot be read: retry later.")
         }
     }

@@ -66,6 +66,27 @@ final class IngestAccess: Sendable {
         }
     }
 
+    /// Authenticates a viewer by its token, without waiting, and checks that it may view the requested stream, or else
+    /// that of its token, or else any stream. A client of this host needs no token if the platform listens on loopback.
+    ///
+    /// - Throws: ``APIError``.
+    func identifyViewer(
+        _ token: String, viewing origin: StreamID?, among streams: AvailableStreams, from ip: IPAddress?,
+        at now: Instant
+    ) throws(APIError) -> (Principal, ClientContext) {
+        try checkAttempts(of: ip, at: now)
+        let client = ClientContext(connectionFrom: ip, isTrustedProxy: limiter.isTrustedProxy(ip))
+        do throws(APIError) {
+            let principal = try authenticator.identify(token, clientContext: client)
+            try streams.authorize(principal, viewing: origin, clientContext: client, by: authenticator)
+            return (principal, client)
+        } catch {
+            guard error.kind == .unauthorized else { throw error }
+            attempts.withLock { $0.noteFailure(of: ip, at: now) }
+            throw error
+        }
+    }
+
     /// Loads the stream keys for decisions that must not wait.
     func loadKeys() async {
         do throws(RecordsError) {

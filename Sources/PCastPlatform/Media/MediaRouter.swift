@@ -17,6 +17,8 @@ final class MediaRouter: Sendable {
     private let eventContinuation: AsyncStream<SFUEvent>.Continuation
     /// The units of packaged streams, one feed for each shard.
     let feeds: [PublishedUnitFeed]
+    /// The units of streams with SRT viewers, one feed for each shard.
+    let transportStreamFeeds: [PublishedUnitFeed]
     /// The processes that receive the units that are read for renditions.
     let renditionSources = RenditionSources()
 
@@ -40,8 +42,12 @@ final class MediaRouter: Sendable {
         self.events = events
         self.eventContinuation = eventContinuation
         let renditionSources = renditionSources
-        let feeds = (0..<max(shards, 1)).map { _ in PublishedUnitFeed(renditions: renditionSources) }
+        let transportStreamFeeds = (0..<max(shards, 1)).map { _ in PublishedUnitFeed() }
+        let feeds = transportStreamFeeds.map {
+            PublishedUnitFeed(renditions: renditionSources, transportStreams: $0)
+        }
         self.feeds = feeds
+        self.transportStreamFeeds = transportStreamFeeds
         let (interfaceChanges, changed) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.interfaceChanges = interfaceChanges
         var configuration = SFUConfiguration(
@@ -324,6 +330,21 @@ final class MediaRouter: Sendable {
         }) ?? [:]
     }
 
+    /// Begins to deliver the units of a publisher's stream to `transportStreamFeeds`, again if it had begun before.
+    func beginReadingForTransportStream(
+        _ stream: StreamID, codecs: Set<Codec>, of publisher: PeerID
+    ) async -> [Int?: Codec] {
+        (try? await loop(of: publisher)?.call { sfu, now in
+            sfu.endReading(stream, for: .transportStream, at: now)
+            return sfu.beginReading(stream, codecs: codecs, for: .transportStream, at: now)
+        }) ?? [:]
+    }
+
+    /// Ends what `beginReadingForTransportStream` began.
+    func endReadingForTransportStream(_ stream: StreamID, of publisher: PeerID) {
+        try? loop(of: publisher)?.submit { sfu, now in sfu.endReading(stream, for: .transportStream, at: now) }
+    }
+
     /// Ends what `beginReading` began.
     func endReading(_ stream: StreamID, of publisher: PeerID) {
         try? loop(of: publisher)?.submit { sfu, now in sfu.endReading(stream, at: now) }
@@ -498,6 +519,6 @@ final class MediaRouter: Sendable {
     func stop() {
         for loop in loops { loop.stop() }
         eventContinuation.finish()
-        for feed in feeds { feed.finish() }
+        for feed in feeds + transportStreamFeeds { feed.finish() }
     }
 }

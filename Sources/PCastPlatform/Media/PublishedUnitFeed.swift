@@ -2,7 +2,8 @@ import PCastCore
 import PCastSFU
 import Synchronization
 
-/// The units of packaged streams on their way from the thread of a shard to the packagers.
+/// The units of streams on their way from the thread of a shard to the packagers, or to the transport streams of SRT
+/// viewers.
 ///
 /// The thread never waits. It resumes the reader when a unit may complete a part, because each resumption costs more than
 /// the packaging of a unit. Until then the units are kept, for ``maximumDelay`` or somewhat longer. If the reader is slower
@@ -56,10 +57,13 @@ final class PublishedUnitFeed: Sendable {
     private static let unitOverhead = 128
 
     private let renditions: RenditionSources
+    private let transportStreams: PublishedUnitFeed?
 
-    /// Creates a feed. The units that are read for renditions go to `renditions`.
-    init(renditions: RenditionSources = RenditionSources()) {
+    /// Creates a feed. The units that are read for renditions go to `renditions`, and those for transport streams to
+    /// `transportStreams`.
+    init(renditions: RenditionSources = RenditionSources(), transportStreams: PublishedUnitFeed? = nil) {
         self.renditions = renditions
+        self.transportStreams = transportStreams
         (batches, continuation) = AsyncStream<Batch>.makeStream()
     }
 
@@ -67,10 +71,16 @@ final class PublishedUnitFeed: Sendable {
     func deliver(from sfu: inout SFU, at now: Instant) {
         guard sfu.isReadingUnits else { return }
         var units: [PublishedUnit] = []
+        var transported: [PublishedUnit] = []
         sfu.readUnits(at: now) { unit in
-            if unit.use == .renditions { renditions.deliver(unit, at: now) } else { units.append(unit) }
+            switch unit.use {
+            case .packaging: units.append(unit)
+            case .renditions: renditions.deliver(unit, at: now)
+            case .transportStream: transported.append(unit)
+            }
         }
         deliver(units, at: now)
+        transportStreams?.deliver(transported, at: now)
     }
 
     /// Delivers units, or drops them if the queue is full.

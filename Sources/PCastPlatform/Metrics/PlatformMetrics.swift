@@ -46,9 +46,10 @@ struct PlatformMetrics: Sendable {
             "pcast_rtmp_publishers_rejected_total", .counter, "RTMP publishers that were rejected.",
             rtmp.rejectionCount)
         let srtTotals = srt.statistics
-        metrics.add("pcast_srt_connections", .gauge, "Number of connections of SRT publishers.", srt.connectionCount)
+        metrics.add("pcast_srt_connections", .gauge, "Number of SRT connections.", srt.connectionCount)
+        metrics.add("pcast_srt_viewers", .gauge, "Number of SRT viewers.", srt.viewers.count)
         metrics.add(
-            "pcast_srt_publishers_rejected_total", .counter, "SRT publishers that were rejected.", srt.rejectionCount)
+            "pcast_srt_publishers_rejected_total", .counter, "SRT clients that were rejected.", srt.rejectionCount)
         metrics.add(
             "pcast_srt_packets_received_total", .counter, "Packets that SRT publishers have sent.",
             Int(srtTotals.receivedPackets))
@@ -61,6 +62,13 @@ struct PlatformMetrics: Sendable {
         metrics.add(
             "pcast_srt_packets_dropped_total", .counter, "Packets of SRT publishers that arrived too late or never.",
             Int(srtTotals.droppedPackets))
+        metrics.add(
+            "pcast_srt_packets_sent_total", .counter, "Packets that were sent to SRT viewers, without retransmissions.",
+            Int(srtTotals.sentPackets))
+        metrics.add(
+            "pcast_srt_frames_dropped_total", .counter,
+            "Frames that were not sent to SRT viewers, because their connections are too slow.",
+            srt.viewers.droppedCount)
         if let renditions = directory.renditions?.counts {
             metrics.add(
                 "pcast_rendition_processes", .gauge, "Number of processes that make renditions.", renditions.processes)

@@ -74,7 +74,7 @@ actor NamedStreamService {
     private var configured: StreamDeclarations
     private var managed: [String: StreamDeclaration] = [:]
     /// All declarations.
-    private(set) var declarations: StreamDeclarations
+    private(set) var declarations: StreamDeclarations { didSet { directory.available.setDeclarations(declarations) } }
     /// The declared names, and those of patterns that were published.
     var entries: [String: Entry] = [:]
     private let wakes: AsyncStream<Void>
@@ -103,6 +103,7 @@ actor NamedStreamService {
         self.router = router
         self.workers = workers
         self.directory = directory
+        directory.available.setDeclarations(declarations)
         self.authenticator = authenticator
         self.events = events
         self.logger = logger

@@ -7,7 +7,8 @@ import PCastSRT
 import ServiceLifecycle
 import Synchronization
 
-/// The configuration of the server for SRT publishers. They send MPEG-TS, and their stream ID contains their key.
+/// The configuration of the server for SRT publishers and viewers. They send or receive MPEG-TS, and their stream ID
+/// contains their key or token.
 ///
 /// `RTMPConfiguration.takesOver` and `RTMPConfiguration.transcoder` apply to them, too.
 public struct SRTConfiguration: Hashable, Sendable {
@@ -19,6 +20,17 @@ public struct SRTConfiguration: Hashable, Sendable {
     /// The passphrase of 10 to 79 bytes with which all connections are encrypted; nil for none.
     public var passphrase: String?
 
+    /// The audio that viewers receive.
+    public var viewerAudio = ViewerAudio.aac
+
+    /// The codec of the audio that viewers receive.
+    public enum ViewerAudio: String, CaseIterable, Sendable {
+        /// AAC-LC, to which the audio is transcoded once for all viewers of a stream.
+        case aac
+        /// Opus as it was published, which not all receivers of MPEG-TS can play.
+        case opus
+    }
+
     /// The number of bytes that a passphrase may have.
     public static let passphraseSizes = 10...79
 
@@ -26,16 +38,19 @@ public struct SRTConfiguration: Hashable, Sendable {
     public init() {}
 }
 
-/// The server for SRT publishers.
+/// The server for SRT publishers and viewers.
 final class SRTService: Service {
     let ingest: IngestService
+    /// The streams that viewers receive.
+    let viewers: SRTViewers
     let limiter: RequestLimiter
     let logger: Logger
     private let listener = Mutex<SRTListener?>(nil)
     private let rejections = Atomic(0)
 
-    init(ingest: IngestService, limiter: RequestLimiter, logger: Logger) {
+    init(ingest: IngestService, viewers: SRTViewers, limiter: RequestLimiter, logger: Logger) {
         self.ingest = ingest
+        self.viewers = viewers
         self.limiter = limiter
         self.logger = logger
     }
@@ -53,7 +68,7 @@ final class SRTService: Service {
                 passphrase: configuration.passphrase)
             let opened = try SRTListener(
                 options, decide: { [self] streamID, address in rejection(of: streamID, address) },
-                onConnection: { [self] connection in SRTClient(connection, of: self).handler })
+                onConnection: { [self] connection in handler(of: connection) })
             listener.withLock { $0 = opened }
             return opened.port
         } catch {
@@ -63,8 +78,10 @@ final class SRTService: Service {
 
     /// Serves until the platform stops. All streams have ended then.
     func run() async {
+        let sending = Task { await viewers.run() }
         // The error means that the service was cancelled, because another one has failed.
         try? await gracefulShutdown()
+        sending.cancel()
         let open = listener.withLock { listener in
             defer { listener = nil }
             return listener
@@ -84,7 +101,7 @@ final class SRTService: Service {
     /// The number of open connections.
     var connectionCount: Int { listener.withLock { $0 }?.connectionCount ?? 0 }
 
-    /// The number of publishers that were rejected since the start.
+    /// The number of clients that were rejected since the start.
     var rejectionCount: Int { rejections.load(ordering: .relaxed) }
 
     /// The totals of all connections.
@@ -97,32 +114,54 @@ final class SRTService: Service {
     /// Decides about a client during its handshake, on a thread that must not wait. Returns nil to accept it.
     private func rejection(of text: String, _ address: TransportAddress?) -> SRTRejection? {
         do throws(APIError) {
+            guard !limiter.isDraining else { return .unavailable }
             let id = try Self.streamID(text)
             let now = MonotonicClock.now()
-            let principal = try ingest.access.identifyAtOnce(id.credential, from: address?.ip, at: now)
-            if let fingerprint = principal.fingerprint { try ingest.checkFree(fingerprint, at: now) }
+            switch id.mode {
+            case .publish:
+                let principal = try ingest.access.identifyAtOnce(id.credential, from: address?.ip, at: now)
+                if let fingerprint = principal.fingerprint { try ingest.checkFree(fingerprint, at: now) }
+            case .request:
+                let (principal, client) = try ingest.access.identifyViewer(
+                    id.credential, viewing: id.requestedStream, among: ingest.directory.available, from: address?.ip,
+                    at: now)
+                // The place is reserved when the client is connected. Only then a rejection has no code.
+                _ = try limiter.reserve(.viewer, of: principal.application, from: client.address)
+            }
             return nil
         } catch {
             noteRejection()
             logger.info(
-                "SRT publisher rejected",
+                "SRT client rejected",
                 metadata: ["address": "\(Self.text(address))", "reason": "\(error.detail)"])
             return error.rejection
         }
     }
 
-    /// Returns the stream ID of a publisher.
+    /// Returns the stream ID of a client.
     ///
     /// - Throws: ``APIError``.
     static func streamID(_ text: String) throws(APIError) -> SRTStreamID {
-        let id: SRTStreamID
         do throws(SRTStreamID.ParsingError) {
-            id = try SRTStreamID(text)
+            return try SRTStreamID(text)
         } catch {
             throw APIError(streamID: error)
         }
-        guard id.mode == .publish else { throw APIError(streamID: .unsupportedMode) }
-        return id
+    }
+
+    /// Returns the functions that the listener calls for a client that was accepted.
+    private func handler(of connection: SRTConnection) -> SRTListener.Handler {
+        do throws(APIError) {
+            let id = try Self.streamID(connection.streamID)
+            switch id.mode {
+            case .publish: return SRTPublisher(connection, sending: id, of: self).handler
+            case .request: return SRTViewer(connection, requesting: id, of: self).handler
+            }
+        } catch {
+            // It was the same text during the handshake.
+            connection.close()
+            return SRTListener.Handler(receive: nil, closed: {})
+        }
     }
 
     static func text(_ address: TransportAddress?) -> String { address.map { "\($0.ip)" } ?? "unknown" }
@@ -142,14 +181,16 @@ extension APIError {
         case .conflict: .conflict
         case .noStreamPlaying, .gone: .notFound
         case .capacity, .rateLimited: .overload
+        case .unsupported: .unsupportedMedia
         default: .forbidden
         }
     }
 
     fileprivate init(streamID error: SRTStreamID.ParsingError) {
         self.init(
-            .badRequest, "The stream ID is not valid: use the stream key, or #!::m=publish,r=KEY.", detail: error.detail
-        )
+            .badRequest,
+            "The stream ID is not valid: use the stream key, #!::m=publish,r=KEY, or #!::m=request,r=STREAM,s=TOKEN.",
+            detail: error.detail)
     }
 }
 
@@ -165,7 +206,7 @@ extension SRTStreamID.ParsingError {
 }
 
 /// The connection of an SRT client, which publishes one stream.
-private final class SRTClient: Sendable {
+private final class SRTPublisher: Sendable {
     private struct State: Sendable {
         var demuxer = TransportStreamDemuxer()
         var isAccepted = false
@@ -188,7 +229,7 @@ private final class SRTClient: Sendable {
     /// Whether the limit of connections counts this one.
     private let isAdmitted: Bool
 
-    init(_ connection: SRTConnection, of service: SRTService) {
+    init(_ connection: SRTConnection, sending id: SRTStreamID, of service: SRTService) {
         let now = MonotonicClock.now()
         self.connection = connection
         self.service = service
@@ -202,15 +243,10 @@ private final class SRTClient: Sendable {
             return
         }
         service.limiter.connectionStoppedWaiting(from: ip)
-        do throws(APIError) {
-            let id = try SRTService.streamID(connection.streamID)
-            let access = service.ingest.access
-            // The key may have changed since the handshake.
-            publisher.begin(requesting: id.capabilities) { () async throws(APIError) in
-                try await access.identify(id.credential, from: ip, at: now)
-            }
-        } catch {
-            link.reject(error)
+        let access = service.ingest.access
+        // The key may have changed since the handshake.
+        publisher.begin(requesting: id.capabilities) { () async throws(APIError) in
+            try await access.identify(id.credential, from: ip, at: now)
         }
     }
 
@@ -296,9 +332,4 @@ private final class SRTIngestConnection: IngestConnection {
     func end(because description: String) { connection.close() }
 
     func end(_ end: StreamEnd) { connection.close() }
-}
-
-extension APIError {
-    fileprivate static let tooManySRTConnections = APIError(
-        .capacity, "The address has too many connections: retry later.", detail: "too many connections")
 }

@@ -110,3 +110,47 @@ extension StreamDirectory {
         }
     }
 }
+
+/// Viewers whose media this process sends, such as those by SRT.
+extension StreamDirectory {
+    /// A viewing that the SFU does not know.
+    struct LocalViewing: Sendable {
+        let id: StreamID
+        let stream: LiveStream
+        /// The media that the viewer's token permits.
+        let media: Set<MediaType>
+    }
+
+    /// Adds a viewer whose media this process sends. The same rules and limits apply as to all viewers.
+    ///
+    /// - Parameters:
+    ///   - principal: The authenticated client.
+    ///   - clientContext: The client of the connection.
+    ///   - origin: The requested stream; nil for the one that the token requires, or else the newest.
+    ///   - onEnd: Called once when the viewing has ended.
+    /// - Returns: The viewing, which the caller ends.
+    /// - Throws: ``APIError``.
+    func viewLocally(
+        _ principal: Principal, clientContext: ClientContext, origin: StreamID?,
+        onEnd: @escaping @Sendable (StreamEnd) async -> Void
+    ) async throws(APIError) -> LocalViewing {
+        let (stream, capabilities) = try await admitViewer(principal, clientContext, origin: origin)
+        let reservation = try policy.reserve(.viewer, principal, clientContext)
+        let id = StreamID(RandomIdentifier.make(prefix: "view-"))
+        let peer = registry.enter(
+            id, reservation, origin: stream.id, isPublisher: false, at: MonotonicClock.now(), onEnd: onEnd,
+            onQuality: { _, _ in })
+        registry.update(peer) { $0.isLocal = true }
+        noteView(id, of: stream.id, principal, clientContext)
+        logger.info(
+            "viewer admitted", metadata: Self.metadata(["stream": "\(stream.id)", "view": "\(id)"], clientContext))
+        warn(of: capabilities, stream: id)
+        return LocalViewing(id: id, stream: stream, media: capabilities.terms.media)
+    }
+
+    /// Ends the viewings of an ended stream that the SFU does not know.
+    func endLocalViewings(of origin: StreamID, _ reason: StreamEndedReason) async {
+        let viewers = registry.subscribers[origin] ?? []
+        for peer in viewers where registry.participants[peer]?.isLocal == true { await noteEnd(peer, reason) }
+    }
+}

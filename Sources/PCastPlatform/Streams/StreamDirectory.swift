@@ -25,7 +25,9 @@ actor StreamDirectory {
     /// The events for the host.
     let events: StreamEventHub
     let logger: Logger
-    var registry = StreamRegistry()
+    /// The streams that a client may request, for decisions that must not wait.
+    nonisolated let available = AvailableStreams()
+    var registry: StreamRegistry
     var policy: JoinPolicy
     var pendingReconnects = PendingReconnects()
     let reconnectGrace: TimeSpan
@@ -56,6 +58,7 @@ actor StreamDirectory {
         self.renditions = renditions
         self.events = events
         self.logger = logger
+        registry = StreamRegistry(available: available)
     }
 
     /// Sets the function that ends streams that are not published yet.
@@ -190,18 +193,8 @@ actor StreamDirectory {
                 StreamCapabilities(principal.capabilities, options: options, for: .view), onEnd: onEnd,
                 onQuality: onQuality, onInterruption: onInterruption)
         }
-        try await waitForName(origin, for: principal, clientContext)
-        try await waitForRequestedStream(of: origin, for: principal, clientContext)
-        var stream = try policy.find(origin, in: registry, for: principal, clientContext: clientContext)
-        let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .view)
-        if !isPreview { try policy.takeJoin(principal, clientContext) }
-        if policy.authenticator.hasHook {
-            try await policy.authenticator.checkHook(.subscribe(stream.id), principal, clientContext)
-            // The stream may have ended meanwhile.
-            stream = try policy.find(
-                principal.origin(requested: origin) ?? stream.id, in: registry, for: principal,
-                clientContext: clientContext)
-        }
+        let (stream, capabilities) = try await admitViewer(
+            principal, clientContext, origin: origin, options: options, isPreview: isPreview)
         let reservation = try policy.reserve(isPreview ? .preview : .viewer, principal, clientContext)
         let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "view-"))
         guard registry.peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
@@ -229,6 +222,25 @@ actor StreamDirectory {
             discard(peer)
             throw Self.refusal(error)
         }
+    }
+
+    /// Returns the stream that a client may view, and its options. It waits for a publisher that is expected.
+    ///
+    /// - Throws: ``APIError``.
+    func admitViewer(
+        _ principal: Principal, _ clientContext: ClientContext, origin: StreamID?, options: [String] = [],
+        isPreview: Bool = false
+    ) async throws(APIError) -> (LiveStream, StreamCapabilities) {
+        try await waitForName(origin, for: principal, clientContext)
+        try await waitForRequestedStream(of: origin, for: principal, clientContext)
+        let stream = try policy.find(origin, in: registry, for: principal, clientContext: clientContext)
+        let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .view)
+        if !isPreview { try policy.takeJoin(principal, clientContext) }
+        guard policy.authenticator.hasHook else { return (stream, capabilities) }
+        try await policy.authenticator.checkHook(.subscribe(stream.id), principal, clientContext)
+        // The stream may have ended meanwhile.
+        let requested = principal.origin(requested: origin) ?? stream.id
+        return (try policy.find(requested, in: registry, for: principal, clientContext: clientContext), capabilities)
     }
 
     static func metadata(_ metadata: Logger.Metadata, _ clientContext: ClientContext) -> Logger.Metadata {
@@ -288,7 +300,7 @@ actor StreamDirectory {
         return session
     }
 
-    private func noteView(_ id: StreamID, of stream: StreamID, _ principal: Principal, _ clientContext: ClientContext) {
+    func noteView(_ id: StreamID, of stream: StreamID, _ principal: Principal, _ clientContext: ClientContext) {
         statistics.viewBegan(principal.application)
         let viewers = viewers(of: stream)
         registry.update(stream) {
@@ -344,6 +356,7 @@ actor StreamDirectory {
         for viewer in registry.subscribers[id] ?? [] { registry.update(viewer) { $0.ending = $0.ending ?? end } }
         await noteClosed(of: id)
         await router.end(peer, reason: end.reason)
+        if participant.isLocal { await noteEnd(peer, end.reason) }
         return true
     }
 
@@ -458,6 +471,7 @@ actor StreamDirectory {
         if let stream { await leaveName(stream) }
         if stream != nil { packaging?.end(end.streamID) }
         if stream != nil { await endPendingViewings(of: end.streamID, end.reason, end.description) }
+        if stream != nil { await endLocalViewings(of: end.streamID, end.reason) }
         await participant.onEnd(end)
     }
 

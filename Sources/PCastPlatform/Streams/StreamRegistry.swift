@@ -23,6 +23,8 @@ struct StreamRegistry {
         fileprivate(set) var isClosed = false
         /// Whether no packets arrive at the moment.
         var isAway = false
+        /// Whether this process sends the media of a viewing, and not the SFU.
+        var isLocal = false
         /// The base of the answer to an ICE restart: the platform's answer, or its offer in the form of an answer.
         var answer: SessionDescription?
         /// The platform's offer that is not answered yet; nil if there is none.
@@ -53,6 +55,8 @@ struct StreamRegistry {
     private(set) var subscribers: [StreamID: Set<PeerID>] = [:]
     /// The streams that a subscriber may receive.
     private(set) var subscribableStreams = StreamIndex()
+    /// The streams that a client may request.
+    let available: AvailableStreams
     /// The streams that their publishers may resume.
     private(set) var resumableStreams = StreamIndex()
     /// The numbers of subscribers, which are updated incrementally because there may be thousands.
@@ -60,6 +64,9 @@ struct StreamRegistry {
     private var nextPeer: UInt64 = 1
     private var nextOrdinal = 0
     private var nextListener = 0
+
+    /// Creates a registry without streams. `available` is kept up to date.
+    init(available: AvailableStreams = AvailableStreams()) { self.available = available }
 
     // MARK: Participants
 
@@ -90,6 +97,7 @@ struct StreamRegistry {
         if participant.isPublisher {
             guard let stream = streams.removeValue(forKey: participant.streamID) else { return participant }
             subscribableStreams.remove(stream)
+            available.remove(stream)
             resumableStreams.remove(stream)
             if case .named(let name) = stream.place { namedStreams[StreamID(name)] = nil }
         } else {
@@ -163,6 +171,7 @@ struct StreamRegistry {
         } else {
             subscribableStreams.remove(stream)
         }
+        if isAvailable(stream) { available.insert(stream) } else { available.remove(stream) }
         if isResumable(stream) { resumableStreams.insert(stream) } else { resumableStreams.remove(stream) }
     }
 

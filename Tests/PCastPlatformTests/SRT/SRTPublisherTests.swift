@@ -2,14 +2,16 @@ import CSRT
 import Dispatch
 import Foundation
 import PCastCore
+import PCastRTMP
+import PCastSRT
 import PCastTestSupport
 import Synchronization
 import Testing
 
 @testable import PCastPlatform
 
-/// Encoders that publish by SRT, whose part libsrt plays.
-@Suite("SRT publishers", .timeLimit(.minutes(5)))
+/// Clients that publish or view by SRT, whose part libsrt plays.
+@Suite("SRT publishers and viewers", .timeLimit(.minutes(5)))
 struct SRTPublisherTests {
     private func run(
         _ configure: (inout PlatformConfiguration) -> Void = { _ in },
@@ -51,7 +53,8 @@ struct SRTPublisherTests {
         "clients are rejected with the code of the reason",
         arguments: [
             ("wrong", SRT_REJX_UNAUTHORIZED), ("#!::m=publish,r=a,s=wrong", SRT_REJX_UNAUTHORIZED),
-            ("#!::r=stream", SRT_REJX_BAD_MODE), ("#!::m=bidirectional,r=a", SRT_REJX_BAD_MODE),
+            ("#!::r=stream", SRT_REJX_NOTFOUND), ("#!::m=request,r=a,s=wrong", SRT_REJX_UNAUTHORIZED),
+            ("#!::m=request", SRT_REJX_NOTFOUND), ("#!::m=bidirectional,r=a", SRT_REJX_BAD_MODE),
             ("#!::r", SRT_REJX_BAD_REQUEST), ("#!::t=file,m=publish,r=a", SRT_REJX_NOTSUP_MEDIA),
         ])
     func rejected(id: String, code: Int32) async throws {
@@ -126,6 +129,62 @@ struct SRTPublisherTests {
         }
     }
 
+    // MARK: Viewers
+
+    @Test("a viewer receives the stream as a transport stream, and counts until it leaves")
+    func view() async throws {
+        try await run { platform, port in
+            let encoder = try await publish(try Tokens.publishing(), to: platform, port)
+            let stream = try #require(await platform.platform.streams().first?.id)
+            let id = "#!::m=request,r=\(stream),s=\(try Tokens.viewing())"
+            let viewer = try #require(await SRTEncoder.connect(id, to: port).encoder)
+            var demuxer = TransportStreamDemuxer()
+            var frames: [RTMPAccessUnit] = []
+            #expect(
+                try await eventually {
+                    guard encoder.sendFrame() else { return false }
+                    let bytes = viewer.receive()
+                    demuxer.receive(bytes.span) { event in
+                        if case .accessUnit(let unit) = event { frames.append(unit) }
+                    }
+                    return frames.count >= 3
+                })
+            #expect(frames.first?.isKeyFrame == true)
+            #expect(demuxer.statistics.gaps == 0)
+            #expect(try await platform.reaches("pcast_srt_viewers", 1))
+            #expect(try await platform.reaches("pcast_viewers", 1))
+            viewer.close()
+            #expect(try await platform.reaches("pcast_srt_viewers", 0))
+            #expect(try await platform.reaches("pcast_viewers", 0))
+            encoder.close()
+        }
+    }
+
+    @Test("viewers without permission, beyond the limit, and of ended streams are rejected or disconnected")
+    func viewersRejected() async throws {
+        try await run({ $0.limits[.viewers] = 1 }) { platform, port in
+            let encoder = try await publish(try Tokens.publishing(), to: platform, port)
+            let stream = try #require(await platform.platform.streams().first?.id)
+            let others = try Tokens.make { $0.forStreamingOnly().forOriginStream("another") }
+            #expect(
+                await SRTEncoder.connect("#!::m=request,r=\(stream),s=\(others)", to: port).rejection
+                    == SRT_REJX_UNAUTHORIZED)
+            let publishing = try Tokens.publishing()
+            #expect(
+                await SRTEncoder.connect("#!::m=request,r=\(stream),s=\(publishing)", to: port).rejection
+                    == SRT_REJX_UNAUTHORIZED)
+            let viewer = try #require(await SRTEncoder.connect("request:\(stream)", to: port).encoder)
+            #expect(try await platform.reaches("pcast_viewers", 1))
+            #expect(
+                await SRTEncoder.connect("request:\(stream)", to: port).rejection == SRT_REJX_OVERLOAD)
+            encoder.close()
+            #expect(try await eventually { viewer.isClosed })
+            #expect(try await platform.reaches("pcast_viewers", 0))
+            #expect(
+                await SRTEncoder.connect("request:\(stream)", to: port).rejection == SRT_REJX_NOTFOUND)
+        }
+    }
+
     @Test("all streams end when the platform stops")
     func stop() async throws {
         try await run { platform, port in
@@ -186,6 +245,9 @@ private final class SRTEncoder: Sendable {
             srt_close(socket)
             return (nil, reason)
         }
+        // Receiving does not wait.
+        var isBlocking = false
+        srt_setsockflag(socket, SRTO_RCVSYN, &isBlocking, Int32(MemoryLayout<Bool>.size))
         return (SRTEncoder(socket), nil)
     }
 
@@ -209,6 +271,17 @@ private final class SRTEncoder: Sendable {
             guard srt_sendmsg(socket, part, Int32(part.count), -1, 1) >= 0 else { return false }
         }
         return true
+    }
+
+    /// Receives the bytes that have arrived, without waiting.
+    func receive() -> [UInt8] {
+        var bytes: [UInt8] = []
+        var message = [CChar](repeating: 0, count: 1_456)
+        while true {
+            let count = srt_recvmsg(socket, &message, Int32(message.count))
+            guard count > 0 else { return bytes }
+            bytes += message[..<Int(count)].map { UInt8(bitPattern: $0) }
+        }
     }
 
     /// Whether the other side has closed the connection.

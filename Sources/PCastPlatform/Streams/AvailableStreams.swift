@@ -1,0 +1,74 @@
+import PCastCore
+import PCastEdgeAuth
+import Synchronization
+
+/// The streams that viewers may request, for decisions that must not wait for the ``StreamDirectory``.
+final class AvailableStreams: Sendable {
+    private struct Stream: Sendable {
+        let application: ApplicationID
+        let tags: [String]
+    }
+
+    private struct State: Sendable {
+        /// The streams by their identifiers, and those of declared streams also by their names.
+        var streams: [StreamID: Stream] = [:]
+        var declarations: StreamDeclarations?
+    }
+
+    private let state = Mutex(State())
+
+    /// Adds a stream, or changes it.
+    func insert(_ stream: LiveStream) {
+        let entry = Stream(application: stream.application, tags: stream.authorizingTags)
+        state.withLock { state in
+            for id in stream.requestedIDs { state.streams[id] = entry }
+        }
+    }
+
+    /// Removes a stream. It has no effect if the stream is absent.
+    func remove(_ stream: LiveStream) {
+        state.withLock { state in
+            for id in stream.requestedIDs { state.streams[id] = nil }
+        }
+    }
+
+    /// Sets the declared streams, whose sources may begin when they are requested.
+    func setDeclarations(_ declarations: StreamDeclarations) { state.withLock { $0.declarations = declarations } }
+
+    /// Checks that a client may view the requested stream, or else that of its token, or else any stream.
+    ///
+    /// - Throws: ``APIError`` with the kind `unauthorized` or `noStreamPlaying`.
+    func authorize(
+        _ principal: Principal, viewing origin: StreamID?, clientContext: ClientContext,
+        by authenticator: TokenAuthenticator
+    ) throws(APIError) {
+        let named = principal.origin(requested: origin)
+        let required = principal.token?.requiredTag.map { [$0] } ?? []
+        let (tags, exists): ([String], Bool) = state.withLock { state in
+            guard let named else {
+                let exists = state.streams.values.contains { stream in
+                    stream.application == principal.application && required.allSatisfy { stream.tags.contains($0) }
+                }
+                return (required, exists)
+            }
+            if let stream = state.streams[named], stream.application == principal.application {
+                return (stream.tags, true)
+            }
+            guard let declaration = state.declarations?.declaration(of: named.description),
+                declaration.application ?? authenticator.owner == principal.application
+            else { return (required, false) }
+            return (StreamTags(ofName: named.description).authorizing, true)
+        }
+        try authenticator.authorize(
+            principal, for: .subscribe(originStreamID: named?.description ?? "", tags: tags),
+            clientContext: clientContext)
+        guard exists else { throw .noStream }
+    }
+}
+
+extension LiveStream {
+    /// The identifiers with which viewers request the stream.
+    fileprivate var requestedIDs: [StreamID] {
+        if case .named(let name) = place { [id, StreamID(name)] } else { [id] }
+    }
+}

@@ -24,6 +24,12 @@ extension Forwarder {
         if let row = stream.pointee.quality.machine.observe(observation, at: now), isPublisherHere {
             events.append(.dataQuality(stream.pointee.peer, row))
         }
+        if isPublisherHere, let findings = stream.pointee.takeFindings(at: now) {
+            events.append(
+                .videoFindings(
+                    stream.pointee.peer, isReordered: findings.isReordered,
+                    keyFrameInterval: findings.keyFrameInterval))
+        }
         for viewer in stream.pointee.viewers {
             checkQuality(viewer: viewer, at: now)
             followLosses(viewer: viewer, at: now)

@@ -13,6 +13,10 @@ public enum SFUEvent: Hashable, Sendable {
     case back(PeerID)
     /// The new data quality of the peer. Before the first event it is good.
     case dataQuality(PeerID, DataQuality)
+    /// Properties of a publisher's video that cost its viewers latency, each once: frames in another order than that of
+    /// their presentation, and rare key frames, which the publisher does not make on request. Publishers in this process
+    /// are reviewed where their frames are known.
+    case videoFindings(PeerID, isReordered: Bool, keyFrameInterval: TimeSpan?)
     /// The peer has left, and the SFU has removed it. Each viewer of a publisher has its own event.
     case ended(PeerID, StreamEndedReason)
     /// The renditions of the publisher's video that viewers want changed. They are the layers of a bit mask.

@@ -21,6 +21,8 @@ struct StreamQuality {
     var sharedLimit = SharedLimit()
     /// The limit regardless of its viewers.
     var ceiling = BitrateLimit()
+    /// What the publisher was notified of.
+    var reported = (order: false, keyFrames: false)
     /// The counters of viewers that have left.
     var departed = StreamMetrics.Counts()
 
@@ -179,5 +181,45 @@ struct BitrateLimit {
         let since = exceededSince ?? now
         exceededSince = since
         return now - since >= Self.timeout
+    }
+}
+
+/// The properties of a publisher's video that cost its viewers latency.
+extension PublishedStream {
+    /// The number of packets whose order is examined at a time, which have several frames.
+    private static let examinedCount: Int64 = 64
+
+    /// Returns the properties that were not reported yet; nil if there are none.
+    mutating func takeFindings(at now: Instant) -> (isReordered: Bool, keyFrameInterval: TimeSpan?)? {
+        // A publisher in this process has no transport.
+        guard transport != nil, layers.exist, !isAway, !(quality.reported.order && quality.reported.keyFrames) else {
+            return nil
+        }
+        var (isReordered, interval) = (false, TimeSpan?.none)
+        if !quality.reported.order, hasReorderedFrames(at: now) {
+            quality.reported.order = true
+            isReordered = true
+        }
+        if !quality.reported.keyFrames, receiver.ignoresKeyFrameRequests(layer: 0, at: now),
+            let keyFrame = layers[0].log.newestKeyFrame
+        {
+            let age = now - layers[0].log[keyFrame].arrival
+            if age > IngestReview.longestKeyFrameInterval {
+                quality.reported.keyFrames = true
+                interval = age
+            }
+        }
+        return isReordered || interval != nil ? (isReordered, interval) : nil
+    }
+
+    private func hasReorderedFrames(at now: Instant) -> Bool {
+        var order = FrameOrder()
+        let end = layers[0].log.end
+        for position in max(layers[0].log.start, end - Self.examinedCount)..<end {
+            let entry = layers[0].log[position]
+            // Parameter sets that the SFU repeats have no sequence number.
+            if entry.sequence >= 0 { order.observe(sequence: entry.sequence, timestamp: entry.timestamp, at: now) }
+        }
+        return order.isReordered(at: now)
     }
 }

@@ -105,6 +105,20 @@ import Testing
             presentationTime: TimeSpan(seconds: seconds + offset))
     }
 
+    @Test("frames that are late for some time show a weak uplink, until they are in time again")
+    func uplink() {
+        var review = UplinkReview()
+        var changes: [(seconds: Int64, isWeak: Bool)] = []
+        for second in 0..<40 as Range<Int64> {
+            // One late frame is jitter.
+            let delay: Int64 = second == 2 ? 3_000 : (10..<20).contains(second) ? 1_500 : 100
+            let now = Instant(nanoseconds: 0) + .seconds(second)
+            if let isWeak = review.observe(delay: .milliseconds(delay), at: now) { changes.append((second, isWeak)) }
+        }
+        #expect(changes.map(\.seconds) == [12, 25])
+        #expect(changes.map(\.isWeak) == [true, false])
+    }
+
     @Test("video without B-frames and with frequent key frames has no findings")
     mutating func good() {
         for step in 0..<1_000 {

@@ -9,6 +9,7 @@ import Testing
     private var frames: [(frame: EncodedFrame, layer: Int)] = []
     private var aac: [(bytes: [UInt8], time: TimeSpan, captureTime: WallTime)] = []
     private var findings: [IngestFinding] = []
+    private var uplinks: [Bool] = []
     private var configurationChanges = 0
 
     private mutating func collect() {
@@ -19,6 +20,7 @@ import Testing
             case .aac(let bytes, let time, let captureTime): aac.append((bytes, time, captureTime))
             case .aacConfiguration: configurationChanges += 1
             case .finding(_, let finding): findings.append(finding)
+            case .uplink(let isWeak): uplinks.append(isWeak)
             }
         }
     }

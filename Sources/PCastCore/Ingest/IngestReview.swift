@@ -11,6 +11,20 @@ package enum IngestFinding: Hashable, Sendable {
     case undecodableProfile(H264ProfileIDC)
     /// The video is interlaced.
     case interlaced
+    /// The media arrives late or only in part, because the uplink carries less than the stream.
+    case weakUplink
+
+    /// The name in messages for programs, such as those of the management API.
+    package var code: String {
+        switch self {
+        case .reorderedFrames: "b-frames"
+        case .longKeyFrameInterval: "long-key-frame-interval"
+        case .noKeyFrame: "no-key-frame"
+        case .undecodableProfile: "undecodable-profile"
+        case .interlaced: "interlaced"
+        case .weakUplink: "weak-uplink"
+        }
+    }
 }
 
 extension IngestFinding: CustomStringConvertible {
@@ -28,7 +42,43 @@ extension IngestFinding: CustomStringConvertible {
         case .undecodableProfile(let profile):
             "The H.264 profile \(profile) cannot be decoded by browsers; use baseline, main or high."
         case .interlaced: "The video is interlaced, which browsers cannot show; send progressive video."
+        case .weakUplink:
+            "The media arrives late or in part, because the uplink or the encoder is too slow; lower the bit rate."
         }
+    }
+}
+
+/// Observes by how much the frames of an encoder are late, and determines whether its uplink or the encoder is too slow.
+package struct UplinkReview: Sendable {
+    /// The delay from which on frames are late, and the time for which they must be late.
+    private static let lateness = (delay: TimeSpan.seconds(1), time: TimeSpan.seconds(2))
+    /// The delay below which frames are in time, and the time for which they must be.
+    private static let recovery = (delay: TimeSpan.milliseconds(500), time: TimeSpan.seconds(5))
+
+    private var isWeak = false
+    /// The time since which the frames contradict the state; nil if they do not.
+    private var since: Instant?
+
+    /// Creates a review.
+    package init() {}
+
+    /// Observes a frame.
+    ///
+    /// - Parameters:
+    ///   - delay: The time by which the frame is later than the earliest ones, by the encoder's clock.
+    ///   - now: The current time.
+    /// - Returns: Whether the uplink is too slow, if that has changed; nil otherwise.
+    package mutating func observe(delay: TimeSpan, at now: Instant) -> Bool? {
+        guard isWeak ? delay < Self.recovery.delay : delay >= Self.lateness.delay else {
+            since = nil
+            return nil
+        }
+        let start = since ?? now
+        since = start
+        guard now - start >= (isWeak ? Self.recovery.time : Self.lateness.time) else { return nil }
+        isWeak.toggle()
+        since = nil
+        return isWeak
     }
 }
 

@@ -18,6 +18,9 @@ import PCastIO
 ///     event: ended
 ///     data: {"reason":"censored"}
 ///
+/// A publisher's data quality also has `warnings` if there are any: a list of `code` and `message` of what it should
+/// change.
+///
 /// A viewer also receives the captions of the stream. Times are milliseconds since 1970 by the platform's capture clock,
 /// and `timestamp` is the time at which the event is sent:
 ///
@@ -100,9 +103,13 @@ enum StreamEvents {
     /// Returns an update as an event, with its type.
     static func event(_ update: StreamUpdate) -> (SessionEventType, String) {
         switch update {
-        case .quality(let quality):
+        case .quality(let quality, let warnings):
             let (status, reason) = (quality.status.rawValue, quality.reason.rawValue)
-            return event(.dataQuality, "{\"status\":\"\(status)\",\"reason\":\"\(reason)\"}")
+            guard !warnings.isEmpty else {
+                return event(.dataQuality, "{\"status\":\"\(status)\",\"reason\":\"\(reason)\"}")
+            }
+            let list = json(warnings.map { StreamDescription.Warning($0) })
+            return event(.dataQuality, "{\"status\":\"\(status)\",\"reason\":\"\(reason)\",\"warnings\":\(list)}")
         case .activity(let isActive): return event(isActive ? .active : .inactive, "{}")
         // Without an address, the player returns to the endpoint of its first request.
         case .reconnect: return event(.reconnect, "{}")

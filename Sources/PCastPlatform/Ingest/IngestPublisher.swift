@@ -53,7 +53,7 @@ final class IngestPublisher: Sendable {
                 case .aac(let bytes, let time, let captureTime):
                     audio?.send(bytes, time: time, captureTime: captureTime)
                 case .aacConfiguration(let configuration): audio?.configure(configuration.bytes)
-                case .tracks, .finding: break
+                case .tracks, .finding, .uplink: break
                 }
             }
             stream.feed.send(frames)
@@ -69,6 +69,8 @@ final class IngestPublisher: Sendable {
         var lastReceived: Instant
         /// The fingerprint of the key; nil before it is known, and without a key.
         var fingerprint: String?
+        /// What the publisher should change, each once.
+        var findings: [IngestFinding] = []
         /// The request of another publisher that waits for the end.
         var endContinuation: CheckedContinuation<Void, Never>?
     }
@@ -169,6 +171,8 @@ final class IngestPublisher: Sendable {
     /// Receives the events of one read that concern media.
     func receive(_ events: [RTMPServerEvent], at now: Instant) {
         var findings: [IngestFinding] = []
+        var uplinks: [Bool] = []
+        var published: StreamDirectory.IngestStream?
         var start: (RTMPIngest.Tracks, StreamDirectory.IngestAdmission)?
         state.withLock { state in
             state.lastReceived = now
@@ -178,6 +182,7 @@ final class IngestPublisher: Sendable {
             while let output = state.ingest.poll() {
                 switch output {
                 case .finding(_, let finding): findings.append(finding)
+                case .uplink(let isWeak): uplinks.append(isWeak)
                 case .tracks(let tracks):
                     guard case .admitted(let admission) = state.phase else { continue }
                     state.phase = .starting
@@ -188,11 +193,17 @@ final class IngestPublisher: Sendable {
             switch state.phase {
             case .starting: Self.hold(outputs, in: &state)
             // The lock keeps the order of frames.
-            case .publishing(let published): published.send(outputs)
+            case .publishing(let current):
+                current.send(outputs)
+                published = current.stream
             case .deciding, .admitted, .ended: break
             }
+            state.findings += findings
         }
         for finding in findings { warn(finding) }
+        // The directory logs that the uplink is too slow.
+        if uplinks.last == true { connection.warn("\(IngestFinding.weakUplink)") }
+        if let published { report(findings, uplinks.last, of: published.id) }
         if let (tracks, admission) = start { Task { await create(tracks, admission) } }
     }
 
@@ -201,6 +212,14 @@ final class IngestPublisher: Sendable {
             guard state.heldSize <= maximumHeldSize else { return }
             state.held.append(output)
             state.heldSize += output.size
+        }
+    }
+
+    private func report(_ findings: [IngestFinding], _ isUplinkWeak: Bool?, of id: StreamID) {
+        guard !findings.isEmpty || isUplinkWeak != nil else { return }
+        Task { [service] in
+            await service.directory.note(findings, of: id)
+            if let isUplinkWeak { await service.directory.noteUplink(isWeak: isUplinkWeak, of: id) }
         }
     }
 
@@ -234,14 +253,14 @@ final class IngestPublisher: Sendable {
     /// Passes on the frames that were held.
     private func begin(_ stream: StreamDirectory.IngestStream, transcoding audio: RTMPIngest.Audio?) async {
         let published = PublishedStream(stream: stream, audio: transcoding(audio, to: stream.feed))
-        let isPresent = state.withLock { state in
-            guard case .starting = state.phase else { return false }
+        let (isPresent, findings) = state.withLock { state in
+            guard case .starting = state.phase else { return (false, [IngestFinding]()) }
             state.phase = .publishing(published)
             published.send(state.held)
             (state.held, state.heldSize) = ([], 0)
-            return true
+            return (true, state.findings)
         }
-        guard !isPresent else { return }
+        guard !isPresent else { return report(findings, nil, of: stream.id) }
         published.audio?.close()
         await service.directory.end(stream.id, reason: .failed, description: "")
     }
@@ -329,7 +348,7 @@ extension RTMPIngest.Output {
         switch self {
         case .frame(let frame, _): frame.bytes.count
         case .aac(let bytes, _, _): bytes.count
-        case .tracks, .aacConfiguration, .finding: 0
+        case .tracks, .aacConfiguration, .finding, .uplink: 0
         }
     }
 }

@@ -62,7 +62,7 @@ export class StreamCard {
     this.#ask = ask;
     this.element = document.getElementById("card").content.firstElementChild.cloneNode(true);
     const names = [
-      "picture", "still", "over", "preview", "age", "watching", "name", "id", "tags", "publisher", "facts", "bitrate", "quality", "historyplot",
+      "picture", "still", "over", "preview", "age", "watching", "name", "id", "tags", "publisher", "facts", "warnings", "bitrate", "quality", "historyplot",
       "watch", "link", "end",
     ];
     for (const name of names) this.#parts[name] = this.element.querySelector(`.${name}`);
@@ -104,6 +104,8 @@ export class StreamCard {
     parts.watching.title = `${count(stream.viewers, "viewer")}; ${stream.mostViewers} at the maximum`;
     setText(parts.publisher, this.#publisher(stream));
     setText(parts.facts, this.#facts(stream));
+    setText(parts.warnings, (stream.warnings ?? []).map(({ message }) => message).join(" "));
+    parts.warnings.hidden = !stream.warnings?.length;
     // Missed samples are read from the platform.
     if (this.#historyRead && now - (this.#plot.last?.time ?? now) > 4000) this.#readHistory();
     if (stream.bitrate !== undefined && this.#historyRead) {

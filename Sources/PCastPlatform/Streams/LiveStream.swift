@@ -30,6 +30,8 @@ struct LiveStream: Sendable {
     var codecs: [Codec] = []
     /// The protocol of a publisher that does not use WebRTC; nil for WebRTC.
     var ingestProtocol: IngestProtocol?
+    /// The properties of the media that cost viewers latency, or that they cannot decode, each once.
+    var findings: [IngestFinding] = []
     /// The relation to a declared stream.
     var place = NameRelation.independent
     /// The numbers of subscribers so far.
@@ -42,6 +44,11 @@ struct LiveStream: Sendable {
         StreamRecord(
             id: id, application: application, session: session, tags: tags, capabilities: capabilities,
             starting: startTime, publisher: publisher)
+    }
+
+    /// Returns what the publisher should change, given its data quality.
+    func warnings(_ quality: DataQuality?) -> [IngestFinding] {
+        quality?.reason == .uploadLimited ? findings + [.weakUplink] : findings
     }
 
     /// Creates a stream of the previous platform process, which has no peer.

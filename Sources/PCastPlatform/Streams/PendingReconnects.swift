@@ -134,8 +134,8 @@ struct PendingReconnects {
 
 /// An event of a participant.
 enum StreamUpdate: Sendable {
-    /// The current data quality, and each change of it.
-    case quality(DataQuality)
+    /// The current data quality, and what a publisher should change; and each change of them.
+    case quality(DataQuality, warnings: [IngestFinding])
     /// Captions of the stream that is viewed, by the platform's capture clock.
     case captions([CaptionCue])
     /// Whether packets of the stream that is viewed arrive from its publisher.

@@ -154,3 +154,39 @@ extension StreamDirectory {
         for peer in viewers where registry.participants[peer]?.isLocal == true { await noteEnd(peer, reason) }
     }
 }
+
+/// What publishers should change, because it costs their viewers latency or they cannot decode it.
+extension StreamDirectory {
+    /// Adds findings to a stream, each once, and reports them to its publisher.
+    func note(_ findings: [IngestFinding], of id: StreamID) {
+        guard let stream = registry.streams[id] else { return }
+        let new = findings.filter { finding in !stream.findings.contains { $0.code == finding.code } }
+        guard !new.isEmpty else { return }
+        registry.update(id) { $0.findings += new }
+        reportQuality(of: stream.peer)
+    }
+
+    /// Records whether the uplink of a publisher in this process is too slow. The SFU does not know it.
+    func noteUplink(isWeak: Bool, of id: StreamID) async {
+        guard let peer = registry.streams[id]?.peer else { return }
+        await noteQuality(peer, isWeak ? DataQuality(status: .all, reason: .uploadLimited) : .good)
+    }
+
+    /// Logs what a publisher should change.
+    func warn(of finding: IngestFinding, stream id: StreamID) {
+        logger.notice("publisher", metadata: ["stream": "\(id)", "warning": "\(finding)"])
+    }
+
+    /// Sends the data quality of a participant, and what a publisher should change, to its listeners.
+    func reportQuality(of peer: PeerID) {
+        guard let participant = registry.participants[peer] else { return }
+        let update = StreamUpdate.quality(participant.quality, warnings: warnings(of: participant))
+        for listener in participant.listeners.values { listener.yield(update) }
+    }
+
+    /// Returns what a publisher should change; empty for a viewer.
+    func warnings(of participant: StreamRegistry.Participant) -> [IngestFinding] {
+        guard participant.isPublisher else { return [] }
+        return registry.streams[participant.streamID]?.warnings(participant.quality) ?? []
+    }
+}

@@ -388,6 +388,12 @@ actor StreamDirectory {
                 reportActivity(of: peer, true)
                 logger.info("packets arrive again", metadata: ["peer": "\(peer.value)"])
             case .dataQuality(let peer, let quality): await noteQuality(peer, quality)
+            case .videoFindings(let peer, let isReordered, let interval):
+                guard let id = registry.participants[peer]?.streamID else { continue }
+                var findings: [IngestFinding] = isReordered ? [.reorderedFrames] : []
+                if let interval { findings.append(.longKeyFrameInterval(interval)) }
+                for finding in findings { warn(of: finding, stream: id) }
+                note(findings, of: id)
             case .renditionsWanted(let peer, let layers): renditions?.want(layers, of: peer)
             case .renditionKeyFramesWanted(let peer, let layers): renditions?.requestKeyFrames(layers, of: peer)
             case .closeConnection: preconditionFailure("the router must close connections itself")
@@ -409,16 +415,20 @@ actor StreamDirectory {
         await packaging?.begin(stream)
     }
 
-    private func noteQuality(_ peer: PeerID, _ quality: DataQuality) async {
+    func noteQuality(_ peer: PeerID, _ quality: DataQuality) async {
         guard let participant = registry.participants[peer] else { return }
+        let wasUplinkWeak = participant.quality.reason == .uploadLimited
         registry.update(peer) { $0.quality = quality }
+        if participant.isPublisher, quality.reason == .uploadLimited, !wasUplinkWeak {
+            warn(of: .weakUplink, stream: participant.streamID)
+        }
         logger.info(
             "data quality",
             metadata: [
                 "stream": "\(participant.streamID)", "status": "\(quality.status.rawValue)",
                 "reason": "\(quality.reason.rawValue)",
             ])
-        for listener in participant.listeners.values { listener.yield(.quality(quality)) }
+        reportQuality(of: peer)
         if participant.isPublisher { events.yield(.qualityChanged(participant.streamID, quality)) }
         await participant.onQuality(participant.streamID, quality)
     }
@@ -435,7 +445,7 @@ actor StreamDirectory {
         continuation.onTermination = { [weak self] _ in
             Task { [weak self] in await self?.removeListener(number, of: peer) }
         }
-        continuation.yield(.quality(participant.quality))
+        continuation.yield(.quality(participant.quality, warnings: warnings(of: participant)))
         if !participant.isPublisher {
             let captions = currentCaptions(of: participant.origin)
             if !captions.isEmpty { continuation.yield(.captions(captions)) }

@@ -43,6 +43,8 @@ package struct RTMPIngest: Sendable {
         case aacConfiguration(AudioSpecificConfiguration)
         /// A property of the video that the publisher should change, each once.
         case finding(RTMPTrackID, IngestFinding)
+        /// The uplink has become too slow for the stream, or is sufficient again.
+        case uplink(isWeak: Bool)
     }
 
     private struct Frame {
@@ -59,6 +61,7 @@ package struct RTMPIngest: Sendable {
     private let clock: WallClockReference
     private var timeline = IngestTimeline()
     private var reviews: [RTMPTrackID: IngestReview] = [:]
+    private var uplink = UplinkReview()
     private var configurations: [RTMPTrackID: RTMPCodecConfiguration] = [:]
     /// The tracks that the publisher declared with its metadata; nil if it declared none.
     private var declared: RTMPStreamMetadata?
@@ -158,6 +161,9 @@ package struct RTMPIngest: Sendable {
     private mutating func handle(_ unit: RTMPAccessUnit, at now: Instant) {
         let number = Int(unit.track.number) + (unit.track.mediaType == .video ? 0 : 256)
         let placement = timeline.place(unit.decodingTime, track: number, at: now)
+        if let isWeak = uplink.observe(delay: now - placement.capture(of: unit.decodingTime), at: now) {
+            outputs.append(.uplink(isWeak: isWeak))
+        }
         let time = placement.mediaTime(of: unit.presentationTime)
         let captured = clock.wallTime(at: placement.capture(of: unit.presentationTime))
         if unit.track.mediaType == .video,

@@ -53,6 +53,24 @@ struct RTMPPublisherTests {
         }
     }
 
+    @Test("rare key frames are reported to the publisher, in the management API and in the log alike")
+    func rareKeyFrames() async throws {
+        try await run { platform, port in
+            let encoder = try await publish(try Tokens.publishing(), to: platform, port)
+            for second in 1...5 as ClosedRange<UInt32> {
+                try await encoder.sendFrame(isKeyFrame: second == 5, timestamp: second * 1_000)
+            }
+            #expect(try await encoder.receives("set the keyframe interval to 2 s or less"))
+            #expect(try await encoder.receives("NetStream.Publish.Warning"))
+            #expect(
+                try await eventually {
+                    let text = try await streams(platform)
+                    return text.contains(#""code":"long-key-frame-interval""#)
+                        && text.contains("set the keyframe interval to 2 s or less")
+                })
+        }
+    }
+
     @Test("a lost connection ends the stream as failed")
     func lost() async throws {
         try await run { platform, port in

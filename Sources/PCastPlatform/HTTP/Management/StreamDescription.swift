@@ -13,6 +13,17 @@ struct StreamDescription: Encodable {
         }
     }
 
+    /// What the publisher should change.
+    struct Warning: Encodable {
+        let code: String
+        let message: String
+
+        init(_ finding: IngestFinding) {
+            code = finding.code
+            message = finding.description
+        }
+    }
+
     struct Publisher: Encodable {
         /// The protocol: `pcast` for a session of the signaling protocol, `whip`, `rtmp` or `srt`.
         let `protocol`: String
@@ -40,6 +51,8 @@ struct StreamDescription: Encodable {
     /// This and the following properties are nil for an ended stream.
     var publisher: Publisher?
     var codecs: [String]?
+    /// What the publisher should change, because it costs viewers latency or they cannot decode it.
+    var warnings: [Warning]?
     /// The width of the best layer in pixels.
     var width: Int?
     var height: Int?
@@ -58,6 +71,7 @@ struct StreamDescription: Encodable {
             protocol: live.ingestProtocol?.rawValue ?? (live.session == nil ? "whip" : "pcast"),
             address: live.address?.description)
         codecs = live.codecs.map(\.rawValue)
+        warnings = live.warnings(quality ?? last?.quality).map { Warning($0) }
         width = history?.dimensions?.width
         height = history?.dimensions?.height
         bitrate = last?.bitrate?.bitsPerSecond

@@ -19,9 +19,19 @@ struct KeyCommand: AsyncCommand {
             [
                 "name": .string(key.name), "streamKey": .string(key.streamKey ?? ""),
                 "tags": .array(key.tags.map { .string($0) }),
-                "capabilities": .array(key.capabilities.map { .string($0) }),
+                "capabilities": .array(key.capabilities.map { .string($0) }), "limits": limits(of: key),
             ])
         console.result(key.streamKey ?? "")
+    }
+
+    /// The limits of a key that has any; those that it lacks are absent.
+    static func limits(of key: PlatformAdministration.StreamKey) -> JSONValue {
+        var limits = JSONObject()
+        limits["bitrate"] = key.limits?.bitrate.map { .count($0) }
+        limits["width"] = key.limits?.width.map { .count($0) }
+        limits["height"] = key.limits?.height.map { .count($0) }
+        limits["connections"] = key.limits?.connections.map { .count($0) }
+        return .object(limits)
     }
 }
 
@@ -31,10 +41,10 @@ struct KeyCreateCommand: AsyncCommand {
         commandName: "create",
         abstract: "Create a stream key and print it.",
         discussion: """
-            For an existing name, the key stays the same, and its tags and capabilities are replaced.
+            For an existing name, the key stays the same, and its tags, capabilities and limits are replaced.
 
             Example:
-              pcast key create studio-1 --tag studio --capability streaming
+              pcast key create studio-1 --tag studio --capability streaming --max-bitrate 6M --max-size 1920x1080
             """)
 
     @Argument(help: "Name of the key: letters, digits, dashes and underscores.")
@@ -47,6 +57,24 @@ struct KeyCreateCommand: AsyncCommand {
 
         @Option(help: ArgumentHelp("Capability of these streams. Repeatable.", valueName: "capability"))
         var capability: [String] = []
+
+        @Option(help: ArgumentHelp("Maximum bit rate of each stream, such as 6M. (default: none)", valueName: "rate"))
+        var maxBitrate: BitrateArgument?
+
+        @Option(
+            help: ArgumentHelp("Maximum size of the video, such as 1920x1080. (default: none)", valueName: "size"))
+        var maxSize: SizeArgument?
+
+        @Option(
+            help: ArgumentHelp("Number of publishers that may use the key at once. (default: 1)", valueName: "number"))
+        var maxConnections: Int?
+
+        /// The limits.
+        var limits: PlatformAdministration.StreamKeyLimits {
+            PlatformAdministration.StreamKeyLimits(
+                bitrate: maxBitrate?.bitrate.bitsPerSecond, width: maxSize?.width, height: maxSize?.height,
+                connections: maxConnections)
+        }
     }
 
     @OptionGroup(title: "Streams") var streams: StreamOptions
@@ -58,7 +86,8 @@ struct KeyCreateCommand: AsyncCommand {
     func run() async throws {
         let console = Console(output)
         KeyCommand.report(
-            try await administration.administration().setKey(name, tags: streams.tag, capabilities: streams.capability),
+            try await administration.administration().setKey(
+                name, tags: streams.tag, capabilities: streams.capability, limits: streams.limits),
             console)
     }
 }
@@ -85,7 +114,7 @@ struct KeyListCommand: AsyncCommand {
                 "key",
                 [
                     "name": .string(key.name), "tags": .array(key.tags.map { .string($0) }),
-                    "capabilities": .array(key.capabilities.map { .string($0) }),
+                    "capabilities": .array(key.capabilities.map { .string($0) }), "limits": KeyCommand.limits(of: key),
                 ])
             console.result(([key.name] + key.tags + key.capabilities).joined(separator: "  "))
         }

@@ -10,6 +10,18 @@ extension PlatformAdministration {
         let streamKey: String?
         let tags: [String]
         let capabilities: [String]
+        /// Nil if there are none.
+        let limits: StreamKeyLimits?
+    }
+
+    /// The limits of the streams of a key; nil for none.
+    struct StreamKeyLimits: Codable, Equatable {
+        /// Bits per second.
+        var bitrate: Int64?
+        var width: Int?
+        var height: Int?
+        /// The number of publishers at the same time.
+        var connections: Int?
     }
 
     private struct KeyList: Decodable { let keys: [StreamKey] }
@@ -18,6 +30,7 @@ extension PlatformAdministration {
     private struct KeyRequest: Encodable {
         let tags: [String]
         let capabilities: [String]
+        let limits: StreamKeyLimits
     }
 
     /// Returns the stream keys without their secrets, ordered by name.
@@ -34,8 +47,10 @@ extension PlatformAdministration {
     /// Creates a stream key, or changes the tags and capabilities of an existing one.
     ///
     /// - Throws: ``CommandFailure``.
-    func setKey(_ name: String, tags: [String], capabilities: [String]) async throws -> StreamKey {
-        let body = try JSONEncoder().encode(KeyRequest(tags: tags, capabilities: capabilities))
+    func setKey(
+        _ name: String, tags: [String], capabilities: [String], limits: StreamKeyLimits = StreamKeyLimits()
+    ) async throws -> StreamKey {
+        let body = try JSONEncoder().encode(KeyRequest(tags: tags, capabilities: capabilities, limits: limits))
         return try await key("PUT", name, "", body: Array(body))
     }
 

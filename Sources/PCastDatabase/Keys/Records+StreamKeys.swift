@@ -52,19 +52,25 @@ extension Records {
             fingerprint: { [self] in fingerprint(of: $0) })
     }
 
-    /// Creates a stream key with a random secret, or changes the tags and capabilities of the one with the same name.
-    /// Returns nil if the application already has ``streamKeyLimit`` keys.
+    /// Creates a stream key with a random secret, or changes the tags, capabilities and limits of the one with the same
+    /// name. Returns nil if the application already has ``streamKeyLimit`` keys.
     ///
     /// - Throws: ``RecordsError``.
     package func setStreamKey(
-        _ name: String, of application: ApplicationID, tags: [String], capabilities: [String], at now: WallTime
+        _ name: String, of application: ApplicationID, tags: [String], capabilities: [String],
+        limits: StreamKeyLimits = StreamKeyLimits(), at now: WallTime
     ) async throws(RecordsError) -> StreamKeyRecord? {
         try await write { [self] db in
             if try streamKey(name, of: application, db) != nil {
                 try db.execute(
-                    sql: "UPDATE streamKey SET tags = ?, capabilities = ? WHERE application = ? AND name = ?",
+                    sql: """
+                        UPDATE streamKey SET tags = ?, capabilities = ?, bitrateLimit = ?, widthLimit = ?,
+                            heightLimit = ?, connectionLimit = ?
+                        WHERE application = ? AND name = ?
+                        """,
                     arguments: [
-                        StringList.text(tags), StringList.text(capabilities), application.description, name,
+                        StringList.text(tags), StringList.text(capabilities), limits.bitrate?.bitsPerSecond,
+                        limits.width, limits.height, limits.connections, application.description, name,
                     ])
                 return try streamKey(name, of: application, db)
             }
@@ -76,12 +82,15 @@ extension Records {
             let secret = RandomName.make(prefix: StreamKeyRecord.prefix)
             try db.execute(
                 sql: """
-                    INSERT INTO streamKey (application, name, fingerprint, secret, tags, capabilities, created)
-                    VALUES (?, ?, ?, ?, ?, ?, ?)
+                    INSERT INTO streamKey (
+                        application, name, fingerprint, secret, tags, capabilities, created, bitrateLimit, widthLimit,
+                        heightLimit, connectionLimit
+                    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                     """,
                 arguments: [
                     application.description, name, fingerprint(of: secret), sealed(secret, name, application),
                     StringList.text(tags), StringList.text(capabilities), now.millisecondsSinceEpoch,
+                    limits.bitrate?.bitsPerSecond, limits.width, limits.height, limits.connections,
                 ])
             return try streamKey(name, of: application, db)
         }
@@ -132,10 +141,14 @@ extension Records {
         guard let secret = key.open(Array(row["secret"] as Data), for: Self.context(name, application)) else {
             throw RecordsError.key(path: path, reason: "it is another key")
         }
+        let limits = StreamKeyLimits(
+            bitrate: (row["bitrateLimit"] as Int64?).map { Bitrate(bitsPerSecond: $0) }, width: row["widthLimit"],
+            height: row["heightLimit"], connections: row["connectionLimit"])
         return StreamKeyRecord(
             application: application, name: name, secret: String(decoding: secret, as: UTF8.self),
             tags: StringList.list(row["tags"]), capabilities: StringList.list(row["capabilities"]),
-            created: WallTime(millisecondsSinceEpoch: row["created"]), rotated: Self.time(row["rotated"]))
+            limits: limits, created: WallTime(millisecondsSinceEpoch: row["created"]),
+            rotated: Self.time(row["rotated"]))
     }
 
     private func sealed(_ secret: String, _ name: String, _ application: ApplicationID) -> Data {
@@ -161,6 +174,28 @@ package struct StreamKeyIndex: Sendable {
     package func key(matching secret: String) -> StreamKeyRecord? { keys[fingerprint(secret)] }
 }
 
+/// The limits of a stream key; nil for none.
+package struct StreamKeyLimits: Sendable, Hashable {
+    /// The maximum bit rate of a stream.
+    package var bitrate: Bitrate?
+    /// The maximum width of the video in pixels.
+    package var width: Int?
+    /// The maximum height of the video in pixels.
+    package var height: Int?
+    /// The maximum number of publishers at the same time; nil for one.
+    package var connections: Int?
+
+    /// Creates limits.
+    package init(bitrate: Bitrate? = nil, width: Int? = nil, height: Int? = nil, connections: Int? = nil) {
+        (self.bitrate, self.width, self.height, self.connections) = (bitrate, width, height, connections)
+    }
+
+    /// Returns whether video of a size is within the limits.
+    package func admits(_ size: Dimensions) -> Bool {
+        size.width <= width ?? .max && size.height <= height ?? .max
+    }
+}
+
 /// A stream key of an application, with which an encoder publishes.
 package struct StreamKeyRecord: Sendable, Hashable {
     /// The application.
@@ -173,6 +208,8 @@ package struct StreamKeyRecord: Sendable, Hashable {
     package var tags: [String]
     /// The capabilities of its streams.
     package var capabilities: [String]
+    /// The limits of its streams.
+    package var limits = StreamKeyLimits()
     /// The time at which it was created.
     package var created: WallTime
     /// The time at which its secret was replaced last; nil if it never was.

@@ -18,6 +18,11 @@ enum Schema {
         migrator.registerMigration("stream keys") { db in try db.execute(sql: streamKeys) }
         migrator.registerMigration("uploads") { db in try db.execute(sql: uploads) }
         migrator.registerMigration("rooms") { db in try db.execute(sql: rooms) }
+        migrator.registerMigration("limits of stream keys") { db in
+            for column in ["bitrateLimit", "widthLimit", "heightLimit", "connectionLimit"] {
+                try db.execute(sql: "ALTER TABLE streamKey ADD COLUMN \(column) INTEGER")
+            }
+        }
         return migrator
     }()
 

@@ -1,4 +1,5 @@
 import PCastCore
+import PCastDatabase
 import PCastEdgeAuth
 import PCastIO
 
@@ -168,6 +169,8 @@ struct Principal: Sendable {
     let token: EdgeToken?
     /// The fingerprint of the encoded token.
     var fingerprint: String?
+    /// The limits of the stream key with which the client publishes.
+    var limits = StreamKeyLimits()
     /// The ingest or egress job of the platform to which the token belongs; nil for all other clients.
     var job: IngestJobRunner?
     /// The tags that the client requested for a stream of the room for which its token is valid.

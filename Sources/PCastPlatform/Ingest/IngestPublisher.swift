@@ -1,5 +1,6 @@
 import Logging
 import PCastCore
+import PCastDatabase
 import PCastIO
 import PCastRTMP
 import PCastSFU
@@ -69,6 +70,8 @@ final class IngestPublisher: Sendable {
         var lastReceived: Instant
         /// The fingerprint of the key; nil before it is known, and without a key.
         var fingerprint: String?
+        /// The limits of the key.
+        var limits = StreamKeyLimits()
         /// What the publisher should change, each once.
         var findings: [IngestFinding] = []
         /// The request of another publisher that waits for the end.
@@ -127,7 +130,8 @@ final class IngestPublisher: Sendable {
         let revocationCount = service.revocationCount
         let (principal, client) = try await identify()
         if let fingerprint = principal.fingerprint {
-            let former = try service.assign(fingerprint, to: self, at: now)
+            let former = try service.assign(
+                fingerprint, limit: principal.limits.connections ?? 1, to: self, at: now)
             let isPresent = state.withLock { state in
                 state.fingerprint = fingerprint
                 if case .ended = state.phase { return false }
@@ -139,6 +143,7 @@ final class IngestPublisher: Sendable {
             // The key may have been revoked since it was found.
             guard service.revocationCount == revocationCount else { throw .keyChanged }
         }
+        state.withLock { $0.limits = principal.limits }
         let (admission, rejected) = try await service.directory.admitIngest(
             principal, clientContext: client, requesting: capabilities)
         return (admission, rejected)
@@ -170,6 +175,11 @@ final class IngestPublisher: Sendable {
 
     /// Receives the events of one read that concern media.
     func receive(_ events: [RTMPServerEvent], at now: Instant) {
+        if let excess = events.lazy.compactMap(\.videoSize).first(where: { size in
+            !state.withLock { $0.limits.admits(size) }
+        }) {
+            return endBeyondLimit(.videoTooLarge(excess, state.withLock { $0.limits }))
+        }
         var findings: [IngestFinding] = []
         var uplinks: [Bool] = []
         var published: StreamDirectory.IngestStream?
@@ -280,6 +290,18 @@ final class IngestPublisher: Sendable {
 
     // MARK: End
 
+    /// Rejects the publisher, and ends its stream if it has begun.
+    private func endBeyondLimit(_ error: APIError) {
+        let stream = state.withLock { state -> StreamDirectory.IngestStream? in
+            if case .publishing(let published) = state.phase { published.stream } else { nil }
+        }
+        reject(error)
+        guard let stream else { return }
+        Task { [service] in
+            await service.directory.end(stream.id, reason: .custom, description: "limit of the stream key exceeded")
+        }
+    }
+
     /// Ends the stream because of the publisher.
     func end(_ reason: StreamEndedReason) {
         guard let stream = leave() else { return }
@@ -339,6 +361,21 @@ final class IngestPublisher: Sendable {
         published?.audio?.close()
         if let fingerprint { service.release(fingerprint, of: self) }
         return published?.stream
+    }
+}
+
+extension RTMPServerEvent {
+    /// The size of the video that the event states; nil if it states none. H.264 states it with its parameter sets, and VP8
+    /// in each key frame (RFC 6386, section 9.1).
+    fileprivate var videoSize: Dimensions? {
+        switch self {
+        case .configuration(_, .h264(let configuration)): return configuration.sequenceParameterSet?.dimensions
+        case .accessUnit(let unit) where unit.codec == .vp8 && unit.isKeyFrame && unit.bytes.count >= 10:
+            let bytes = unit.bytes[6..<10].map { Int($0) }
+            return Dimensions(
+                width: (bytes[1] << 8 | bytes[0]) & 0x3FFF, height: (bytes[3] << 8 | bytes[2]) & 0x3FFF)
+        default: return nil
+        }
     }
 }
 

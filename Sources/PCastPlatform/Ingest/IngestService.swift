@@ -1,5 +1,6 @@
 import Logging
 import PCastCore
+import PCastDatabase
 import PCastIO
 import Synchronization
 
@@ -15,8 +16,9 @@ final class IngestService: Sendable {
     let logger: Logger
     /// The ports for publishers.
     let ports = Setting(IngestPorts())
-    /// The publishers by the fingerprints of their keys.
-    private let publishers = Mutex<[String: IngestPublisher]>([:])
+    /// The publishers by the fingerprints of their keys, in the order in which they came. The limits of a key bound their
+    /// number.
+    private let publishers = Mutex<[String: [IngestPublisher]]>([:])
     /// The number of keys that were revoked since the start.
     private let revocations = Atomic(0)
 
@@ -30,24 +32,45 @@ final class IngestService: Sendable {
 
     /// Assigns a key to a publisher.
     ///
+    /// - Parameters:
+    ///   - fingerprint: The fingerprint of the key.
+    ///   - limit: The number of publishers that may use it at the same time.
+    ///   - publisher: The publisher.
+    ///   - now: The current time.
     /// - Returns: The publisher that had the key and must be ended; nil if there is none.
-    /// - Throws: ``APIError`` with the kind `conflict` if another publisher uses the key.
+    /// - Throws: ``APIError`` with the kind `conflict` if other publishers use the key.
     func assign(
-        _ fingerprint: String, to publisher: IngestPublisher, at now: Instant
+        _ fingerprint: String, limit: Int, to publisher: IngestPublisher, at now: Instant
     ) throws(APIError) -> IngestPublisher? {
-        try checkFree(fingerprint, at: now)
-        return publishers.withLock { publishers in
-            defer { publishers[fingerprint] = publisher }
-            return publishers[fingerprint]
+        let result: Result<IngestPublisher?, APIError> = publishers.withLock { publishers in
+            var users = publishers[fingerprint] ?? []
+            do throws(APIError) {
+                let former = try replaced(among: users, limit: limit, at: now)
+                users.removeAll { $0 === former }
+                publishers[fingerprint] = users + [publisher]
+                return .success(former)
+            } catch {
+                return .failure(error)
+            }
         }
+        return try result.get()
     }
 
-    /// Throws if another publisher uses a key and is not replaced.
+    /// Throws if other publishers use a key and none is replaced.
     ///
     /// - Throws: ``APIError`` with the kind `conflict`.
-    func checkFree(_ fingerprint: String, at now: Instant) throws(APIError) {
-        let former = publishers.withLock { $0[fingerprint] }
-        guard former == nil || takesOver || former?.isSilent(at: now) == true else { throw .keyInUse }
+    func checkFree(_ fingerprint: String, limit: Int, at now: Instant) throws(APIError) {
+        _ = try replaced(among: publishers.withLock { $0[fingerprint] } ?? [], limit: limit, at: now)
+    }
+
+    /// Returns the publisher that another one replaces: a silent one, or else the first. Returns nil if there is a place.
+    private func replaced(
+        among users: [IngestPublisher], limit: Int, at now: Instant
+    ) throws(APIError) -> IngestPublisher? {
+        guard users.count >= limit else { return nil }
+        if let silent = users.first(where: { $0.isSilent(at: now) }) { return silent }
+        guard takesOver, let first = users.first else { throw .keyInUse }
+        return first
     }
 
     /// The number of keys that were revoked since the start. A publisher whose key was found before a revocation is
@@ -57,13 +80,16 @@ final class IngestService: Sendable {
     /// Ends the stream of a key that was revoked or replaced in the database. It returns when the stream has ended.
     func revoke(_ fingerprint: String) async {
         revocations.add(1, ordering: .sequentiallyConsistent)
-        await publishers.withLock { $0[fingerprint] }?.end(because: "stream key revoked")
+        for publisher in publishers.withLock({ $0[fingerprint] }) ?? [] {
+            await publisher.end(because: "stream key revoked")
+        }
     }
 
     /// Releases the key of a publisher that has ended.
     func release(_ fingerprint: String, of publisher: IngestPublisher) {
         publishers.withLock { publishers in
-            if publishers[fingerprint] === publisher { publishers[fingerprint] = nil }
+            publishers[fingerprint]?.removeAll { $0 === publisher }
+            if publishers[fingerprint]?.isEmpty == true { publishers[fingerprint] = nil }
         }
     }
 }
@@ -79,6 +105,15 @@ extension APIError {
     static let keyInUse = APIError(
         .conflict, "Another publisher uses this stream key: stop it, or use another key.",
         detail: "another publisher uses the key")
+
+    /// The error of a publisher whose video is larger than its stream key permits.
+    static func videoTooLarge(_ size: Dimensions, _ limits: StreamKeyLimits) -> APIError {
+        let maximum = [limits.width.map { "\($0) wide" }, limits.height.map { "\($0) high" }].compactMap(\.self)
+        return APIError(
+            .capacity,
+            "The video has \(size.width) × \(size.height) pixels, and the stream key permits at most "
+                + "\(maximum.joined(separator: " and ")): send smaller video.")
+    }
 
     static let keyChanged = APIError(
         .conflict, "A stream key was changed at this moment: connect again.", detail: "a key was revoked meanwhile")

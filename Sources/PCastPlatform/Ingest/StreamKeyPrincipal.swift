@@ -30,6 +30,7 @@ enum StreamKeyPrincipal {
         guard let token else { throw .token("the application of the stream key is not active") }
         var principal = try authenticator.identify(token, clientContext: clientContext)
         principal.fingerprint = fingerprint(of: key.name, key.application)
+        principal.limits = key.limits
         return principal
     }
 

@@ -7,6 +7,8 @@ struct BitrateShares: Sendable {
         let application: ApplicationID
         /// Nil if the publisher does not count towards the limit of an address.
         let block: AddressBlock?
+        /// The limit of the publisher's stream key in bits per second; nil for none.
+        let own: Int64?
     }
 
     private var publishers: [StreamID: Publisher] = [:]
@@ -23,12 +25,14 @@ struct BitrateShares: Sendable {
     ) -> PlatformLimits.Name? {
         let share = Self.share(
             Int64(publishers.count) + 1, applications[application, default: 0] + 1,
-            block.map { blocks[$0, default: 0] + 1 }, limits)
+            block.map { blocks[$0, default: 0] + 1 }, own: nil, limits)
         return share.flatMap { $0.bits < Self.least ? $0.limit : nil }
     }
 
-    mutating func enter(_ stream: StreamID, _ application: ApplicationID, _ block: AddressBlock?) {
-        publishers[stream] = Publisher(application: application, block: block)
+    mutating func enter(
+        _ stream: StreamID, _ application: ApplicationID, _ block: AddressBlock?, limit: Bitrate? = nil
+    ) {
+        publishers[stream] = Publisher(application: application, block: block, own: limit?.bitsPerSecond)
         applications[application, default: 0] += 1
         if let block { blocks[block, default: 0] += 1 }
     }
@@ -44,7 +48,9 @@ struct BitrateShares: Sendable {
     /// Returns the shares of all streams if a bit rate is limited now or was at the last call; otherwise an empty
     /// dictionary.
     mutating func changes(by limits: PlatformLimits) -> [StreamID: Bitrate?] {
-        let isLimited = PlatformLimits.Name.allCases.contains { $0.isBitrate && limits[$0] > 0 }
+        let isLimited =
+            PlatformLimits.Name.allCases.contains { $0.isBitrate && limits[$0] > 0 }
+            || publishers.values.contains { $0.own != nil }
         defer { wasLimited = isLimited }
         return isLimited || wasLimited ? shares(in: limits) : [:]
     }
@@ -54,22 +60,23 @@ struct BitrateShares: Sendable {
         publishers.mapValues { publisher in
             Self.share(
                 Int64(publishers.count), applications[publisher.application] ?? 1,
-                publisher.block.map { blocks[$0] ?? 1 }, limits
+                publisher.block.map { blocks[$0] ?? 1 }, own: publisher.own, limits
             ).map { Bitrate(bitsPerSecond: $0.bits) }
         }
     }
 
     /// Returns the smallest share and its limit, from the numbers of all publishers, of an application and at an
-    /// address; nil if nothing is limited.
+    /// address, and from the limit of the publisher's stream key; nil if nothing is limited.
     private static func share(
-        _ all: Int64, _ application: Int64, _ block: Int64?, _ limits: PlatformLimits
+        _ all: Int64, _ application: Int64, _ block: Int64?, own: Int64?, _ limits: PlatformLimits
     ) -> (bits: Int64, limit: PlatformLimits.Name)? {
         let bounds: [(limit: PlatformLimits.Name, count: Int64?)] = [
             (.bitrate, all), (.bitratePerApplication, application), (.bitratePerAddress, block), (.bitratePerStream, 1),
         ]
-        return bounds.compactMap { limit, count in
+        let shares: [(bits: Int64, limit: PlatformLimits.Name)] = bounds.compactMap { limit, count in
             guard let count, limits[limit] > 0 else { return nil }
             return (limits[limit] / max(count, 1), limit)
-        }.min { $0.bits < $1.bits }
+        }
+        return (shares + (own.map { [($0, .bitratePerStream)] } ?? [])).min { $0.bits < $1.bits }
     }
 }

@@ -1,5 +1,6 @@
 // The stream keys of the dashboard: a list, and the dialogs that create, show, rotate and revoke them.
 
+import { bitrate } from "/assets/pcast.js";
 import { setText } from "/assets/streams.js";
 
 const element = (id) => document.getElementById(id);
@@ -54,11 +55,17 @@ export class KeyList {
     this.#showRows(element("keys"), keys, ({ name }) => name, (row, key) => this.#fill(row, key));
   }
 
-  #fill(row, { name, tags, capabilities, created, rotated }) {
+  #fill(row, { name, tags, capabilities, limits = {}, created, rotated }) {
     this.#part(row, "name", name, "name").title = name;
     const changed = rotated === undefined
       ? `created ${new Date(created).toLocaleString()}` : `rotated ${new Date(rotated).toLocaleString()}`;
-    this.#part(row, "facts", [changed, ...tags, ...capabilities].join(" · "), "facts quiet small");
+    const { bitrate: bits, width, height, connections } = limits;
+    const bounds = [
+      bits === undefined ? null : `at most ${bitrate(bits)}`,
+      width === undefined ? null : `at most ${width} wide`, height === undefined ? null : `at most ${height} high`,
+      connections === undefined ? null : `${connections} publishers`,
+    ].filter(Boolean);
+    this.#part(row, "facts", [changed, ...tags, ...capabilities, ...bounds].join(" · "), "facts quiet small");
     if (!row.querySelector(":scope > .actions")) row.append(this.#makeActions(name));
   }
 

@@ -1,6 +1,7 @@
 import Dispatch
 import Logging
 import PCastCore
+import PCastDatabase
 import PCastIO
 import PCastRTMP
 import PCastSRT
@@ -120,7 +121,9 @@ final class SRTService: Service {
             switch id.mode {
             case .publish:
                 let principal = try ingest.access.identifyAtOnce(id.credential, from: address?.ip, at: now)
-                if let fingerprint = principal.fingerprint { try ingest.checkFree(fingerprint, at: now) }
+                if let fingerprint = principal.fingerprint {
+                    try ingest.checkFree(fingerprint, limit: principal.limits.connections ?? 1, at: now)
+                }
             case .request:
                 let (principal, client) = try ingest.access.identifyViewer(
                     id.credential, viewing: id.requestedStream, among: ingest.directory.available, from: address?.ip,

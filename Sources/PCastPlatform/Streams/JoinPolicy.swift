@@ -108,9 +108,9 @@ struct JoinPolicy {
         throw .noBitrate
     }
 
-    /// Adds a publisher among which the bit rate is divided.
-    mutating func enter(_ stream: LiveStream, _ reservation: QuotaReservation) {
-        shares.enter(stream.id, stream.application, reservation.block)
+    /// Adds a publisher among which the bit rate is divided. `limit` is that of its stream key; nil for none.
+    mutating func enter(_ stream: LiveStream, _ reservation: QuotaReservation, limit: Bitrate? = nil) {
+        shares.enter(stream.id, stream.application, reservation.block, limit: limit)
     }
 
     /// Removes a publisher.

@@ -87,7 +87,7 @@ extension StreamDirectory {
             terms.media.contains($0.mediaType)
         }
         registry.add(stream)
-        policy.enter(stream, admission.reservation)
+        policy.enter(stream, admission.reservation, limit: principal.limits.bitrate)
         writeQueue.note(.streamStarting(stream.record))
         do {
             let feed = try await router.publish(

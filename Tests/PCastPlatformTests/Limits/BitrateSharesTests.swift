@@ -53,4 +53,16 @@ import Testing
         shares.leave(StreamID("nobody"))
         #expect(shares.exceeded(first, here, in: bounds) == nil)
     }
+
+    @Test("the limit of a stream key is a limit of its streams only")
+    func keys() {
+        var shares = BitrateShares()
+        shares.enter(StreamID("a"), first, here, limit: .kilobits(500))
+        shares.enter(StreamID("b"), first, here)
+        #expect(shares.shares(in: limits([:])) == [StreamID("a"): .kilobits(500), StreamID("b"): nil])
+        let changes = shares.changes(by: limits([:]))
+        #expect(changes.count == 2)
+        let common = shares.shares(in: limits([.bitrate: 600_000]))
+        #expect(common == [StreamID("a"): .kilobits(300), StreamID("b"): .kilobits(300)])
+    }
 }

@@ -64,12 +64,40 @@ struct StreamKeyTests {
         }
     }
 
+    @Test("a key has limits, which its publishers may not exceed")
+    func limits() async throws {
+        try await run { platform, port in
+            let answer = try await platform.ask(
+                "PUT", "/pcast/key/small", #"{"limits":{"bitrate":2000000,"width":32,"connections":2}}"#)
+            let secret = try #require(try one(answer).streamKey)
+            #expect(answer.body.contains(#""bitrate":2000000"#))
+            let list = try await platform.ask("GET", "/pcast/keys")
+            #expect(list.body.contains(#""connections":2"#))
+            // The encoder's video is wider.
+            let encoder = try await RTMPEncoder.publish(secret, to: port)
+            #expect(try await encoder.receives("NetStream.Publish.Start"))
+            try await encoder.sendConfiguration()
+            #expect(try await encoder.receives("the stream key permits at most 32 wide"))
+            #expect(try await eventually { encoder.isClosed })
+
+            _ = try one(try await platform.ask("PUT", "/pcast/key/small", #"{"limits":{"connections":2}}"#))
+            let first = try await publish(secret, to: platform, port)
+            let second = try await RTMPEncoder.publish(secret, to: port)
+            #expect(try await second.receives("NetStream.Publish.Start"))
+            let third = try await RTMPEncoder.publish(secret, to: port)
+            #expect(try await third.receives("NetStream.Publish.BadName"))
+            try await first.close()
+            try await second.close()
+        }
+    }
+
     @Test(
         "invalid keys are rejected",
         arguments: [
             ("/pcast/key/a%20b", "{}"), ("/pcast/key/a", #"{"tags":[""]}"#),
             ("/pcast/key/a", #"{"capabilities":[""]}"#),
-            ("/pcast/key/a", "[]"),
+            ("/pcast/key/a", "[]"), ("/pcast/key/a", #"{"limits":{"bitrate":1}}"#),
+            ("/pcast/key/a", #"{"limits":{"connections":0}}"#),
         ])
     func invalid(path: String, body: String) async throws {
         try await run { (platform, _) async throws in

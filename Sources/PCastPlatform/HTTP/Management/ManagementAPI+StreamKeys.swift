@@ -9,9 +9,35 @@ extension ManagementAPI {
     /// The maximum number of capabilities of a key.
     private static let capabilityCount = 64
 
+    /// The limits of a key's streams; nil for none.
+    private struct KeyLimits: Codable {
+        /// Bits per second.
+        let bitrate: Int64?
+        let width: Int?
+        let height: Int?
+        let connections: Int?
+
+        init?(_ limits: StreamKeyLimits) {
+            guard limits != StreamKeyLimits() else { return nil }
+            bitrate = limits.bitrate?.bitsPerSecond
+            (width, height, connections) = (limits.width, limits.height, limits.connections)
+        }
+
+        /// The limits; nil if one is out of range.
+        var limits: StreamKeyLimits? {
+            guard (64_000...1_000_000_000).contains(bitrate ?? 64_000), (16...16_384).contains(width ?? 16),
+                (16...16_384).contains(height ?? 16), (1...100).contains(connections ?? 1)
+            else { return nil }
+            return StreamKeyLimits(
+                bitrate: bitrate.map { Bitrate(bitsPerSecond: $0) }, width: width, height: height,
+                connections: connections)
+        }
+    }
+
     private struct KeyRequest: Decodable {
         let tags: [String]?
         let capabilities: [String]?
+        let limits: KeyLimits?
     }
 
     private struct KeyDescription: Encodable {
@@ -20,6 +46,8 @@ extension ManagementAPI {
         let streamKey: String?
         let tags: [String]
         let capabilities: [String]
+        /// Nil if there are none.
+        let limits: KeyLimits?
         /// The time in milliseconds since 1970 (UTC).
         let created: Int64
         let rotated: Int64?
@@ -29,6 +57,7 @@ extension ManagementAPI {
             streamKey = showsSecret ? key.secret : nil
             tags = key.tags
             capabilities = key.capabilities
+            limits = KeyLimits(key.limits)
             created = key.created.millisecondsSinceEpoch
             rotated = key.rotated?.millisecondsSinceEpoch
         }
@@ -71,7 +100,7 @@ extension ManagementAPI {
         return ApplicationAnswer.json(OneKey(key))
     }
 
-    /// Creates a key, or changes the tags and capabilities of an existing one for its next streams.
+    /// Creates a key, or changes the tags, capabilities and limits of an existing one for its next streams.
     ///
     /// - Throws: ``ApplicationFailure``.
     func setKey(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
@@ -93,9 +122,13 @@ extension ManagementAPI {
                 "The tags and capabilities are too large: send at most \(Self.capabilityCount) capabilities, each of 1 "
                     + "to 50 characters, and fewer tags.")
         }
+        guard let limits = body.limits.map(\.limits) ?? StreamKeyLimits() else {
+            throw .badRequest(
+                "A limit is out of range: use 64000 to 1000000000 bit/s, 16 to 16384 pixels, and 1 to 100 connections.")
+        }
         let key = try await query { () throws(RecordsError) in
             try await platformRecords.records.setStreamKey(
-                name, of: request.application, tags: tags, capabilities: capabilities,
+                name, of: request.application, tags: tags, capabilities: capabilities, limits: limits,
                 at: MonotonicClock.wallTime())
         }
         guard let key else {

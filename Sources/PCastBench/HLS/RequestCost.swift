@@ -141,7 +141,8 @@ final class NginxServer: Sendable {
 
     /// Ends nginx and removes its files.
     func stop() {
-        if process.isRunning { process.terminate() }
+        // SIGKILL, because the program inherits the signals that the thread which started it blocks, such as SIGTERM.
+        kill(processID, SIGKILL)
         process.waitUntilExit()
         try? FileManager.default.removeItem(at: folder)
     }

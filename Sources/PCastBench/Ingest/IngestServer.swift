@@ -136,7 +136,8 @@ final class NginxIngestServer: IngestServer {
     func key(_ index: Int) -> String { "publisher-\(index)" }
 
     func stop() {
-        if process.isRunning { process.terminate() }
+        // SIGKILL, because the program inherits the signals that the thread which started it blocks, such as SIGTERM.
+        kill(processID, SIGKILL)
         process.waitUntilExit()
         try? FileManager.default.removeItem(at: folder)
     }

@@ -1,4 +1,4 @@
-import PCastCore
+package import PCastCore
 package import PCastRTMP
 
 /// Converts an MPEG transport stream to the media events of a publisher, as an RTMP session reports them.
@@ -30,6 +30,20 @@ package struct TransportStreamDemuxer: Sendable {
     private var clock = TransportStreamClock()
     private var tracks: [Track] = []
     private var warnings: Set<RTMPWarning> = []
+    /// The splice messages that were not taken, at most ``maximumSpliceCount``.
+    private var splices: [Splice] = []
+    private var lastSplice: [UInt8] = []
+
+    /// A splice message with its time.
+    package struct Splice: Hashable, Sendable {
+        /// The message.
+        package let information: SpliceInformation
+        /// The time of the splice, from the origin of the times of access units.
+        package let time: TimeSpan
+    }
+
+    /// The maximum number of splice messages that wait. Further ones are dropped.
+    private static let maximumSpliceCount = 64
 
     /// The number of frames that were dropped.
     package private(set) var droppedCount = 0
@@ -58,8 +72,25 @@ package struct TransportStreamDemuxer: Sendable {
         for output in outputs { handle(output, emit) }
     }
 
+    /// Returns the splice messages since the last call. Malformed ones, and repetitions of the last one, are left out, and
+    /// those before the first frame.
+    package mutating func takeSplices() -> [Splice] {
+        guard !splices.isEmpty else { return [] }
+        defer { splices = [] }
+        return splices
+    }
+
+    private mutating func add(splice section: [UInt8]) {
+        guard section != lastSplice, splices.count < Self.maximumSpliceCount,
+            let information = SpliceInformation(section), let time = clock.time(of: information.time)
+        else { return }
+        lastSplice = section
+        splices.append(Splice(information: information, time: time))
+    }
+
     private mutating func handle(_ output: TransportStreamReader.Output, _ emit: (RTMPServerEvent) -> Void) {
         switch output {
+        case .splice(let section): add(splice: section)
         case .program(let streams): change(streams, emit)
         case .packet(let packet):
             if let index = tracks.firstIndex(where: { $0.stream.pid == packet.pid }) {
@@ -216,6 +247,11 @@ struct TransportStreamClock: Sendable {
         var offset = Self.step(from: Int64(decoding ?? presentation), to: Int64(presentation))
         if abs(offset) > maximumReordering { offset = 0 }
         return Times(presentation: Self.span(decodingTicks + offset), decoding: Self.span(decodingTicks))
+    }
+
+    /// Returns a time near that of the last frame; that of the last frame for nil. It is nil before the first frame.
+    func time(of ticks: UInt64?) -> TimeSpan? {
+        last.map { last in Self.span(last + (ticks.map { Self.step(from: last, to: Int64($0)) } ?? 0)) }
     }
 
     private mutating func unwrap(_ ticks: Int64) -> Int64 {

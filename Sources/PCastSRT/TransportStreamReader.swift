@@ -55,6 +55,8 @@ struct TransportStreamReader: Sendable {
         case program([ElementaryStream])
         /// A PES packet is complete.
         case packet(ElementaryPacket)
+        /// A section of a stream with splice messages (SCTE 35) is complete.
+        case splice([UInt8])
     }
 
     /// The size of a transport packet in bytes.
@@ -95,7 +97,7 @@ struct TransportStreamReader: Sendable {
 
     /// Completes the last packet of each stream, whose end only the next packet shows.
     mutating func finish(_ emit: (Output) -> Void) {
-        for index in streams.indices { complete(index, emit) }
+        for index in streams.indices where !streams[index].hasSections { complete(index, emit) }
     }
 
     /// Processes the packets at the beginning of the bytes. Returns the number of bytes that were used.
@@ -152,7 +154,11 @@ struct TransportStreamReader: Sendable {
         } else if pid == program?.pid {
             handleTable(payload, part, \.programTable) { reader, section in reader.readProgram(section, emit) }
         } else if let index = streams.firstIndex(where: { $0.stream.pid == pid }) {
-            handleMedia(payload, part, index, emit)
+            if streams[index].hasSections {
+                handleSplices(payload, part, index, emit)
+            } else {
+                handleMedia(payload, part, index, emit)
+            }
         }
     }
 
@@ -292,7 +298,9 @@ struct TransportStreamReader: Sendable {
             offset = next
         }
         guard found != streams.map(\.stream) else { return true }
-        for index in streams.indices where !found.contains(streams[index].stream) { complete(index, emit) }
+        for index in streams.indices where !found.contains(streams[index].stream) && !streams[index].hasSections {
+            complete(index, emit)
+        }
         streams = found.map { stream in
             streams.first { $0.stream == stream } ?? Assembly(stream)
         }
@@ -317,9 +325,54 @@ struct TransportStreamReader: Sendable {
 
         init(_ stream: ElementaryStream) { self.stream = stream }
 
+        /// Whether the stream has sections with splice messages, and no PES packets (SCTE 35, section 8.1).
+        var hasSections: Bool { stream.type == 0x86 }
+
         mutating func noteLoss() {
             followsLoss = true
             if isOpen { isDamaged = true }
+        }
+    }
+
+    private mutating func handleSplices(
+        _ payload: Span<UInt8>, _ part: Part, _ index: Int, _ emit: (Output) -> Void
+    ) {
+        switch streams[index].continuity.step(part) {
+        case .duplicate: return
+        case .gap:
+            statistics.gaps += 1
+            (streams[index].bytes, streams[index].isOpen) = ([], false)
+        case .next: break
+        }
+        var rest = 0
+        if part.isBeginning {
+            let pointer = Int(payload[0])
+            guard pointer + 1 <= payload.count else {
+                statistics.malformed += 1
+                return (streams[index].bytes, streams[index].isOpen) = ([], false)
+            }
+            if streams[index].isOpen {
+                streams[index].bytes.append(contentsOf: payload.extracting(1..<pointer + 1))
+                takeSplices(index, emit)
+            }
+            (streams[index].bytes, streams[index].isOpen) = ([], true)
+            rest = pointer + 1
+        }
+        guard streams[index].isOpen else { return }
+        streams[index].bytes.append(contentsOf: payload.extracting(rest..<payload.count))
+        takeSplices(index, emit)
+    }
+
+    /// Takes the complete sections. A section has at most 4,096 bytes, so that the bytes are bounded.
+    private mutating func takeSplices(_ index: Int, _ emit: (Output) -> Void) {
+        while streams[index].isOpen, streams[index].bytes.count >= 3 {
+            let bytes = streams[index].bytes
+            // Padding follows the last section.
+            guard bytes[0] != 0xFF else { return (streams[index].bytes, streams[index].isOpen) = ([], false) }
+            let size = 3 + (Int(bytes[1] & 0x0F) << 8 | Int(bytes[2]))
+            guard bytes.count >= size else { return }
+            streams[index].bytes.removeFirst(size)
+            emit(.splice(Array(bytes[..<size])))
         }
     }
 

@@ -21,6 +21,8 @@ package struct TransportStreamBuilder: Sendable {
             pid: 258, type: 0x06, descriptors: [5, 4] + Array("Opus".utf8) + [0x7F, 2, 0x80, 2])
         /// H.265.
         package static let hevc = Stream(pid: 259, type: 0x24)
+        /// Splice messages (SCTE 35).
+        package static let splices = Stream(pid: 260, type: 0x86)
     }
 
     private static let programPID: UInt16 = 4_096
@@ -45,14 +47,21 @@ package struct TransportStreamBuilder: Sendable {
 
     /// Writes a table with its length and checksum.
     package mutating func section(_ pid: UInt16, table: UInt8, _ body: [UInt8]) {
+        packets(pid, [0] + Self.section(table, 0xB0, body))
+    }
+
+    /// Returns a section with a splice message (SCTE 35), whose body begins with the version of the protocol.
+    package static func splice(_ body: [UInt8]) -> [UInt8] { section(0xFC, 0x30, body) }
+
+    private static func section(_ table: UInt8, _ flags: UInt8, _ body: [UInt8]) -> [UInt8] {
         let size = body.count + 4
-        let section = [table, 0xB0 | UInt8(size >> 8), UInt8(size & 0xFF)] + body
+        let section = [table, flags | UInt8(size >> 8), UInt8(size & 0xFF)] + body
         var checksum: UInt32 = 0xFFFF_FFFF
         for byte in section {
             checksum ^= UInt32(byte) << 24
             for _ in 0..<8 { checksum = checksum & 0x8000_0000 == 0 ? checksum << 1 : checksum << 1 ^ 0x04C1_1DB7 }
         }
-        packets(pid, [0] + section + (0..<4).map { UInt8(truncatingIfNeeded: checksum >> (24 - 8 * $0)) })
+        return section + (0..<4).map { UInt8(truncatingIfNeeded: checksum >> (24 - 8 * $0)) }
     }
 
     /// Writes a PES packet. The times are in units of 90 kHz. The length is stated only if `hasLength` is true.

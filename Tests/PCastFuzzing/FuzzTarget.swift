@@ -32,6 +32,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case amf0
     case transportStream
     case srtStreamID
+    case spliceInformation
     case overlay
     case timeline
     case srtp
@@ -75,6 +76,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .amf0: try AMF0Target.run(bytes)
         case .transportStream: try TransportStreamTarget.run(bytes)
         case .srtStreamID: try SRTStreamIDTarget.run(bytes)
+        case .spliceInformation: try SpliceInformationTarget.run(bytes)
         case .overlay: try OverlayTarget.run(bytes)
         case .timeline: try TimelineTarget.run(bytes)
         case .srtp: try SRTPTarget.run(bytes)
@@ -116,6 +118,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .amf0: AMF0Target.corpus
         case .transportStream: TransportStreamTarget.corpus
         case .srtStreamID: SRTStreamIDTarget.corpus
+        case .spliceInformation: SpliceInformationTarget.corpus
         case .overlay: OverlayTarget.corpus
         case .timeline: TimelineTarget.corpus
         case .srtp: SRTPTarget.corpus

@@ -45,6 +45,12 @@ package struct IngestTimeline: Sendable {
     private var last: (time: TimeSpan, arrival: Instant)?
     private var origin: TimeSpan?
 
+    /// The times of media by the encoder's clock at present; nil before the first frame.
+    package var current: Placement? {
+        guard let shift, let origin else { return nil }
+        return Placement(shift: shift, origin: origin)
+    }
+
     /// Creates a timeline without frames.
     package init() {}
 

@@ -20,9 +20,11 @@ package struct PlaylistDateRanges: Sendable {
     /// The number of ranges.
     package var count: Int { ranges.count }
 
-    /// Adds a range. A range whose ID is known is not added again, because the attributes of a range do not change.
+    /// Adds a range. A range whose ID is known is not added again, because the attributes of a range do not change. Only the
+    /// end of a break has the ID of its beginning, whose tag it completes.
     package mutating func add(_ range: DateRange) {
-        guard !ranges.contains(where: { $0.id == range.id }) else { return }
+        let kinds = range.scte35.map(\.kind)
+        guard !ranges.contains(where: { $0.id == range.id && $0.scte35.map(\.kind) == kinds }) else { return }
         let index = ranges.firstIndex { $0.start > range.start } ?? ranges.endIndex
         ranges.insert(range, at: index)
         if ranges.count > Self.listedLimit + Self.futureLimit { ranges.removeLast() }

@@ -1,9 +1,11 @@
 import Logging
 import PCastCore
 import PCastDatabase
+import PCastHLS
 import PCastIO
 import PCastRTMP
 import PCastSFU
+import PCastSRT
 import Synchronization
 
 /// The connection of a publisher in this process, by one of its protocols.
@@ -70,6 +72,8 @@ final class IngestPublisher: Sendable {
         var lastReceived: Instant
         /// The fingerprint of the key; nil before it is known, and without a key.
         var fingerprint: String?
+        /// The breaks of the stream according to its splice messages.
+        var breaks = SpliceDateRanges()
         /// The limits of the key.
         var limits = StreamKeyLimits()
         /// What the publisher should change, each once.
@@ -223,6 +227,20 @@ final class IngestPublisher: Sendable {
             state.held.append(output)
             state.heldSize += output.size
         }
+    }
+
+    /// Receives splice messages, which become date ranges of HLS.
+    func receive(_ splices: [TransportStreamDemuxer.Splice]) {
+        let (id, ranges) = state.withLock { state -> (StreamID?, [DateRange]) in
+            guard case .publishing(let published) = state.phase else { return (nil, []) }
+            let ranges = splices.compactMap { splice in
+                state.ingest.captureTime(of: splice.time).flatMap { state.breaks.range(of: splice.information, at: $0) }
+            }
+            return (published.stream.id, ranges)
+        }
+        guard let id, !ranges.isEmpty else { return }
+        service.logger.info("splice messages", metadata: ["stream": "\(id)", "count": "\(ranges.count)"])
+        service.directory.packaging?.add(ranges, to: id)
     }
 
     private func report(_ findings: [IngestFinding], _ isUplinkWeak: Bool?, of id: StreamID) {

@@ -261,13 +261,13 @@ private final class SRTPublisher: Sendable {
 
     private func receive(_ bytes: ByteView, at now: Instant) {
         let isAccepted = link.isAccepted
-        let events = state.withLock { state in
+        let (events, splices) = state.withLock { state in
             state.lastReceived = now
             guard isAccepted else {
                 // Beyond the limit, the media so far is dropped, and the stream begins at a later key frame.
                 if state.held.count + bytes.count > Self.maximumHeldSize { state.held = [] }
                 state.held += bytes
-                return [RTMPServerEvent]()
+                return ([RTMPServerEvent](), [TransportStreamDemuxer.Splice]())
             }
             var events: [RTMPServerEvent] = []
             if !state.held.isEmpty {
@@ -276,9 +276,10 @@ private final class SRTPublisher: Sendable {
                 state.demuxer.receive(held.span) { events.append($0) }
             }
             state.demuxer.receive(bytes.span) { events.append($0) }
-            return events
+            return (events, state.demuxer.takeSplices())
         }
         deliver(events, at: now)
+        if !splices.isEmpty { publisher.receive(splices) }
     }
 
     private func deliver(_ events: [RTMPServerEvent], at now: Instant) {

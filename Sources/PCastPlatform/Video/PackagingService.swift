@@ -90,6 +90,9 @@ final class PackagingService: Sendable {
     /// Adds captions to a stream, if it is packaged.
     func add(_ cues: [CaptionCue], to id: StreamID) { stream(id)?.add(cues) }
 
+    /// Adds date ranges to a stream, if it is packaged.
+    func add(_ ranges: [DateRange], to id: StreamID) { stream(id)?.add(ranges) }
+
     // MARK: Life cycle
 
     /// Begins to package a stream whose first packet has arrived, if its publisher's token or the configuration requests

@@ -82,6 +82,11 @@ package struct RTMPIngest: Sendable {
     /// - Parameter clock: The wall clock, for capture times.
     package init(clock: WallClockReference) { self.clock = clock }
 
+    /// Returns the capture time of a presentation time of the publisher; nil before the first frame.
+    package func captureTime(of presentationTime: TimeSpan) -> WallTime? {
+        timeline.current.map { clock.wallTime(at: $0.capture(of: presentationTime)) }
+    }
+
     /// The time at which ``advance(to:)`` must be called; nil if it need not be.
     package var deadline: Instant? { tracks == nil ? firstFrame.map { $0 + Self.announcementTime } : nil }
 

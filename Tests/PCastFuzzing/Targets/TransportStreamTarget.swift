@@ -67,3 +67,28 @@ enum SRTStreamIDTarget {
         "publish:ingest/key-1;capabilities=audio-only,streaming", "/ingest/key-1",
     ].map { Array($0.utf8) }
 }
+
+/// A section with a splice message of a publisher.
+enum SpliceInformationTarget {
+    static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        // The checksum would reject almost all inputs, so that a correct one is added.
+        let splice =
+            SpliceInformation(bytes) ?? SpliceInformation(TransportStreamBuilder.splice(Array(bytes.prefix(4_000))))
+        guard let splice else { return false }
+        try check(splice.section.count <= SpliceInformation.maximumSize, "\(splice.section.count) bytes of a section")
+        try check(splice.time ?? 0 < 1 << 33, "a time of more than 33 bits")
+        try check((splice.duration ?? .zero) >= .zero, "a negative duration")
+        return true
+    }
+
+    /// Bodies of sections, from the version of the protocol: an insert, and a time signal with a segmentation descriptor.
+    static let corpus: [[UInt8]] = [
+        [
+            0, 0, 0, 0, 0, 0, 0, 0xFF, 0xF0, 20, 5, 0, 0, 0, 7, 0x7F, 0xEF, 0xFE, 0, 1, 0x5F, 0x90, 0x7E, 0, 0x29, 0x32,
+            0xE0,
+        ]
+            + [0, 1, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 0, 0xFF, 0xF0, 5, 6, 0xFE, 0, 1, 0x5F, 0x90, 0, 22, 2, 20] + Array("CUEI".utf8)
+            + [0, 0, 0, 1, 0x7F, 0xFF, 0, 0, 0x29, 0x32, 0xE0, 0, 0, 0x34, 1, 1],
+    ]
+}

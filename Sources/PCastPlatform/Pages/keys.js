@@ -100,13 +100,25 @@ export class KeyList {
         setText(element("keyfailure"), "There is a key with this name: choose another one.");
         return;
       }
-      const { key } = await this.#ask("PUT", this.#path(field.value), {});
-      field.value = "";
+      const { key } = await this.#ask("PUT", this.#path(field.value), { limits: this.#limits() });
+      element("newkey").reset();
       this.#open(key);
       await this.read();
     } catch (error) {
       setText(element("keyfailure"), error.message || "The platform does not respond.");
     }
+  }
+
+  /** Returns the limits of the form. A field that is empty has none. */
+  #limits() {
+    const number = (id, factor = 1) => {
+      const { value } = element(id);
+      return value === "" ? undefined : Math.round(Number(value) * factor);
+    };
+    return {
+      bitrate: number("keybitrate", 1e6), width: number("keywidth"), height: number("keyheight"),
+      connections: number("keyconnections"),
+    };
   }
 
   async #show(name) {

@@ -99,7 +99,8 @@ struct PlatformComponents: Sendable {
             limiter: limiter, records: platformRecords.records, logger: logger)
         names = NamedStreamService(
             configuration.streams, mediaDirectory: configuration.jobs?.directory, router: router, workers: workers,
-            directory: directory, authenticator: authenticator, events: events, logger: logger)
+            directory: directory, authenticator: authenticator, events: events, records: platformRecords.records,
+            logger: logger)
         credentials = CredentialCheck(authenticator: authenticator)
         ingest = IngestService(
             directory: directory,
@@ -127,6 +128,11 @@ struct PlatformComponents: Sendable {
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
         await directory.setNames(names)
+        do throws(RecordsError) {
+            try await names.restore()
+        } catch {
+            throw .records("\(error)")
+        }
         platformRecords.change(configuration.storage, drainTime: TimeSpan(configuration.drainTime))
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import PCastCore
 import Testing
 
@@ -84,6 +85,74 @@ import Testing
                 "streamId": "one", "tags": ["live", "red"], "uri": "/video/one/index.m3u8", "playlistType": "Live",
                 "isVariant": true,
             ] as NSDictionary)
+    }
+
+    @Test("a backend receives each event of a name once and in order, beside those of streams")
+    func names() async throws {
+        let records = try Records.inMemory()
+        try await Sample.callback("a", in: records)
+        let event = { (kind: NotificationRecord.Kind, stream: String?, reason: String?, seconds: Int64) in
+            NameEventRecord(
+                application: Sample.application, name: "show", stream: stream.map { StreamID($0) }, kind: kind,
+                reason: reason, publisher: reason.map { _ in StreamID("p") }, time: Sample.after(seconds))
+        }
+        let switched = RecordChange.nameChanged(event(.switched, "one", "began", 2))
+        try await records.record(Sample.life("one"))
+        try await records.record([
+            .nameChanged(event(.demanded, nil, nil, 0)), .nameChanged(event(.ready, "one", nil, 1)), switched, switched,
+            .nameChanged(event(.switched, "one", "silent", 3)), .nameChanged(event(.ended, "one", nil, 4)),
+        ])
+        var bodies: [NSDictionary] = []
+        while let delivery = try await due(records).first(where: { $0.stream.description == "name:show" }) {
+            bodies.append(try #require(try JSONSerialization.jsonObject(with: Data(delivery.body)) as? NSDictionary))
+            try await records.note(.delivered, of: delivery.outboxKey, answer: "200")
+        }
+        #expect(
+            bodies.compactMap { $0["what"] as? String } == ["demanded", "ready", "switched", "switched", "ended"])
+        #expect(
+            bodies[3] == [
+                "apiVersion": 0, "entity": "name", "what": "switched", "timestamp": Timestamp.text(Sample.after(3)),
+                "data": ["name": "show", "streamId": "one", "publisherId": "p", "reason": "silent"],
+            ] as NSDictionary)
+        #expect(bodies[0]["data"] as? NSDictionary == ["name": "show"] as NSDictionary)
+        let notifications = try await records.notifications(of: Sample.application, limit: 100)
+        #expect(notifications.filter { $0.name == "show" }.count == 5)
+        #expect(notifications.filter { $0.name == nil }.count == 3)
+        // A database in memory keeps the newest ones, and all that are pending.
+        try await records.discard(keeping: 2)
+        let kept = try await records.notifications(of: Sample.application, limit: 100)
+        #expect(kept.filter { $0.name != nil }.map(\.kind) == [.ended, .switched])
+        #expect(kept.filter { $0.name == nil }.count == 3)
+    }
+
+    @Test("notifications of an earlier version keep their deliveries") func migration() async throws {
+        let database = try DatabaseQueue()
+        try Schema.migrator.migrate(database, upTo: "uploads")
+        try await database.write { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO callback (number, application, name, uri, method, secret)
+                        VALUES (3, 'a', 'n', 'https://backend.example/', 'POST', x'00');
+                    INSERT INTO notification (number, id, application, stream, what, body, time)
+                        VALUES (7, 'msg_1', 'a', 'one', 'ended', x'7b7d', 5);
+                    INSERT INTO delivery (notification, callback, stream, state, attempts, due)
+                        VALUES (7, 3, 'one', 'pending', 2, 5);
+                    """)
+        }
+        try Schema.migrator.migrate(database)
+        let kept = try await database.read { db in
+            try Row.fetchOne(
+                db,
+                sql: """
+                    SELECT n.number, n.id, n.name, d.attempts FROM notification n
+                    JOIN delivery d ON d.notification = n.number
+                    """
+            ).map { row in
+                "\(row["number"] as Int64) \(row["id"] as String) \(row["name"] as String? ?? "no name")"
+                    + " \(row["attempts"] as Int)"
+            }
+        }
+        #expect(kept == "7 msg_1 no name 2")
     }
 
     @Test("a failed delivery is due later and delays later ones of its stream only")

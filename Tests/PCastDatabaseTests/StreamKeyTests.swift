@@ -62,3 +62,39 @@ struct StreamKeyTests {
         #expect(throws: RecordsError.self) { try Records.open(folder) }
     }
 }
+
+@Suite("Stored declarations of named streams")
+struct DeclarationRecordTests {
+    private static func declaration(_ name: String, _ text: String) -> DeclarationRecord {
+        DeclarationRecord(application: ApplicationID("first"), name: name, body: Array(text.utf8))
+    }
+
+    @Test("a declaration is kept until it is replaced or removed, and the database does not contain its text")
+    func persistence() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-names-\(UUID().uuidString)")
+            .path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let text = "rtsp://user:password@camera.example"
+        do {
+            let records = try Records.open(folder)
+            try await records.setDeclaration(Self.declaration("b", "{}"))
+            try await records.setDeclaration(Self.declaration("a", "former"))
+            try await records.setDeclaration(Self.declaration("a", text))
+            try await records.setDeclaration(Self.declaration("c", "{}"))
+            try await records.removeDeclaration("c")
+            try await records.removeDeclaration("unknown")
+        }
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(name)"))
+            #expect(bytes.range(of: Data("password".utf8)) == nil, "\(name)")
+        }
+        do {
+            let records = try Records.open(folder)
+            #expect(try await records.declarations() == [Self.declaration("a", text), Self.declaration("b", "{}")])
+        }
+        // Another sealing key is noticed at the start.
+        try (Base64.encode([UInt8](repeating: 7, count: 32)) + "\n").write(
+            toFile: "\(folder)/records.key", atomically: true, encoding: .utf8)
+        #expect(throws: RecordsError.self) { try Records.open(folder) }
+    }
+}

@@ -1,18 +1,22 @@
 public import PCastCore
 
-/// A notification about an event of a stream, with its deliveries.
+/// A notification about an event of a stream or of a name, with its deliveries.
 public struct NotificationRecord: Sendable, Hashable {
     /// The kind of event.
     public enum Kind: String, Sendable, CaseIterable {
         case starting, started, playlist, ended
         /// The stream's recording can be watched.
         case onDemand = "on-demand"
+        /// An event of a name. A name has the kind `ended`, too.
+        case ready, demanded, switched
     }
 
     /// The identifier `msg_…`, which is the same in each attempt and for each callback.
     public var id: String
-    /// The stream.
+    /// The stream. For an event of a name, it is the one that viewers receive, and empty while there is none.
     public var stream: StreamID
+    /// The name of a named stream; nil for an event of a stream itself.
+    public var name: String?
     /// The kind of event.
     public var kind: Kind
     /// The time of the event.
@@ -55,7 +59,7 @@ public struct DueDelivery: Sendable, Hashable {
     public let outboxKey: OutboxKey
     /// The identifier of the notification.
     public let id: String
-    /// The stream.
+    /// The stream, or the tag `name:NAME` of a name.
     public let stream: StreamID
     /// The body of the request.
     public let body: [UInt8]

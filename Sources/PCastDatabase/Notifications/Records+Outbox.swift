@@ -118,7 +118,7 @@ extension Records {
                     """, arguments: [application.description, stream?.description, state?.rawValue, limit])
             return try rows.map { row in
                 NotificationRecord(
-                    id: row["id"], stream: StreamID(row["stream"]),
+                    id: row["id"], stream: StreamID(row["stream"]), name: row["name"],
                     kind: NotificationRecord.Kind(rawValue: row["what"]) ?? .ended,
                     time: WallTime(millisecondsSinceEpoch: row["time"]),
                     deliveries: try Self.deliveries(of: row["number"], db))

@@ -17,6 +17,8 @@ public enum RecordChange: Sendable {
     case viewingEnded(StreamID, at: WallTime, reason: String)
     case sessionOpened(SessionRecord)
     case sessionEnded(SessionID, at: WallTime)
+    /// Something happened to a named stream. A notification is sent.
+    case nameChanged(NameEventRecord)
     /// A recording changed.
     case recording(RecordingChange)
     /// The platform still runs. This change is written every two seconds, with the viewer counts of each live stream.

@@ -50,7 +50,8 @@ extension Records {
                     SELECT id AS context, secret FROM application
                     UNION ALL SELECT application || ' ' || name, secret FROM callback
                     UNION ALL SELECT application || ? || name, secret FROM streamKey
-                    """, arguments: [StreamKeyRecord.contextMark]
+                    UNION ALL SELECT application || ? || name, body FROM declaration
+                    """, arguments: [StreamKeyRecord.contextMark, DeclarationRecord.contextMark]
             ).map { row in (row["context"] as String, Array(row["secret"] as Data)) }
         }
         for (context, sealed) in all where key.open(sealed, for: Self.context(context)) == nil {

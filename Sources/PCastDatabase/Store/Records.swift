@@ -45,7 +45,7 @@ public final class Records: Sendable {
                     db,
                     sql: """
                         SELECT EXISTS (SELECT 1 FROM application) OR EXISTS (SELECT 1 FROM callback)
-                            OR EXISTS (SELECT 1 FROM streamKey)
+                            OR EXISTS (SELECT 1 FROM streamKey) OR EXISTS (SELECT 1 FROM declaration)
                         """)
             }
             let key = try SealingKey.load(keyFile ?? directory + "/records.key", mayMake: hasSecrets != 1)
@@ -174,6 +174,7 @@ extension Records {
             try db.execute(
                 sql: "UPDATE session SET ended = ? WHERE id = ? AND ended IS NULL",
                 arguments: [time.millisecondsSinceEpoch, id.description])
+        case .nameChanged(let event): try event.post(db)
         case .recording(let change): try apply(change, db)
         case .alive(let time, let counts):
             try db.execute(
@@ -312,7 +313,8 @@ extension Records {
         }
     }
 
-    /// Deletes old data so that the newest `count` ended streams remain, with their viewings and notifications.
+    /// Deletes old data so that the newest `count` ended streams remain, with their viewings and notifications, and the
+    /// newest `count` notifications about names that are not pending.
     ///
     /// - Throws: ``RecordsError``.
     public func discard(keeping count: Int) async throws(RecordsError) {
@@ -322,6 +324,16 @@ extension Records {
                 arguments: [count])
         }
         if let oldest { try await discard(before: WallTime(millisecondsSinceEpoch: oldest + 1)) }
+        try await write { db in
+            try db.execute(
+                sql: """
+                    DELETE FROM notification WHERE name IS NOT NULL AND NOT EXISTS (
+                        SELECT 1 FROM delivery d WHERE d.notification = number AND d.state = 'pending')
+                    AND number <= (
+                        SELECT n.number FROM notification n WHERE n.name IS NOT NULL
+                        ORDER BY n.number DESC LIMIT 1 OFFSET ?)
+                    """, arguments: [count])
+        }
     }
 }
 

@@ -23,6 +23,7 @@ enum Schema {
                 try db.execute(sql: "ALTER TABLE streamKey ADD COLUMN \(column) INTEGER")
             }
         }
+        migrator.registerMigration("named streams") { db in try db.execute(sql: namedStreams) }
         return migrator
     }()
 
@@ -82,6 +83,25 @@ enum Schema {
             fingerprint BLOB NOT NULL UNIQUE, secret BLOB NOT NULL, tags TEXT NOT NULL, capabilities TEXT NOT NULL,
             created INTEGER NOT NULL, rotated INTEGER, UNIQUE (application, name)
         ) STRICT;
+        """
+
+    /// The declarations of named streams, which are encrypted because their addresses may contain passwords, and
+    /// notifications about names. A name may have several events of a kind, so their uniqueness is that of streams only.
+    private static let namedStreams = """
+        CREATE TABLE declaration (
+            name TEXT PRIMARY KEY NOT NULL, application TEXT NOT NULL, body BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE newNotification (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, application TEXT NOT NULL,
+            stream TEXT NOT NULL, name TEXT, what TEXT NOT NULL, body BLOB NOT NULL, time INTEGER NOT NULL
+        ) STRICT;
+        INSERT INTO newNotification (number, id, application, stream, what, body, time)
+            SELECT number, id, application, stream, what, body, time FROM notification;
+        DROP TABLE notification;
+        ALTER TABLE newNotification RENAME TO notification;
+        CREATE UNIQUE INDEX notification_of_stream ON notification(stream, what) WHERE name IS NULL;
+        CREATE INDEX notification_of_application ON notification(application, number);
         """
 
     /// Times of segments are in nanoseconds. `offset` and `length` are those of a range in a file.

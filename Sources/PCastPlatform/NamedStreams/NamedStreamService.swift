@@ -1,5 +1,6 @@
 import Logging
 import PCastCore
+import PCastDatabase
 import PCastIO
 import PCastSFU
 
@@ -67,21 +68,26 @@ actor NamedStreamService {
     let authenticator: TokenAuthenticator
     /// The events for the host.
     let events: StreamEventHub
+    /// The database of the declarations of the management API.
+    let records: Records
     let logger: Logger
     /// The directory of files; nil for none.
-    private let mediaDirectory: String?
-    /// The declarations of the configuration, and those of the management API, which precede them.
-    private var configured: StreamDeclarations
-    private var managed: [String: StreamDeclaration] = [:]
-    /// All declarations.
-    private(set) var declarations: StreamDeclarations { didSet { directory.available.setDeclarations(declarations) } }
+    let mediaDirectory: String?
+    /// The declarations of the configuration.
+    var configured: StreamDeclarations
+    /// The declarations of the management API, which precede those of the configuration.
+    var managed: [String: StreamDeclaration] = [:]
+    /// The declarations in use.
+    var declarations: StreamDeclarations { didSet { directory.available.setDeclarations(declarations) } }
+    /// The last change of declarations. The next one waits for it.
+    var lastChange: Task<Void, Never>?
     /// The declared names, and those of patterns that were published.
     var entries: [String: Entry] = [:]
     private let wakes: AsyncStream<Void>
-    private let wake: AsyncStream<Void>.Continuation
+    let wake: AsyncStream<Void>.Continuation
     private var nextRequest = 0
-    private var hasBegun = false
-    private var isStopping = false
+    private(set) var hasBegun = false
+    private(set) var isStopping = false
 
     /// The time for which a request waits for a stream. It is below the timeout of requests.
     private static let waitingTime = Duration.seconds(8)
@@ -95,7 +101,8 @@ actor NamedStreamService {
 
     init(
         _ declarations: StreamDeclarations, mediaDirectory: String?, router: MediaRouter, workers: JobSupervisor,
-        directory: StreamDirectory, authenticator: TokenAuthenticator, events: StreamEventHub, logger: Logger
+        directory: StreamDirectory, authenticator: TokenAuthenticator, events: StreamEventHub, records: Records,
+        logger: Logger
     ) {
         configured = declarations
         self.declarations = declarations
@@ -106,59 +113,9 @@ actor NamedStreamService {
         directory.available.setDeclarations(declarations)
         self.authenticator = authenticator
         self.events = events
+        self.records = records
         self.logger = logger
         (wakes, wake) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-    }
-
-    // MARK: Declarations
-
-    /// Replaces the declarations of the configuration. Streams whose declaration is unchanged continue, and others end.
-    /// A declaration of the management API that does not fit any more is removed.
-    func apply(_ declarations: StreamDeclarations) async {
-        configured = declarations
-        while true {
-            do throws(StreamDeclarations.Mistake) {
-                self.declarations = try merged(managed)
-                break
-            } catch {
-                guard managed.removeValue(forKey: error.name) != nil else { break }
-                logger.warning("declaration removed", metadata: ["name": "\(error.name)", "error": "\(error.reason)"])
-            }
-        }
-        await applyAll()
-    }
-
-    /// Returns all declarations with those of the management API.
-    ///
-    /// - Throws: ``StreamDeclarations/Mistake``.
-    private func merged(_ managed: [String: StreamDeclaration]) throws(StreamDeclarations.Mistake) -> StreamDeclarations
-    {
-        let own = managed.values.sorted { $0.name < $1.name }
-        return try StreamDeclarations(own + configured.all.filter { managed[$0.name] == nil })
-    }
-
-    /// Sets a declaration of the management API. It is valid until the platform stops.
-    ///
-    /// - Throws: ``StreamDeclarations/Mistake``.
-    func set(_ declaration: StreamDeclaration) async throws(StreamDeclarations.Mistake) {
-        var changed = managed
-        changed[declaration.name] = declaration
-        declarations = try merged(changed)
-        managed = changed
-        await applyAll()
-    }
-
-    /// Removes a declaration of the management API. Returns false if there is none.
-    ///
-    /// - Throws: ``StreamDeclarations/Mistake`` if another one needs it.
-    func remove(_ name: String, of application: ApplicationID) async throws(StreamDeclarations.Mistake) -> Bool {
-        guard let declared = managed[name], self.application(of: declared) == application else { return false }
-        var changed = managed
-        changed[name] = nil
-        declarations = try merged(changed)
-        managed = changed
-        await applyAll()
-        return true
     }
 
     /// Lets the sources start, because the platform listens.
@@ -175,47 +132,6 @@ actor NamedStreamService {
             entries[name]?.waiting = [:]
             for request in waiting.values { request.resume(returning: false) }
         }
-    }
-
-    private func applyAll() async {
-        guard hasBegun else { return }
-        let now = MonotonicClock.now()
-        for (name, entry) in entries {
-            let declaration = declarations.declaration(of: name)
-            guard declaration != entry.declaration || application(of: declaration) != entry.application else {
-                continue
-            }
-            await end(name)
-        }
-        for declaration in declarations.all where !declaration.isPattern && entries[declaration.name] == nil {
-            entries[declaration.name] = Entry(declaration, application(of: declaration), at: now)
-            // A source that is not on demand starts now.
-            update(declaration.name) { _, _ in }
-        }
-        wake.yield()
-    }
-
-    /// Ends a stream whose declaration was removed or changed.
-    private func end(_ name: String) async {
-        guard var entry = entries.removeValue(forKey: name) else { return }
-        entry.machine.setOn(false, at: MonotonicClock.now())
-        for request in entry.waiting.values { request.resume(returning: false) }
-        for job in entry.jobs.values { await workers.end(job, reason: .ended, description: "") }
-        for id in entry.pushes.values.compactMap(\.id) { await workers.end(id, reason: .ended, description: "") }
-        for publisher in entry.machine.publishers where publisher.role == .publisher {
-            await directory.end(publisher.id, reason: .custom, description: "declaration changed")
-        }
-        if let stream = entry.stream { await directory.end(stream, reason: .ended, description: "") }
-    }
-
-    private func application(of declaration: StreamDeclaration?) -> ApplicationID {
-        declaration?.application ?? authenticator.owner
-    }
-
-    /// Returns whether a name is declared for an application.
-    func isDeclared(_ name: String, of application: ApplicationID) -> Bool {
-        guard let declaration = declarations.declaration(of: name) else { return false }
-        return self.application(of: declaration) == application
     }
 
     // MARK: Publishers
@@ -254,7 +170,7 @@ actor NamedStreamService {
     func closed(_ id: StreamID, _ name: String) {
         guard entries[name]?.stream == id else { return }
         clearStream(of: name)
-        report(.ended, name)
+        report(.ended, name, stream: id)
         update(name) { machine, now in machine.closed(at: now) }
         removeIfUnused(name)
     }
@@ -392,7 +308,7 @@ actor NamedStreamService {
     }
 
     /// Changes the machine of a name, and performs its outputs.
-    private func update(_ name: String, _ change: (inout NamedStreamMachine, Instant) -> Void) {
+    func update(_ name: String, _ change: (inout NamedStreamMachine, Instant) -> Void) {
         guard entries[name] != nil, !isStopping else { return }
         change(&entries[name]!.machine, MonotonicClock.now())
         let outputs = entries[name]!.machine.takeOutputs()
@@ -439,15 +355,15 @@ actor NamedStreamService {
             guard let stream = entry.stream else { return }
             clearStream(of: name)
             await directory.end(stream, reason: .ended, description: "")
-            report(.ended, name)
+            report(.ended, name, stream: stream)
         case .select(let publisher): await select(publisher, of: name)
         case .end(let publisher):
             let description = entry.machine.isOn ? "replaced by another publisher" : "switched off"
             await directory.end(publisher, reason: .custom, description: description)
-        case .demanded: report(.demanded, name)
-        case .switched(_, let reason):
+        case .demanded: report(.demanded, name, stream: entry.stream)
+        case .switched(let publisher, let reason):
             entries[name]?.switchedAt = MonotonicClock.wallTime()
-            report(.switched(reason: reason.rawValue), name)
+            report(.switched(reason: reason.rawValue), name, stream: entry.stream, publisher: publisher)
         }
     }
 
@@ -467,7 +383,7 @@ actor NamedStreamService {
             entries[name]?.media = media
             entries[name]?.failure = nil
             for (other, entry) in entries where entry.usesFallback(name) { joined(stream, other, .fallback) }
-            report(.ready, name)
+            report(.ready, name, stream: stream)
         } catch {
             entries[name]?.failure = error.message
             logger.warning("named stream not opened", metadata: ["name": "\(name)", "error": "\(error.detail)"])
@@ -486,111 +402,30 @@ actor NamedStreamService {
         for request in entries[name]?.waiting.keys.sorted() ?? [] { resume(request, of: name, isOpen: true) }
     }
 
-    /// Reports an event of a name.
-    private func report(_ event: NamedStreamEvent, _ name: String) {
+    /// Reports an event of a name to the host and to webhooks.
+    private func report(
+        _ event: NamedStreamEvent, _ name: String, stream: StreamID?, publisher: StreamID? = nil
+    ) {
         logger.info("named stream", metadata: ["name": "\(name)", "event": "\(event)"])
-        events.yield(.named(name, entries[name]?.stream, event))
+        events.yield(.named(name, stream, event))
+        guard let application = entries[name]?.application else { return }
+        directory.writeQueue.note(
+            .nameChanged(
+                NameEventRecord(
+                    application: application, name: name, stream: stream, kind: event.kind, reason: event.reason,
+                    publisher: publisher, time: MonotonicClock.wallTime())))
     }
+}
 
-    // MARK: Jobs
-
-    private func startJob(_ role: NamedStreamMachine.Role, of name: String) {
-        guard let entry = entries[name], let uri = uri(of: role, entry.declaration) else { return }
-        let start = (entry.starts[role] ?? 0) + 1
-        entries[name]?.starts[role] = start
-        let job = DeclaredJob(
-            name: name, application: entry.application, role: role, uri: uri, isLooping: role == .fallback,
-            onEnd: { [weak self] end in await self?.jobEnded(role, start, of: name, why: end.wire) })
-        Task {
-            do throws(APIError) {
-                let id = try await workers.start(job)
-                await jobStarted(id, role, start, of: name)
-            } catch {
-                jobEnded(role, start, of: name, why: error.message)
-            }
+extension NamedStreamEvent {
+    fileprivate var kind: NotificationRecord.Kind {
+        switch self {
+        case .ready: .ready
+        case .ended: .ended
+        case .demanded: .demanded
+        case .switched: .switched
         }
     }
 
-    /// Returns the URI of a job. A path of a fallback is below the directory of files.
-    private func uri(of role: NamedStreamMachine.Role, _ declaration: StreamDeclaration) -> String? {
-        guard role == .fallback else { return declaration.source }
-        guard case .file(let text) = declaration.fallback else { return nil }
-        if text.hasPrefix("file://") { return text }
-        return "file://" + (text.hasPrefix("/") ? text : (mediaDirectory ?? "") + "/" + text)
-    }
-
-    private func jobStarted(_ id: StreamID, _ role: NamedStreamMachine.Role, _ start: Int, of name: String) async {
-        let isWanted =
-            role == .source ? entries[name]?.machine.source.isRunning : entries[name]?.machine.fallback.isRunning
-        guard entries[name]?.starts[role] == start, isWanted == true else {
-            return await workers.end(id, reason: .ended, description: "")
-        }
-        entries[name]?.jobs[role] = id
-        if role == .source { entries[name]?.failure = nil }
-    }
-
-    private func jobEnded(_ role: NamedStreamMachine.Role, _ start: Int, of name: String, why: String) {
-        guard entries[name]?.starts[role] == start else { return }
-        entries[name]?.jobs[role] = nil
-        if role == .source { entries[name]?.failure = why }
-        update(name) { machine, now in machine.jobEnded(role, at: now) }
-    }
-
-    private func stopJob(_ role: NamedStreamMachine.Role, of name: String) async {
-        // The end of this job does not count as a failure.
-        entries[name]?.starts[role, default: 0] += 1
-        guard let id = entries[name]?.jobs.removeValue(forKey: role) else { return }
-        await workers.end(id, reason: .ended, description: "")
-    }
-
-    // MARK: Pushes
-
-    /// Starts the pushes of a stream that is open, again after they ended.
-    private func updatePushes(of name: String, at now: Instant) {
-        guard let entry = entries[name] else { return }
-        for uri in entry.declaration.forward {
-            var push = entry.pushes[uri] ?? Push()
-            switch push.job.update(isWanted: entry.stream != nil, at: now) {
-            case true:
-                push.start += 1
-                startPush(uri, push.start, of: name, entry.application)
-            case false:
-                push.start += 1
-                if let id = push.id { Task { await workers.end(id, reason: .ended, description: "") } }
-                push.id = nil
-            default: break
-            }
-            entries[name]?.pushes[uri] = push
-        }
-    }
-
-    private func startPush(_ uri: String, _ start: Int, of name: String, _ application: ApplicationID) {
-        let job = DeclaredJob(
-            name: name, application: application, role: nil, uri: uri, isLooping: false,
-            onEnd: { [weak self] end in await self?.pushEnded(uri, start, of: name, why: end.wire) })
-        Task {
-            do throws(APIError) {
-                let id = try await workers.start(job)
-                await pushStarted(id, uri, start, of: name)
-            } catch {
-                pushEnded(uri, start, of: name, why: error.message)
-            }
-        }
-    }
-
-    private func pushStarted(_ id: StreamID, _ uri: String, _ start: Int, of name: String) async {
-        guard entries[name]?.pushes[uri]?.start == start else {
-            return await workers.end(id, reason: .ended, description: "")
-        }
-        entries[name]?.pushes[uri]?.id = id
-        entries[name]?.pushes[uri]?.failure = nil
-    }
-
-    private func pushEnded(_ uri: String, _ start: Int, of name: String, why: String) {
-        guard entries[name]?.pushes[uri]?.start == start else { return }
-        entries[name]?.pushes[uri]?.id = nil
-        entries[name]?.pushes[uri]?.failure = why
-        entries[name]?.pushes[uri]?.job.ended(at: MonotonicClock.now())
-        wake.yield()
-    }
+    fileprivate var reason: String? { if case .switched(let reason) = self { reason } else { nil } }
 }

@@ -196,8 +196,8 @@ public struct StreamDeclarations: Hashable, Sendable {
             if let (key, reason) = declaration.mistake {
                 throw Mistake(name: declaration.name, key: key, reason: reason)
             }
-            guard !all.contains(where: { declaration.isPattern && $0.name == declaration.name }),
-                positions[declaration.name] == nil
+            guard positions[declaration.name] == nil,
+                !declaration.isPattern || !all.contains(where: { $0.name == declaration.name })
             else {
                 throw Mistake(name: declaration.name, key: "name", reason: "is declared twice: remove one")
             }

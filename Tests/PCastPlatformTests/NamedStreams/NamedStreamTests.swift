@@ -198,6 +198,78 @@ struct NamedStreamTests {
         }
     }
 
+    @Test("declarations of the management API outlast the platform, and those that do not fit are not used")
+    func restart() async throws {
+        try await withTemporaryDirectory { directory in
+            let keeping: @Sendable (inout PlatformConfiguration) -> Void = { configuration in
+                configuration.storage = StorageConfiguration(directory: directory)
+            }
+            try await run([Self.declaration("fixed")], keeping) { platform, _ async throws in
+                let body = #"{"fallback":"fixed","standby":true,"closeAfter":2.5}"#
+                #expect(try await platform.ask("PUT", "/pcast/name/show", body).status == 200)
+                #expect(try await platform.ask("PUT", "/pcast/name/other", "{}").status == 200)
+                #expect(try await platform.ask("PUT", "/pcast/name/removed", "{}").status == 200)
+                #expect(try await platform.ask("DELETE", "/pcast/name/removed").status == 200)
+            }
+            // Its fallback is missing.
+            try await run([], keeping) { platform, _ async throws in
+                #expect(try await name("show", platform) == nil)
+                #expect(try await name("other", platform)?.state == "idle")
+                #expect(try await name("removed", platform) == nil)
+                #expect(try await platform.ask("DELETE", "/pcast/name/other").status == 200)
+            }
+            try await run([Self.declaration("fixed")], keeping) { platform, _ async throws in
+                #expect(try await name("other", platform) == nil)
+                let answer = try await platform.ask("GET", "/pcast/name/show")
+                #expect(answer.status == 200)
+                #expect(answer.body.contains(#""standby":true"#))
+                #expect(try await platform.ask("DELETE", "/pcast/name/show").status == 200)
+            }
+        }
+    }
+
+    @Test("backends receive the events of a name in order")
+    func notifications() async throws {
+        struct Event: Decodable {
+            struct Content: Decodable {
+                let name: String?
+                let streamId: String?
+                let publisherId: String?
+                let reason: String?
+            }
+            let entity: String
+            let what: String
+            let data: Content
+        }
+        try await Backend.run { backend, backendPort in
+            try await run([Self.declaration("show") { $0.closeAfter = .zero }]) { configuration in
+                configuration.storage.webhookAllowedNetworks = [IPNetwork("127.0.0.0/8")].compactMap(\.self)
+            } _: { platform, port in
+                let registered = try await platform.ask(
+                    "PUT", "/pcast/application/first/callback",
+                    #"{"callback":{"host":"127.0.0.1","port":\#(backendPort)}}"#)
+                #expect(registered.status == 200)
+                let encoder = try await publish(try Self.token("show"), to: port)
+                #expect(try await becomes("live", "show", platform))
+                let stream = try #require(try await name("show", platform)?.streamId)
+                let publisher = try #require(try await name("show", platform)?.publishers.first?.streamId)
+                try await encoder.close()
+                #expect(try await becomes("idle", "show", platform))
+                let received = {
+                    backend.received.compactMap { try? JSONDecoder().decode(Event.self, from: Data($0.body)) }
+                        .filter { $0.entity == "name" }
+                }
+                #expect(try await eventually { received().count == 3 })
+                let events = received()
+                #expect(events.map(\.what) == ["ready", "switched", "ended"])
+                #expect(events.map(\.data.name) == ["show", "show", "show"])
+                #expect(events.map(\.data.streamId) == [stream, stream, stream])
+                #expect(events.map(\.data.publisherId) == [nil, publisher, nil])
+                #expect(events.map(\.data.reason) == [nil, "began", nil])
+            }
+        }
+    }
+
     @Test("a changed configuration ends removed streams, and keeps the others")
     func reload() async throws {
         try await run([Self.declaration("kept"), Self.declaration("removed")]) { platform, port in

@@ -33,13 +33,14 @@ extension ManagementAPI {
                 .conflict, "conflict", "The stream “\(name)” is declared for another application: use another name.")
         }
         let declaration = try await body.declaration(name, of: request.application, names)
-        do throws(StreamDeclarations.Mistake) {
+        do throws(NamedStreamService.ChangeFailure) {
             try await names.set(declaration)
         } catch {
-            let sentence = "“\(error.key)” of the stream “\(error.name)” \(error.reason)."
             // A fallback depends on the other declarations, and “onDemand” on the source.
-            let isConflict = error.key == "onDemand" || error.key == "fallback" && body.fallback?.isEmpty == false
-            throw isConflict ? ApplicationFailure(.conflict, "conflict", sentence) : .badRequest(sentence)
+            guard case .mistake(let mistake) = error,
+                mistake.key == "onDemand" || mistake.key == "fallback" && body.fallback?.isEmpty == false
+            else { throw failure(error) }
+            throw ApplicationFailure(.conflict, "conflict", Self.sentence(mistake))
         }
         return try await inspectName(request)
     }
@@ -47,13 +48,26 @@ extension ManagementAPI {
     func removeName(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         let name = try request.part("name")
         let isRemoved: Bool
-        do throws(StreamDeclarations.Mistake) {
+        do throws(NamedStreamService.ChangeFailure) {
             isRemoved = try await names.remove(name, of: request.application)
         } catch {
-            throw .badRequest("“\(error.key)” of the stream “\(error.name)” \(error.reason).")
+            throw failure(error)
         }
         guard isRemoved else { throw .notFound }
         return ApplicationAnswer.done
+    }
+
+    private func failure(_ failure: NamedStreamService.ChangeFailure) -> ApplicationFailure {
+        switch failure {
+        case .mistake(let mistake): return .badRequest(Self.sentence(mistake))
+        case .records(let error):
+            logger.error("declaration not stored", metadata: ["error": "\(error)"])
+            return .records
+        }
+    }
+
+    private static func sentence(_ mistake: StreamDeclarations.Mistake) -> String {
+        "“\(mistake.key)” of the stream “\(mistake.name)” \(mistake.reason)."
     }
 
     /// Switches a stream on, off, or to a publisher that stands by.

@@ -340,14 +340,18 @@ extension ManagementAPI {
 
     private struct NotificationDescription: Encodable {
         let id: String
-        let streamId: String
+        /// The stream; nil for an event of a name without a stream.
+        let streamId: String?
+        /// The name of a named stream; nil for an event of a stream itself.
+        let name: String?
         let what: String
         let timestamp: String
         let deliveries: [DeliveryDescription]
 
         init(_ record: NotificationRecord) {
             id = record.id
-            streamId = record.stream.description
+            streamId = record.stream.description.isEmpty ? nil : record.stream.description
+            name = record.name
             what = record.kind.rawValue
             timestamp = Timestamp.text(record.time)
             deliveries = record.deliveries.map { delivery in

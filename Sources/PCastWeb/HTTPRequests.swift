@@ -20,6 +20,9 @@ package struct HTTPResult: Sendable {
 
     /// The value of `Content-Encoding`; nil if absent. The content is not decoded.
     package var contentEncoding: String?
+
+    /// The value of `Location` as it was sent, which may be relative; nil if absent.
+    package var location: String?
 }
 
 /// Functions that send single HTTP requests.
@@ -75,6 +78,32 @@ package enum HTTPRequests {
             method, uri, headers, body, by: client, timeout: .nanoseconds(limit.nanoseconds), readsBody: true)
     }
 
+    /// Sends a request through an HTTP proxy, which connects to the host of the request by `CONNECT`, and returns the
+    /// response with its content. `limit` covers the whole exchange.
+    ///
+    /// - Throws: ``WebError``, or `CancellationError`.
+    package static func send(
+        _ method: String, _ uri: String, headers: [(name: String, value: String)], body: [UInt8]?, proxyHost: String,
+        proxyPort: Int, within limit: Duration
+    ) async throws -> HTTPResult {
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .follow(max: 5, allowCycles: false))
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.proxy = .server(host: proxyHost, port: proxyPort)
+        configuration.tlsConfiguration = TLSConfiguration.client
+        // The proxy is a property of the client.
+        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        let result: Result<HTTPResult, any Error>
+        do {
+            result = .success(
+                try await send(
+                    method, uri, headers, body, by: client, timeout: .nanoseconds(limit.nanoseconds), readsBody: true))
+        } catch {
+            result = .failure(error)
+        }
+        try? await client.shutdown()
+        return try result.get()
+    }
+
     private static func send(
         _ method: String, _ uri: String, _ headers: [(name: String, value: String)], _ body: [UInt8]?,
         by client: HTTPClient, timeout: TimeAmount, readsBody: Bool
@@ -100,7 +129,8 @@ package enum HTTPRequests {
             return HTTPResult(
                 status: status, body: Array(bytes.readableBytesView), retryAfter: retryAfter,
                 contentType: response.headers.first(name: "Content-Type"),
-                contentEncoding: response.headers.first(name: "Content-Encoding"))
+                contentEncoding: response.headers.first(name: "Content-Encoding"),
+                location: response.headers.first(name: "Location"))
         } catch {
             let reason = ConnectionFailure.reason(of: error)
             throw WebError.protocolViolation("the response of \(uri) is incomplete or too large (\(reason))")

@@ -139,5 +139,41 @@ extension EndToEnd {
                 try await platform.program.end()
             }
         }
+
+        /// Declares a stream.
+        private static func declare(_ name: String, _ body: String, _ platform: LocalPlatform) async throws {
+            try await platform.workspace.run(
+                "curl",
+                [
+                    "-fsS", "--user", LocalPlatform.application, "-X", "PUT", "-H", "Content-Type: application/json",
+                    "-d", body, platform.uri + "/pcast/name/\(name)",
+                ])
+        }
+
+        @Test("a stream is published by WHIP, pushed by WHIP, pulled by WHEP and watched by WHEP, as between servers")
+        func servers() async throws {
+            try await TestWorkspace.run { workspace in
+                let platform = try await Self.start(in: workspace, "  pushed: {}\n", ["--media-allow", "127.0.0.1"])
+                let address = platform.uri.dropFirst("http".count)
+                try await Self.declare("near", #"{"forward":["whip\#(address)/whip/pushed"]}"#, platform)
+                try await Self.declare("far", #"{"source":"whep\#(address)/whep/pushed","onDemand":true}"#, platform)
+                let publisher = try workspace.pcast(
+                    "publish", "--uri", "whip\(address)/whip/near", "--video", "synthetic", "--audio", "synthetic",
+                    "--size", "640x360")
+                _ = try await publisher.event("publishing")
+                try await Self.waitFor("live", of: "near", platform)
+                try await Self.waitFor("live", of: "pushed", platform)
+                #expect(try await Self.name("far", of: platform).state == "idle")
+                let viewer = try workspace.pcast("subscribe", "--uri", "whep\(address)/whep/far")
+                _ = try await viewer.event("firstFrame")
+                _ = try await viewer.event("dimensions") { $0["height"].number == 360 }
+                #expect(try await Self.name("far", of: platform).state == "live")
+                viewer.send(SIGINT)
+                try await viewer.expectExitStatus(0)
+                publisher.send(SIGINT)
+                try await publisher.expectExitStatus(0)
+                try await platform.program.end()
+            }
+        }
     }
 }

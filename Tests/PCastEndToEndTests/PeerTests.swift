@@ -47,6 +47,40 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            "our client publishes to and watches from a server of another implementation, which confirms the ends",
+            .timeLimit(.minutes(5)))
+        func endpoint() async throws {
+            try await TestWorkspace.run { workspace in
+                let server = try workspace.start(
+                    ThisMachine.peersPython, ["\(BuiltProgram.peers)/endpoint_aiortc.py", "--token", "secret-for-it"],
+                    hears: true)
+                let port = Int(try #require(try await server.event("listening")["port"].number))
+                let publisher = try workspace.pcast(
+                    "publish", "--uri", "whip://127.0.0.1:\(port)/whip", "--token", "secret-for-it", "--video",
+                    "synthetic", "--audio", "synthetic", "--size", "640x360")
+                for kind in ["video", "audio"] { _ = try await server.event("received") { $0["kind"].text == kind } }
+                publisher.send(SIGINT)
+                try await publisher.expectExitStatus(0)
+                _ = try await server.event("deleted") { $0["path"].text?.hasPrefix("/whip/") == true }
+
+                // The token is part of the address.
+                let viewer = try workspace.pcast(
+                    "subscribe", "--uri", "whep://secret-for-it@127.0.0.1:\(port)/whep")
+                _ = try await viewer.event("firstFrame")
+                _ = try await viewer.event("dimensions") { $0["height"].number == 360 }
+                viewer.send(SIGINT)
+                try await viewer.expectExitStatus(0)
+                _ = try await server.event("deleted") { $0["path"].text?.hasPrefix("/whep/") == true }
+                #expect(!viewer.report.contains("secret-for-it"))
+
+                let rejected = try workspace.pcast("subscribe", "--uri", "whep://wrong@127.0.0.1:\(port)/whep")
+                #expect(try await rejected.exitStatus() != 0)
+                try server.notify("enough")
+                try await server.expectExitStatus(0)
+            }
+        }
+
         private static func platform(in network: String, of workspace: TestWorkspace) async throws -> LocalPlatform {
             let serve = [
                 "serve", "--listen", "127.0.1.1:8080", "--advertise", "127.0.1.1", "--application",

@@ -94,7 +94,8 @@ struct URIWorkerTests {
                 "rtmp://192.168.0.1/app/key", "srt://[::1]:9000", "https://2130706434/", "file:///etc/passwd",
                 "srt://0.0.0.0:9011?mode=listener", "srt://0.0.0.0:80?mode=listener",
                 "srt://127.0.0.9:9001?mode=listener", "srt://127.0.0.1:9001?mode=rendezvous", "tcp://127.0.0.1:22",
-                "concat:http://127.0.0.1/", "udp://127.0.0.1:1", "subfile,,start,0,end,9,,:/etc/passwd",
+                "whep://127.0.0.2/", "whip://127.0.0.1:1/", "concat:http://127.0.0.1/", "udp://127.0.0.1:1",
+                "subfile,,start,0,end,9,,:/etc/passwd",
             ] {
                 #expect(try await client.ask(Self.request(token, uri)) == .badRequest, "\(uri)")
             }

@@ -122,27 +122,57 @@ final class MediaCall: Sendable {
     /// - Throws: `PCastError` with the status `failed` if the answer does not fit the offer.
     func accept(_ answer: String, relays: [TURNServerAddress] = []) async throws(PCastError) {
         do {
-            let description = try SessionDescription(parsing: answer)
-            let accepted: Result<Void, SDPError> = try await loop.call { [self] machine, now in
-                do throws(SDPError) {
-                    try machine.accept(description, at: now)
-                    // This is set on the loop's thread, because the event "connected" may arrive before this function
-                    // returns.
-                    let sent = MediaType.allCases.filter { machine.sendingCodec($0) != nil }
-                    agreed.withLock { $0 = Set(sent) }
-                    agreedLayers.store(max(machine.sendingLayerCount, 1), ordering: .relaxed)
-                    return .success(())
-                } catch {
-                    return .failure(error)
-                }
-            }
-            try accepted.get()
-            turnFallback.prepare(relays, answer: description, on: loop)
+            try await apply(try SessionDescription(parsing: answer), relays)
         } catch {
             throw PCastError(
                 .failed, .media,
                 "the platform's answer is invalid (\(error)): check that the address is that of a PCast platform")
         }
+    }
+
+    /// Accepts the answer of a server that is not trusted, and begins to connect. Only permitted candidates are used.
+    ///
+    /// - Parameters:
+    ///   - answer: The session description in SDP.
+    ///   - permits: A function that returns whether an address may be reached.
+    /// - Throws: `PCastError` with the status `failed` if the answer does not fit the offer, or if no address in it is
+    ///   permitted.
+    func accept(_ answer: String, permits: (IPAddress) -> Bool) async throws(PCastError) {
+        var refused = 0
+        do {
+            var description = try SessionDescription(parsing: answer)
+            for index in description.media.indices {
+                description.media[index].candidates.removeAll { text in
+                    guard let address = ICECandidate(text)?.transportAddress, !permits(address.ip) else { return false }
+                    refused += 1
+                    return true
+                }
+            }
+            let hasCandidates = description.media.contains { !$0.candidates.isEmpty }
+            if refused == 0 || hasCandidates { return try await apply(description, []) }
+        } catch {
+            throw PCastError(.failed, .media, "the server's answer is invalid: \(error)")
+        }
+        throw PCastError(
+            .failed, .media, "the server's media addresses are not public, and are not allowed by configuration")
+    }
+
+    private func apply(_ description: SessionDescription, _ relays: [TURNServerAddress]) async throws {
+        let accepted: Result<Void, SDPError> = try await loop.call { [self] machine, now in
+            do throws(SDPError) {
+                try machine.accept(description, at: now)
+                // This is set on the loop's thread, because the event "connected" may arrive before this function
+                // returns.
+                let sent = MediaType.allCases.filter { machine.sendingCodec($0) != nil }
+                agreed.withLock { $0 = Set(sent) }
+                agreedLayers.store(max(machine.sendingLayerCount, 1), ordering: .relaxed)
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try accepted.get()
+        turnFallback.prepare(relays, answer: description, on: loop)
     }
 
     /// The types of media that the platform agreed to receive; none before its answer.

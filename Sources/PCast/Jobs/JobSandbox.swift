@@ -25,10 +25,11 @@ package struct JobSandbox: Sendable {
             return canIsolate(order) ? .network : nil
         }
 
-        /// Returns whether a network namespace suits the job. SRT uses UDP, which is forwarded only to the platform.
-        /// The platform has to be on loopback, where its workers connect.
+        /// Returns whether a network namespace suits the job. SRT and WebRTC use UDP, which is forwarded only to the
+        /// platform. The platform has to be on loopback, where its workers connect.
         private static func canIsolate(_ order: IngestJob) -> Bool {
-            guard MediaURI(order.uri)?.scheme != .srt, order.mediaPort != nil,
+            guard let uri = MediaURI(order.uri), ![.srt, .whip, .whips, .whep, .wheps].contains(uri.scheme),
+                order.kind == .publish || ![.http, .https].contains(uri.scheme), order.mediaPort != nil,
                 let platform = try? WebAddress(order.platform), !platform.isSecure,
                 IPAddress(platform.host) == .loopbackV4
             else { return false }
@@ -82,13 +83,13 @@ package struct JobSandbox: Sendable {
     package init?(_ order: IngestJob, _ hold: Restriction, write: @escaping @Sendable (String) -> Void) {
         let reporting = Reporting(order.kind, write)
         guard let uri = MediaURI(order.uri), let address = try? WebAddress(order.platform) else {
-            reporting.refuse("the URI is not supported: use http, https, rtsp, srt, rtmp or rtmps")
+            reporting.refuse("the URI is not supported: use http, https, whip, whep, rtsp, srt, rtmp or rtmps")
             return nil
         }
         let addresses = AddressPolicy(listed: order.networks.compactMap { IPNetwork($0) })
         do {
             switch uri.scheme {
-            case .http, .https, .rtmps: purpose = .proxy(addresses)
+            case .http, .https, .rtmps, .whip, .whips, .whep, .wheps: purpose = .proxy(addresses)
             case .rtsp: purpose = .rtsp(try addresses.evaluate(host: uri.host, port: uri.port))
             case .rtmp: purpose = .tunnel(try addresses.evaluate(host: uri.host, port: uri.port))
             case .srt, .file: purpose = nil

@@ -14,6 +14,7 @@ import PCastIO
 /// | `rtmps` | the same proxy, which tunnels TLS |
 /// | `rtsp` | a proxy for the checked address, with the media in the same connection; a redirection closes it |
 /// | `srt`, `rtmp` | the IP address in place of the name; neither protocol has redirections |
+/// | WHIP, WHEP (also pushes to `http`) | the HTTP proxy, and the candidates of the answer are checked |
 /// | `file` | a folder, without symbolic links out of it and without playlists |
 struct OutboundPolicy: Sendable {
     /// The URI for libavformat.
@@ -22,6 +23,8 @@ struct OutboundPolicy: Sendable {
     let name: String
     /// libavformat's name of the format that is pushed; nil for a file.
     let pushFormat: String?
+    /// The endpoint of WHIP or WHEP; nil for other addresses, which libavformat opens.
+    let endpoint: WebRTCHTTPEndpoint?
     /// Whether the job listens for a caller (SRT).
     let isListener: Bool
     private let secrets: [String]
@@ -44,7 +47,7 @@ struct OutboundPolicy: Sendable {
         -> OutboundPolicy
     {
         guard let uri = MediaURI(order.uri) else {
-            throw failure("the URI is not supported: use http, https, rtsp, srt, rtmp or rtmps")
+            throw failure("the URI is not supported: use http, https, whip, whep, rtsp, srt, rtmp or rtmps")
         }
         do {
             return try make(uri, order, refused)
@@ -66,7 +69,15 @@ struct OutboundPolicy: Sendable {
         var text = order.uri
         var proxy: OutboundProxy?
         var opened: FolderFile?
+        var endpoint: WebRTCHTTPEndpoint?
+        let isPushed = order.kind == .egress
         switch uri.scheme {
+        case .http where isPushed, .https where isPushed, .whip, .whips, .whep, .wheps:
+            let (address, own) = try guardAddress(order) { try OutboundProxy(.proxy(addresses), refused: refused) }
+            proxy = own
+            endpoint = try WebRTCHTTPEndpoint(order.uri)
+            endpoint?.proxy = address
+            endpoint?.permits = { addresses.mayReach($0) }
         case .http, .https, .rtmps:
             let (address, own) = try guardAddress(order) { try OutboundProxy(.proxy(addresses), refused: refused) }
             proxy = own
@@ -124,7 +135,8 @@ struct OutboundPolicy: Sendable {
         MediaAccess.restrict(to: access)
         let query = uri.path.firstIndex(of: "?").map { String(uri.path[$0...].dropFirst()) }
         return OutboundPolicy(
-            uri: text, name: "\(uri)", pushFormat: Self.pushFormat(uri.scheme), isListener: order.listen != nil,
+            uri: text, name: "\(uri)", pushFormat: Self.pushFormat(uri.scheme), endpoint: endpoint,
+            isListener: order.listen != nil,
             secrets: [uri.userInfo, query, Self.key(uri)].compactMap { $0 }.filter { !$0.isEmpty }, proxy: proxy,
             file: opened,
             fileName: opened.map { _ in String(uri.path[(uri.path.lastIndex(of: "/") ?? uri.path.startIndex)...]) })
@@ -184,7 +196,7 @@ struct OutboundPolicy: Sendable {
         case .rtmp, .rtmps: "flv"
         case .srt: "mpegts"
         case .rtsp: "rtsp"
-        case .http, .https, .file: nil
+        case .http, .https, .file, .whip, .whips, .whep, .wheps: nil
         }
     }
 

@@ -72,6 +72,7 @@ package struct StreamJob: Sendable {
     /// Publishes the address until it ends. Throws an error if that cannot begin.
     private func publish(_ policy: OutboundPolicy, by pcast: PCast) async throws(PCastError) {
         if policy.isListener { report(.listening) }
+        if let endpoint = policy.endpoint { return try await publish(from: endpoint, policy, by: pcast) }
         let order = order
         let media = try await DeviceThread.run { () throws(DeviceError) in
             let source = try URISource(
@@ -85,6 +86,25 @@ package struct StreamJob: Sendable {
         defer { media.stop() }
         _ = try await pcast.start(authenticationToken: order.credential)
         let publisher = try await pcast.publish(streamToken: order.credential, mediaStream: media.mediaStream)
+        await follow(publisher, policy)
+    }
+
+    /// Publishes the stream of a WHEP endpoint until it ends. Throws an error if that cannot begin.
+    private func publish(
+        from endpoint: WebRTCHTTPEndpoint, _ policy: OutboundPolicy, by pcast: PCast
+    ) async throws(PCastError) {
+        let stream = try await pcast.subscribe(to: endpoint)
+        _ = try await pcast.start(authenticationToken: order.credential)
+        var options = PublishOptions()
+        // The frames are forwarded as they are.
+        options.videoCodec = stream.codecs.first { $0.mediaType == .video } ?? .h264
+        let publisher = try await pcast.publish(
+            streamToken: order.credential, mediaStream: stream, options: options)
+        await follow(publisher, policy)
+    }
+
+    /// Reports the end of the published stream.
+    private func follow(_ publisher: Publisher, _ policy: OutboundPolicy) async {
         report(.running)
         let info = await publisher.ended
         report(
@@ -100,6 +120,7 @@ package struct StreamJob: Sendable {
         _ = try await pcast.start(authenticationToken: order.credential)
         let stream = try await pcast.subscribe(
             streamToken: order.credential, streamID: order.stream.map { StreamID($0) })
+        if let endpoint = policy.endpoint { return try await push(stream, to: endpoint, policy, by: pcast) }
         guard let format = policy.pushFormat else { return try await record(stream, to: policy) }
         let failed = Promise<JobReport>()
         let pushing = try EgressJob(of: stream, to: policy, format: format) { [report] state in
@@ -115,14 +136,39 @@ package struct StreamJob: Sendable {
         }
         stream.lifecycle.whenEnded { info in failed.resolve(Self.end(info)) }
         report(await failed.settled)
-        // The platform ends the stream with the reported reason. An end by this process would have the reason `ended`.
+        await awaitEnd(of: stream)
+        pushing.stop()
+    }
+
+    /// Pushes the stream to a WHIP endpoint until it ends. Throws an error if that cannot begin.
+    private func push(
+        _ stream: MediaStream, to endpoint: WebRTCHTTPEndpoint, _ policy: OutboundPolicy, by pcast: PCast
+    ) async throws(PCastError) {
+        let ended = Promise<JobReport>()
+        // The end of the stream is also the end of its publication, and precedes it here.
+        stream.lifecycle.whenEnded { info in ended.resolve(Self.end(info)) }
+        var options = PublishOptions()
+        options.videoCodec = stream.codecs.first { $0.mediaType == .video } ?? .h264
+        let publisher = try await pcast.publish(to: endpoint, stream, options)
+        publisher.whenEnded { info in
+            ended.resolve(.ended(reason: "egress-failed", description: policy.redacted(info.reasonDescription)))
+        }
+        report(.running)
+        report(await ended.settled)
+        await awaitEnd(of: stream)
+        publisher.stop()
+        _ = await publisher.ended
+    }
+
+    /// Waits until the platform ends the stream with the reported reason. An end by this process would have the reason
+    /// `ended`.
+    private func awaitEnd(of stream: MediaStream) async {
         let limit = Task {
             try await Task.sleep(for: Self.timeout)
             stream.stop()
         }
         _ = await stream.ended
         limit.cancel()
-        pushing.stop()
     }
 
     /// Records the stream to the file until it ends. Throws an error if that cannot begin.

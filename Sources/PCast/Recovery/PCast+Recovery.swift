@@ -46,6 +46,43 @@ extension PCast {
         }
     }
 
+    /// Publishes a stream to a WHIP endpoint of any server, and publishes it again after its end as `policy` specifies.
+    ///
+    /// - Parameters:
+    ///   - policy: The actions after an end or a refusal.
+    ///   - uri: The endpoint; see ``publish(toWHIP:token:mediaStream:options:)``.
+    ///   - token: The bearer token; nil for that of the URI, or none.
+    ///   - mediaStream: The media.
+    ///   - options: The encoding of the stream.
+    /// - Returns: The stream that is published again.
+    /// - Throws: The error of the first attempt.
+    public func publish(
+        recovering policy: RecoveryPolicy, toWHIP uri: String, token: String? = nil, mediaStream: MediaStream,
+        options: PublishOptions = PublishOptions()
+    ) async throws(PCastError) -> RecoveringStream<Publisher> {
+        try await recover(policy) { [weak self] () throws(PCastError) in
+            guard let self else { throw .shutDown }
+            return try await publish(toWHIP: uri, token: token, mediaStream: mediaStream, options: options)
+        }
+    }
+
+    /// Subscribes to a stream at a WHEP endpoint of any server, and subscribes again after its end as `policy` specifies.
+    ///
+    /// - Parameters:
+    ///   - policy: The actions after an end or a refusal.
+    ///   - uri: The endpoint; see ``subscribe(fromWHEP:token:)``.
+    ///   - token: The bearer token; nil for that of the URI, or none.
+    /// - Returns: The stream that is subscribed to again.
+    /// - Throws: The error of the first attempt.
+    public func subscribe(
+        recovering policy: RecoveryPolicy, fromWHEP uri: String, token: String? = nil
+    ) async throws(PCastError) -> RecoveringStream<MediaStream> {
+        try await recover(policy) { [weak self] () throws(PCastError) in
+            guard let self else { throw .shutDown }
+            return try await subscribe(fromWHEP: uri, token: token)
+        }
+    }
+
     /// Makes the first attempt, and returns the stream that repeats it. Throws an error if the first attempt fails.
     private func recover<Stream>(
         _ policy: RecoveryPolicy, _ retry: @escaping @Sendable () async throws(PCastError) -> Stream

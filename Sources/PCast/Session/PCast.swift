@@ -24,6 +24,8 @@ public final class PCast: Sendable {
     let log: LogRing
     /// The registration for termination signals; nil if the options do not request it.
     private let signals: Disposable?
+    /// The streams of endpoints of other servers.
+    let endpointStreams = EndpointStreams()
     private let address = Mutex<PlatformAddress?>(nil)
     private let isFirstStart = Atomic(true)
 
@@ -118,6 +120,7 @@ public final class PCast: Sendable {
 
     /// Ends all streams and the session, and waits for a termination signal that is being handled.
     private func stop(forGood: Bool) async {
+        await endpointStreams.end()
         await session.stop(forGood: forGood)
         if signals != nil { await TerminationSignals.shared.settled() }
     }
@@ -209,20 +212,7 @@ public final class PCast: Sendable {
         streamToken: String = "", mediaStream: MediaStream, tags: [String] = [],
         options: PublishOptions = PublishOptions()
     ) async throws(PCastError) -> Publisher {
-        let media: any PublishedMedia
-        switch mediaStream.origin {
-        case .local(let own): media = own
-        case .application(let pushed): media = pushed
-        case .remote(let viewed):
-            if let ended = mediaStream.endedInfo {
-                throw PCastError(.gone, .usage, "the subscribed stream has ended: \(ended.reasonDescription)")
-            }
-            media = ForwardedMedia(viewed, codecs: mediaStream.codecs)
-        case .playlist:
-            throw PCastError(
-                .badRequest, .usage,
-                "a stream by HLS cannot be published: subscribe with a token for real-time streams")
-        }
+        let media = try Self.publishedMedia(of: mediaStream)
         var options = options
         options.layers = options.layers ?? TokenCapabilities(token: streamToken).layers
         let publishing = try Publishing(media, of: mediaStream, options: options, at: platform(for: "publish"))
@@ -237,6 +227,24 @@ public final class PCast: Sendable {
             throw failure
         }
         return Publisher(streamID: established.streamID, publishing: publishing, session: session)
+    }
+
+    /// Returns the frames of a stream for its publication. Throws an error if the stream has ended, or is delivered by
+    /// HLS.
+    static func publishedMedia(of mediaStream: MediaStream) throws(PCastError) -> any PublishedMedia {
+        switch mediaStream.origin {
+        case .local(let own): return own
+        case .application(let pushed): return pushed
+        case .remote(let viewed):
+            if let ended = mediaStream.endedInfo {
+                throw PCastError(.gone, .usage, "the subscribed stream has ended: \(ended.reasonDescription)")
+            }
+            return ForwardedMedia(viewed, codecs: mediaStream.codecs)
+        case .playlist:
+            throw PCastError(
+                .badRequest, .usage,
+                "a stream by HLS cannot be published: subscribe with a token for real-time streams")
+        }
     }
 
     /// Subscribes to a stream. It returns when the platform has accepted; media arrives some round trips later.

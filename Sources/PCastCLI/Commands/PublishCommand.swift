@@ -11,7 +11,8 @@ struct PublishCommand: AsyncCommand {
         discussion: """
             Without --uri, an embedded platform is started for this host only. “pcast subscribe” in another terminal \
             shows the stream. If --listen is not a loopback address, the link contains a token, and anybody with the \
-            link can watch the stream.
+            link can watch the stream. With --uri whip://… (whips: with TLS), the stream is published to a WHIP endpoint \
+            of any server; --token is its bearer token.
 
             Sources: camera or camera:ID, microphone or microphone:ID, screen or screen:DISPLAY, synthetic, null, or a \
             path or URI of anything that FFmpeg opens (film.mp4, rtsp://…, srt://…; ?loop=1 plays a file in a loop).

@@ -10,7 +10,8 @@ struct SubscribeCommand: AsyncCommand {
         abstract: "Subscribe to a stream: render it, measure it, take screenshots, record it.",
         discussion: """
             Without options, the newest stream of the platform that “pcast publish” or “pcast serve” runs on this host \
-            is used. For another platform, give --uri and --token.
+            is used. For another platform, give --uri and --token. With --uri whep://… (wheps: with TLS), the stream of \
+            a WHEP endpoint of any server is used; --token is its bearer token.
 
             Keys in the window or terminal: q stops, m toggles the audio, s takes a screenshot, f toggles full screen. If \
             the platform packages the stream, the arrows seek 10 seconds back or forward, the space bar pauses there, \

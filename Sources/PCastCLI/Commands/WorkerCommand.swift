@@ -44,8 +44,8 @@ struct PullCommand: AsyncCommand {
         commandName: "pull",
         abstract: "Make a platform pull a stream from a URI, or receive it from an encoder.",
         discussion: """
-            The platform opens the URI (http, https, rtsp, srt, rtmp or rtmps) if it may reach the address (“pcast serve \
-            --media-allow”). With srt://0.0.0.0:9000?mode=listener, it waits for an encoder on a port that “pcast serve \
+            The platform opens the URI (http, https, whep, wheps, rtsp, srt, rtmp or rtmps) if it may reach the address \
+            (“pcast serve --media-allow”). With srt://0.0.0.0:9000?mode=listener, it waits for an encoder on a port that “pcast serve \
             --srt-pull-ports” allows. The token needs the capability publish-uri.
 
             Examples:
@@ -98,12 +98,13 @@ struct PushCommand: AsyncCommand {
         commandName: "push",
         abstract: "Make a platform push a stream to a URI.",
         discussion: """
-            The platform connects to the URI (srt, rtmp, rtmps or rtsp) if it may reach the address (“pcast serve \
-            --media-allow”). The stream's video must be H.264. The token is for streaming and needs the capability \
-            egress.
+            The platform connects to the URI (srt, rtmp, rtmps, rtsp, or whip or whips for WHIP) if it may reach the \
+            address (“pcast serve --media-allow”). Except for WHIP, the stream's video must be H.264. The token is for \
+            streaming and needs the capability egress.
 
-            Example:
+            Examples:
               pcast push STREAM rtmp://live.example.com/app/key
+              pcast push STREAM whips://TOKEN@live.example.com/whip/endpoint
             """)
 
     @Argument(help: ArgumentHelp("ID of the stream.", valueName: "stream"))

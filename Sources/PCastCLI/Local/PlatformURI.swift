@@ -1,3 +1,4 @@
+import PCastCore
 import PCastWeb
 
 /// Functions for the URI of a platform.
@@ -12,6 +13,33 @@ enum PlatformURI {
             throw CommandFailure(.unusableArguments, describing: error)
         }
     }
+}
+
+/// The URI of a WHIP or WHEP endpoint of another server, in place of that of a platform.
+enum EndpointURI {
+    /// Whether a URI is one of a WHIP endpoint (`whip`, `whips`).
+    static func isWHIP(_ uri: String?) -> Bool { hasScheme(uri, "whip") }
+
+    /// Whether a URI is one of a WHEP endpoint (`whep`, `wheps`).
+    static func isWHEP(_ uri: String?) -> Bool { hasScheme(uri, "whep") }
+
+    private static func hasScheme(_ uri: String?, _ scheme: String) -> Bool {
+        guard let uri = uri?.lowercased() else { return false }
+        return uri.hasPrefix(scheme + "://") || uri.hasPrefix(scheme + "s://")
+    }
+
+    /// Returns the bearer token for an endpoint; nil if there is none.
+    ///
+    /// - Throws: ``CommandFailure`` if there are several.
+    static func token(_ tokens: [String]) throws(CommandFailure) -> String? {
+        guard tokens.count < 2 else {
+            throw CommandFailure(.unusableArguments, "There are \(tokens.count) tokens: an endpoint needs at most one.")
+        }
+        return tokens.first
+    }
+
+    /// Returns a URI without user information and query, which may be secret.
+    static func shown(_ uri: String) -> String { MediaURI(uri).map { "\($0)" } ?? "the endpoint" }
 }
 
 /// The link with which a browser views a stream.

@@ -132,6 +132,11 @@ extension ClientRun {
         _ mediaStream: MediaStream, by pcast: PCast, at target: PublishTarget, _ plan: PublicationPlan
     ) async throws(PCastError) -> RecoveringStream<Publisher> {
         try await settingUp(pcast) { () throws(PCastError) in
+            if let uri = target.uri, EndpointURI.isWHIP(uri) {
+                return try await pcast.publish(
+                    recovering: plan.policy, toWHIP: uri, token: target.endpointToken, mediaStream: mediaStream,
+                    options: plan.encoding)
+            }
             _ = try await pcast.start(authenticationToken: target.tokens.authentication)
             return try await pcast.publish(
                 recovering: plan.policy, mediaStream: mediaStream, tags: plan.tags, options: plan.encoding

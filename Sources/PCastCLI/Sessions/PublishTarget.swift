@@ -20,6 +20,11 @@ struct PublishTarget: Sendable {
     ///
     /// - Throws: ``CommandFailure``.
     static func named(uri: String?, tokens: [String]) throws -> PublishTarget {
+        if EndpointURI.isWHIP(uri) {
+            return PublishTarget(
+                uri: uri, tokens: TokenPair(authentication: "", stream: try EndpointURI.token(tokens) ?? ""),
+                viewers: nil, running: nil, credentials: nil)
+        }
         let running = LocalCredentialsFile.running(in: .standard())
         if tokens.isEmpty, let local = running.first(where: { $0.isOf(uri: uri) }) {
             let application = ApplicationTokens(application: local.application)
@@ -66,6 +71,9 @@ struct PublishTarget: Sendable {
         }
     }
 
+    /// The bearer token for a WHIP endpoint; nil for none.
+    var endpointToken: String? { tokens.stream.isEmpty ? nil : tokens.stream }
+
     /// Returns the link for a browser, with a token if one is necessary and can be created.
     func watchLink(stream: String) throws -> String {
         let platform = uri ?? TokenPair.field("uri", of: tokens.stream) ?? ""
@@ -99,6 +107,12 @@ extension PublishTarget {
     /// Reports that a stream is published, with the link to view it.
     func report(_ publisher: Publisher, on console: Console) {
         let stream = publisher.streamID.description
+        if let uri, EndpointURI.isWHIP(uri) {
+            console.event("publishing", ["streamId": .string(stream), "watch": .null])
+            console.inform("Publishing to \(EndpointURI.shown(uri)).")
+            if !console.isLive { console.inform("Press Ctrl-C to stop.") }
+            return
+        }
         let watch: String
         do {
             watch = try watchLink(stream: stream)

@@ -92,6 +92,10 @@ struct SubscribeRun: Sendable {
     private func subscribe(
         to target: SubscribeTarget, by pcast: PCast, as policy: RecoveryPolicy
     ) async throws(PCastError) -> RecoveringStream<MediaStream> {
+        if let uri = target.uri, EndpointURI.isWHEP(uri) {
+            return try await pcast.subscribe(
+                recovering: policy, fromWHEP: uri, token: target.tokens.stream.isEmpty ? nil : target.tokens.stream)
+        }
         // The task begins before the subscription.
         let starting = Task.immediate { () async -> PCastError? in
             do throws(PCastError) {
@@ -178,7 +182,12 @@ struct SubscribeRun: Sendable {
 
     private func report(_ stream: MediaStream, _ target: SubscribeTarget) {
         console.event("subscribed", ["streamId": .text(target.stream ?? stream.streamID?.description)])
-        console.inform("Subscribed to \(target.stream ?? "the newest stream")\(target.uri.map { " at \($0)" } ?? "").")
+        if let uri = target.uri, EndpointURI.isWHEP(uri) {
+            console.inform("Subscribed to \(EndpointURI.shown(uri)).")
+        } else {
+            let place = target.uri.map { " at \($0)" } ?? ""
+            console.inform("Subscribed to \(target.stream ?? "the newest stream")\(place).")
+        }
         if !console.isLive { console.inform("Press Ctrl-C to stop.") }
     }
 

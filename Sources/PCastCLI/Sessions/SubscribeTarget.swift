@@ -14,6 +14,15 @@ struct SubscribeTarget: Sendable {
     ///
     /// - Throws: ``CommandFailure``, whose status is `nothingToPlay` if there is no stream.
     static func find(_ plan: SubscribePlan) async throws -> SubscribeTarget {
+        if EndpointURI.isWHEP(plan.uri) {
+            guard plan.stream == nil else {
+                throw CommandFailure(
+                    .unusableArguments, "--stream is for a platform: the URI of WHEP names the stream, so remove it.")
+            }
+            return SubscribeTarget(
+                uri: plan.uri, tokens: TokenPair(authentication: "", stream: try EndpointURI.token(plan.tokens) ?? ""),
+                stream: nil)
+        }
         if !plan.tokens.isEmpty { return try named(plan) }
         let running = LocalCredentialsFile.running(in: .standard())
         if let uri = plan.uri, let local = running.first(where: { $0.isOf(uri: uri) }) {

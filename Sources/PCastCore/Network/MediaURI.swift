@@ -5,6 +5,8 @@ package struct MediaURI: Hashable, Sendable {
     /// The supported URI schemes.
     package enum Scheme: String, Hashable, Sendable, CaseIterable {
         case http, https, rtsp, srt, rtmp, rtmps, file
+        /// WHIP and WHEP over HTTP and HTTPS (RFC 9725, draft-ietf-wish-whep).
+        case whip, whips, whep, wheps
     }
 
     /// The scheme.
@@ -90,8 +92,8 @@ extension MediaURI.Scheme {
     /// The default port; nil for SRT, which has none, and for files.
     var defaultPort: UInt16? {
         switch self {
-        case .http: 80
-        case .https, .rtmps: 443
+        case .http, .whip, .whep: 80
+        case .https, .rtmps, .whips, .wheps: 443
         case .rtsp: 554
         case .rtmp: 1935
         case .srt, .file: nil

@@ -22,13 +22,19 @@ struct JobPolicy: Sendable {
     /// - Throws: ``APIError`` with the reason for the client.
     func admit(_ text: String, for kind: IngestJob.Kind) async throws(APIError) -> Admitted {
         guard let uri = MediaURI(text) else {
-            throw Self.refusal("the URI is not supported; use http, https, rtsp, srt, rtmp or rtmps")
+            throw Self.refusal("the URI is not supported; use http, https, whip, whep, rtsp, srt, rtmp or rtmps")
         }
         switch uri.scheme {
         case .file: try admitFile(uri, kind)
-        case .http, .https:
+        case .http, .https: try await evaluate(uri)
+        case .whip, .whips:
+            guard kind == .egress else {
+                throw Self.refusal("\(uri.scheme.rawValue) is for pushing; pull from whep or wheps")
+            }
+            try await evaluate(uri)
+        case .whep, .wheps:
             guard kind == .publish else {
-                throw Self.refusal("\(uri.scheme.rawValue) is not supported for pushing; use srt, rtmp, rtmps or rtsp")
+                throw Self.refusal("\(uri.scheme.rawValue) is for pulling; push to whip or whips")
             }
             try await evaluate(uri)
         case .srt:

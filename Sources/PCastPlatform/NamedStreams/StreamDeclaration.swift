@@ -58,9 +58,9 @@ public struct StreamDeclaration: Hashable, Sendable {
     public static let maximumNameSize = 64
 
     /// The schemes of sources.
-    public static let sourceSchemes = ["rtsp", "srt", "rtmp", "rtmps", "http", "https", "file"]
+    public static let sourceSchemes = ["rtsp", "srt", "rtmp", "rtmps", "http", "https", "whep", "wheps", "file"]
     /// The schemes that streams are pushed to.
-    public static let forwardSchemes = ["rtmp", "rtmps", "srt", "rtsp"]
+    public static let forwardSchemes = ["rtmp", "rtmps", "srt", "rtsp", "whip", "whips", "https", "http"]
     /// The prefixes of the platform's own identifiers.
     private static let reservedPrefixes = ["stream-", "view-", "egress-"]
 

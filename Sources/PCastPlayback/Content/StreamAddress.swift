@@ -5,8 +5,10 @@ internal import PCastHLS
 /// The address of a stream of a platform: `pcast://HOST[:PORT]/STREAM`, `pcasts:` for a platform with TLS, or the link
 /// for browsers, `http(s)://HOST[:PORT]/watch/STREAM`. Each may have the fragment `#token=TOKEN`. Without a stream ID,
 /// it is the stream of the token, or otherwise the newest.
+///
+/// `whep://` and `wheps://` are WHEP endpoints of any server. The whole address is then ``platform``.
 public struct StreamAddress: Hashable, Sendable {
-    /// The address of the platform, with the scheme http or https.
+    /// The address of the platform, with the scheme http or https, or that of a WHEP endpoint.
     public var platform: String
     /// The stream ID; nil for the stream of the token, or the newest.
     public var stream: String?
@@ -22,8 +24,14 @@ public struct StreamAddress: Hashable, Sendable {
     public init?(_ address: String) {
         var reference = URIReference(address)
         guard let authority = reference.authority, !authority.isEmpty else { return nil }
+        let isEndpoint = ["whep", "wheps"].contains(reference.scheme?.lowercased() ?? "")
         let fields = (reference.fragment ?? "").split(separator: "&").map { $0.split(separator: "=", maxSplits: 1) }
         let token = fields.first { $0.count == 2 && $0[0] == "token" }.flatMap { Self.decoded($0[1]) }
+        if isEndpoint {
+            reference.fragment = nil
+            self.init(platform: reference.text, token: token)
+            return
+        }
         var parts = reference.path.split(separator: "/").map(String.init)
         let scheme: String
         switch reference.scheme?.lowercased() {
@@ -46,8 +54,15 @@ public struct StreamAddress: Hashable, Sendable {
     /// Returns a text without percent-encoding; nil if it is not valid.
     private static func decoded(_ text: Substring) -> String? { String(text).removingPercentEncoding }
 
+    /// Whether the address is that of a WHEP endpoint.
+    var isEndpoint: Bool {
+        let start = platform.prefix(8).lowercased()
+        return start.hasPrefix("whep://") || start.hasPrefix("wheps://")
+    }
+
     /// The address for people without the token. It can be used as an address again.
     public var name: String {
+        if isEndpoint { return ContentAddress.withoutSecrets(URIReference(platform)) }
         var reference = URIReference("\(platform)/\(stream ?? "")")
         let isSecure = ["https", "wss"].contains(reference.scheme?.lowercased() ?? "")
         reference.scheme = isSecure ? "pcasts" : "pcast"
@@ -62,6 +77,12 @@ public struct StreamAddress: Hashable, Sendable {
     ) async throws(PlaybackError) -> MediaStream {
         let pcast = PCast(PCastOptions(uri: platform, streamingClient: .hls))
         do throws(PCastError) {
+            if isEndpoint {
+                let text = streamToken ?? token ?? ""
+                let stream = try await pcast.subscribe(fromWHEP: platform, token: text.isEmpty ? nil : text)
+                stream.whenEnded { _ in Task { await pcast.shutdown() } }
+                return stream
+            }
             _ = try await pcast.start(authenticationToken: authenticationToken ?? token ?? "")
             let stream = try await pcast.subscribe(
                 streamToken: streamToken ?? token ?? "", streamID: self.stream.map { StreamID($0) })
@@ -80,5 +101,7 @@ extension StreamAddress: CustomStringConvertible, CustomReflectable {
     public var description: String { name }
 
     /// The mirror without the token.
-    public var customMirror: Mirror { Mirror(self, children: ["platform": platform, "stream": stream as Any]) }
+    public var customMirror: Mirror {
+        Mirror(self, children: ["platform": isEndpoint ? name : platform, "stream": stream as Any])
+    }
 }

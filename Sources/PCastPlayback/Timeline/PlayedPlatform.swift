@@ -42,6 +42,7 @@ extension TimelinePlatform {
     /// `http(s)://HOST[:PORT]/video/STREAM/NAME.m3u8?token=TOKEN`.
     init?(of source: Source) {
         if let address = StreamAddress(source.address) {
+            guard !address.isEndpoint else { return nil }
             self.init(uri: address.platform, token: address.token)
             return
         }

@@ -13,6 +13,8 @@ struct StreamAddressTests {
             ("pcast://a.example/below/it/abc", "http://a.example/below/it", "abc", nil),
             ("http://127.0.0.1:8080/watch/abc#token=t", "http://127.0.0.1:8080", "abc", "t"),
             ("https://a.example/p/watch/abc", "https://a.example/p", "abc", nil),
+            ("whep://t@a.example:8889/cam/whep?x=1", "whep://t@a.example:8889/cam/whep?x=1", nil, nil),
+            ("WHEPS://a.example/cam#token=t", "WHEPS://a.example/cam", nil, "t"),
         ]
         for (text, platform, stream, token) in cases {
             #expect(StreamAddress(text) == StreamAddress(platform: platform, stream: stream, token: token))
@@ -37,6 +39,9 @@ struct StreamAddressTests {
         #expect(Source("https://a.example/p/watch/abc#token=secret").name == "pcasts://a.example/p/abc")
         let address = StreamAddress(source.address)
         #expect(!String(describing: address).contains("secret") && !String(reflecting: address).contains("secret"))
+        let endpoint = StreamAddress("wheps://secret@a.example/cam?key=secret#token=secret")
+        #expect(endpoint?.name == "wheps://a.example/cam")
+        #expect(!String(describing: endpoint).contains("secret") && !String(reflecting: endpoint).contains("secret"))
         #expect(Source("https://a.example/a.mp4?token=secret").name == "https://a.example/a.mp4")
     }
 }

@@ -1,3 +1,5 @@
+import Foundation
+import PCastCodecs
 import PCastCore
 import Testing
 
@@ -77,6 +79,28 @@ struct SourceTests {
             break
         }
         audio.stop()
+    }
+
+    @Test("a still image is repeated with even sides, in PNG and in JPEG", arguments: [".png", ".jpg"])
+    func stillImage(_ ending: String) async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)\(ending)")
+            .path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try StillImage.write(TestFrames.empty(Dimensions(width: 66, height: 34), luma: 128), to: path)
+        let source = try StillImageSource(path, name: "slate", frameRate: 100)
+        #expect(source.dimensions == Dimensions(width: 66, height: 34))
+        let (frames, continuation) = AsyncStream<VideoFrame>.makeStream()
+        try source.start(deliver: { if case .frame(let frame) = $0 { continuation.yield(frame) } }, ended: { _ in })
+        var seen: [VideoFrame] = []
+        for await frame in frames {
+            #expect(abs(Int(TestFrames.middle(of: frame)) - 128) < 5)
+            seen.append(frame)
+            if seen.count == 3 { break }
+        }
+        source.stop()
+        let times = seen.compactMap(\.captureTime)
+        #expect(times.count == 3 && times == times.sorted() && Set(times).count == 3)
+        #expect(throws: DeviceError.self) { try StillImageSource(path + ".none", name: "slate") }
     }
 
     @Test("nothing is delivered after a stop, and a stop without a start is harmless")

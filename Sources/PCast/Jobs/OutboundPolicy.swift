@@ -1,6 +1,7 @@
 import Glibc
 import PCastCodecs
 import PCastCore
+import PCastDevices
 import PCastIO
 
 /// An untrusted media address that this process may open.
@@ -35,6 +36,12 @@ struct OutboundPolicy: Sendable {
     private let file: FolderFile?
     /// The name of a file; nil for an address.
     let fileName: String?
+
+    /// Whether the address is the file of a still image.
+    var isStillImage: Bool {
+        guard let name = fileName?.lowercased() else { return false }
+        return StillImageSource.extensions.contains { name.hasSuffix($0) }
+    }
 
     /// Checks the address and restricts libavformat in this process.
     ///
@@ -167,7 +174,7 @@ struct OutboundPolicy: Sendable {
     private static let filmFormats = [
         "mpegts", "mov", "mp4", "matroska", "webm", "flv", "live_flv", "avi", "ogg", "mpeg", "h264", "aac", "mp3",
         "wav",
-        "flac",
+        "flac", "png_pipe", "jpeg_pipe",
     ]
 
     /// Returns whether the query chooses a transport. libavformat reads it from the query, in spite of its options.

@@ -75,6 +75,10 @@ package struct StreamJob: Sendable {
         if let endpoint = policy.endpoint { return try await publish(from: endpoint, policy, by: pcast) }
         let order = order
         let media = try await DeviceThread.run { () throws(DeviceError) in
+            if policy.isStillImage {
+                return UserMediaStream(
+                    LocalMedia(SourceInputs(image: try StillImageSource(policy.uri, name: policy.name))))
+            }
             let source = try URISource(
                 anythingOf: policy.uri, skipping: .milliseconds(Int64(order.skippedMilliseconds)),
                 passesThrough: order.maximumFrameRate == nil, isLooping: order.isLooping)

@@ -40,6 +40,12 @@ package struct SourceInputs: Sendable {
         }
     }
 
+    /// Creates inputs of a still image with silence.
+    package init(image: StillImageSource) {
+        video = VideoInput(opened: image, request: VideoRequest(.null))
+        audio = AudioInput(opened: NullAudioSource(), request: AudioRequest(.null))
+    }
+
     private static func open(_ request: VideoRequest) throws(DeviceError) -> VideoInput {
         guard case .uri(let uri, let isLooping) = request.source else { return try VideoInput(request) }
         let source = try URISource(

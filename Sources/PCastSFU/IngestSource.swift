@@ -61,7 +61,8 @@ extension IngestMedia {
             // The profile does not count for viewers, and the level is that of the sequence parameter set.
             let h264 = video == .h264 ? H264Format(profile: .constrainedBaseline, level: .level52) : nil
             var section = NegotiatedMedia(
-                receiving: PayloadFormat(codec: video, payloadType: Self.videoPayloadType, h264: h264),
+                receiving: PayloadFormat(
+                    codec: video, payloadType: Self.videoPayloadType, h264: h264, profile: VideoProfile(mainOf: video)),
                 index: sections.count, rids: layers > 1 ? (0..<layers).map { "\($0)" } : [], extensionMap: map)
             if answersKeyFrameRequests { section.feedback = [.pli] }
             sections.append(section)

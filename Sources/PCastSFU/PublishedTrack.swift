@@ -64,7 +64,7 @@ struct PublishedTrack: ~Copyable {
 
     init(_ type: MediaType, _ media: NegotiatedMedia?, isRendition: Bool = false) {
         self.type = type
-        sourceFormat = media.map { SourceFormat(codec: $0.codec, h264: $0.format.h264) }
+        sourceFormat = media.map { SourceFormat($0.format) }
         let capacity = isRendition ? Self.renditionCapacity : Self.capacity(type)
         log = PacketLog(capacity: media == nil ? 1 : capacity)
         keyFrames = KeyFrameFinder(
@@ -121,16 +121,19 @@ struct PublishedTrack: ~Copyable {
         if !packet.isRetransmission, !payload.isEmpty {
             arrivalClock.observe(packet.timestamp, rate: packet.codec.clockRate, at: now)
         }
-        let entry = PacketLog.Entry(
+        var entry = PacketLog.Entry(
             sequence: packet.sequence, timestamp: packet.timestamp, marker: packet.marker, startsKeyFrame: false,
             arrival: now, forwarded: packet.forwarded)
         guard type == .video else { return log.append(entry, payload: payload) == nil ? .refused : .appended }
         if keepsKeyFrame, log.losesKeyFrameNext, log.capacity < Self.largestCapacity { log.grow() }
-        if packet.codec == .h264, waitingSets.keep(entry, payload: payload, in: &log) { return .waiting }
+        if packet.codec == .h265, KeyFrameDetector.isSkippedLeading(payload), let position = log.newestKeyFrame {
+            entry.leadingDistance = UInt16(clamping: entry.sequence - log[position].sequence)
+        }
+        if waitingSets.keep(entry, packet.codec, payload: payload, in: &log) { return .waiting }
         var found: KeyFrameFinder.KeyFrame?
         while let earlier = waitingSets.next(before: entry, in: &log) {
             let position = log.append(earlier.entry, payload: log.payload(at: earlier.position))
-            if position != nil, let keyFrame = keyFrames.appended(.h264, to: &log) { found = keyFrame }
+            if position != nil, let keyFrame = keyFrames.appended(packet.codec, to: &log) { found = keyFrame }
         }
         guard log.append(entry, payload: payload) != nil else { return .refused }
         if keyFrame?.timestamp == packet.timestamp { keyFrame?.byteCount += payload.count }
@@ -310,7 +313,7 @@ struct TrackActivity {
     }
 }
 
-/// H.264 parameter sets that wait for the next packet and are sent with its timestamp.
+/// Parameter sets of H.264 and H.265 that wait for the next packet and are sent with its timestamp.
 ///
 /// They belong to the next frame (ITU-T H.264, section 7.4.1.2.3). Some senders give them the timestamp of the frame
 /// before, or another one. Receivers take this for a frame without a slice, and Chromium then requests a key
@@ -337,8 +340,8 @@ struct WaitingParameterSets {
     mutating func removeAll() { packets.removeAll(keepingCapacity: true) }
 
     /// Keeps a packet if it has to wait. Returns true if it was kept.
-    mutating func keep(_ entry: PacketLog.Entry, payload: ByteView, in log: inout PacketLog) -> Bool {
-        guard KeyFrameDetector.precedesSlice(payload), packets.count < Self.maximumCount,
+    mutating func keep(_ entry: PacketLog.Entry, _ codec: Codec, payload: ByteView, in log: inout PacketLog) -> Bool {
+        guard KeyFrameDetector.precedesSlice(codec, payload), packets.count < Self.maximumCount,
             let position = log.appendUnnumbered(timestamp: entry.timestamp, arrival: entry.arrival, payload: payload)
         else { return false }
         if packets.capacity == 0 { packets.reserveCapacity(Self.maximumCount) }

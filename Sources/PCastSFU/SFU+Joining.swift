@@ -23,7 +23,7 @@ extension SFU {
         // Codecs that are not offered follow the others, so that the problem of an unusable section names the usable
         // codecs.
         let offered = offer.media.flatMap { $0.payloadFormats.map(\.codec) }
-        capabilities.codecs = Self.preferred(offered + capabilities.codecs, by: terms)
+        capabilities.codecs = Self.preferred(offered + Self.forwarded, by: terms)
         let credentials = newCredentials()
         let answer = try answer(offer, credentials: credentials, capabilities: capabilities) { type, ordinal in
             ordinal == 0 && terms.media.contains(type) ? .receive : nil
@@ -193,6 +193,9 @@ extension SFU {
         guard media.isEmpty || media.contains(where: { flows($0.direction) }) else { throw .wrongDirection }
     }
 
+    /// All codecs that are forwarded.
+    private static let forwarded: [Codec] = [.h264, .vp8, .vp9, .av1, .h265, .opus]
+
     private static let capabilities = MediaCapabilities(
         h264Level: .level52,
         headerExtensions: [
@@ -212,6 +215,7 @@ extension SFU {
     /// The capabilities for media to viewers. Viewers that do not report arrivals may send their own estimate (REMB).
     static var viewing: MediaCapabilities {
         var capabilities = capabilities
+        capabilities.codecs = forwarded
         capabilities.feedback.insert(.remb)
         return capabilities
     }
@@ -323,7 +327,9 @@ extension SFU {
         guard hasSpace else { throw .full }
         guard streamIndices[stream] == nil else { throw .streamExists(stream) }
         var capabilities = Self.publishing
-        let video = Self.preferred(capabilities.codecs.filter { $0.mediaType == .video }, by: terms)
+        // Other codecs than the usual ones are only offered if the options name them.
+        let codecs = capabilities.codecs + terms.preferring
+        let video = Self.preferred(codecs.filter { $0.mediaType == .video }, by: terms)
         let audio = capabilities.codecs.filter { $0.mediaType == .audio }
         capabilities.codecs = video + audio
         var sections: [OfferSection] = []

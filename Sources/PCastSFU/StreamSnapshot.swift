@@ -71,5 +71,5 @@ struct TrackSnapshot {
     var bitrate: Bitrate?
     /// The timestamp of the newest key frame, and the size of the payload that has arrived.
     var keyFrame: (timestamp: UInt32, byteCount: Int)?
-    var parameterSets = H264ParameterSets()
+    var parameterSets = VideoParameterSets()
 }

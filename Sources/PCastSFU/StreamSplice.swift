@@ -2,8 +2,8 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// The packets of successive publishers as those of one track: SSRC, sequence numbers, timestamps and VP8 picture IDs
-/// continue when the publisher changes, so that viewers, packagers and recordings see one source.
+/// The packets of successive publishers as those of one track: SSRC, sequence numbers, timestamps and picture IDs of
+/// VP8 and VP9 continue when the publisher changes, so that viewers, packagers and recordings see one source.
 ///
 /// It reads the log of a publisher's track like a viewer. A video track begins with a key frame.
 struct SplicedTrack {
@@ -18,7 +18,7 @@ struct SplicedTrack {
         let firstSequence: Int64
         let sequenceOffset: Int64
         var timeline: Timeline?
-        var pictures = VP8PictureOffset()
+        var pictures = VPXPictureOffset()
         /// The positions of the parameter sets that precede the key frame and are not forwarded yet.
         var parameterSets: Range<Int64> = 0..<0
     }
@@ -79,8 +79,8 @@ struct SplicedTrack {
     /// The newest timestamp, the arrival of its packet, and the publisher's timestamp.
     private var newest: (timestamp: UInt32, arrival: Instant, original: UInt32)?
     private let firstTimestamp: UInt32
-    /// The last VP8 descriptor that was written.
-    private var descriptor: VP8PayloadDescriptor?
+    /// The last numbers of a VP8 or VP9 frame that were written.
+    private var pictureNumbers: VPXPictureNumbers?
     private var packetCount: UInt32 = 0
     private var octetCount: UInt32 = 0
     private var nextReport: Instant?
@@ -138,17 +138,15 @@ struct SplicedTrack {
         }
         let first = log[position]
         let edge = log[log.end - 1]
-        let sets = codec == .h264 ? log.parameterSets(ofKeyFrameAt: position) : nil
+        let sets = type == .video ? log.parameterSets(ofKeyFrameAt: position) : nil
         var begun = Source(
             publisher: publisher, layer: layer,
             position: max(log.start, position - Self.reorderedCount), firstSequence: first.sequence,
             sequenceOffset: newestSequence + 1 + Int64(sets?.count ?? 0) - first.sequence)
         begun.timeline = timeline(from: first, edge: edge.timestamp)
         begun.parameterSets = sets ?? 0..<0
-        if codec == .vp8, let descriptor,
-            let next = VP8PayloadDescriptor.parse(log.payload(at: position).span)
-        {
-            begun.pictures = VP8PictureOffset(continuing: descriptor, with: next)
+        if let pictureNumbers, let next = VPXPictureNumbers(codec, log.payload(at: position).span) {
+            begun.pictures = VPXPictureOffset(continuing: pictureNumbers, with: next, codec: codec)
         }
         source = begun
     }
@@ -180,8 +178,9 @@ struct SplicedTrack {
             guard entry.sequence >= source!.firstSequence else { continue }
             let sequence = entry.sequence + source!.sequenceOffset
             let timestamp = timestamp(of: entry)
+            let payload = entry.leads(to: source!.firstSequence) ? ByteView() : log.payload(at: position)
             return write(
-                entry, log.payload(at: position), number: sequence, timestamp: timestamp, into: buffer)
+                entry, payload, number: sequence, timestamp: timestamp, into: buffer)
         }
         return nil
     }
@@ -227,14 +226,9 @@ struct SplicedTrack {
         var values = entry.forwarded
         values.rid = rid
         let size = header.write(into: buffer, extensions: values, map: extensions).size
-        let body = buffer.extracting(size...)
-        if codec == .vp8 {
-            source!.pictures.copy(payload, into: body)
-            if let parsed = VP8PayloadDescriptor.parse(payload.span), number == newestSequence {
-                descriptor = source!.pictures.applied(to: parsed)
-            }
-        } else {
-            body.copyMemory(from: payload)
+        source!.pictures.copy(payload, into: buffer.extracting(size...))
+        if number == newestSequence, let numbers = VPXPictureNumbers(codec, payload.span) {
+            pictureNumbers = source!.pictures.applied(to: numbers)
         }
         packetCount &+= 1
         octetCount &+= UInt32(payload.count)

@@ -11,6 +11,9 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case rtcp
     case h264
     case vp8
+    case vp9
+    case av1
+    case h265
     case opus
     case jitter
     case keyFrame
@@ -55,6 +58,9 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .rtcp: try RTCPTarget.run(bytes)
         case .h264: try PayloadTarget.run(.h264, bytes)
         case .vp8: try PayloadTarget.run(.vp8, bytes)
+        case .vp9: try PayloadTarget.run(.vp9, bytes)
+        case .av1: try PayloadTarget.run(.av1, bytes)
+        case .h265: try PayloadTarget.run(.h265, bytes)
         case .opus: try PayloadTarget.run(.opus, bytes)
         case .jitter: try JitterTarget.run(bytes)
         case .keyFrame: try KeyFrameTarget.run(bytes)
@@ -97,6 +103,9 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .rtcp: RTCPTarget.corpus
         case .h264: PayloadTarget.h264Corpus
         case .vp8: PayloadTarget.vp8Corpus
+        case .vp9: PayloadTarget.vp9Corpus
+        case .av1: PayloadTarget.av1Corpus
+        case .h265: PayloadTarget.h265Corpus
         case .opus: PayloadTarget.opusCorpus
         case .jitter: JitterTarget.corpus
         case .keyFrame: KeyFrameTarget.corpus

@@ -133,7 +133,8 @@ enum Offers {
     /// Returns an offer without a supported codec.
     static func foreignCodecs() throws -> String {
         try viewer()
-            .replacing("H264/90000", with: "H265/90000").replacing("VP8/90000", with: "AV1/90000")
-            .replacing("opus/48000/2", with: "L16/48000/2")
+            .replacing("H264/90000", with: "H266/90000").replacing("H265/90000", with: "H266/90000")
+            .replacing("VP8/90000", with: "H266/90000").replacing("VP9/90000", with: "H266/90000")
+            .replacing("AV1/90000", with: "H266/90000").replacing("opus/48000/2", with: "L16/48000/2")
     }
 }

@@ -38,8 +38,8 @@ import Testing
         let noMux = video.filter { $0 != "a=rtcp-mux" }
         let ten = OfferText.h264(profile: "6e0028")
         return [
-            (make([audio, OfferText.video("1", "96", OfferText.hevc)], nil), 1, "codec"),
-            (make([OfferText.video("1", "96", OfferText.hevc)], nil), 0, "codec"),
+            (make([audio, OfferText.video("1", "96", OfferText.vvc)], nil), 1, "codec"),
+            (make([OfferText.video("1", "96", OfferText.vvc)], nil), 0, "codec"),
             (make([OfferText.audio("0", "0 8", []), video], nil), 0, "codec"),
             (make([audio, OfferText.video("1", "96", ten)], nil), 1, "profile"),
             (make([audio, OfferText.video("1", "96", OfferText.h264(profile: "42e01f", mode: 2))], nil), 1, "profile"),
@@ -197,6 +197,7 @@ enum OfferText {
     static let opus = ["a=rtpmap:111 opus/48000/2", "a=fmtp:111 minptime=10;useinbandfec=1"]
     static let h264 = h264(profile: "42e01f")
     static let hevc = ["a=rtpmap:96 H265/90000", "a=fmtp:96 level-id=93;profile-id=1"]
+    static let vvc = ["a=rtpmap:96 H266/90000"]
     static let fingerprint = "sha-256 " + (0..<32).map { _ in "AB" }.joined(separator: ":")
 
     static func h264(profile: String, mode: Int = 1) -> [String] {

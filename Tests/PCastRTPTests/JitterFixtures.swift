@@ -32,6 +32,9 @@ struct JitterSource {
             switch codec {
             case .h264: H264Fixtures.accessUnit(key: key, size: size, using: &random)
             case .vp8: H264Fixtures.vp8Frame(key: key, size: size, using: &random)
+            case .vp9: VideoPayloadFixtures.vp9Frame(key: key, size: size, using: &random)
+            case .av1: VideoPayloadFixtures.av1TemporalUnit(key: key, size: size, using: &random)
+            case .h265: VideoPayloadFixtures.h265AccessUnit(key: key, size: size, using: &random)
             case .opus: [0xFC] + random.nonZeroBytes(size)
             }
         frames.append(bytes)

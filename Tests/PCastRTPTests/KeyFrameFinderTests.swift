@@ -223,7 +223,7 @@ import Testing
         for index in order { track.append(1 + Int64(index), parts[index], frame: 1) }
         track.append(4, Self.pps, frame: 1)
         #expect(track.append(5, Self.idr(), frame: 1, marker: true) == true)
-        #expect(track.finder.parameterSets.isComplete == true)
+        #expect(track.finder.parameterSets.h264.isComplete == true)
         #expect(track.append(6, Self.idr(), frame: 2, marker: true) == true)
         #expect(track.viewed().map(\.payload) == [Self.stap(Self.sps, Self.pps), Self.idr()])
     }
@@ -404,13 +404,13 @@ import Testing
     func manySets() {
         var track = Track()
         track.append(1, Self.stap(Self.sps, Self.pps, Self.pps, Self.otherSPS, Self.otherPPS), frame: 1)
-        let few = track.finder.parameterSets
+        let few = track.finder.parameterSets.h264
         #expect(few.contains(1))
         track = Track()
         let sets = [Self.sps] + Array(repeating: Self.pps, count: 7) + [Self.otherSPS, Self.otherPPS]
         let packet: [UInt8] = sets.reduce([0x78]) { $0 + [0, UInt8($1.count)] + $1 }
         track.append(1, packet, frame: 1)
-        let many = track.finder.parameterSets
+        let many = track.finder.parameterSets.h264
         #expect(many.contains(0))
         #expect(!many.contains(1))
     }

@@ -6,7 +6,7 @@ import Testing
     private func parse(_ payload: [UInt8]) -> VP8PayloadDescriptor? { VP8PayloadDescriptor.parse(payload.span) }
 
     private func rewritten(
-        _ payload: [UInt8], pictureID: VP8PictureID?, tl0: UInt8? = nil
+        _ payload: [UInt8], pictureID: VPXPictureID?, tl0: UInt8? = nil
     ) -> [UInt8] {
         let descriptor = VP8PayloadDescriptor.parse(payload.span)!
         return withTemporaryBytes(VP8PayloadDescriptor.maximumSize) { buffer in
@@ -22,7 +22,7 @@ import Testing
         #expect(descriptor.isNonReference)
         #expect(descriptor.startsPartition)
         #expect(descriptor.partitionIndex == 0)
-        #expect(descriptor.pictureID == VP8PictureID(0x1234, width: .long))
+        #expect(descriptor.pictureID == VPXPictureID(0x1234, width: .long))
         #expect(descriptor.tl0PictureIndex == 0x56)
         #expect(descriptor.temporalID == 2)
         #expect(descriptor.isLayerSync)
@@ -39,7 +39,7 @@ import Testing
         #expect(descriptor.pictureID == nil)
         #expect(descriptor.startsFrame)
         #expect(!descriptor.startsKeyFrame)
-        #expect(rewritten([0x10, 0x11], pictureID: VP8PictureID(5, width: .long), tl0: 3) == [0x10])
+        #expect(rewritten([0x10, 0x11], pictureID: VPXPictureID(5, width: .long), tl0: 3) == [0x10])
     }
 
     @Test("a truncated descriptor of any length is rejected")
@@ -51,23 +51,23 @@ import Testing
 
     @Test("picture IDs wrap at 7 or 15 bits, as sent")
     func pictureIDWrap() {
-        #expect(VP8PictureID(127, width: .short).advanced(by: 1) == VP8PictureID(0, width: .short))
-        #expect(VP8PictureID(127, width: .long).advanced(by: 1).value == 128)
-        #expect(VP8PictureID(0x7FFF, width: .long).advanced(by: 2).value == 1)
-        #expect(VP8PictureID(1, width: .short).distance(from: VP8PictureID(126, width: .short)) == 3)
-        #expect(VP8PictureID(0x7FFE, width: .long).distance(from: VP8PictureID(1, width: .long)) == -3)
+        #expect(VPXPictureID(127, width: .short).advanced(by: 1) == VPXPictureID(0, width: .short))
+        #expect(VPXPictureID(127, width: .long).advanced(by: 1).value == 128)
+        #expect(VPXPictureID(0x7FFF, width: .long).advanced(by: 2).value == 1)
+        #expect(VPXPictureID(1, width: .short).distance(from: VPXPictureID(126, width: .short)) == 3)
+        #expect(VPXPictureID(0x7FFE, width: .long).distance(from: VPXPictureID(1, width: .long)) == -3)
     }
 
     @Test("a rewritten picture ID may change the descriptor's length")
     func rewrittenPictureIDLength() {
         let short: [UInt8] = [0x90, 0x80, 0x7F, 0x10, 1, 2]
-        #expect(rewritten(short, pictureID: VP8PictureID(0x0123, width: .long)) == [0x90, 0x80, 0x81, 0x23])
-        #expect(rewritten(short, pictureID: VP8PictureID(0x12, width: .short)) == [0x90, 0x80, 0x12])
+        #expect(rewritten(short, pictureID: VPXPictureID(0x0123, width: .long)) == [0x90, 0x80, 0x81, 0x23])
+        #expect(rewritten(short, pictureID: VPXPictureID(0x12, width: .short)) == [0x90, 0x80, 0x12])
         let long: [UInt8] = [0x90, 0xE0, 0x80, 0x80, 9, 0x40, 0x11]
         #expect(
-            rewritten(long, pictureID: VP8PictureID(5, width: .short), tl0: 77) == [0x90, 0xE0, 0x05, 77, 0x40])
+            rewritten(long, pictureID: VPXPictureID(5, width: .short), tl0: 77) == [0x90, 0xE0, 0x05, 77, 0x40])
         #expect(
-            rewritten(long, pictureID: VP8PictureID(0x7FFF, width: .long), tl0: 255)
+            rewritten(long, pictureID: VPXPictureID(0x7FFF, width: .long), tl0: 255)
                 == [0x90, 0xE0, 0xFF, 0xFF, 255, 0x40])
     }
 
@@ -75,8 +75,8 @@ import Testing
     func sharedPayloadIsUnchanged() {
         let shared: [UInt8] = [0x90, 0x80, 0x05, 0x10, 1, 2, 3]
         let before = shared
-        let first = rewritten(shared, pictureID: VP8PictureID(1000, width: .long))
-        let second = rewritten(shared, pictureID: VP8PictureID(6, width: .short))
+        let first = rewritten(shared, pictureID: VPXPictureID(1000, width: .long))
+        let second = rewritten(shared, pictureID: VPXPictureID(6, width: .short))
         #expect(shared == before)
         let size = VP8PayloadDescriptor.parse(shared.span)!.size
         for (descriptor, id) in [(first, UInt16(1000)), (second, 6)] {

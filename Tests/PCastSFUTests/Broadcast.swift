@@ -85,6 +85,9 @@ struct TestFrames {
             switch codec {
             case .h264: h264(isKeyFrame)
             case .vp8: vp8(isKeyFrame)
+            case .vp9: [isKeyFrame ? 0x82 : 0x86] + Self.vp9Size + random(frameSize)
+            case .av1: av1(isKeyFrame)
+            case .h265: h265(isKeyFrame)
             case .opus: [0xFC] + random(120)
             }
         defer { count += 1 }
@@ -92,6 +95,31 @@ struct TestFrames {
             codec: codec, bytes: bytes, isKeyFrame: isKeyFrame || codec == .opus,
             timestamp: MediaTime(ticks: firstTicks + Int64(count) * timestampInterval, rate: codec.clockRate),
             captureTime: captureTime)
+    }
+
+    /// The rest of the header of a VP9 key frame of 208x120.
+    private static let vp9Size: [UInt8] = [0x49, 0x83, 0x42, 0x00, 0x0C, 0xF0, 0x07, 0x76]
+
+    private mutating func av1(_ isKeyFrame: Bool) -> [UInt8] {
+        // The sequence header is one that libaom writes for 208x120.
+        let header: [UInt8] = [0x0A, 0x0A, 0, 0, 0, 3, 0xB6, 0x7F, 0x73, 0x6B, 0xE4, 0x01]
+        let frame = [isKeyFrame ? 0x10 : 0x30] + random(frameSize)
+        let size = [UInt8(frame.count & 0x7F | 0x80), UInt8(frame.count >> 7)]
+        return [0x12, 0x00] + (isKeyFrame ? header : []) + [0x32] + size + frame
+    }
+
+    private mutating func h265(_ isKeyFrame: Bool) -> [UInt8] {
+        let start: [UInt8] = [0, 0, 0, 1]
+        guard isKeyFrame else { return start + [0x02, 0x01, 0xD0] + random(frameSize) }
+        // The parameter sets are those that x265 writes for 208x120.
+        let sets: [[UInt8]] = [
+            [0x40, 1, 0x0C, 1, 0xFF, 0xFF, 1, 0x60, 0, 0, 3, 0, 0x90, 0, 0, 3, 0, 0, 3, 0, 0x3C, 0x92, 0x80, 0x90],
+            [
+                0x42, 1, 1, 1, 0x60, 0, 0, 3, 0, 0x90, 0, 0, 3, 0, 0, 3, 0, 0x3C, 0xA0, 0x1A, 0x20, 0x79, 0x65, 0x92,
+                0xA4, 0x93, 0x2B, 0xC0, 0x5A, 2, 0, 0, 3, 0, 2, 0, 0, 3, 0, 0x32, 0x10,
+            ], [0x44, 1, 0xC1, 0x72, 0xB4, 0x62, 0x40],
+        ]
+        return sets.flatMap { start + $0 } + start + [0x26, 0x01, 0xAF] + random(frameSize)
     }
 
     private mutating func h264(_ isKeyFrame: Bool) -> [UInt8] {

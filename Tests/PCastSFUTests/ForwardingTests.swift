@@ -90,7 +90,8 @@ struct ForwardingTests {
     }
 
     private static let cases: [Case] = (1...20).map { seed in
-        Case(codec: seed % 2 == 0 ? .h264 : .vp8, loss: [0, 2, 5][seed % 3], seed: UInt64(seed))
+        Case(
+            codec: [.h264, .vp8, .vp9, .av1, .h265][seed % 5], loss: [0, 2, 5][seed % 3], seed: UInt64(seed))
     }
 
     @Test(

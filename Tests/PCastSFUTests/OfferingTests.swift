@@ -141,6 +141,8 @@ import Testing
         #expect(insisting.offer.media[1].payloadFormats.map(\.codec) == [.vp8])
         let preferring = try network.answerAsPublisher(terms: PeerOptions(preferring: [.vp8]), stream: StreamID("c"))
         #expect(preferring.offer.media[1].payloadFormats.map(\.codec) == [.vp8, .h264])
+        let named = try network.answerAsPublisher(terms: PeerOptions(preferring: [.av1]), stream: StreamID("d"))
+        #expect(named.offer.media[1].payloadFormats.map(\.codec) == [.av1, .h264, .vp8])
 
         let publisher = try network.scriptPublisher(.h264, audio: true)
         #expect(network.run { publisher.isConnected })

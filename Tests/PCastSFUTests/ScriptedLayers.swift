@@ -84,7 +84,7 @@ struct ScriptedLayers {
         let layer = layers[index]
         var descriptor = VP8PayloadDescriptor()
         descriptor.startsPartition = true
-        descriptor.pictureID = VP8PictureID(layer.pictureID, width: .long)
+        descriptor.pictureID = VPXPictureID(layer.pictureID, width: .long)
         descriptor.tl0PictureIndex = layer.tl0PictureIndex
         descriptor.temporalID = 0
         var head = [UInt8](repeating: 0, count: VP8PayloadDescriptor.maximumSize)

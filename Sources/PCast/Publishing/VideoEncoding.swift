@@ -245,7 +245,7 @@ package final class VideoEncoding: Sendable {
         case .frame(let frame): return frame
         case .coded(let frame):
             if hasGap.exchange(false, ordering: .relaxed) { decoder = nil }
-            let current = try decoder ?? (frame.codec == .vp8 ? VP8Decoder() : H264Decoder())
+            let current = try decoder ?? VideoDecoders.open(frame.codec)
             decoder = current
             // The frame is damaged, or precedes the first key frame.
             guard let frames = try? current.decode(frame) else {

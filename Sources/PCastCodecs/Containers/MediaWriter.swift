@@ -62,6 +62,9 @@ package final class MediaWriter: @unchecked Sendable {  // owned by one thread a
         case .vp8:
             parameters.pointee.codec_type = AVMEDIA_TYPE_VIDEO
             parameters.pointee.codec_id = AV_CODEC_ID_VP8
+        case .vp9, .av1, .h265:
+            throw .unsupported(
+                "streams of \(codec.rawValue) cannot be recorded: record a stream of H.264 or VP8")
         case .opus:
             parameters.pointee.codec_type = AVMEDIA_TYPE_AUDIO
             parameters.pointee.codec_id = AV_CODEC_ID_OPUS

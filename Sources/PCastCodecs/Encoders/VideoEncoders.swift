@@ -26,7 +26,7 @@ package enum VideoEncoders {
         switch codec {
         case .h264: [X264Encoder.encoderName] + HardwareEncoderModel.all.map(\.name)
         case .vp8: [VP8Encoder.encoderName]
-        case .opus: []
+        case .vp9, .av1, .h265, .opus: []
         }
     }
 
@@ -57,6 +57,7 @@ package enum VideoEncoders {
             case .h264:
                 try X264Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
             case .vp8: try VP8Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
+            case .vp9, .av1, .h265: throw .unsupported("\(codec.rawValue) is not encoded here: use h264 or vp8")
             case .opus: throw .unsupported("Opus is not a video codec: use h264 or vp8")
             }
         }

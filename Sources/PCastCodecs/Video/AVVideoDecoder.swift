@@ -3,7 +3,7 @@ package import PCastCore
 
 /// A video decoder of libavcodec with one thread and without delay. It returns no damaged frames: a viewer accepts a
 /// short freeze more easily than broken images.
-final class AVVideoDecoder {
+final class AVVideoDecoder: VideoDecoder {
     private let codec: UnsafePointer<AVCodec>
     private var context: AVCodecContextHolder
     private let packet = AVPacketHolder()
@@ -19,8 +19,11 @@ final class AVVideoDecoder {
     /// The bound of `pending`. Frames beyond it gave no output and are dropped.
     private static let pendingLimit = 16
 
-    init(_ id: AVCodecID, name: String) throws(CodecError) {
-        guard let codec = avcodec_find_decoder(id) else { throw .missing("a decoder of \(name)") }
+    /// Opens a decoder: one with a name if FFmpeg has it, otherwise the one that FFmpeg prefers.
+    init(_ id: AVCodecID, name: String, preferring library: String? = nil) throws(CodecError) {
+        guard let codec = library.flatMap({ avcodec_find_decoder_by_name($0) }) ?? avcodec_find_decoder(id) else {
+            throw .missing("a decoder of \(name)")
+        }
         self.codec = codec
         context = try Self.open(codec)
     }
@@ -103,6 +106,23 @@ package final class VP8Decoder: VideoDecoder {
 
     /// Decodes a frame. Throws `CodecError.damaged`, also for every frame before the next key frame.
     package func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] { try decoder.decode(frame) }
+}
+
+/// The video decoders of this machine.
+package enum VideoDecoders {
+    /// Opens the decoder of a codec. Throws `CodecError.missing` if FFmpeg has none, and `CodecError.unsupported` for
+    /// audio.
+    package static func open(_ codec: Codec) throws(CodecError) -> any VideoDecoder {
+        switch codec {
+        case .h264: try H264Decoder()
+        case .vp8: try VP8Decoder()
+        case .vp9: try AVVideoDecoder(AV_CODEC_ID_VP9, name: "VP9")
+        // FFmpeg's own decoder of AV1 needs a graphics processor.
+        case .av1: try AVVideoDecoder(AV_CODEC_ID_AV1, name: "AV1", preferring: "libdav1d")
+        case .h265: try AVVideoDecoder(AV_CODEC_ID_HEVC, name: "H.265")
+        case .opus: throw .unsupported("Opus is not a video codec")
+        }
+    }
 }
 
 /// A video decoder without delay.

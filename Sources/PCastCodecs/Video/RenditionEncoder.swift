@@ -55,6 +55,8 @@ package final class RenditionEncoder {
             switch codec {
             case .h264: try H264Decoder()
             case .vp8: try VP8Decoder()
+            case .vp9, .av1, .h265:
+                throw .unsupported("renditions of \(codec.rawValue) cannot be made: use h264 or vp8")
             case .opus: throw .unsupported("Opus is not a video codec: use h264 or vp8")
             }
     }

@@ -2,6 +2,9 @@
 public enum Codec: String, Sendable, CaseIterable {
     case h264 = "H264"
     case vp8 = "VP8"
+    case vp9 = "VP9"
+    case av1 = "AV1"
+    case h265 = "H265"
     case opus
 
     /// Audio for Opus, video for the others.

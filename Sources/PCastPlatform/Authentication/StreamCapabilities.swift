@@ -49,13 +49,13 @@ struct StreamCapabilities: Sendable {
             switch head {
             case "audio-only" where value == nil: terms.media.remove(.video)
             case "video-only" where value == nil: terms.media.remove(.audio)
-            case "prefer-h264", "prefer-vp8", "prefer-vp9":
-                if !codecs.note(Self.codec(head), value: value) { ignored.append(name) }
             case "playout-buffer":
                 terms.playout = buffer(value, name) ?? terms.playout
             case RenditionService.capability where value == nil && purpose == .publish: terms.hasRenditions = true
             case "setup-deadline": terms.setupLimit = limit(value, name) ?? terms.setupLimit
             case "abandon-deadline": terms.abandonLimit = limit(value, name) ?? terms.abandonLimit
+            case _ where Self.preferences[head] != nil:
+                if !codecs.note(Self.preferences[head], value: value) { ignored.append(name) }
             case _ where value == nil && Self.plain.contains(head): break
             case _ where value == nil && Self.packagings[head] != nil: break
             case _ where value == nil && purpose == .publish && Self.recordings[head] != nil: break
@@ -74,11 +74,8 @@ struct StreamCapabilities: Sendable {
         terms.preferring = codecs.isForced ? codecs.forced : codecs.preferred
         let isPackaged = Self.packagedLayers(names) != nil || Self.recordedLayers(names) != nil
         if purpose == .publish, terms.preferring.isEmpty, isPackaged {
-            // VP8 cannot be packaged, and browsers offer it first.
+            // Other codecs cannot be packaged, and browsers offer VP8 first.
             terms.preferring = [.h264]
-        }
-        if codecs.isForced, codecs.forced.isEmpty, terms.media.contains(.video) {
-            throw APIError(.unsupported, "The codec that the token requires is not supported: use H.264 or VP8.")
         }
     }
 
@@ -137,26 +134,20 @@ struct StreamCapabilities: Sendable {
 
     // MARK: Codecs
 
-    /// Returns the codec of a capability; nil if it is not supported.
-    private static func codec(_ name: String) -> Codec? {
-        switch name {
-        case "prefer-h264": .h264
-        case "prefer-vp8": .vp8
-        default: nil
-        }
-    }
+    /// The codecs of the capabilities that prefer or require one.
+    private static let preferences: [String: Codec] = [
+        "prefer-h264": .h264, "prefer-vp8": .vp8, "prefer-vp9": .vp9, "prefer-av1": .av1, "prefer-h265": .h265,
+    ]
 
     private struct CodecChoice {
         var preferred: [Codec] = []
         var forced: [Codec] = []
-        /// Whether a codec is required, which may be an unsupported one.
-        var isForced = false
+        /// Whether a codec is required.
+        var isForced: Bool { !forced.isEmpty }
 
         /// Records a capability. Returns false if it has no effect.
         mutating func note(_ codec: Codec?, value: String?) -> Bool {
-            guard value == nil || value == "force" else { return false }
-            if value != nil { isForced = true }
-            guard let codec else { return false }
+            guard let codec, value == nil || value == "force" else { return false }
             if value == nil { preferred.append(codec) } else { forced.append(codec) }
             return true
         }

@@ -60,6 +60,9 @@ final class RenditionService: Sendable {
         (events, continuation) = AsyncStream<Event>.makeStream()
     }
 
+    /// The codecs of which renditions are made.
+    private static let codecs: Set<Codec> = [.h264, .vp8]
+
     /// Returns whether the stream of a publisher with these capabilities has renditions.
     func applies(to capabilities: [String]) -> Bool {
         configuration.streams == .all || capabilities.contains(Self.capability)
@@ -122,6 +125,12 @@ final class RenditionService: Sendable {
         let actions: [RenditionPlan.Action]
         switch event {
         case .began(let stream, let peer):
+            if let codec = await router.videoCodec(of: stream, publisher: peer), !Self.codecs.contains(codec) {
+                logger.notice(
+                    "the stream has no renditions, because its codec cannot be encoded here",
+                    metadata: ["stream": "\(stream)", "codec": "\(codec.rawValue)"])
+                return
+            }
             actions = state.withLock { state in
                 state.streams[peer] = stream
                 return state.plan.begin(peer)

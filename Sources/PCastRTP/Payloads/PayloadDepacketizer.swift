@@ -7,6 +7,12 @@ package enum PayloadDepacketizer: Sendable {
     case h264(H264Depacketizer)
     /// VP8 (RFC 7741).
     case vp8(VP8Depacketizer)
+    /// VP9 (RFC 9628).
+    case vp9(VP9Depacketizer)
+    /// AV1 (AV1 RTP payload format).
+    case av1(AV1Depacketizer)
+    /// H.265 (RFC 7798).
+    case h265(H265Depacketizer)
     /// Opus (RFC 7587).
     case opus(OpusDepacketizer)
 
@@ -15,6 +21,9 @@ package enum PayloadDepacketizer: Sendable {
         switch codec {
         case .h264: self = .h264(H264Depacketizer())
         case .vp8: self = .vp8(VP8Depacketizer())
+        case .vp9: self = .vp9(VP9Depacketizer())
+        case .av1: self = .av1(AV1Depacketizer())
+        case .h265: self = .h265(H265Depacketizer())
         case .opus: self = .opus(OpusDepacketizer())
         }
     }
@@ -28,6 +37,15 @@ package enum PayloadDepacketizer: Sendable {
         case .vp8(var depacketizer):
             depacketizer.append(payload, to: &bytes)
             self = .vp8(depacketizer)
+        case .vp9(var depacketizer):
+            depacketizer.append(payload, to: &bytes)
+            self = .vp9(depacketizer)
+        case .av1(var depacketizer):
+            depacketizer.append(payload, to: &bytes)
+            self = .av1(depacketizer)
+        case .h265(var depacketizer):
+            depacketizer.append(payload, to: &bytes)
+            self = .h265(depacketizer)
         case .opus(var depacketizer):
             depacketizer.append(payload, to: &bytes)
             self = .opus(depacketizer)
@@ -45,6 +63,18 @@ package enum PayloadDepacketizer: Sendable {
             let frame = depacketizer.finish(&bytes)
             self = .vp8(depacketizer)
             return frame
+        case .vp9(var depacketizer):
+            let frame = depacketizer.finish(&bytes)
+            self = .vp9(depacketizer)
+            return frame
+        case .av1(var depacketizer):
+            let frame = depacketizer.finish(&bytes)
+            self = .av1(depacketizer)
+            return frame
+        case .h265(var depacketizer):
+            let frame = depacketizer.finish(&bytes)
+            self = .h265(depacketizer)
+            return frame
         case .opus(var depacketizer):
             let frame = depacketizer.finish(&bytes)
             self = .opus(depacketizer)
@@ -57,22 +87,34 @@ package enum PayloadDepacketizer: Sendable {
         switch self {
         case .h264(let depacketizer): depacketizer.malformedUnits
         case .vp8(let depacketizer): depacketizer.malformedUnits
+        case .vp9(let depacketizer): depacketizer.malformedUnits
+        case .av1(let depacketizer): depacketizer.malformedUnits
+        case .h265(let depacketizer): depacketizer.malformedUnits
         case .opus(let depacketizer): depacketizer.malformedUnits
         }
     }
 
-    /// Whether the stream has sent parameter sets, so that an IDR picture without them can be decoded; false for other
-    /// codecs.
+    /// Whether the stream has sent parameter sets, so that an IDR picture without them can be decoded; false for codecs
+    /// other than H.264 and H.265.
     package var hasParameterSets: Bool {
-        if case .h264(let depacketizer) = self { return depacketizer.hasParameterSets }
-        return false
+        switch self {
+        case .h264(let depacketizer): depacketizer.hasParameterSets
+        case .h265(let depacketizer): depacketizer.hasParameterSets
+        case .vp8, .vp9, .av1, .opus: false
+        }
     }
 
     /// Keeps the parameter sets of a payload that belongs to no assembled frame.
     mutating func rememberParameterSets(of payload: Span<UInt8>) {
-        guard case .h264(var depacketizer) = self else { return }
-        depacketizer.rememberParameterSets(of: payload)
-        self = .h264(depacketizer)
+        switch self {
+        case .h264(var depacketizer):
+            depacketizer.rememberParameterSets(of: payload)
+            self = .h264(depacketizer)
+        case .h265(var depacketizer):
+            depacketizer.rememberParameterSets(of: payload)
+            self = .h265(depacketizer)
+        case .vp8, .vp9, .av1, .opus: return
+        }
     }
 }
 
@@ -81,8 +123,8 @@ package struct DepacketizedFrame: Hashable, Sendable {
     /// Whether the frame can be decoded without preceding frames.
     package let isKeyFrame: Bool
 
-    /// Whether the frame contains video or audio; false for an H.264 access unit without a slice, such as separate
-    /// parameter sets.
+    /// Whether the frame contains video or audio; false for an access unit without a slice, such as separate parameter
+    /// sets.
     package let hasSlice: Bool
 
     /// Creates the properties of a frame.

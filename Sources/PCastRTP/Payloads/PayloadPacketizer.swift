@@ -9,6 +9,12 @@ package enum PayloadPacketizer {
     case h264(H264Packetizer)
     /// VP8 (RFC 7741).
     case vp8(VP8Packetizer)
+    /// VP9 (RFC 9628).
+    case vp9(VP9Packetizer)
+    /// AV1 (AV1 RTP payload format).
+    case av1(AV1Packetizer)
+    /// H.265 (RFC 7798).
+    case h265(H265Packetizer)
     /// Opus (RFC 7587).
     case opus(OpusPacketizer)
 
@@ -23,9 +29,10 @@ package enum PayloadPacketizer {
     ///
     /// - Parameters:
     ///   - codec: The codec.
-    ///   - bytes: An H.264 access unit in Annex B format, a VP8 frame or an Opus packet.
+    ///   - bytes: An access unit of H.264 or H.265 in Annex B format, a frame of VP8 or VP9, a temporal unit of AV1 in
+    ///     the low-overhead format, or an Opus packet.
     ///   - maximumPayloadSize: The maximum size of a payload in bytes, with its descriptor; ignored for Opus.
-    ///   - pictureID: The picture ID of a VP8 frame, 15 bits; nil for none.
+    ///   - pictureID: The picture ID of a VP8 or VP9 frame, 15 bits; nil for none.
     package init(
         codec: Codec, bytes: ByteView,
         maximumPayloadSize: Int = PayloadPacketizer.defaultMaximumPayloadSize, pictureID: UInt16? = nil
@@ -35,6 +42,12 @@ package enum PayloadPacketizer {
             self = .h264(H264Packetizer(accessUnit: bytes, maximumPayloadSize: maximumPayloadSize))
         case .vp8:
             self = .vp8(VP8Packetizer(frame: bytes, maximumPayloadSize: maximumPayloadSize, pictureID: pictureID))
+        case .vp9:
+            self = .vp9(VP9Packetizer(frame: bytes, maximumPayloadSize: maximumPayloadSize, pictureID: pictureID))
+        case .av1:
+            self = .av1(AV1Packetizer(temporalUnit: bytes, maximumPayloadSize: maximumPayloadSize))
+        case .h265:
+            self = .h265(H265Packetizer(accessUnit: bytes, maximumPayloadSize: maximumPayloadSize))
         case .opus:
             self = .opus(OpusPacketizer(packet: bytes))
         }
@@ -51,6 +64,18 @@ package enum PayloadPacketizer {
         case .vp8(var packetizer):
             let packet = packetizer.next(into: buffer)
             self = .vp8(packetizer)
+            return packet
+        case .vp9(var packetizer):
+            let packet = packetizer.next(into: buffer)
+            self = .vp9(packetizer)
+            return packet
+        case .av1(var packetizer):
+            let packet = packetizer.next(into: buffer)
+            self = .av1(packetizer)
+            return packet
+        case .h265(var packetizer):
+            let packet = packetizer.next(into: buffer)
+            self = .h265(packetizer)
             return packet
         case .opus(var packetizer):
             let packet = packetizer.next(into: buffer)

@@ -3,10 +3,11 @@ package import PCastCore
 /// Finds the key frames in the packet log of a track, and keeps the parameter sets that they need.
 ///
 /// An H.264 key frame consists of the packets with one timestamp that contain an IDR slice, if its parameter sets are
-/// among them or known. It begins with the first packet with this timestamp. Parameter sets before other frames are not
-/// a key frame. The parameter sets that a key frame lacks are appended to the log for viewers that begin with it.
+/// among them or known; one of H.265, of those that contain a slice of a random access point. It begins with the first
+/// packet with this timestamp. Parameter sets before other frames are not a key frame. The parameter sets that a key
+/// frame lacks are appended to the log for viewers that begin with it.
 ///
-/// Only packets with IDR slices or parameter sets are parsed; of others two bytes are read.
+/// Only packets with such slices or parameter sets are parsed; of others a few bytes are read.
 package struct KeyFrameFinder: Sendable {
     /// A key frame in the log.
     package struct KeyFrame: Hashable, Sendable {
@@ -16,13 +17,13 @@ package struct KeyFrameFinder: Sendable {
         package let dimensions: Dimensions?
     }
 
-    /// The newest frame with an IDR slice.
+    /// The newest frame with a slice of a random access point.
     private struct Candidate {
         /// The timestamp of the frame.
         let timestamp: UInt32
         /// The lowest known sequence number of its packets without a gap after it.
         var first: Int64
-        /// The arrival time of its first IDR slice.
+        /// The arrival time of its first slice of a random access point.
         let since: Instant
         /// Whether the frame was returned as a key frame.
         var isFound = false
@@ -45,10 +46,10 @@ package struct KeyFrameFinder: Sendable {
     private static let longestFragmentation: Int64 = 16
 
     /// The parameter sets of the stream.
-    package private(set) var parameterSets = H264ParameterSets()
+    package private(set) var parameterSets = VideoParameterSets()
     /// Whether parameter sets may be aggregated in a packet.
     private let aggregates: Bool
-    /// The newest frame with an IDR slice; nil if there is none.
+    /// The newest frame with a slice of a random access point; nil if there is none.
     private var candidate: Candidate?
     /// The number of NAL units that were examined.
     private(set) var unitsRead = 0
@@ -60,11 +61,11 @@ package struct KeyFrameFinder: Sendable {
     ///   - aggregates: Whether parameter sets may be aggregated in a packet (`packetization-mode=1`).
     package init(parameterSets: [[UInt8]] = [], aggregates: Bool = true) {
         self.aggregates = aggregates
-        for set in parameterSets { self.parameterSets.remember(set.span, order: .min) }
+        for set in parameterSets { self.parameterSets.h264.remember(set.span, order: .min) }
     }
 
     /// Replaces the parameter sets by those that another shard knows.
-    package mutating func begin(with parameterSets: H264ParameterSets) { self.parameterSets = parameterSets }
+    package mutating func begin(with parameterSets: VideoParameterSets) { self.parameterSets = parameterSets }
 
     /// Discards the current frame, because the source has restarted or is paused. The parameter sets stay valid.
     package mutating func discardKeyFrame() { candidate = nil }
@@ -75,10 +76,19 @@ package struct KeyFrameFinder: Sendable {
         let payload = log.payload(at: log.end - 1)
         switch codec {
         case .opus: return nil
-        case .vp8: return appendedVP8(payload, to: &log)
+        case .vp8: return appendedWhole(.vp8, payload, to: &log)
+        case .vp9:
+            guard let first = payload.first, VP9PayloadDescriptor.mayStartKeyFrame(first) else { return nil }
+            return appendedWhole(.vp9, payload, to: &log)
+        case .av1:
+            guard AV1PayloadReader.mayStartKeyFrame(payload) else { return nil }
+            return appendedWhole(.av1, payload, to: &log)
         case .h264:
             if Self.isPlainSlice(payload), candidate?.isFound ?? true { return nil }
-            return appendedH264(to: &log)
+            return appendedUnits(isH265: false, to: &log)
+        case .h265:
+            if Self.isPlainH265Slice(payload), candidate?.isFound ?? true { return nil }
+            return appendedUnits(isH265: true, to: &log)
         }
     }
 
@@ -93,11 +103,21 @@ package struct KeyFrameFinder: Sendable {
         }
     }
 
-    /// Evaluates a VP8 packet. Returns the key frame that it begins; nil if there is none.
-    private func appendedVP8(_ payload: ByteView, to log: inout PacketLog) -> KeyFrame? {
+    /// Returns whether a payload of H.265 contains only a slice that begins no random access point, or nothing.
+    @inline(__always)
+    private static func isPlainH265Slice(_ payload: ByteView) -> Bool {
+        guard payload.count > 3 else { return payload.isEmpty }
+        let type = H265NALUnit.type(payload[0])
+        if type == H265NALUnit.fragmentation { return payload[2] & 0x3F < H265NALUnit.randomAccess.lowerBound }
+        return type < H265NALUnit.randomAccess.lowerBound
+    }
+
+    /// Evaluates a packet of a codec whose key frames need no preceding packets. Returns the key frame that it begins;
+    /// nil if there is none.
+    private func appendedWhole(_ codec: Codec, _ payload: ByteView, to log: inout PacketLog) -> KeyFrame? {
         let bytes = payload.span
-        guard KeyFrameDetector.startsKeyFrame(codec: .vp8, payload: bytes) else { return nil }
-        return note(at: log.end - 1, KeyFrameDetector.dimensions(codec: .vp8, payload: bytes), in: &log)
+        guard KeyFrameDetector.startsKeyFrame(codec: codec, payload: bytes) else { return nil }
+        return note(at: log.end - 1, KeyFrameDetector.dimensions(codec: codec, payload: bytes), in: &log)
     }
 
     /// Marks a key frame in the log, and returns it; nil if its packets arrived after those of a newer key frame.
@@ -114,14 +134,14 @@ package struct KeyFrameFinder: Sendable {
         return KeyFrame(position: position, dimensions: dimensions)
     }
 
-    // MARK: H.264
+    // MARK: H.264 and H.265
 
-    /// Evaluates an H.264 packet. Returns the key frame that it completes; nil if there is none.
+    /// Evaluates a packet of H.264 or H.265. Returns the key frame that it completes; nil if there is none.
     @inline(never)
-    private mutating func appendedH264(to log: inout PacketLog) -> KeyFrame? {
+    private mutating func appendedUnits(isH265: Bool, to log: inout PacketLog) -> KeyFrame? {
         let position = log.end - 1
         let (sequence, timestamp, arrival) = (log[position].sequence, log[position].timestamp, log[position].arrival)
-        let (hasIDR, hasSets) = rememberParameterSets(at: position, sequence, in: log)
+        let (hasIDR, hasSets) = rememberParameterSets(isH265: isH265, at: position, sequence, in: log)
         if candidate?.timestamp == timestamp {
             if sequence < candidate!.first, hasIDR || candidate!.isFound { candidate!.first = sequence }
         } else if hasIDR, candidate.map({ sequence > $0.first }) ?? true {
@@ -140,30 +160,30 @@ package struct KeyFrameFinder: Sendable {
             guard isOfHead || hasSets || endsWait || sequence == candidate.first - 1 else { return nil }
             if endsWait { self.candidate?.hasWaited = true }
         }
-        guard let keyFrame = find(arrival, in: &log) else { return nil }
+        guard let keyFrame = find(arrival, isH265: isH265, in: &log) else { return nil }
         // The same key frame with an earlier beginning is not returned again.
         defer { self.candidate?.isFound = true }
         return candidate.isFound ? nil : keyFrame
     }
 
-    /// Keeps the parameter sets of a packet, and returns whether the packet contains an IDR slice.
+    /// Keeps the parameter sets of a packet, and returns whether the packet contains a slice of a random access point.
     private mutating func rememberParameterSets(
-        at position: Int64, _ sequence: Int64, in log: borrowing PacketLog
+        isH265: Bool, at position: Int64, _ sequence: Int64, in log: borrowing PacketLog
     ) -> (hasIDR: Bool, hasSets: Bool) {
         let payload = log.payload(at: position).span
-        var reader = H264PayloadReader()
+        var reader = VideoUnitReader(isH265: isH265)
         var hasIDR = false
         var sets = 0
         while let unit = reader.next(in: payload) {
             unitsRead &+= 1
-            if unit.type == H264NALUnit.idrSlice {
+            if unit.kind == .randomAccess {
                 hasIDR = true
-            } else if H264NALUnit.isParameterSet(unit.type), sets < Self.maximumSetsOfPacket {
+            } else if unit.kind == .parameterSet, sets < Self.maximumSetsOfPacket {
                 sets += 1
                 if unit.isWhole {
-                    parameterSets.remember(payload.extracting(unit.range), order: sequence)
-                } else if let set = Self.joinFragments(around: sequence, unit.type, in: log) {
-                    parameterSets.remember(set.span, order: sequence)
+                    parameterSets.remember(payload.extracting(unit.range), isH265: isH265, order: sequence)
+                } else if let set = Self.joinFragments(isH265: isH265, around: sequence, unit.type, in: log) {
+                    parameterSets.remember(set.span, isH265: isH265, order: sequence)
                 }
             }
         }
@@ -171,36 +191,38 @@ package struct KeyFrameFinder: Sendable {
     }
 
     /// Returns the parameter set of which a packet is a fragment; nil if fragments are missing.
-    private static func joinFragments(around sequence: Int64, _ type: UInt8, in log: borrowing PacketLog) -> [UInt8]? {
-        /// Returns the position and the first two bytes of a fragment of that type; nil if the packet is none.
-        func fragment(_ sequence: Int64) -> (position: Int64, indicator: UInt8, header: UInt8)? {
+    private static func joinFragments(
+        isH265: Bool, around sequence: Int64, _ type: UInt8, in log: borrowing PacketLog
+    ) -> [UInt8]? {
+        /// Returns the position and the fragment of that type; nil if the packet is none.
+        func fragment(_ sequence: Int64) -> (position: Int64, unit: VideoUnitReader.Unit)? {
             guard let position = log.position(ofSequence: sequence) else { return nil }
-            let payload = log.payload(at: position)
-            guard payload.count > 2, payload[0] & H264NALUnit.typeMask == H264NALUnit.fuA,
-                payload[1] & H264NALUnit.typeMask == type
-            else { return nil }
-            return (position, payload[0], payload[1])
+            var reader = VideoUnitReader(isH265: isH265)
+            guard let unit = reader.next(in: log.payload(at: position).span), !unit.isWhole, unit.type == type else {
+                return nil
+            }
+            return (position, unit)
         }
         var first = sequence
-        while let part = fragment(first), part.header & H264NALUnit.fragmentStart == 0 {
+        while let part = fragment(first), !part.unit.isStart {
             first -= 1
             guard sequence - first < longestFragmentation else { return nil }
         }
         guard let start = fragment(first) else { return nil }
-        var unit = [start.indicator & ~H264NALUnit.typeMask | type]
+        var unit = VideoUnitReader.header(ofFragmented: type, isH265: isH265, log.payload(at: start.position))
         for next in first..<first + longestFragmentation {
-            guard let part = fragment(next), next == first || part.header & H264NALUnit.fragmentStart == 0 else {
-                return nil
-            }
-            unit += log.payload(at: part.position)[2...]
+            guard let part = fragment(next), next == first || !part.unit.isStart else { return nil }
+            let payload = log.payload(at: part.position)
+            unit += payload[part.unit.range]
             guard unit.count <= H264ParameterSets.maximumSize else { return nil }
-            if part.header & H264NALUnit.fragmentEnd != 0 { return unit }
+            // The FU header is the last byte before the fragment, and has the same end bit in both codecs.
+            if payload[part.unit.range.lowerBound - 1] & H264NALUnit.fragmentEnd != 0 { return unit }
         }
         return nil
     }
 
     /// Returns the key frame if its beginning is known and it can be decoded; nil otherwise.
-    private mutating func find(_ now: Instant, in log: inout PacketLog) -> KeyFrame? {
+    private mutating func find(_ now: Instant, isH265: Bool, in log: inout PacketLog) -> KeyFrame? {
         guard var frame = candidate else { return nil }
         while let before = log.position(ofSequence: frame.first - 1), log[before].timestamp == frame.timestamp {
             frame.first -= 1
@@ -210,15 +232,17 @@ package struct KeyFrameFinder: Sendable {
             candidate = nil
             return nil
         }
-        guard let head = head(from: frame.first, frame.timestamp, in: log) else { return nil }
+        guard let head = head(from: frame.first, frame.timestamp, isH265: isH265, in: log) else { return nil }
         let isKnownFirst = log.position(ofSequence: frame.first - 1) != nil || head.beginsFrame
         guard isKnownFirst || now - frame.since >= Self.longestWait else { return nil }
-        if head.hasSets { return note(at: position, parameterSets.dimensions(head.pictureSetID), in: &log) }
-        guard head.pictureSetID.map(parameterSets.contains) ?? parameterSets.isComplete else { return nil }
-        return insertParameterSets(before: position, head, now, in: &log)
+        if head.hasSets {
+            return note(at: position, parameterSets.dimensions(head.pictureSetID, isH265: isH265), in: &log)
+        }
+        guard parameterSets.suffice(for: head.pictureSetID, isH265: isH265) else { return nil }
+        return insertParameterSets(before: position, head, now, isH265: isH265, in: &log)
     }
 
-    /// The units before the first IDR slice of a frame.
+    /// The units before the first slice of a frame, which is that of a random access point.
     private struct Head {
         /// The picture parameter set that the slice refers to; nil if it cannot be parsed.
         var pictureSetID: UInt32?
@@ -230,10 +254,15 @@ package struct KeyFrameFinder: Sendable {
         var isDelimited = false
     }
 
-    /// Returns the units before the first IDR slice of a frame; nil if a packet before that slice is missing.
-    private mutating func head(from first: Int64, _ timestamp: UInt32, in log: borrowing PacketLog) -> Head? {
+    /// Returns the units before the first slice of a frame; nil if a packet before that slice is missing.
+    private mutating func head(
+        from first: Int64, _ timestamp: UInt32, isH265: Bool, in log: borrowing PacketLog
+    ) -> Head? {
         var head = Head()
         let maximumUnits = unitsRead &+ Self.maximumUnitsOfHead
+        /// A bit for each video parameter set; H.264 has none.
+        var videoSets: UInt32 = isH265 ? 0 : .max
+        /// A bit for each sequence parameter set that follows its video parameter set.
         var sequenceSets: UInt32 = 0
         /// A bit for each picture parameter set that follows its sequence parameter set.
         var pictureSets = SIMD4<UInt64>()
@@ -242,30 +271,35 @@ package struct KeyFrameFinder: Sendable {
                 return nil
             }
             let payload = log.payload(at: position).span
-            var reader = H264PayloadReader()
+            var reader = VideoUnitReader(isH265: isH265)
             while let unit = reader.next(in: payload) {
                 guard unitsRead != maximumUnits else { return nil }
                 unitsRead &+= 1
-                if sequence == first, unit.range.lowerBound <= 3 { Self.note(first: unit, payload, &head) }
-                switch unit.type {
-                case H264NALUnit.sequenceParameterSet, H264NALUnit.pictureParameterSet:
-                    guard unit.isWhole, let set = H264ParameterSetID(payload.extracting(unit.range)) else { continue }
-                    if set.isSequence {
-                        sequenceSets |= 1 << set.id
-                    } else if sequenceSets & 1 << set.sequenceID != 0 {
+                if sequence == first, unit.range.lowerBound <= 4 { Self.note(first: unit, payload, &head) }
+                switch unit.kind {
+                case .parameterSet:
+                    guard unit.isWhole, let set = unit.setID(in: payload, isH265: isH265) else { continue }
+                    switch set.kind {
+                    case .video: videoSets |= 1 << set.id
+                    case .sequence where videoSets & 1 << set.parentID != 0: sequenceSets |= 1 << set.id
+                    case .picture where sequenceSets & 1 << set.parentID != 0:
                         pictureSets[Int(set.id >> 6)] |= 1 << UInt64(set.id & 63)
+                    case .sequence, .picture: break
                     }
-                case H264NALUnit.idrSlice:
+                case .randomAccess:
                     guard unit.isStart, KeyFrameDetector.isFirstSlice(payload, at: unit.body) else { return nil }
-                    head.pictureSetID = H264ParameterSetID.ofSlice(payload, at: unit.body)
-                    if let pictureSetID = head.pictureSetID, parameterSets.contains(pictureSetID) {
+                    head.pictureSetID =
+                        isH265
+                        ? H265ParameterSetID.ofSlice(payload, at: unit.body)
+                        : H264ParameterSetID.ofSlice(payload, at: unit.body)
+                    if let pictureSetID = head.pictureSetID, parameterSets.contains(pictureSetID, isH265: isH265) {
                         head.hasSets = pictureSets[Int(pictureSetID >> 6)] & 1 << UInt64(pictureSetID & 63) != 0
                     } else {
                         // A slice that refers to an unknown set is assumed to refer to one of its own frame.
                         head.hasSets = pictureSets != SIMD4()
                     }
                     return head
-                default: break
+                case .delimiter, .other: break
                 }
             }
         }
@@ -273,24 +307,23 @@ package struct KeyFrameFinder: Sendable {
     }
 
     /// Evaluates the first unit of a frame.
-    private static func note(first unit: H264PayloadReader.Unit, _ payload: Span<UInt8>, _ head: inout Head) {
-        switch unit.type {
-        case H264NALUnit.accessUnitDelimiter:
+    private static func note(first unit: VideoUnitReader.Unit, _ payload: Span<UInt8>, _ head: inout Head) {
+        if unit.kind == .delimiter {
             head.beginsFrame = true
             head.isDelimited = unit.range == 0..<payload.count
-        case H264NALUnit.sequenceParameterSet: head.beginsFrame = unit.isStart
-        default: break
+        } else if unit.isFirstSet {
+            head.beginsFrame = unit.isStart
         }
     }
 
     /// Appends the parameter sets to the log with the timestamp of a key frame that lacks them, and returns the key
     /// frame.
     private func insertParameterSets(
-        before position: Int64, _ head: Head, _ now: Instant, in log: inout PacketLog
+        before position: Int64, _ head: Head, _ now: Instant, isH265: Bool, in log: inout PacketLog
     ) -> KeyFrame? {
         let (sequence, timestamp) = (log[position].sequence, log[position].timestamp)
         let first = log.end
-        for payload in parameterSets.payloads(aggregates: aggregates) {
+        for payload in parameterSets.payloads(aggregates: aggregates, isH265: isH265) {
             let appended = payload.withByteView {
                 log.appendUnnumbered(timestamp: timestamp, arrival: now, payload: $0)
             }
@@ -299,6 +332,7 @@ package struct KeyFrameFinder: Sendable {
         // A delimiter after the parameter sets would begin another access unit, so it is omitted.
         let begin = head.isDelimited ? sequence + 1 : sequence
         guard let position = log.position(ofSequence: begin) else { return nil }
-        return note(at: position, parameterSets.dimensions(head.pictureSetID), sets: first..<log.end, in: &log)
+        return note(
+            at: position, parameterSets.dimensions(head.pictureSetID, isH265: isH265), sets: first..<log.end, in: &log)
     }
 }

@@ -60,7 +60,9 @@ extension OutboundStream {
     ) {
         let entry = log[position]
         let left = mapping
-        if codec == .vp8 { mapping.pictureOffset = pictureOffset(continuing: former, with: log.payload(at: position)) }
+        if codec == .vp8 || codec == .vp9 {
+            mapping.pictureOffset = pictureOffset(continuing: former, with: log.payload(at: position), codec)
+        }
         self.former = left.newestSequence == nil || !repairsFormer ? nil : left
         if !repairsFormer { resends.removeAll(keepingCapacity: true) }
         formerResends.removeAll(keepingCapacity: true)
@@ -89,18 +91,18 @@ extension OutboundStream {
     /// Returns the offset that continues the picture IDs after the newest frame that was sent, or after the newest one
     /// in the log if that is no longer present.
     func pictureOffset(
-        continuing former: borrowing PacketLog, with payload: ByteView
-    ) -> VP8PictureOffset {
+        continuing former: borrowing PacketLog, with payload: ByteView, _ codec: Codec
+    ) -> VPXPictureOffset {
         let sent = mapping.newestSequence.flatMap { former.position(ofSequence: $0) }
-        guard former.end > former.start, let next = VP8PayloadDescriptor.parse(payload.span) else {
+        guard former.end > former.start, let next = VPXPictureNumbers(codec, payload.span) else {
             return mapping.pictureOffset
         }
         // Padding has no descriptor, so a preceding packet is used.
         var position = sent ?? former.end - 1
         while position > former.start, former[position].length == 0 { position -= 1 }
-        let end = VP8PayloadDescriptor.parse(former.payload(at: position).span)
+        let end = VPXPictureNumbers(codec, former.payload(at: position).span)
         guard let end else { return mapping.pictureOffset }
-        return VP8PictureOffset(continuing: mapping.pictureOffset.applied(to: end), with: next)
+        return VPXPictureOffset(continuing: mapping.pictureOffset.applied(to: end), with: next, codec: codec)
     }
 
     /// The maximum number of preceding packets among which later ones are searched; it suffices for a large key frame

@@ -105,7 +105,8 @@ extension OutboundStream {
         packetsRetransmitted += 1
         return Packet(
             headerSize: layout.size, position: position, prefixSize: RTXEncapsulation.headerSize,
-            isRetransmission: true, pictureOffset: mapping.pictureOffset)
+            isRetransmission: true, pictureOffset: mapping.pictureOffset,
+            omitsPayload: entry.leads(to: mapping.firstSequence))
     }
 
     // MARK: Probing

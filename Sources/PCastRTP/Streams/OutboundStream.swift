@@ -80,12 +80,15 @@ public struct OutboundStream: ~Copyable, Sendable {
         package let isRetransmission: Bool
         /// The padding after the payload in bytes, with which the packets of a frame have the same size.
         public var paddingSize = 0
-        /// The offset of the picture IDs of a VP8 payload.
-        public let pictureOffset: VP8PictureOffset
+        /// The offset of the picture IDs of a VP8 or VP9 payload.
+        public let pictureOffset: VPXPictureOffset
+        /// Whether the packet is sent without its payload, because the receiver cannot decode it. The packet itself is
+        /// needed, because a gap in the sequence numbers would be a loss.
+        public var omitsPayload = false
 
         /// Whether the payload is sent unchanged from the log.
         @inlinable @inline(__always)
-        public var isAsLogged: Bool { prefixSize == 0 && paddingSize == 0 && pictureOffset.isZero }
+        public var isAsLogged: Bool { prefixSize == 0 && paddingSize == 0 && pictureOffset.isZero && !omitsPayload }
     }
 
     /// A bandwidth probe, which was written into the buffer except for a repeated payload.
@@ -184,8 +187,8 @@ public struct OutboundStream: ~Copyable, Sendable {
         var timestampOffset: UInt32 = 0
         /// The timestamp offset without the corrections that keep timestamps increasing.
         var alignedOffset: UInt32 = 0
-        /// The offset of VP8's picture IDs.
-        var pictureOffset = VP8PictureOffset()
+        /// The offset of the picture IDs of VP8 and VP9.
+        var pictureOffset = VPXPictureOffset()
         /// The positions of the parameter sets that were sent before the first packet of the source.
         var sets: Range<Int64> = 0..<0
 
@@ -453,7 +456,9 @@ public struct OutboundStream: ~Copyable, Sendable {
         var packet = Packet(
             headerSize: headerSize, position: position, prefixSize: prefixSize, isRetransmission: false,
             pictureOffset: mapping.pictureOffset)
-        if parameters.evensSizes {
+        if entry.pointee.leads(to: mapping.firstSequence) {
+            packet.omitsPayload = true
+        } else if parameters.evensSizes {
             packet.paddingSize = paddingSize(of: headerSize + entry.pointee.length, entry, at: position, in: log)
             if packet.paddingSize > 0 { buffer[0] |= 0x20 }
         }

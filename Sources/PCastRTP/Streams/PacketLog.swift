@@ -26,6 +26,9 @@ public struct PacketLog: ~Copyable {
         public var marker: Bool
         /// Whether a decoder can begin here with a key frame and its parameter sets.
         public var startsKeyFrame: Bool
+        /// The number of packets since the key frame to which a skipped leading frame of H.265 belongs, limited to 16
+        /// bits; 0 for all other packets.
+        package var leadingDistance: UInt16
         /// The time at which the packet arrived or was created.
         public var arrival: Instant
         /// The size of the payload in bytes.
@@ -45,16 +48,24 @@ public struct PacketLog: ~Copyable {
         /// Creates an entry.
         package init(
             sequence: Int64, timestamp: UInt32, marker: Bool, startsKeyFrame: Bool, arrival: Instant,
-            length: Int = 0, forwarded: RTPExtensionValues = RTPExtensionValues()
+            length: Int = 0, leadingDistance: UInt16 = 0, forwarded: RTPExtensionValues = RTPExtensionValues()
         ) {
             self.sequence = sequence
             self.timestamp = timestamp
             self.marker = marker
             self.startsKeyFrame = startsKeyFrame
+            self.leadingDistance = leadingDistance
             self.arrival = arrival
             self.length = length
             self.forwarded = forwarded
             isForwarding = forwarded.isForwarding
+        }
+
+        /// Returns whether the packet belongs to a leading frame that refers to frames before a sequence number with
+        /// which a receiver begins, so that it cannot decode the frame (ITU-T H.265, section 3.111).
+        @inline(__always)
+        package func leads(to first: Int64) -> Bool {
+            leadingDistance != 0 && sequence - Int64(leadingDistance) <= first
         }
     }
 

@@ -183,7 +183,7 @@ struct VideoDecoderByCodec {
 
     init(_ codec: Codec) throws {
         self.codec = codec
-        decoder = codec == .vp8 ? try VP8Decoder() : try H264Decoder()
+        decoder = try VideoDecoders.open(codec)
     }
 
     func decode(_ frame: EncodedFrame) throws -> [VideoFrame] { try decoder.decode(frame) }

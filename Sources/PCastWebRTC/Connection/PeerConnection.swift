@@ -22,7 +22,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         public var addresses: [TransportAddress]
         /// The relation of monotonic time to UTC, for the NTP timestamps of sender reports.
         public var clock: WallClockReference
-        /// The codecs, header extensions and feedback to offer.
+        /// The codecs, header extensions and feedback to offer. A viewer offers all other video codecs after these.
         public var capabilities: MediaCapabilities
         /// The canonical name in RTCP, which identifies this endpoint; random (RFC 7022).
         public var cname: String
@@ -129,7 +129,11 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         self.isPublisher = isPublisher
         var capabilities = configuration.capabilities
         // A viewer does not pause what it watches; it disconnects instead.
-        if !isPublisher { capabilities.feedback.subtract([.pause, .pauseWithoutWait]) }
+        if !isPublisher {
+            capabilities.feedback.subtract([.pause, .pauseWithoutWait])
+            let others = [.vp9, .av1, .h265].filter { !configuration.capabilities.codecs.contains($0) }
+            capabilities.codecs += others
+        }
         let transport = TransportDescription(
             iceUfrag: credentials.ufrag, icePwd: credentials.password,
             fingerprint: configuration.certificate.fingerprint.attribute, candidates: [], hasAllCandidates: false)

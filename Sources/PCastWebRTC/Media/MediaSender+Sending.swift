@@ -175,13 +175,14 @@ extension MediaSender {
         return .sent
     }
 
-    /// Copies and encrypts a packet whose payload is modified or has a prefix or padding. Copying costs less than
-    /// encrypting in parts. Returns its size in bytes; 0 if it failed.
+    /// Copies and encrypts a packet whose payload is modified or omitted, or has a prefix or padding. Copying costs less
+    /// than encrypting in parts. Returns its size in bytes; 0 if it failed.
     static func protectCopy(
         _ packet: OutboundStream.Packet, _ payload: ByteView, in buffer: MutableByteView,
         by transport: inout SecureTransport
     ) -> Int {
         let start = packet.headerSize + packet.prefixSize
+        let payload = packet.omitsPayload ? ByteView() : payload
         packet.pictureOffset.copy(payload, into: buffer.extracting(start...))
         let end = start + payload.count
         RTPHeader.writePadding(packet.paddingSize, into: buffer, at: end)

@@ -81,6 +81,9 @@ enum JitterTarget {
         case .opus: choice % 8 == 0 ? [] : [0xFC, choice]
         case .vp8: vp8Payloads[Int(choice) % vp8Payloads.count]
         case .h264: h264Payloads[Int(choice) % h264Payloads.count]
+        case .vp9: vp9Payloads[Int(choice) % vp9Payloads.count]
+        case .av1: av1Payloads[Int(choice) % av1Payloads.count]
+        case .h265: h265Payloads[Int(choice) % h265Payloads.count]
         }
     }
 
@@ -98,11 +101,38 @@ enum JitterTarget {
         [0x5C, 0x41, 9], [0x09, 0xF0], [0x1F, 0xFF],
     ]
 
+    /// Padding, a key frame in one payload, the start and the end of one, another frame, and invalid payloads.
+    private static let vp9Payloads: [[UInt8]] = [
+        [], [0x0C] + hexadecimal("82498342000cf00776aabb"), [0x08] + hexadecimal("82498342000cf00776"),
+        [0x04, 1, 2, 3], [0x4C, 0x86, 7], [0xFA], [0x40],
+    ]
+
+    /// Padding, a sequence header with a key frame, a frame, the start and the end of a frame, and invalid payloads.
+    private static let av1Payloads: [[UInt8]] = [
+        [], [0x28, 0x0B, 0x08] + hexadecimal("00000003b67f736be401") + [0x30, 0x10, 1], [0x10, 0x30, 0x30, 5],
+        [0x50, 0x30, 0x30, 6], [0x90, 7, 8], [0x00, 0x7F], [0x10],
+    ]
+
+    /// Padding, parameter sets with a random access point, a slice, start, middle and end of a fragmented unit, a skipped
+    /// leading frame, and invalid payloads.
+    private static let h265Payloads: [[UInt8]] = [
+        [],
+        hexadecimal(
+            "6001 0018 40010c01ffff01600000030090000003000003003c928090 0029 42010101600000030090000003000003003ca01a20"
+                + "796592a4932bc05a020000030002000003003210 0007 4401c172b46240 0004 2a01af09"),
+        [0x02, 1, 0xD0, 3], [0x62, 1, 0x93, 0x80], [0x62, 1, 0x13, 2], [0x62, 1, 0x53, 3], [0x12, 1, 0xD0, 4],
+        [0x62, 1, 0xC1], [0x64, 1, 2],
+    ]
+
     /// For each codec, a key frame and other frames, with a lost packet and a reordered one.
     static let corpus: [[UInt8]] = [
         [0] + [1, 1, 40, 20, 1] + [1, 1, 40, 20, 2] + [1, 2, 80, 20, 2] + [1, 255, 216, 20, 2] + [0, 2, 80, 9, 3]
             + [0, 1, 0, 0, 4] + [1, 1, 0, 0, 5] + [1, 3, 40, 255, 1],
         [1] + [0, 1, 40, 20, 1] + [1, 1, 0, 20, 3] + [1, 2, 80, 20, 2] + [1, 255, 216, 20, 2] + [1, 3, 40, 255, 1],
-        [2] + [0, 1, 1, 40, 1] + [0, 1, 1, 40, 2] + [0, 2, 2, 40, 3] + [0, 255, 255, 0, 4] + [0, 5, 5, 200, 5],
+        [2] + [1, 1, 40, 20, 1] + [1, 1, 40, 20, 4] + [0, 2, 80, 20, 2] + [1, 255, 0, 20, 3] + [1, 3, 40, 255, 1],
+        [3] + [1, 1, 40, 20, 1] + [1, 1, 40, 20, 2] + [0, 1, 80, 20, 3] + [1, 1, 0, 20, 4] + [1, 3, 40, 255, 1],
+        [4] + [1, 1, 40, 20, 1] + [1, 1, 40, 20, 2] + [0, 1, 80, 20, 3] + [0, 1, 0, 20, 4] + [1, 1, 0, 20, 5]
+            + [1, 3, 40, 255, 1],
+        [5] + [0, 1, 1, 40, 1] + [0, 1, 1, 40, 2] + [0, 2, 2, 40, 3] + [0, 255, 255, 0, 4] + [0, 5, 5, 200, 5],
     ]
 }

@@ -1,12 +1,13 @@
 import PCastCore
 import PCastRTP
 
-/// Packets of H.264 in any order, the key frames that are found in them, and the packets that a viewer receives from a
-/// key frame on. The input has operations of two bytes and a chunk.
+/// Packets of H.264 or H.265 in any order, the key frames that are found in them, and the packets that a viewer receives
+/// from a key frame on. The input has operations of two bytes and a chunk.
 enum KeyFrameTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         var input = FuzzInput(Array(bytes.prefix(8192)))
         let choice = input.byte()
+        let codec: Codec = choice & 4 == 0 ? .h264 : .h265
         var log = PacketLog(capacity: choice & 2 == 0 ? 64 : 1024)
         var finder = KeyFrameFinder(parameterSets: [input.chunk(), input.chunk()], aggregates: choice & 1 == 0)
         var (sequence, frame, isFound) = (1_000 as Int64, 0 as UInt32, false)
@@ -19,10 +20,14 @@ enum KeyFrameTarget {
             let payload = input.chunk()
             guard log.accepts(sequence: number), payload.count <= 256 else { continue }
             sequence = max(sequence, number)
-            let entry = PacketLog.Entry(
+            var entry = PacketLog.Entry(
                 sequence: number, timestamp: frame &* 3000, marker: step & 8 != 0, startsKeyFrame: false, arrival: now)
+            let isLeading = payload.withByteView { KeyFrameDetector.isSkippedLeading($0) }
+            if isLeading, codec == .h265, let position = log.newestKeyFrame {
+                entry.leadingDistance = UInt16(clamping: number - log[position].sequence)
+            }
             _ = payload.withByteView { log.append(entry, payload: $0) }
-            guard let keyFrame = finder.appended(.h264, to: &log) else { continue }
+            guard let keyFrame = finder.appended(codec, to: &log) else { continue }
             isFound = true
             try check(log.newestKeyFrame == keyFrame.position, "a key frame that is not the newest")
             try check((log.start..<log.end).contains(keyFrame.position), "a key frame outside of the log")
@@ -66,6 +71,10 @@ enum KeyFrameTarget {
         hexadecimal("6742c01fd9005005bb0110000003001000000303c0f1832480"), hexadecimal("68cb83cb20"),
     ]
 
+    private static let h265Sets = hexadecimal(
+        "6001 0018 40010c01ffff01600000030090000003000003003c928090 0029 42010101600000030090000003000003003ca01a2079"
+            + "6592a4932bc05a020000030002000003003210 0007 4401c172b46240")
+
     private static func packet(_ step: UInt8, _ time: UInt8, _ payload: [UInt8]) -> [UInt8] {
         [step, time] + FuzzInput.chunks([payload])
     }
@@ -78,5 +87,9 @@ enum KeyFrameTarget {
         [3] + FuzzInput.chunks([[], []]) + packet(0, 0, [0x41, 0x9A]) + packet(0, 1, sets[1]) + packet(0, 0, sets[0])
             + packet(8, 0, hexadecimal("658884")) + packet(0, 1, [0x7C, 0x87] + sets[0][1..<9])
             + packet(0, 0, [0x7C, 0x47] + sets[0][9...]) + packet(8, 1, hexadecimal("658884")),
+        // H.265: parameter sets in an aggregate, a clean random access frame, and one that leads to it.
+        [4] + FuzzInput.chunks([[], []]) + packet(0, 0, hexadecimal("0201d005")) + packet(0, 1, h265Sets)
+            + packet(8, 0, hexadecimal("2a01af05")) + packet(8, 1, hexadecimal("1201d005"))
+            + packet(0, 1, hexadecimal("62 01 95 af 05")) + packet(8, 0, hexadecimal("62 01 55 05")),
     ]
 }

@@ -43,8 +43,22 @@ enum PayloadTarget {
                 (0...16_384).contains(dimensions.width) && (0...16_384).contains(dimensions.height),
                 "a frame of \(dimensions)")
         }
-        guard codec == .vp8, let descriptor = VP8PayloadDescriptor.parse(payload.span) else { return }
-        try check(descriptor.size <= payload.count, "a descriptor longer than its payload")
+        if codec == .vp8, let descriptor = VP8PayloadDescriptor.parse(payload.span) {
+            try check(descriptor.size <= payload.count, "a descriptor longer than its payload")
+        }
+        if codec == .vp9, let descriptor = VP9PayloadDescriptor.parse(payload.span) {
+            try check(descriptor.size <= payload.count, "a descriptor longer than its payload")
+        }
+        guard codec == .vp9, let numbers = VPXPictureNumbers(codec, payload.span) else { return }
+        // After another payload, nothing but the numbers changes.
+        let former: [UInt8] = [0xA8, 0xFF, 0xFF, 0, 0xFF, 0]
+        guard let last = VPXPictureNumbers(codec, former.span) else { return }
+        let offset = VPXPictureOffset(continuing: last, with: numbers, codec: codec)
+        let memory = ByteStorage(byteCount: payload.count)
+        let buffer = memory.bytes
+        payload.withByteView { offset.copy($0, into: buffer) }
+        let copy = Array(buffer[..<payload.count])
+        try check(zip(copy, payload).count { $0.0 != $0.1 } <= 3, "a payload with more changes than its numbers")
     }
 
     private static func again(_ codec: Codec, _ frame: [UInt8]) throws(BrokenInvariant) {
@@ -60,8 +74,8 @@ enum PayloadTarget {
         for payload in payloads { depacketizer.append(payload.bytes.span, to: &result) }
         let whole = depacketizer.finish(&result)
         try check(whole != nil && depacketizer.malformedUnits == 0, "our own payloads are no frame")
-        // For H.264, units that a stream does not need are dropped, and start codes have one length.
-        if codec != .h264 { try check(result == frame, "a frame that changed") }
+        // For H.264 and H.265, units that a stream does not need are dropped, and start codes have one length.
+        if codec != .h264, codec != .h265 { try check(result == frame, "a frame that changed") }
     }
 
     private static func packetize(
@@ -99,6 +113,44 @@ enum PayloadTarget {
         FuzzInput.chunks(vp8Frames.flatMap { packetize(.vp8, $0, 64).map(\.bytes) + [[]] }),
         // A payload descriptor with all fields: picture ID, TL0PICIDX, TID and KEYIDX.
         FuzzInput.chunks([hexadecimal("90f0 8123 07 25 1000009d012a0005d00201020304"), []]),
+    ]
+
+    /// The frames of libvpx, libaom and x265 for 208x120 pixels.
+    static let vp9Frames: [[UInt8]] = [
+        hexadecimal("82498342000cf007761238241c18c600") + Array(1...140),
+        hexadecimal("860040929cd058c0") + Array(1...70),
+    ]
+
+    static let vp9Corpus: [[UInt8]] = [
+        FuzzInput.chunks(vp9Frames.flatMap { packetize(.vp9, $0, 64).map(\.bytes) + [[]] }),
+        // Two spatial layers with a scalability structure, and a frame in flexible mode.
+        FuzzInput.chunks([
+            hexadecimal("ae 8123 00 07 38 00d00078 01a000f0 01 04 01") + vp9Frames[0],
+            hexadecimal("ac 8123 03 07 8600409201"), [], hexadecimal("fc 8124 30 03 04 860040"), [],
+        ]),
+    ]
+
+    static let av1Corpus: [[UInt8]] = [
+        FuzzInput.chunks(
+            [
+                hexadecimal("12000a0a00000003b67f736be401322010") + Array(1...31),
+                hexadecimal("120036282030") + Array(1...31),
+            ].flatMap { packetize(.av1, $0, 24).map(\.bytes) + [[]] }),
+        // Elements with a count and with sizes of their own.
+        FuzzInput.chunks([hexadecimal("38 02 1200 0c 0a0a00000003b67f736be401 30100707"), []]),
+    ]
+
+    static let h265Units: [[UInt8]] = [
+        hexadecimal(
+            "00000001 40010c01ffff01600000030090000003000003003c928090 00000001 42010101600000030090000003000003003ca01a20"
+                + "796592a4932bc05a020000030002000003003210 00000001 4401c172b46240 00000001 2a01af")
+            + Array(1...150),
+        hexadecimal("00000001 1201d0") + Array(1...80),
+    ]
+
+    static let h265Corpus: [[UInt8]] = [
+        FuzzInput.chunks(h265Units.flatMap { packetize(.h265, $0, 64).map(\.bytes) + [[]] }),
+        FuzzInput.chunks(h265Units.flatMap { packetize(.h265, $0, 1100).map(\.bytes) + [[]] }),
     ]
 
     static let opusCorpus: [[UInt8]] = [

@@ -31,7 +31,7 @@ package struct VP8PayloadDescriptor: Hashable, Sendable {
     package var partitionIndex: UInt8 = 0
 
     /// The picture ID (I); nil if absent.
-    package var pictureID: VP8PictureID?
+    package var pictureID: VPXPictureID?
 
     /// The number of the last frame in the lowest temporal layer, modulo 256 (L); nil if absent.
     package var tl0PictureIndex: UInt8?
@@ -100,12 +100,12 @@ package struct VP8PayloadDescriptor: Hashable, Sendable {
         guard size < payload.count else { return false }
         let first = payload[size]
         guard first & Self.longPictureIDBit != 0 else {
-            pictureID = VP8PictureID(UInt16(first), width: .short)
+            pictureID = VPXPictureID(UInt16(first), width: .short)
             size += 1
             return true
         }
         guard size + 1 < payload.count else { return false }
-        pictureID = VP8PictureID(UInt16(first & 0x7F) << 8 | UInt16(payload[size + 1]), width: .long)
+        pictureID = VPXPictureID(UInt16(first & 0x7F) << 8 | UInt16(payload[size + 1]), width: .long)
         size += 2
         return true
     }
@@ -122,12 +122,24 @@ package struct VP8PayloadDescriptor: Hashable, Sendable {
     ///   - buffer: A buffer of at least ``maximumSize`` bytes.
     /// - Returns: The size of the descriptor in bytes.
     package func rewrite(
-        pictureID: VP8PictureID?, tl0PictureIndex: UInt8?, into buffer: MutableByteView
+        pictureID: VPXPictureID?, tl0PictureIndex: UInt8?, into buffer: MutableByteView
     ) -> Int {
         var copy = self
         if copy.pictureID != nil, let pictureID { copy.pictureID = pictureID }
         if copy.tl0PictureIndex != nil, let tl0PictureIndex { copy.tl0PictureIndex = tl0PictureIndex }
         return copy.write(into: buffer)
+    }
+
+    /// Replaces the numbers in a copy of the payload from which the descriptor was parsed. The size does not change.
+    func replaceNumbers(by offset: VPXPictureOffset, in buffer: MutableByteView) {
+        guard buffer.count >= Self.maximumSize else { return }
+        var changed = self
+        changed.pictureID = pictureID.map { VPXPictureID($0.value &+ offset.pictureID, width: $0.width) }
+        changed.tl0PictureIndex = tl0PictureIndex.map { $0 &+ offset.tl0PictureIndex }
+        // If a descriptor has flags without fields, the written one would be shorter, and the VP8 data would have to
+        // move.
+        guard changed.writtenSize == size else { return }
+        _ = changed.write(into: buffer)
     }
 
     /// The maximum size of a descriptor in bytes.
@@ -212,92 +224,5 @@ package struct VP8Depacketizer: Sendable {
         defer { (isIntact, isKeyFrame, isEmpty) = (true, false, true) }
         guard isIntact, !isEmpty else { return nil }
         return DepacketizedFrame(isKeyFrame: isKeyFrame, hasSlice: true)
-    }
-}
-
-/// The picture ID of a VP8 payload descriptor, which wraps around at its width of 7 or 15 bits (RFC 7741, section 4.2).
-package struct VP8PictureID: Hashable, Sendable {
-    /// The width in bits, which the sender chooses.
-    package enum Width: Int, Sendable {
-        /// Seven bits.
-        case short = 7
-        /// 15 bits.
-        case long = 15
-    }
-
-    /// The number.
-    package let value: UInt16
-    /// The width.
-    package let width: Width
-
-    /// Creates a picture ID from the low bits of a value.
-    package init(_ value: UInt16, width: Width) {
-        self.value = value & Self.mask(width)
-        self.width = width
-    }
-
-    /// Returns the bits of a width.
-    private static func mask(_ width: Width) -> UInt16 { (1 << UInt16(width.rawValue)) - 1 }
-
-    /// Returns the picture ID of the frame after a number of frames, with wraparound.
-    package func advanced(by count: Int) -> VP8PictureID {
-        VP8PictureID(UInt16(truncatingIfNeeded: Int(value) &+ count), width: width)
-    }
-
-    /// Returns the number of frames from another picture ID to this one, negative if this one is earlier; both must
-    /// have the same width.
-    package func distance(from earlier: VP8PictureID) -> Int {
-        let difference = Int((value &- earlier.value) & Self.mask(width))
-        let half = 1 << (width.rawValue - 1)
-        return difference >= half ? difference - 2 * half : difference
-    }
-
-    /// The size in a descriptor in bytes.
-    package var size: Int { width == .short ? 1 : 2 }
-}
-
-/// The value that is added to the numbers of VP8 frames, so that they continue after a switch to another layer.
-public struct VP8PictureOffset: Hashable, Sendable {
-    /// The value that is added to the picture ID.
-    public var pictureID: UInt16 = 0
-    /// The value that is added to the index in the lowest temporal layer.
-    public var tl0PictureIndex: UInt8 = 0
-
-    /// Creates an offset of zero.
-    package init() {}
-
-    /// Creates the offset that makes one frame follow another.
-    ///
-    /// - Parameters:
-    ///   - last: The last descriptor that the receiver got.
-    ///   - next: The next descriptor from another layer, with its original numbers.
-    package init(continuing last: VP8PayloadDescriptor, with next: VP8PayloadDescriptor) {
-        if let end = last.pictureID, let start = next.pictureID { pictureID = end.value &+ 1 &- start.value }
-        if let end = last.tl0PictureIndex, let start = next.tl0PictureIndex { tl0PictureIndex = end &+ 1 &- start }
-    }
-
-    /// Whether the numbers stay unchanged.
-    @inlinable @inline(__always)
-    public var isZero: Bool { pictureID == 0 && tl0PictureIndex == 0 }
-
-    /// Returns a descriptor with the changed numbers.
-    package func applied(to descriptor: VP8PayloadDescriptor) -> VP8PayloadDescriptor {
-        var changed = descriptor
-        changed.pictureID = descriptor.pictureID.map { VP8PictureID($0.value &+ pictureID, width: $0.width) }
-        changed.tl0PictureIndex = descriptor.tl0PictureIndex.map { $0 &+ tl0PictureIndex }
-        return changed
-    }
-
-    /// Copies a payload with changed numbers; its size does not change. A payload that is not VP8 is copied unchanged.
-    package func copy(_ payload: ByteView, into buffer: MutableByteView) {
-        buffer.copyMemory(from: payload)
-        guard !isZero, buffer.count >= VP8PayloadDescriptor.maximumSize,
-            let descriptor = VP8PayloadDescriptor.parse(payload.span)
-        else { return }
-        // If a descriptor has flags without fields, the written one would be shorter, and the VP8 data would have to
-        // move.
-        let changed = applied(to: descriptor)
-        guard changed.writtenSize == descriptor.size else { return }
-        _ = changed.write(into: buffer)
     }
 }

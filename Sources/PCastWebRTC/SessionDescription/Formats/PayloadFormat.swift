@@ -22,6 +22,8 @@ public struct PayloadFormat: Hashable, Sendable {
     public var feedback: RTCPFeedback
     /// The H.264 parameters; nil for other codecs.
     public var h264: H264Format?
+    /// The profile of VP9, AV1 and H.265; nil for other codecs.
+    public var profile: VideoProfile?
     /// The H.264 parameter sets of the peer's stream, each a NAL unit (`sprop-parameter-sets`, RFC 6184, section 8.1).
     /// They apply from the start.
     public var parameterSets: [[UInt8]] = []
@@ -29,7 +31,8 @@ public struct PayloadFormat: Hashable, Sendable {
     /// Creates a format.
     public init(
         codec: Codec, payloadType: UInt8, rtxPayloadType: UInt8? = nil, redPayloadType: UInt8? = nil,
-        parameters: FormatParameters = [:], feedback: RTCPFeedback = [], h264: H264Format? = nil
+        parameters: FormatParameters = [:], feedback: RTCPFeedback = [], h264: H264Format? = nil,
+        profile: VideoProfile? = nil
     ) {
         self.codec = codec
         self.payloadType = payloadType
@@ -40,6 +43,7 @@ public struct PayloadFormat: Hashable, Sendable {
         self.parameters = parameters
         self.feedback = feedback
         self.h264 = h264
+        self.profile = profile
     }
 
     /// Creates the format of an `rtpmap` line. Returns nil if the codec or a parameter is not supported.
@@ -52,10 +56,15 @@ public struct PayloadFormat: Hashable, Sendable {
         self.init(codec: codec, payloadType: map.payloadType, parameters: parameters)
         // An answer repeats the offered channels, because the peer would not recognize its format otherwise.
         channels = map.channels
-        if codec == .h264 {
+        switch codec {
+        case .h264:
             guard let format = H264Format(parameters: parameters) else { return nil }
             h264 = format
             parameterSets = Self.parameterSets(parameters)
+        case .vp9, .av1, .h265:
+            guard let format = VideoProfile(codec, parameters: parameters) else { return nil }
+            profile = format
+        case .vp8, .opus: break
         }
     }
 

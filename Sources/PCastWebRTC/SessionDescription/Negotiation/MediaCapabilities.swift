@@ -4,7 +4,8 @@ public import PCastRTP
 /// The media capabilities of this side.
 public struct MediaCapabilities: Sendable {
     /// The codecs in order of preference. H.264 has its place if it is Constrained Baseline with packetization mode 1,
-    /// which all peers support; other H.264 formats come after all codecs.
+    /// which all peers support; other H.264 formats come after all codecs. VP9, AV1 and H.265 come last of all, unless
+    /// they precede H.264 here.
     public var codecs: [Codec]
     /// The highest H.264 level to receive.
     public var h264Level: H264Level
@@ -35,6 +36,9 @@ public struct MediaCapabilities: Sendable {
     /// Returns the rank of a format, the lowest is preferred; nil if it is not supported.
     func rank(_ format: PayloadFormat) -> Int? {
         guard let position = codecs.firstIndex(of: format.codec) else { return nil }
+        if format.profile != nil, let h264 = codecs.firstIndex(of: .h264), h264 < position {
+            return codecs.count + 2 + position
+        }
         guard let h264 = format.h264, !h264.isConstrainedBaselineInFragments else { return position }
         return codecs.count + (h264.packetizationMode == 1 ? 0 : 1)
     }
@@ -46,6 +50,10 @@ public struct MediaCapabilities: Sendable {
         for format in formats where stream?.isPlayed(by: format) ?? true {
             guard var rank = rank(format) else { continue }
             if let stream = stream?.h264, let h264 = format.h264 { rank = Self.distance(from: stream, to: h264) }
+            // The narrowest profile that includes that of the stream.
+            if let stream = stream?.profile, let profile = format.profile {
+                rank = Int(profile.profile) - Int(stream.profile)
+            }
             if best.map({ rank < $0.rank }) ?? true { best = (format, rank) }
         }
         return best?.format
@@ -78,6 +86,6 @@ public struct MediaCapabilities: Sendable {
             let isUsable = media.payloadFormats.contains { $0.codec == .h264 }
             return isUsable ? .packetizationMode : .profile(offered: media.h264Parameters)
         }
-        return .codec(offered: media.codecNames, usable: wanted.map(\.rawValue))
+        return .codec(offered: media.codecNames, usable: wanted.map(\.rawValue).unique)
     }
 }

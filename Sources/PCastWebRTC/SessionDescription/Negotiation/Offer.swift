@@ -100,6 +100,12 @@ package struct Offer: Sendable {
             return PayloadFormat(
                 codec: codec, payloadType: 102, rtxPayloadType: 103, parameters: h264.parameters,
                 feedback: capabilities.feedback, h264: h264)
+        case .vp9, .av1, .h265:
+            let profile = stream?.profile ?? VideoProfile(mainOf: codec)
+            let type: UInt8 = codec == .vp9 ? 98 : codec == .av1 ? 100 : 114
+            return PayloadFormat(
+                codec: codec, payloadType: type, rtxPayloadType: type + 1,
+                parameters: profile?.parameters(of: codec) ?? [:], feedback: capabilities.feedback, profile: profile)
         case .vp8:
             return PayloadFormat(
                 codec: codec, payloadType: 96, rtxPayloadType: 97, feedback: capabilities.feedback)
@@ -233,6 +239,7 @@ extension NegotiatedMedia {
             let match = offered.first {
                 $0.codec == answer.codec && $0.h264?.profile == answer.h264?.profile
                     && $0.h264?.packetizationMode == answer.h264?.packetizationMode
+                    && $0.profile?.profile == answer.profile?.profile
             }
             guard let match else { return nil }
             var format = answer

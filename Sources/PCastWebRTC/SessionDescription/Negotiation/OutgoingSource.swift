@@ -36,11 +36,19 @@ package struct SourceFormat: Hashable, Sendable {
     package var codec: Codec
     /// The H.264 parameters, which a receiver must support; nil for other codecs.
     package var h264: H264Format?
+    /// The profile of VP9, AV1 and H.265, which a receiver must support; nil for other codecs.
+    package var profile: VideoProfile?
 
     /// Creates a format.
-    package init(codec: Codec, h264: H264Format? = nil) {
+    package init(codec: Codec, h264: H264Format? = nil, profile: VideoProfile? = nil) {
         self.codec = codec
         self.h264 = h264
+        self.profile = profile
+    }
+
+    /// Creates the format of a stream that is received in a payload format.
+    package init(_ format: PayloadFormat) {
+        self.init(codec: format.codec, h264: format.h264, profile: format.profile)
     }
 
     /// VP8.
@@ -54,6 +62,7 @@ package struct SourceFormat: Hashable, Sendable {
     /// Returns whether a receiver of a payload format can receive the stream.
     func isPlayed(by format: PayloadFormat) -> Bool {
         guard codec == format.codec else { return false }
+        if let stream = profile, let offered = format.profile { return offered.plays(stream, codec: codec) }
         guard let stream = h264, let offered = format.h264 else { return true }
         return offered.plays(stream)
     }

@@ -84,6 +84,9 @@ extension PayloadFormat {
             parameters = h264?.parameters ?? [:]
         case .vp8:
             parameters = [:]
+        case .vp9, .av1, .h265:
+            // The profile, the level and the tier of the offer are accepted as they are.
+            parameters = profile?.parameters(of: codec) ?? [:]
         case .opus:
             parameters = .opus(stereo: capabilities.opusStereo)
         }

@@ -1,0 +1,242 @@
+package import PCastCore
+
+/// Constants of open bitstream units (AV1 bitstream specification, section 6.2), and the fields of their headers.
+enum AV1OBU {
+    static let sequenceHeader: UInt8 = 1
+    static let temporalDelimiter: UInt8 = 2
+    static let frameHeader: UInt8 = 3
+    static let tileGroup: UInt8 = 4
+    static let frame: UInt8 = 6
+    static let tileList: UInt8 = 8
+    static let padding: UInt8 = 15
+
+    /// The bit of the header that marks an extension byte.
+    static let extensionBit: UInt8 = 0x04
+    /// The bit of the header that marks a size field.
+    static let sizeBit: UInt8 = 0x02
+
+    /// Returns the type of a unit from the first byte of its header.
+    static func type(_ header: UInt8) -> UInt8 { header >> 3 & 0x0F }
+
+    /// Returns the size of a header without the size field in bytes, from its first byte.
+    static func headerSize(_ header: UInt8) -> Int { header & extensionBit == 0 ? 1 : 2 }
+
+    /// Returns whether RTP payloads contain units of a type. The others are of no use to a receiver (AV1 RTP payload
+    /// format, section 5).
+    static func isSent(_ type: UInt8) -> Bool { type != temporalDelimiter && type != tileList && type != padding }
+
+    /// Reads a number in the format leb128 of at most four bytes. Returns nil if it is truncated or longer.
+    static func leb128(_ bytes: Span<UInt8>, at offset: Int) -> (value: Int, size: Int)? {
+        var value = 0
+        for index in 0..<4 {
+            guard offset + index < bytes.count else { return nil }
+            let byte = bytes[offset + index]
+            value |= Int(byte & 0x7F) << (7 * index)
+            if byte & 0x80 == 0 { return (value, index + 1) }
+        }
+        return nil
+    }
+
+    /// Returns the bytes of a number in the format leb128 in the lowest bytes, and how many there are.
+    static func leb128(_ value: Int) -> (bytes: UInt64, size: Int) {
+        var (rest, bytes, size) = (UInt64(value), 0 as UInt64, 0)
+        while true {
+            let byte = rest & 0x7F
+            rest >>= 7
+            bytes |= (rest > 0 ? byte | 0x80 : byte) << UInt64(8 * size)
+            size += 1
+            if rest == 0 || size == 8 { return (bytes, size) }
+        }
+    }
+
+    /// Returns whether a frame header begins a shown key frame, from its first bits (AV1 bitstream specification,
+    /// section 5.9.2).
+    static func isKeyFrame(_ bytes: Span<UInt8>, at offset: Int) -> Bool {
+        // `show_existing_frame`, two bits of `frame_type` and `show_frame`.
+        offset < bytes.count && bytes[offset] & 0xF0 == 0x10
+    }
+}
+
+/// The fields of a sequence header that describe the video (AV1 bitstream specification, section 5.5). Parsing
+/// allocates nothing.
+package struct AV1SequenceHeader: Hashable, Sendable {
+    /// The maximum width and height that is accepted.
+    static let maximumSide = 16_384
+
+    /// The profile: 0 for main, 1 for high, 2 for professional.
+    package let profile: UInt8
+    /// The level index (`seq_level_idx`), such as 5 for level 3.1.
+    package let level: UInt8
+    /// The tier: 0 for main, 1 for high.
+    package let tier: UInt8
+    /// The maximum size of the video.
+    package let dimensions: Dimensions
+    /// Whether the stream contains still pictures only, whose frames have no type.
+    package let isReduced: Bool
+
+    /// Parses the contents of a sequence header after the header of its unit. Returns nil if it is truncated or
+    /// invalid.
+    package init?(_ bytes: Span<UInt8>) {
+        var reader = BitReader(offset: 0)
+        profile = UInt8(reader.bits(3, bytes))
+        _ = reader.bit(bytes)
+        isReduced = reader.flag(bytes)
+        if isReduced {
+            level = UInt8(reader.bits(5, bytes))
+            tier = 0
+        } else {
+            guard let point = Self.readOperatingPoints(&reader, bytes) else { return nil }
+            (level, tier) = point
+        }
+        let widthBits = Int(reader.bits(4, bytes)) + 1
+        let heightBits = Int(reader.bits(4, bytes)) + 1
+        let width = Int(reader.bits(widthBits, bytes)) + 1
+        let height = Int(reader.bits(heightBits, bytes)) + 1
+        guard !reader.isExhausted, profile <= 2, width <= Self.maximumSide, height <= Self.maximumSide else {
+            return nil
+        }
+        dimensions = Dimensions(width: width, height: height)
+    }
+
+    /// Reads the times and the operating points. Returns the level and tier of the first point, which is that of the
+    /// whole stream; nil if an unlimited number is invalid.
+    private static func readOperatingPoints(
+        _ reader: inout BitReader, _ bytes: Span<UInt8>
+    ) -> (level: UInt8, tier: UInt8)? {
+        var delayBits: Int?
+        if reader.flag(bytes) {
+            _ = reader.bits(32, bytes)
+            _ = reader.bits(32, bytes)
+            if reader.flag(bytes) { skipUnlimited(&reader, bytes) }
+            if reader.flag(bytes) {
+                delayBits = Int(reader.bits(5, bytes)) + 1
+                _ = reader.bits(32, bytes)
+                _ = reader.bits(10, bytes)
+            }
+        }
+        let hasInitialDelay = reader.flag(bytes)
+        let count = Int(reader.bits(5, bytes)) + 1
+        var first: (level: UInt8, tier: UInt8)?
+        for _ in 0..<count {
+            _ = reader.bits(12, bytes)
+            let level = UInt8(reader.bits(5, bytes))
+            let tier = level > 7 ? UInt8(reader.bit(bytes)) : 0
+            first = first ?? (level, tier)
+            if let delayBits, reader.flag(bytes) {
+                _ = reader.bits(delayBits, bytes)
+                _ = reader.bits(delayBits, bytes)
+                _ = reader.bit(bytes)
+            }
+            if hasInitialDelay, reader.flag(bytes) { _ = reader.bits(4, bytes) }
+        }
+        return reader.isExhausted ? nil : first
+    }
+
+    /// Skips a number in the format uvlc.
+    private static func skipUnlimited(_ reader: inout BitReader, _ bytes: Span<UInt8>) {
+        var zeros = 0
+        while !reader.flag(bytes) {
+            zeros += 1
+            if zeros == 32 || reader.isExhausted { return }
+        }
+        _ = reader.bits(zeros, bytes)
+    }
+}
+
+/// Iterates over the elements of an AV1 payload (AV1 RTP payload format, section 4.4). It allocates nothing, and does
+/// not store the payload.
+struct AV1PayloadReader {
+    /// The bit Z of the aggregation header: the first element continues one of the packet before.
+    static let continuesBit: UInt8 = 0x80
+    /// The bit Y of the aggregation header: the last element continues in the next packet.
+    static let isContinuedBit: UInt8 = 0x40
+    /// The bit N of the aggregation header: the packet begins a coded video sequence.
+    static let beginsSequenceBit: UInt8 = 0x08
+
+    /// A unit or a fragment of one.
+    struct Element {
+        /// The range in the payload.
+        let range: Range<Int>
+        /// Whether the unit begins here.
+        let isStart: Bool
+        /// Whether the unit ends here.
+        let isEnd: Bool
+    }
+
+    /// The offset of the next element.
+    private var offset = 1
+    /// The number of elements that were returned.
+    private var count = 0
+    /// Whether the payload violates the format. No further element is returned.
+    private(set) var isMalformed = false
+
+    /// Returns the next element; nil after the last.
+    mutating func next(in payload: Span<UInt8>) -> Element? {
+        guard !isMalformed, offset < payload.count else { return nil }
+        let header = payload[0]
+        let expected = Int(header >> 4 & 3)
+        guard expected == 0 || count < expected else {
+            isMalformed = true
+            return nil
+        }
+        var size = payload.count - offset
+        // With a count, the last element has no size.
+        if expected == 0 || count + 1 < expected {
+            guard let (value, bytes) = AV1OBU.leb128(payload, at: offset), value <= size - bytes else {
+                isMalformed = true
+                return nil
+            }
+            offset += bytes
+            size = value
+        }
+        let range = offset..<offset + size
+        let isStart = count > 0 || header & Self.continuesBit == 0
+        offset = range.upperBound
+        count += 1
+        let isEnd = offset < payload.count || header & Self.isContinuedBit == 0
+        return Element(range: range, isStart: isStart, isEnd: isEnd)
+    }
+
+    /// Returns the kind of a payload. A key frame begins with a sequence header, which is repeated before other frames
+    /// only by unusual encoders.
+    static func inspect(_ payload: Span<UInt8>) -> (isKeyFrame: Bool, header: AV1SequenceHeader?) {
+        guard payload.count > 1, payload[0] & continuesBit == 0 else { return (false, nil) }
+        var reader = AV1PayloadReader()
+        var header: AV1SequenceHeader?
+        while let element = reader.next(in: payload) {
+            guard !element.range.isEmpty, let unit = unit(payload, element.range) else { continue }
+            switch AV1OBU.type(payload[element.range.lowerBound]) {
+            case AV1OBU.sequenceHeader where element.isEnd: header = AV1SequenceHeader(payload.extracting(unit))
+            case AV1OBU.frame, AV1OBU.frameHeader:
+                guard let header else { return (false, nil) }
+                return (header.isReduced || AV1OBU.isKeyFrame(payload, at: unit.lowerBound), header)
+            default: break
+            }
+        }
+        // The frame is in the next packet.
+        return (header != nil, header)
+    }
+
+    /// Returns whether a payload may begin a key frame, from its first bytes alone.
+    @inline(__always)
+    static func mayStartKeyFrame(_ payload: ByteView) -> Bool {
+        guard payload.count > 2, payload[0] & continuesBit == 0 else { return false }
+        if payload[0] & beginsSequenceBit != 0 { return true }
+        // The first element without a size, or after a size of one or two bytes.
+        let start = payload[0] & 0x30 == 0x10 ? 1 : payload[1] & 0x80 == 0 ? 2 : 3
+        guard start < payload.count else { return false }
+        let type = AV1OBU.type(payload[start])
+        return type == AV1OBU.sequenceHeader || type == AV1OBU.temporalDelimiter
+    }
+
+    /// Returns the range of a unit's contents after its header; nil if the header is truncated.
+    private static func unit(_ payload: Span<UInt8>, _ range: Range<Int>) -> Range<Int>? {
+        let header = payload[range.lowerBound]
+        var start = range.lowerBound + AV1OBU.headerSize(header)
+        if header & AV1OBU.sizeBit != 0 {
+            guard let (_, size) = AV1OBU.leb128(payload, at: start) else { return nil }
+            start += size
+        }
+        return start <= range.upperBound ? start..<range.upperBound : nil
+    }
+}

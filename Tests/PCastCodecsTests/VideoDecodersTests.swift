@@ -1,0 +1,64 @@
+import PCastCodecs
+import PCastCore
+import Testing
+
+/// The decoders of codecs that are not encoded here.
+@Suite struct VideoDecodersTests {
+    /// The first frames of a video with 208x120 gray pixels.
+    struct Example: Sendable, CustomTestStringConvertible {
+        let encoder: String
+        let codec: Codec
+        /// The frames in hexadecimal digits.
+        let frames: [String]
+
+        var testDescription: String { encoder }
+    }
+
+    private static let examples = [
+        Example(
+            encoder: "libvpx 1.12", codec: .vp9,
+            frames: [
+                "82498342000cf007761238241c18c600002040006b08f402705380e894a4af9f1ff9c27b0c00",
+                "860040929cd058c000037000005a365c8bb600",
+            ]),
+        Example(
+            encoder: "libaom 3.6", codec: .av1,
+            frames: [
+                "12000a0a00000003b67f736be401321f10008440020820880002c1b4ab975f07f0e414dcab17445d1bcb23ef4c0140",
+                "1200321730038080fdf8069a804f3cf38b112080009746ba3f6a68",
+            ]),
+        Example(
+            encoder: "SVT-AV1 1.4", codec: .av1,
+            frames: ["12000a0a00000003b67f73efe401321c100087408041041000008097d71c110108dac3369063877abb97a34a"]),
+        Example(
+            encoder: "x265 3.5", codec: .h265,
+            frames: [
+                "0000000140010c01ffff01600000030090000003000003003c928090000000014201010160000003009000000300000300"
+                    + "3ca01a20796592a4932bc05a020000030002000003003210000000014401c172b462400000012801af1d44c8f701b2f5"
+                    + "afb1c007f44ca50988ab280000030019a00001040002f564", "000000010201d0097e10c63a95f9839aa2e895c0",
+            ]),
+    ]
+
+    @Test("frames of other encoders are decoded without delay", arguments: examples)
+    func decodes(_ example: Example) throws {
+        let decoder = try VideoDecoders.open(example.codec)
+        for (index, text) in example.frames.enumerated() {
+            let digits = text.compactMap(\.hexDigitValue)
+            let bytes = stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+            let frame = EncodedFrame(
+                codec: example.codec, bytes: bytes, isKeyFrame: index == 0,
+                timestamp: MediaTime(ticks: Int64(index) * 3_600, rate: .video), captureTime: nil)
+            #expect(try decoder.decode(frame).map(\.dimensions) == [Dimensions(width: 208, height: 120)])
+        }
+    }
+
+    @Test("a stream is decoded from its first key frame on, and audio has no video decoder")
+    func refuses() throws {
+        let decoder = try VideoDecoders.open(.vp9)
+        let frame = EncodedFrame(
+            codec: .vp9, bytes: [0x86, 0], isKeyFrame: false, timestamp: MediaTime(ticks: 0, rate: .video),
+            captureTime: nil)
+        #expect(throws: CodecError.self) { try decoder.decode(frame) }
+        #expect(throws: CodecError.self) { _ = try VideoDecoders.open(.opus) }
+    }
+}

@@ -23,7 +23,7 @@ import { StatisticsReader } from "./statistics.mjs";
  * @property {string} [url] the platform; the origin of this module by default
  * @property {string | null} [token] a token that may publish; not needed on a platform on loopback
  * @property {MediaStream} media the media, such as that of `navigator.mediaDevices.getUserMedia()`
- * @property {"H264" | "VP8"} [codec] the preferred video codec; H264 by default
+ * @property {"H264" | "VP8" | "VP9" | "AV1" | "H265"} [codec] the preferred video codec; H264 by default
  * @property {1 | 3} [layers] 3 for simulcast, of which each viewer receives the best layer that its link carries
  * @property {boolean} [retries] whether it publishes again by itself after a failure; true by default
  */

@@ -90,7 +90,9 @@ export const isFirefox = navigator.userAgent.includes("Firefox/");
  * @returns {string[]}
  */
 export function missingVideoCodecs(direction) {
-  const known = { "video/h264": "H.264", "video/vp8": "VP8" };
+  const known = {
+    "video/h264": "H.264", "video/vp8": "VP8", "video/vp9": "VP9", "video/av1": "AV1", "video/h265": "H.265",
+  };
   const endpoint = direction === "receive" ? RTCRtpReceiver : RTCRtpSender;
   const found = (endpoint.getCapabilities?.("video")?.codecs ?? []).map((codec) => codec.mimeType.toLowerCase());
   return found.length ? Object.entries(known).filter(([type]) => !found.includes(type)).map(([, name]) => name) : [];

@@ -148,7 +148,9 @@ function showLeftOut() {
 
 function describeUnplayable(error) {
   const isVideo = error.sections.some((section) => section.kind === "video");
-  const missing = isVideo ? missingVideoCodecs("receive") : [];
+  // The message names the codec of the stream.
+  const missing = isVideo
+    ? missingVideoCodecs("receive").filter((name) => error.message.includes(name.replace(".", ""))) : [];
   if (!missing.length) return ["This browser cannot play all of the stream", error.message];
   const plugIn = "Firefox decodes H.264 with its OpenH264 plug-in, which it downloads: connect this computer to the " +
     "internet, or use";

@@ -81,6 +81,28 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            "a browser publishes VP9 and AV1, which the SDK and a browser watch", .enabled(if: ThisMachine.hasChromium),
+            .timeLimit(.minutes(5)), arguments: ["VP9", "AV1"])
+        func browsers(codec: String) async throws {
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publisher = try Peer(
+                    "publish_chromium.py", ["\(platform.uri)/publish", "--codec", codec, "--until-told"], in: nil,
+                    of: workspace, seconds: 2, hears: true)
+                let stream = try await platform.stream()
+                let viewer = try await WatchedStream.open(stream, of: platform)
+                let size = await viewer.sizes.first()
+                #expect(size != nil)
+                await viewer.close()
+                let page = try Peer(
+                    "watch_chromium.py", ["\(platform.uri)/watch/\(stream)"], in: nil, of: workspace, seconds: 2)
+                #expect(try await page.figures()["videoCodec"].text == "video/\(codec)")
+                try publisher.program.notify("enough")
+                _ = try await publisher.figures()
+            }
+        }
+
         private static func platform(in network: String, of workspace: TestWorkspace) async throws -> LocalPlatform {
             let serve = [
                 "serve", "--listen", "127.0.1.1:8080", "--advertise", "127.0.1.1", "--application",

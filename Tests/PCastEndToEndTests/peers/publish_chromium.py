@@ -93,7 +93,7 @@ def publish(run, options):
 def main():
     parser = page_program.arguments(
         __doc__, "the page, http://HOST/publish", "publishes", "seconds within which it must be publishing")
-    parser.add_argument("--codec", choices=["H264", "VP8"], default="H264")
+    parser.add_argument("--codec", choices=["H264", "VP8", "VP9", "AV1"], default="H264")
     page_program.main(parser, publish)
 
 

@@ -67,6 +67,8 @@ struct LayerSwitch: Hashable, Sendable {
     private var askedAt: Instant?
     /// Whether only frames may be shown that arrived later than what was sent.
     private var mustAdvance = false
+    /// The time at which the viewer was sent no video any more because it wanted none; nil if it has video again.
+    private var stoppedAt: Instant?
     /// The position of a key frame that arrived and could not be used.
     private var skippedPosition: Int64?
     /// Whether the current layer exceeds what the link carries.
@@ -79,6 +81,8 @@ struct LayerSwitch: Hashable, Sendable {
     /// The maximum age of a key frame for a viewer that still receives another layer, so that its video does not go
     /// back.
     static let changeAge = TimeSpan.milliseconds(150)
+    /// The time without video after which a viewer that wants it again may go back to an earlier key frame.
+    static let goingBackTime = TimeSpan.seconds(1 as Int64)
     /// The maximum time that a switch waits for the sender reports of a layer.
     static let reportTimeout = TimeSpan.milliseconds(300)
     /// The maximum time that a switch waits for the end of a frame, of which a packet may have been lost upstream.
@@ -152,6 +156,7 @@ struct LayerSwitch: Hashable, Sendable {
         guard let wanted else {
             guard isBetweenFrames || now - wantedSince >= Self.frameTimeout else { return .stay }
             current = nil
+            stoppedAt = now
             return .stop
         }
         if let keyFrame, isUsable(keyFrame, acceptsAnyAge: acceptsAnyAge, at: now) {
@@ -186,6 +191,7 @@ struct LayerSwitch: Hashable, Sendable {
         mustAsk = false
         askedAt = nil
         mustAdvance = false
+        stoppedAt = nil
         guard age >= Self.replayAge else { return .change(to: layer) }
         let isLong = age >= keyFrame.replayAge
         guard isNew, let wait = keyFrame.newerKeyFrameWait else {
@@ -221,7 +227,8 @@ struct LayerSwitch: Hashable, Sendable {
         let age = now - keyFrame.arrival
         if current == nil {
             if age < (last == nil ? keyFrame.replayAge : Self.replayAge) { return true }
-            guard keyFrame.isAhead || !mustAdvance else { return false }
+            let isRecent = stoppedAt.map { now - $0 < Self.goingBackTime } ?? false
+            guard keyFrame.isAhead || !(mustAdvance || isRecent) else { return false }
             return acceptsAnyAge || askedAt.map { now - $0 >= keyFrame.answerTime } ?? false
         }
         guard age < Self.changeAge else { return false }

@@ -152,7 +152,12 @@ struct LayerSwitchTests {
         _ = layers.step(nil, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start)
         layers.select(0, at: Self.start)
         old.isAhead = false
-        #expect(layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start) == .change(to: 0))
+        func step(after: Int64) -> LayerSwitch.Step {
+            layers.step(old, isBetweenFrames: true, acceptsAnyAge: true, at: Self.start + .milliseconds(after))
+        }
+        #expect(step(after: 0) == .ask(layer: 0))
+        #expect(step(after: 999) == .stay)
+        #expect(step(after: 1_000) == .change(to: 0))
     }
 
     @Test("without sender reports of the new layer, a switch waits shortly and then uses a fresh key frame")

@@ -37,7 +37,7 @@ import Testing
                 if let end = text.range(of: "\n\n") {
                     let lines = text[..<end.lowerBound].split(separator: "\n")
                     text.removeSubrange(..<end.upperBound)
-                    // The platform sends a comment every 15 s.
+                    // The platform sends a comment every 15 s. The data of an event MUST be in one line.
                     guard lines.count == 2 else { continue }
                     return Event(
                         type: String(lines[0].dropFirst("event: ".count)),
@@ -178,7 +178,9 @@ import Testing
         }
     }
 
-    @Test("the layers are reported by the index of their media section, with their RIDs") func layers() async throws {
+    @Test("the layers are reported by the index of their media section, and each one MUST have its RID") func layers()
+        async throws
+    {
         struct Layer: Decodable {
             let rid: String
             let active: Bool
@@ -209,7 +211,9 @@ import Testing
                 + "event: ended\ndata: {\"reason\":\"maintenance\"}\n\n")
     }
 
-    @Test("a publisher whose packets stop is inactive") func activity() async throws {
+    @Test("a publisher whose packets stop is inactive, which MUST NOT be the initial event") func activity()
+        async throws
+    {
         try await TestPlatform.run { platform async throws in
             var publisher: MediaPeer? = try MediaPeer.publisher()
             let published = try await platform.post("/whip", try #require(publisher).offer)
@@ -222,6 +226,8 @@ import Testing
             #expect(try await reader.next()?.type == "active")
             publisher = nil
             #expect(try await reader.next()?.type == "inactive")
+            let later = try await Reader(platform, try await session.eventStream("inactive", "viewercount"))
+            #expect(try await later.next()?.type == "viewercount")
         }
     }
 

@@ -71,6 +71,13 @@ static inline void pcast_ssl_ctx_accept_unlisted_curve(SSL_CTX *context)
     SSL_CTX_set_client_hello_cb(context, pcast_ssl_read_groups, NULL);
 }
 
+// Sets a function that is called for each extension of a hello message of the peer. It is a macro in OpenSSL.
+static inline void pcast_ssl_set_extension_callback(
+    SSL *ssl, void (*callback)(SSL *, int, int, const unsigned char *, int, void *))
+{
+    SSL_set_tlsext_debug_callback(ssl, callback);
+}
+
 static inline long pcast_dtls_handle_timeout(SSL *ssl) { return DTLSv1_handle_timeout(ssl); }
 
 // Generates a key. It is the first call of OpenSSL in a process, so it also decides that OpenSSL does not free its

@@ -70,6 +70,8 @@ struct ConnectionPeerConnectionTests {
         #expect(viewing.media.map(\.direction) == [.receiveOnly, .receiveOnly])
         #expect(viewing.media[0].payloadFormats.map(\.codec) == [.h264, .vp8])
         #expect(viewing.media[1].payloadFormats.map(\.codec) == [.opus])
+        // The platform becomes the DTLS client of a viewer, and sends media early.
+        #expect(viewing.media.allSatisfy { $0.setup == .passive } && publishing.media[0].setup == .actpass)
     }
 }
 

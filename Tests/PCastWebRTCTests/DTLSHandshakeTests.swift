@@ -168,6 +168,57 @@ struct DTLSHandshakeTests {
         #expect(ends.server.datagrams().isEmpty)
     }
 
+    @Test("a client has the final keys when it has sent its final flight, and a server only when it has received it")
+    func earlyKeys() throws {
+        let ends = DTLSTestCertificates.ends()
+        let now = Instant(nanoseconds: 0)
+        ends.client.start(at: now)
+        for datagram in ends.client.datagrams() { ends.server.receive(datagram, at: now) }
+        #expect(ends.client.earlyKeys == nil)
+        for datagram in ends.server.datagrams() { ends.client.receive(datagram, at: now) }
+        let early = try #require(ends.client.earlyKeys)
+        #expect(ends.client.state == .handshaking && ends.server.earlyKeys == nil)
+        for datagram in ends.client.datagrams() { ends.server.receive(datagram, at: now) }
+        let server = try #require(ends.server.keys)
+        #expect(early.localKey == server.remoteKey && early.remoteKey == server.localKey)
+        #expect(early.localSalt == server.remoteSalt && early.remoteSalt == server.localSalt)
+        // The server's final flight is missing, and the client repeats its own.
+        #expect(ends.client.deadline == now + .milliseconds(50))
+        for datagram in ends.server.datagrams() { ends.client.receive(datagram, at: now) }
+        #expect(ends.client.keys == early && ends.client.earlyKeys == nil && ends.client.deadline == nil)
+    }
+
+    @Test(
+        "a client waits for the server's final flight if the cipher suite has no AEAD",
+        arguments: [("ECDHE-ECDSA-AES128-GCM-SHA256", true), ("ECDHE-ECDSA-AES128-SHA", false)])
+    func earlyKeysNeedAEAD(ciphers: String, isEarly: Bool) {
+        let server = DTLSForeignPeer(.server, certificate: DTLSTestCertificates.server, ciphers: ciphers)
+        let client = OpenSSLHandshake(
+            certificate: DTLSTestCertificates.client, role: .client,
+            expectedFingerprints: [DTLSTestCertificates.server.fingerprint])
+        let now = Instant(nanoseconds: 0)
+        client.start(at: now)
+        for datagram in client.datagrams() { server.receive(datagram, at: now) }
+        for datagram in server.datagrams() { client.receive(datagram, at: now) }
+        #expect((client.earlyKeys != nil) == isEarly && client.state == .handshaking)
+        for datagram in client.datagrams() { server.receive(datagram, at: now) }
+        for datagram in server.datagrams() { client.receive(datagram, at: now) }
+        #expect(client.keys != nil && server.isFinished)
+    }
+
+    @Test("a client has no keys of a server whose certificate has another fingerprint")
+    func earlyKeysNeedFingerprint() {
+        let other = DTLSTestCertificates.make()
+        let ends = DTLSTestCertificates.ends()
+        let client = OpenSSLHandshake(
+            certificate: DTLSTestCertificates.client, role: .client, expectedFingerprints: [other.fingerprint])
+        let now = Instant(nanoseconds: 0)
+        client.start(at: now)
+        for datagram in client.datagrams() { ends.server.receive(datagram, at: now) }
+        for datagram in ends.server.datagrams() { client.receive(datagram, at: now) }
+        #expect(client.earlyKeys == nil && client.state == .failed(.fingerprintMismatch))
+    }
+
     @Test("an invalid datagram is ignored, a damaged one fails with a reason at most, and nothing traps")
     func garbage() {
         var generator = SeededGenerator(seed: 11)

@@ -11,7 +11,7 @@ struct EarlyPacketTests {
     private static let up = NetworkPath(local: serverAddress, remote: clientAddress)
     private static let down = NetworkPath(local: clientAddress, remote: serverAddress)
 
-    /// Two ends of a transport, and the server's last flight while it is delayed.
+    /// Two ends of a transport, and the final flight of the server, which is the DTLS client, while it is delayed.
     private struct Pair: ~Copyable {
         var client: SecureTransport
         var server: SecureTransport
@@ -25,11 +25,12 @@ struct EarlyPacketTests {
                 local: ours, remote: theirs, tieBreaker: 1, addresses: [EarlyPacketTests.clientAddress], seed: 1)
             agent.addRemoteCandidate(.host(EarlyPacketTests.serverAddress), at: now)
             let ends = DTLSTestCertificates.ends()
-            client = SecureTransport(controlling: agent, handshake: ends.client, seed: 2)
-            server = SecureTransport(lite: ICELiteAgent(local: theirs, remote: ours), handshake: ends.server, seed: 3)
+            client = SecureTransport(controlling: agent, handshake: ends.server, seed: 2)
+            server = SecureTransport(lite: ICELiteAgent(local: theirs, remote: ours), handshake: ends.client, seed: 3)
         }
 
-        /// Runs both ends until the server has its keys. The server's DTLS messages from then on are delayed.
+        /// Runs both ends until the server has its keys, before the end of the handshake. Its DTLS messages from then on
+        /// are delayed.
         mutating func runUntilServerIsConnected() {
             for _ in 0..<2_000 where !server.isConnected {
                 client.advance(to: now)
@@ -44,6 +45,13 @@ struct EarlyPacketTests {
                 }
                 now = now + .milliseconds(5)
             }
+        }
+
+        /// Advances the server to its deadline, and returns its datagrams.
+        mutating func serverOutputAtDeadline() -> [[UInt8]] {
+            now = server.deadline ?? now
+            server.advance(to: now)
+            return EarlyPacketTests.output(of: &server, at: now)
         }
 
         /// - Returns: The length of the unencrypted packet; nil if there is none.
@@ -82,7 +90,7 @@ struct EarlyPacketTests {
         pair.runUntilServerIsConnected()
         let (server, client) = (pair.server.isConnected, pair.client.isConnected)
         try #require(server && !client)
-        for number in 1...40 {
+        for number in 1...100 {
             let length = pair.deliver(Self.packet(UInt16(number), by: &pair.server), toServer: false)
             #expect(length == nil)
         }
@@ -104,6 +112,40 @@ struct EarlyPacketTests {
             guard case .rtp(let length) = received else { continue }
             if let header = RTPHeader.parse(Array(bytes[..<length]).span) { numbers.append(header.sequenceNumber) }
         }
-        #expect(numbers == Array(1...16))
+        #expect(numbers == Array(1...64))
     }
+
+    @Test("a DTLS client sends media with its final flight, which it repeats until that of the other end arrives")
+    func sendingEarly() throws {
+        var pair = Pair()
+        pair.runUntilServerIsConnected()
+        // The flight is lost, and repeated.
+        let repeated = pair.serverOutputAtDeadline()
+        #expect(repeated.contains { Self.isHandshake($0) })
+        for datagram in repeated { pair.deliver(datagram, toServer: false) }
+        let isConnected = pair.client.isConnected
+        #expect(isConnected)
+        let down = pair.deliver(Self.packet(1, by: &pair.server), toServer: false)
+        #expect(down != nil)
+        // The final flight of the other end is lost, too. Its packets are decrypted without it.
+        let lost = Self.output(of: &pair.client, at: pair.now)
+        #expect(lost.contains { Self.isHandshake($0) })
+        let up = pair.deliver(Self.packet(1, by: &pair.client), toServer: true)
+        #expect(up != nil)
+        let flight = pair.serverOutputAtDeadline()
+        #expect(flight.contains { Self.isHandshake($0) })
+        for datagram in flight { pair.deliver(datagram, toServer: false) }
+        let answer = Self.output(of: &pair.client, at: pair.now)
+        #expect(answer.contains { Self.isHandshake($0) })
+        for datagram in answer { pair.deliver(datagram, toServer: true) }
+        // The handshake is over.
+        let later = pair.now + .seconds(4 as Int64)
+        pair.server.advance(to: later)
+        let silence = Self.output(of: &pair.server, at: later)
+        #expect(!silence.contains { Self.isHandshake($0) })
+        let remains = pair.server.isConnected
+        #expect(remains)
+    }
+
+    private static func isHandshake(_ datagram: [UInt8]) -> Bool { datagram.first == 20 || datagram.first == 22 }
 }

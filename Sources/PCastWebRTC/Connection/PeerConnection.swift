@@ -137,9 +137,12 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
         let transport = TransportDescription(
             iceUfrag: credentials.ufrag, icePwd: credentials.password,
             fingerprint: configuration.certificate.fingerprint.attribute, candidates: [], hasAllCandidates: false)
+        // As the DTLS client, the platform sends media together with its Finished message, a round trip earlier than as
+        // the server (RFC 7918).
         offerMade = Offer(
             sections: Self.sections(purpose, cname: configuration.cname, using: &generator),
-            originSessionID: generator.next() >> 1, transport: transport, capabilities: capabilities)
+            originSessionID: generator.next() >> 1, transport: transport, capabilities: capabilities,
+            setup: isPublisher ? .actpass : .passive)
     }
 
     /// Returns the media sections of the offer.

@@ -19,7 +19,8 @@ package struct SecureTransport: ~Copyable {
 
     /// A change of the transport, or a request to the driver.
     package enum Event: Hashable, Sendable {
-        /// Keys are established and media can be sent.
+        /// There are keys and media can be sent. The handshake of an SFU that is the DTLS client may still wait for the
+        /// final flight of its peer, and fail.
         case connected(SRTPProfile)
         /// Media is sent on another path from now on.
         case pathChanged(NetworkPath)
@@ -47,8 +48,9 @@ package struct SecureTransport: ~Copyable {
     private static let outgoingLimit = 32
 
     /// The maximum number of SRTP packets that are kept until the handshake has finished. Further ones are dropped and
-    /// repaired later.
+    /// repaired later. A client keeps a key frame of 75 kB, which may overtake the flight that it is sent with.
     private static let earlyLimit = 16
+    private static let earlyLimitOfClient = 64
 
     // The next properties are accessed for each packet; see `prefetch`. This one is for prefetching only: a retained
     // reference would access the object, and thus wait for the memory that is being prefetched.
@@ -69,6 +71,7 @@ package struct SecureTransport: ~Copyable {
     /// Whether the peer has shown that it has the keys.
     private var isSettled = false
     private var hasStartedHandshake = false
+    private var hasFinishedHandshake = false
     /// The time at which the last authenticated datagram arrived; nil before the first.
     package private(set) var lastReceivedAt: Instant?
     /// The time of the last call of ``advance(to:)``.
@@ -89,13 +92,13 @@ package struct SecureTransport: ~Copyable {
     /// The number of rejected SRTP and SRTCP packets that arrived after the keys were established.
     package private(set) var rejectedPackets = 0
 
-    /// The SRTP profile; nil before the keys are established.
+    /// The SRTP profile; nil before there are keys.
     package var profile: SRTPProfile? { sender?.profile }
 
-    /// Whether keys are established and the transport has not ended.
+    /// Whether there are keys and the transport has not ended.
     package var isConnected: Bool { sender != nil && !hasEnded }
 
-    /// Whether media can be sent: keys are established and there is a path.
+    /// Whether media can be sent: there are keys and a path.
     package var canSend: Bool { mutating get { isConnected && path != nil } }
 
     /// Creates the transport of a server, which answers checks.
@@ -193,14 +196,14 @@ package struct SecureTransport: ~Copyable {
             rejectedPackets += 1
             return nil
         }
-        if !isSettled { releaseHandshake() }
+        if !isSettled, hasFinishedHandshake { releaseHandshake() }
         controlling?.value.noteReceived(at: now)
         lastReceivedAt = now
         return length
     }
 
-    /// Lets the handshake release its resources: the peer's first SRTP packet shows that it has the keys, so the last
-    /// flight need not be retransmitted.
+    /// Lets the handshake release its resources: it has finished, and the peer's first SRTP packet shows that it has the
+    /// keys.
     private mutating func releaseHandshake() {
         isSettled = true
         handshake.releaseResources()
@@ -224,7 +227,8 @@ package struct SecureTransport: ~Copyable {
 
     /// Keeps a packet that arrived before the keys, if there is room and its path is validated.
     private mutating func bufferEarly(_ packet: MutableByteView, from path: NetworkPath) {
-        guard early.count < Self.earlyLimit, isValidated(path) else { return }
+        let limit = isControlling ? Self.earlyLimitOfClient : Self.earlyLimit
+        guard early.count < limit, isValidated(path) else { return }
         early.append(Outgoing(bytes: Array(packet), path: path))
     }
 
@@ -313,23 +317,31 @@ package struct SecureTransport: ~Copyable {
         }
     }
 
-    /// Applies changes of the handshake, and creates the SRTP contexts when keys are established.
+    /// Applies changes of the handshake, and creates the SRTP contexts when there are keys.
     private mutating func followHandshake(at now: Instant) {
         drainHandshake()
         switch handshake.state {
-        case .new, .handshaking: break
+        case .new: break
+        case .handshaking:
+            // Only the SFU sends early. Its viewers keep what arrives before their keys.
+            if sender == nil, !isControlling, let keys = handshake.earlyKeys { begin(with: keys) }
         case .established(let keys):
-            guard sender == nil else { return }
-            let sender = SRTPSender(keys)
-            self.sender = sender
-            prefetchedSender = UnretainedReference(sender)
-            let receiver = SRTPReceiver(keys)
-            self.receiver = receiver
-            prefetchedReceiver = UnretainedReference(receiver)
-            events.append(.connected(keys.profile))
+            hasFinishedHandshake = true
+            if sender == nil { begin(with: keys) }
         case .failed(let reason): end(.failed(.handshake("\(reason)")))
         case .closed: end(.closed)
         }
+    }
+
+    /// Creates the SRTP contexts.
+    private mutating func begin(with keys: SRTPKeyingMaterial) {
+        let sender = SRTPSender(keys)
+        self.sender = sender
+        prefetchedSender = UnretainedReference(sender)
+        let receiver = SRTPReceiver(keys)
+        self.receiver = receiver
+        prefetchedReceiver = UnretainedReference(receiver)
+        events.append(.connected(keys.profile))
     }
 
     /// Queues the datagrams of the handshake.
@@ -369,7 +381,7 @@ package struct SecureTransport: ~Copyable {
             guard !hasEnded else { return nil }
             let checks = isControlling ? controlling?.value.deadline : lite?.deadline(after: lastAdvance)
             // A handshake that has finished has no deadline.
-            return Instant.earlier(checks, hasStartedHandshake && sender == nil ? handshake.deadline : nil)
+            return Instant.earlier(checks, hasStartedHandshake && !hasFinishedHandshake ? handshake.deadline : nil)
         }
     }
 

@@ -20,7 +20,8 @@ package protocol DTLSHandshake: AnyObject {
     /// Writes the next datagram into a buffer of 2048 bytes. Returns its size; nil if there is none.
     func poll(into buffer: MutableByteView) -> Int?
 
-    /// Releases what only the handshake needed, because the peer has shown by an SRTP packet that it has the keys.
+    /// Releases what only the handshake needed, because it has finished, and the peer has shown by an SRTP packet that it
+    /// has the keys. A server still retransmits its final flight, which a client that sends early may lack.
     func releaseResources()
 
     /// Sends a close_notify alert, if the handshake has finished.
@@ -30,11 +31,17 @@ package protocol DTLSHandshake: AnyObject {
     var deadline: Instant? { get }
     /// The progress of the handshake.
     var state: DTLSState { get }
+    /// The keys with which a client may send before the handshake has finished (RFC 7918); nil if it must wait. They do
+    /// not change when it finishes.
+    var earlyKeys: SRTPKeyingMaterial? { get }
 }
 
 extension DTLSHandshake {
     /// True, for a handshake that does not track this.
     package var hasDatagrams: Bool { true }
+
+    /// Nil, for a handshake that has no keys before its end.
+    package var earlyKeys: SRTPKeyingMaterial? { nil }
 
     /// Does nothing, for a handshake that has nothing to release.
     package func releaseResources() {}

@@ -40,6 +40,9 @@ package final class OpenSSLHandshake: DTLSHandshake {
     /// The progress of the handshake.
     package private(set) var state = DTLSState.new
 
+    /// The keys of a client that has sent its final flight, before it has received that of the server.
+    package private(set) var earlyKeys: SRTPKeyingMaterial?
+
     /// The round-trip time to the peer; nil if it is unknown. The first retransmission waits for at least two of them.
     package var roundTrip: TimeSpan?
 
@@ -74,6 +77,9 @@ package final class OpenSSLHandshake: DTLSHandshake {
     private var giveUp: Instant?
     /// Whether the peer's certificate matches no fingerprint.
     private var isMismatched = false
+    /// Whether the hello of the server has the extension of RFC 7627. OpenSSL has no function for it before the end of the
+    /// handshake.
+    private var hasExtendedMasterSecret = false
     private var recordNumbers = PlaintextRecordNumbers()
     private var finalFlight = ClientFinalFlight()
 
@@ -98,7 +104,15 @@ package final class OpenSSLHandshake: DTLSHandshake {
         unsafe DTLS_set_timer_cb(ssl) { ssl, _ in
             unsafe OpenSSLHandshake.of(ssl)?.startTimer() ?? ClientFinalFlight.never
         }
-        if role == .client { unsafe SSL_set_connect_state(ssl) } else { unsafe SSL_set_accept_state(ssl) }
+        if role == .client {
+            unsafe SSL_set_connect_state(ssl)
+            unsafe pcast_ssl_set_extension_callback(ssl) { ssl, _, type, _, _, _ in
+                guard type == TLSEXT_TYPE_extended_master_secret else { return }
+                unsafe OpenSSLHandshake.of(ssl)?.hasExtendedMasterSecret = true
+            }
+        } else {
+            unsafe SSL_set_accept_state(ssl)
+        }
     }
 
     deinit { unsafe SSL_free(ssl) }
@@ -153,7 +167,23 @@ package final class OpenSSLHandshake: DTLSHandshake {
         } else if error != SSL_ERROR_WANT_READ, error != SSL_ERROR_WANT_WRITE {
             let hasCertificate = !peerCertificate.isEmpty
             fail(hasCertificate || role == .client ? .protocolError(OpenSSLErrors.take()) : refusalReason())
+        } else if unsafe maySendEarly(ssl) {
+            earlyKeys = unsafe exportKeys(ssl)
         }
+    }
+
+    /// Returns whether the keys may be used before the server's Finished message (RFC 7918, sections 4 and 5).
+    ///
+    /// The client has verified the server's certificate and its signature of the ECDHE share, has sent its own
+    /// Finished message, and the cipher suite has forward secrecy and AEAD. The master secret depends on both hellos
+    /// and certificates (RFC 7627), so that the server has the same keys only if nobody has modified them, for example
+    /// the list of SRTP profiles. An authentic SRTP packet of the server proves that, as its Finished message does.
+    private func maySendEarly(_ ssl: OpaquePointer) -> Bool {
+        guard role == .client, earlyKeys == nil, unsafe SSL_get_state(ssl) == TLS_ST_CW_FINISHED,
+            hasExtendedMasterSecret, let suite = unsafe SSL_get_current_cipher(ssl)
+        else { return false }
+        return unsafe SSL_CIPHER_is_aead(suite) == 1 && SSL_CIPHER_get_kx_nid(suite) == NID_kx_ecdhe
+            && !peerCertificate.isEmpty
     }
 
     /// Returns the reason for which OpenSSL rejected the peer's flight as a server.
@@ -211,21 +241,34 @@ package final class OpenSSLHandshake: DTLSHandshake {
         nextRepetition = nil
         giveUp = nil
         guard !peerCertificate.isEmpty else { return fail(.noCertificate) }
-        guard let ssl = unsafe ssl, let selected = unsafe SSL_get_selected_srtp_profile(ssl),
-            let profile = unsafe SRTPProfile(rawValue: UInt16(truncatingIfNeeded: selected.pointee.id))
-        else { return fail(.noProfile) }
-        guard let keys = unsafe SRTPKeyingMaterial(exportedBy: ssl, profile: profile, role: role) else {
+        guard let ssl = unsafe ssl, unsafe selectedProfile(ssl) != nil else { return fail(.noProfile) }
+        guard let keys = unsafe earlyKeys ?? exportKeys(ssl) else {
             return fail(.protocolError("no keying material"))
         }
+        earlyKeys = nil
         state = .established(keys)
         // The record buffers have 35 kB, and only alerts need them again.
         unsafe SSL_free_buffers(ssl)
+    }
+
+    /// Returns the SRTP profile that the server has selected; nil if there is none.
+    private func selectedProfile(_ ssl: OpaquePointer) -> SRTPProfile? {
+        unsafe SSL_get_selected_srtp_profile(ssl).flatMap {
+            unsafe SRTPProfile(rawValue: UInt16(truncatingIfNeeded: $0.pointee.id))
+        }
+    }
+
+    /// Returns the SRTP keys; nil if there is no profile, or if OpenSSL fails.
+    private func exportKeys(_ ssl: OpaquePointer) -> SRTPKeyingMaterial? {
+        guard let profile = unsafe selectedProfile(ssl) else { return nil }
+        return unsafe SRTPKeyingMaterial(exportedBy: ssl, profile: profile, role: role)
     }
 
     /// Ends the handshake with a failure.
     private func fail(_ failure: DTLSFailure) {
         nextRepetition = nil
         giveUp = nil
+        earlyKeys = nil
         state = .failed(failure)
         ERR_clear_error()
     }
@@ -354,7 +397,7 @@ package final class OpenSSLHandshake: DTLSHandshake {
 }
 
 extension SRTPKeyingMaterial {
-    /// Exports the keys of a finished handshake (RFC 5764, section 4.2). Returns nil if OpenSSL fails.
+    /// Exports the keys of a handshake (RFC 5764, section 4.2) whose master secret exists. Returns nil if OpenSSL fails.
     init?(exportedBy ssl: OpaquePointer, profile: SRTPProfile, role: DTLSRole) {
         let label = "EXTRACTOR-dtls_srtp"
         var exported = [UInt8](repeating: 0, count: profile.keyingMaterialLength)

@@ -13,14 +13,16 @@ package struct Offer: Sendable {
     ///   - originSessionID: A random number below 2^63.
     ///   - transport: The local ICE and DTLS parameters.
     ///   - capabilities: The local capabilities.
+    ///   - setup: The DTLS roles that this side accepts.
     package init(
         sections: [OfferSection], originSessionID: UInt64, transport: TransportDescription,
-        capabilities: MediaCapabilities
+        capabilities: MediaCapabilities, setup: SetupRole = .actpass
     ) {
         precondition(sections.count <= SDPLimits.mediaSections, "a session description must have at most 32 sections")
         let media = sections.enumerated().map { index, section in
             Self.media(
-                section, mid: section.mid ?? String(index), transport: transport, capabilities: capabilities)
+                section, mid: section.mid ?? String(index), transport: transport, capabilities: capabilities,
+                setup: setup)
         }
         description = SessionDescription(
             origin: SessionOrigin(sessionID: originSessionID), bundle: media.compactMap(\.mid),
@@ -40,12 +42,13 @@ package struct Offer: Sendable {
 
     /// Returns a section of the description.
     private static func media(
-        _ section: OfferSection, mid: String, transport: TransportDescription, capabilities: MediaCapabilities
+        _ section: OfferSection, mid: String, transport: TransportDescription, capabilities: MediaCapabilities,
+        setup: SetupRole
     ) -> MediaDescription {
         var media = MediaDescription(kind: section.type == .video ? .video : .audio)
         media.mid = mid
         media.direction = section.direction
-        transport.write(to: &media, setup: .actpass)
+        transport.write(to: &media, setup: setup)
         let codecs = section.format.map { [$0.codec] } ?? section.codecs ?? capabilities.codecs
         for codec in codecs where codec.mediaType == section.type {
             var format = format(for: codec, carrying: section.format, capabilities: capabilities)

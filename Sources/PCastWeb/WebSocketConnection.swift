@@ -60,6 +60,8 @@ package struct WebSocketConnection: Sendable {
         package let uri: String
         /// Returns the values of the header fields with a name, in order.
         package let fields: @Sendable (String) -> [String]
+        /// The messages in the request; nil if there are none.
+        let earlyMessages: EarlyMessages?
     }
 
     /// The request that opened the WebSocket; nil on the client's side.
@@ -84,7 +86,8 @@ package struct WebSocketConnection: Sendable {
         }
     }
 
-    /// Calls `body` for each message until the peer closes the connection or it breaks.
+    /// Calls `body` for each message until the peer closes the connection or it breaks. Those in the request are the
+    /// first ones.
     ///
     /// `onActivity` is called for each ping and pong, which show that the peer is reachable. `onServerEnding` is called
     /// when the server stops, and must close the connection. If it is nil, the connection is closed with status 1001.
@@ -109,6 +112,7 @@ package struct WebSocketConnection: Sendable {
         _ body: @Sendable (WebSocketMessage) async throws -> Void, _ admitsControl: (@Sendable () async -> Bool)?,
         _ onActivity: @Sendable () async -> Void, _ onClose: @Sendable (UInt16) async -> Void
     ) async throws {
+        for message in request?.earlyMessages?.take() ?? [] { try await body(.text(message)) }
         var excess = 0
         var nextControl = NIODeadline.now()
         for try await received in inbound {
@@ -197,6 +201,60 @@ package struct WebSocketConnection: Sendable {
 package enum WebSocketMessage: Sendable, Hashable {
     case text(String)
     case binary([UInt8])
+}
+
+/// The first text messages of a client, which are in the request that opens the WebSocket.
+///
+/// A client must not send frames before the server's response (RFC 6455, section 4.1). The field
+/// ``EarlyMessages/field`` saves that round trip: its value is the messages, with commas between them. A server that
+/// reads them has the number of messages in the same field of its response. Other servers ignore the field, and the
+/// client sends the messages as frames. Browsers cannot set the field, so pages of other origins cannot use it.
+package final class EarlyMessages: Sendable {
+    static let field = "PCast-Messages"
+    /// The maximum size of the value in bytes. Proxies limit a field to 8 kB (nginx: `large_client_header_buffers`).
+    static let sizeLimit = 7_000
+    /// The maximum number of messages.
+    static let countLimit = 8
+    private static let separator: UInt8 = 0x2C
+
+    private let messages: Mutex<[String]>
+
+    /// Reads the fields of a request with this name. Returns nil unless there is exactly one within the limits.
+    init?(_ fields: [String]) {
+        guard fields.count == 1, (1...Self.sizeLimit).contains(fields[0].utf8.count) else { return nil }
+        let messages = fields[0].split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        guard messages.count <= Self.countLimit, messages.allSatisfy(Self.isAllowed) else { return nil }
+        self.messages = Mutex(messages)
+    }
+
+    /// The value of the response's field.
+    var confirmation: String { "\(messages.withLock { $0.count })" }
+
+    /// Returns the messages, only once, so that an idle connection does not keep them.
+    func take() -> [String] {
+        messages.withLock { messages in
+            defer { messages = [] }
+            return messages
+        }
+    }
+
+    /// Divides messages into the first ones, which the field may have, and the others.
+    static func divide(_ messages: [String]) -> (early: [String], others: [String]) {
+        var size = 0
+        let early = messages.prefix(countLimit).prefix { message in
+            size += message.utf8.count + 1
+            return size <= sizeLimit && isAllowed(message)
+        }
+        return (Array(early), Array(messages.dropFirst(early.count)))
+    }
+
+    /// Returns the value of the field.
+    static func join(_ messages: [String]) -> String { messages.joined(separator: ",") }
+
+    /// Returns whether the field may have a message: it is visible ASCII, such as Base64, without the separator.
+    private static func isAllowed(_ message: String) -> Bool {
+        !message.isEmpty && message.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != separator }
+    }
 }
 
 /// Sends a close frame with the reason before it closes a WebSocket whose peer violated the protocol (RFC 6455, section

@@ -78,11 +78,21 @@ struct WebSocketUpgradableChannel: ServerChildChannel {
     func configure(_ channel: any Channel, isSecure: Bool) throws -> EventLoopFuture<Conversation> {
         let upgrader = NIOTypedWebSocketServerUpgrader<Conversation>(
             maxFrameSize: WebSocketConnection.messageSizeLimit,
-            shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture(HTTPHeaders()) },
+            shouldUpgrade: { channel, head in
+                var headers = HTTPHeaders()
+                if let messages = EarlyMessages(head.headers[EarlyMessages.field]) {
+                    headers.add(name: EarlyMessages.field, value: messages.confirmation)
+                }
+                return channel.eventLoop.makeSucceededFuture(headers)
+            },
             upgradePipelineHandler: { channel, head in
+                // The connection keeps the fields, but not these messages.
+                var fields = head.headers
+                fields.remove(name: EarlyMessages.field)
                 let request = WebSocketConnection.Request(
-                    host: head.headers.first(name: "host"), origin: head.headers.first(name: "origin"),
-                    uri: head.uri, fields: { head.headers[$0] })
+                    host: fields.first(name: "host"), origin: fields.first(name: "origin"),
+                    uri: head.uri, fields: { [fields] in fields[$0] },
+                    earlyMessages: EarlyMessages(head.headers[EarlyMessages.field]))
                 return channel.eventLoop.makeCompletedFuture {
                     .webSocket(try WebSocketConnection.wrap(channel, isServer: true), request)
                 }

@@ -1,5 +1,8 @@
 import PCastCore
+import PCastIO
 import PCastSignaling
+import PCastWeb
+import Synchronization
 import Testing
 
 /// The PCast protocol over a real WebSocket.
@@ -24,6 +27,32 @@ import Testing
                 #expect(answer.sdp.hasPrefix("v=0"))
                 #expect(await client.received.allSatisfy { $0.form == form })
             }
+        }
+    }
+
+    @Test("Authenticate and SetupStream in the request that opens the WebSocket are answered without a frame")
+    func inTheRequest() async throws {
+        try await TestPlatform.run { platform in
+            let token = try Tokens.publishing()
+            var conversation = ClientSignalingMachine()
+            conversation.handle(.connected, at: MonotonicClock.now())
+            for request in [Requests.authenticate(token), try Requests.publish(token)] {
+                _ = conversation.request(request, at: MonotonicClock.now())
+            }
+            var messages: [String] = []
+            while case .send(.text(let text))? = conversation.poll() { messages.append(text) }
+            #expect(messages.count == 2)
+            let first = messages
+            let answers = Mutex<[String]>([])
+            try await WebSocketClient().connect(to: platform.uri + "/ws", firstMessages: { first }) { connection in
+                try await connection.forEachMessage { message in
+                    guard case .text(let text) = message else { return }
+                    let type = try SignalingFrame.text(text).response().type
+                    answers.withLock { $0.append(type) }
+                    if answers.withLock({ $0.count }) == 2 { await connection.close() }
+                }
+            }
+            #expect(answers.withLock { $0 } == ["pcast.AuthenticateResponse", "pcast.SetupStreamResponse"])
         }
     }
 

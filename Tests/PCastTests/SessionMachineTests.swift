@@ -23,9 +23,9 @@ private struct Pair {
         }
     }
 
-    mutating func connect() {
+    mutating func connect(isOpen: Bool = true) {
         server = ServerSignalingMachine(at: now)
-        client.connected(at: now)
+        client.connected(at: now, isOpen: isOpen)
         drainClient()
     }
 
@@ -129,6 +129,29 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         pair.client.request(setup(), ticket: 1, at: pair.now)
         pair.drainClient()
         #expect(pair.flight.count == 2)
+    }
+
+    @Test(
+        "a request that was sent before the WebSocket is open fails for the reason why it could not be opened",
+        arguments: [false, true])
+    func notOpened(isOpen: Bool) {
+        var pair = Pair()
+        pair.client.start(token: "token")
+        pair.client.request(setup(), ticket: 1, at: pair.now)
+        pair.connect(isOpen: false)
+        #expect(pair.flight.count == 2)
+        pair.client.request(setup(), ticket: 2, at: pair.now)
+        if isOpen { pair.client.opened() }
+        #expect(pair.disconnect() == nil)
+        let cut = PCastError(.failed, .connection, "cut")
+        for ticket in 1...2 {
+            guard case .failure(let error)? = pair.answers[ticket] else {
+                Issue.record("request \(ticket) has no result")
+                continue
+            }
+            #expect((error.description == cut.description) == !isOpen, "\(error.description)")
+        }
+        #expect(pair.answers.count == 2 && pair.startResults.count == 1)
     }
 
     @Test("a rejected token ends the start and all pending requests")

@@ -183,6 +183,76 @@ import Testing
         }
     }
 
+    /// Connects with first messages, and returns all messages that the echoing server has sent back, of which `sent` are
+    /// those of the body.
+    private func echo(
+        _ first: [String], sent: [String] = [], headers: [(name: String, value: String)] = []
+    ) async throws -> [String] {
+        let received = Mutex<[String]>([])
+        try await TestServer.run { server in
+            try await WebSocketClient().connect(to: server.uri + "/ws", headers: headers, firstMessages: { first }) {
+                connection in
+                for text in sent { try await connection.send(.text(text)) }
+                try await connection.forEachMessage { message in
+                    guard case .text(let text) = message else { return }
+                    received.withLock { $0.append(text) }
+                    if received.withLock({ $0.count }) == first.count + sent.count { await connection.close() }
+                }
+            }
+        }
+        return received.withLock { $0 }
+    }
+
+    @Test("messages in the request are read before the first frame, and the response confirms their number")
+    func earlyMessages() async throws {
+        #expect(try await echo(["Zmlyc3Q=", "c2Vjb25k"], sent: ["third"]) == ["Zmlyc3Q=", "c2Vjb25k", "third"])
+        let kept = Mutex<[[String]]>([])
+        let handler: @Sendable (WebSocketConnection) async throws -> Void = { connection in
+            kept.withLock { $0.append(connection.request?.fields("PCast-Messages") ?? []) }
+            try await connection.forEachMessage { try await connection.send($0) }
+        }
+        try await TestServer.run(webSocket: handler) { server in
+            let connection = RawConnection(port: server.port)
+            let head = try await connection.upgrade(headers: ["PCast-Messages: one,two"])
+            #expect(head.lowercased().contains("pcast-messages: 2\r\n"))
+            try await connection.send(frame(1, Array("three".utf8)))
+            let frames = ["one", "two", "three"].flatMap { frame(1, Array($0.utf8), isMasked: false) }
+            try await expectFrames(connection, frames)
+            // An idle connection does not keep them.
+            #expect(kept.withLock { $0 } == [[]])
+        }
+    }
+
+    @Test(
+        "first messages that the request may not have are sent as frames, in order",
+        arguments: [
+            [String](repeating: "a", count: 20), [String(repeating: "b", count: 7_001), "c"],
+            ["d", String(repeating: "e", count: 6_999), "f"], ["with, comma", "g"], ["", "h"], ["\u{FC}"],
+        ])
+    func lateMessages(_ messages: [String]) async throws {
+        #expect(try await echo(messages, sent: ["last"]) == messages + ["last"])
+    }
+
+    @Test("if the server does not read the messages in the request, they are sent as frames") func unreadMessages()
+        async throws
+    {
+        // The server reads no field that occurs twice.
+        #expect(try await echo(["i", "j"], headers: [("PCast-Messages", "x")]) == ["i", "j"])
+    }
+
+    @Test(
+        "a field that is no list of messages is ignored",
+        arguments: ["", ",", "a,,b", "a,", "a, b", "\u{FC}", "1,2,3,4,5,6,7,8,9", String(repeating: "c", count: 7_001)])
+    func malformedMessages(_ value: String) async throws {
+        try await TestServer.run { server in
+            let connection = RawConnection(port: server.port)
+            let head = try await connection.upgrade(headers: ["PCast-Messages: \(value)"])
+            #expect(head.hasPrefix("HTTP/1.1 101 ") && !head.lowercased().contains("pcast-messages"))
+            try await connection.send(frame(1, [65]))
+            try await expectFrames(connection, frame(1, [65], isMasked: false))
+        }
+    }
+
     @Test("a reader that reads nothing blocks only its own sender, in constant memory") func slowReader() async throws {
         let sent = Mutex(0)
         let handler: @Sendable (WebSocketConnection) async throws -> Void = { connection in

@@ -29,7 +29,7 @@ struct StreamSetup: Sendable {
         var timeShift: TimeShiftOffer?
     }
 
-    /// Sends the request and lets `call` connect with the answer. After the response, `lifecycle` receives the platform's
+    /// Sends the request, which `SignalingClient.preparing` has announced, and lets `call` connect with the answer. After the response, `lifecycle` receives the platform's
     /// notifications of the stream, and the platform is notified when the stream ends here.
     ///
     /// - Parameters:
@@ -44,7 +44,7 @@ struct StreamSetup: Sendable {
     ) async throws(PCastError) -> Established {
         do throws(PCastError) {
             let request = SignalingRequest.setupStream(message(offer: call.offer, session: session))
-            let response = try await session.perform(request, listener: lifecycle).get()
+            let response = try await session.perform(request, listener: lifecycle, isPrepared: true).get()
             let (stream, answer) = try Self.read(response)
             Self.warn(of: response, stream, session)
             guard case .media(let description, let relays) = answer else {

@@ -215,7 +215,9 @@ public final class PCast: Sendable {
         let media = try Self.publishedMedia(of: mediaStream)
         var options = options
         options.layers = options.layers ?? TokenCapabilities(token: streamToken).layers
-        let publishing = try Publishing(media, of: mediaStream, options: options, at: platform(for: "publish"))
+        let publishing = try session.preparing { [options] () throws(PCastError) in
+            try Publishing(media, of: mediaStream, options: options, at: platform(for: "publish"))
+        }
         let setup = StreamSetup(
             direction: .upload, streamToken: streamToken, tags: tags, resumes: options.resumes)
         let established = try await setup.run(publishing.call, lifecycle: publishing.lifecycle, session: session)
@@ -264,8 +266,10 @@ public final class PCast: Sendable {
     ) async throws(PCastError) -> MediaStream {
         let feed = ReceivedMediaFeed()
         let lifecycle = StreamLifecycle(.viewer)
-        let call = try MediaCall(
-            .view(video: true, audio: true), at: platform(for: "subscribe"), received: { feed.deliver($0) })
+        let call = try session.preparing { () throws(PCastError) in
+            try MediaCall(
+                .view(video: true, audio: true), at: platform(for: "subscribe"), received: { feed.deliver($0) })
+        }
         let following = Task {
             for await event in call.events where !Task.isCancelled { lifecycle.follow(event) }
         }

@@ -57,6 +57,8 @@ struct SessionMachine {
     private var token = ""
     private var machine = ClientSignalingMachine()
     private var authentication: SignalingRequestID?
+    /// Whether the WebSocket is open.
+    private var isOpen = false
     private var tickets: [SignalingRequestID: (ticket: Ticket, name: String)] = [:]
     /// The requests from before the first connection. Their number is limited like that of outstanding requests.
     private var waiting: [(request: SignalingRequest, ticket: Ticket)] = []
@@ -133,6 +135,12 @@ struct SessionMachine {
         waiting = []
     }
 
+    /// Fails the requests that were sent, in order.
+    private mutating func refuseSent(_ error: PCastError) {
+        for (ticket, _) in tickets.values.sorted(by: { $0.ticket < $1.ticket }) { refuse(ticket, error) }
+        tickets = [:]
+    }
+
     private mutating func send(_ request: SignalingRequest, ticket: Ticket, at now: Instant) {
         let id = machine.request(request, at: now)
         tickets[id] = (ticket, request.typeName)
@@ -141,8 +149,10 @@ struct SessionMachine {
 
     // MARK: Connection
 
-    /// Begins to use an open WebSocket. The authentication and waiting requests are sent together.
-    mutating func connected(at now: Instant) {
+    /// Begins to use a connection. The authentication and waiting requests are sent together. `isOpen` is whether its
+    /// WebSocket is open; otherwise ``opened()`` is called when it is.
+    mutating func connected(at now: Instant, isOpen: Bool = true) {
+        self.isOpen = isOpen
         machine.handle(.connected, at: now)
         drain()
         guard phase == .starting || phase == .offline else { return }
@@ -155,12 +165,18 @@ struct SessionMachine {
         drain()
     }
 
+    /// Notes that the WebSocket of the connection is open.
+    mutating func opened() { isOpen = true }
+
     /// Processes the end of a WebSocket, or a failure to open one. Returns the delay before the next attempt; nil if
     /// there is none. `isRefused` is whether the connection was refused because nothing listens.
     mutating func disconnected(
         _ reason: PCastError, isRefused: Bool = false, at now: Instant,
         using generator: inout some RandomNumberGenerator
     ) -> TimeSpan? {
+        // Requests fail for the reason why the WebSocket could not be opened.
+        if !isOpen { refuseSent(reason) }
+        isOpen = false
         machine.handle(.disconnected, at: now)
         authentication = nil
         drain()

@@ -16,6 +16,14 @@ final class SignalingClient: Sendable {
         var epoch = 0
         var task: Task<Void, Never>?
         var frames: AsyncStream<SignalingFrame>.Continuation?
+        /// The first frames of a connection, while they are collected for the request that opens the WebSocket.
+        var firstFrames: [SignalingFrame]?
+        /// The frames that follow, until the WebSocket is open.
+        var laterFrames: AsyncStream<SignalingFrame>?
+        /// The number of calls that prepare a request.
+        var preparations = 0
+        /// The connection that waits for these requests; nil if there is none.
+        var waiter: CheckedContinuation<Void, Never>?
         var lastTicket: SessionMachine.Ticket = 0
         var answers: [SessionMachine.Ticket: Completion] = [:]
         var started: (@Sendable (Result<SessionID, PCastError>) -> Void)?
@@ -91,6 +99,8 @@ final class SignalingClient: Sendable {
         state.task?.cancel()
         state.frames?.finish()
         state.frames = nil
+        state.firstFrames = nil
+        state.laterFrames = nil
         state.notifier?.finish()
         state.notifier = nil
         state.epoch += 1
@@ -153,6 +163,50 @@ final class SignalingClient: Sendable {
 
     // MARK: Requests
 
+    /// Runs `body`, which prepares a request in about a millisecond. If a connection is established meanwhile, the
+    /// request that opens its WebSocket waits for it. Unless `body` throws, ``perform(_:listener:isPrepared:)`` follows.
+    func preparing<Value>(_ body: () throws(PCastError) -> Value) throws(PCastError) -> Value {
+        state.withLock { $0.preparations += 1 }
+        do throws(PCastError) {
+            return try body()
+        } catch {
+            endPreparation()
+            throw error
+        }
+    }
+
+    /// Notes that an announced request was made, or that it failed before.
+    private func endPreparation() {
+        let waiter = state.withLock { state in
+            state.preparations -= 1
+            return state.preparations == 0 ? state.waiter.take() : nil
+        }
+        waiter?.resume()
+    }
+
+    /// The maximum time that a connection waits for announced requests.
+    private static let preparationLimit = Duration.milliseconds(20)
+
+    /// Waits for announced requests within the limit.
+    private func awaitPreparations() async {
+        guard state.withLock({ $0.preparations > 0 }) else { return }
+        let limit = Task { [weak self] in
+            try await Task.sleep(for: Self.preparationLimit)
+            self?.state.withLock { $0.waiter.take() }?.resume()
+        }
+        await withCheckedContinuation { continuation in
+            let others = state.withLock { state in
+                // The wait of an earlier connection, which another start has replaced, ends.
+                let former = state.waiter.take()
+                guard state.preparations > 0 else { return [former, continuation] }
+                state.waiter = continuation
+                return [former]
+            }
+            for other in others { other?.resume() }
+        }
+        limit.cancel()
+    }
+
     /// Sends a request, whose result `answer` receives. `listener` receives the notifications of the stream that the
     /// request sets up.
     func request(
@@ -167,12 +221,13 @@ final class SignalingClient: Sendable {
     }
 
     /// Sends a request and returns its result. `listener` receives the notifications of the stream that the request
-    /// sets up.
+    /// sets up. `isPrepared` is whether the request was announced.
     func perform(
-        _ request: SignalingRequest, listener: (any StreamListener)? = nil
+        _ request: SignalingRequest, listener: (any StreamListener)? = nil, isPrepared: Bool = false
     ) async -> Result<SignalingResponse, PCastError> {
         await withCheckedContinuation { continuation in
             self.request(request, listener: listener) { continuation.resume(returning: $0) }
+            if isPrepared { endPreparation() }
         }
     }
 
@@ -216,7 +271,8 @@ final class SignalingClient: Sendable {
         _ output: SessionMachine.Output, _ state: inout State, _ effects: inout [@Sendable () -> Void]
     ) {
         switch output {
-        case .send(let frame): state.frames?.yield(frame)
+        case .send(let frame):
+            if state.firstFrames == nil { state.frames?.yield(frame) } else { state.firstFrames?.append(frame) }
         case .closeConnection:
             state.frames?.finish()
             state.frames = nil
@@ -288,6 +344,7 @@ final class SignalingClient: Sendable {
         update { state in
             guard state.epoch == epoch else { return nil }
             state.frames = nil
+            state.laterFrames = nil
             var generator = SystemRandomNumberGenerator()
             return state.machine.disconnected(
                 reason, isRefused: isRefused, at: MonotonicClock.now(), using: &generator)
@@ -298,7 +355,9 @@ final class SignalingClient: Sendable {
     /// because nothing listens.
     private func connect(to address: PlatformAddress, epoch: Int) async -> (PCastError, isRefused: Bool) {
         do {
-            try await WebSocketClient().connect(to: address.webSocket) { connection in
+            try await WebSocketClient().connect(to: address.webSocket) {
+                await self.begin(epoch: epoch)
+            } _: { connection in
                 guard let frames = self.opened(epoch: epoch) else { return }
                 try await self.exchangeFrames(over: connection, sending: frames, epoch: epoch)
             }
@@ -311,14 +370,31 @@ final class SignalingClient: Sendable {
         }
     }
 
-    /// Begins to use an open connection. Returns the frames to send; nil for an earlier run.
-    private func opened(epoch: Int) -> AsyncStream<SignalingFrame>? {
+    /// Begins to use an established connection. Returns the messages for the request that opens the WebSocket, which
+    /// thus carries the authentication and the requests that wait; none for an earlier run.
+    private func begin(epoch: Int) async -> [String] {
+        await awaitPreparations()
         let (frames, continuation) = AsyncStream.makeStream(of: SignalingFrame.self)
-        return update { state in
-            guard state.epoch == epoch else { return nil }
+        update { state in
+            guard state.epoch == epoch else { return }
             state.frames = continuation
-            state.machine.connected(at: MonotonicClock.now())
-            return frames
+            state.laterFrames = frames
+            state.firstFrames = []
+            state.machine.connected(at: MonotonicClock.now(), isOpen: false)
+        }
+        return state.withLock { state in
+            guard state.epoch == epoch else { return [] }
+            defer { state.firstFrames = nil }
+            return (state.firstFrames ?? []).compactMap { if case .text(let text) = $0 { text } else { nil } }
+        }
+    }
+
+    /// Begins to use an open WebSocket. Returns the frames to send; nil for an earlier run.
+    private func opened(epoch: Int) -> AsyncStream<SignalingFrame>? {
+        update { state in
+            guard state.epoch == epoch else { return nil }
+            state.machine.opened()
+            return state.laterFrames.take()
         }
     }
 

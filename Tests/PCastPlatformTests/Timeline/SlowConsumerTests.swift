@@ -1,3 +1,4 @@
+import CDispatch
 import Glibc
 import PCastCore
 import PCastTimeline

@@ -7,6 +7,14 @@ import PCastSFU
 
 @testable import PCastPlatform
 
+extension PackagedStream {
+    /// Returns a media file of a rendition that is in memory; nil if there is none now.
+    func availableFile(_ fileName: String, of name: String, at now: Instant) -> ByteBuffer? {
+        guard case .answer(.found(let bytes)) = fileNow(fileName, of: name, at: now) else { return nil }
+        return bytes
+    }
+}
+
 /// A packaged stream in virtual time, and its publisher, which sends Opus in packets of 20 ms and H.264 at 25 frames per
 /// second with a key frame each two seconds.
 struct PackagedRun {

@@ -21,7 +21,7 @@ struct StreamQuality {
     var sharedLimit = SharedLimit()
     /// The limit regardless of its viewers.
     var ceiling = BitrateLimit()
-    /// What the publisher was notified of.
+    /// The findings of which the publisher was notified.
     var reported = (order: false, keyFrames: false)
     /// The counters of viewers that have left.
     var departed = StreamMetrics.Counts()

@@ -37,7 +37,7 @@ package struct TransportStreamPiece: Sendable {
 
 /// Converts the frames of a published stream to a transport stream for its viewers.
 ///
-/// Of several layers, it contains the one with the largest image that arrives, and changes to another one at a key frame.
+/// If there are several layers, it contains the one with the largest image that arrives, and changes to another one at a key frame.
 /// The times are those of the capture clock. Frames with B-frames before them are left out, because their order of
 /// decoding is unknown.
 package struct TransportStreamProgram: Sendable {

@@ -259,7 +259,7 @@ extension DirectRequest {
         self.init(target: head.uri, isHead: head.method == .HEAD)
         var hasHost = false
         for (name, value) in head.headers {
-            // Most names are told apart by their lengths.
+            // Most names differ in their lengths.
             switch name.utf8.count {
             case 4 where name.isSame(as: "host"):
                 guard !hasHost else { return nil }

@@ -132,7 +132,7 @@ private enum Vocabulary {
     static let identifiers: Set<String> = [
         "VP8", "VP9", "AV1", "ID3", "MP3", "MP4", "TS1", "AMF0", "AMF3", "SHA1", "MD5", "CRC8", "NAT64", "IPV4", "IPV6",
         "NV12", "NV16", "NV21", "NV61", "YU12", "YV12", "RGB3", "BGR3", "RGB24", "AR24", "XR24", "AB24", "XB24", "BA24",
-        "BX24", "XR15", "X11", "ARM64", "PT0", "CC1", "CC4", "DA1", "SS3", "UTF8", "RFC1",
+        "BX24", "XR15", "X11", "ARM64", "PT0", "CC1", "CC4", "DA1", "SS3", "SCTE35", "UTF8", "RFC1",
     ]
 }
 

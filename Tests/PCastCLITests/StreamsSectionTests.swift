@@ -76,7 +76,7 @@ struct StreamsSectionTests {
             ("streams:\n  a:\n    fallback: b\n  b:\n    fallback: a", ["line 3", "a → b → a"]),
             ("streams:\n  a/b:", ["line 2", "a/b"]),
             ("streams:\n  a: text", ["line 2", "a"]),
-            ("streams:\n  a:\n    forward: http://h/", ["line 3", "forward"]),
+            ("streams:\n  a:\n    forward: ftp://h/", ["line 3", "forward"]),
             ("streems:\n  a:", ["line 1", "did you mean “streams”"]),
         ])
     func mistakes(text: String, parts: [String]) throws {

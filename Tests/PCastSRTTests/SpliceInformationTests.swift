@@ -78,7 +78,8 @@ struct SpliceInformationTests {
     func transportStream() {
         var builder = TransportStreamBuilder()
         builder.program([.h264, .splices])
-        builder.media(.h264, TransportStreamBuilder.keyFrame(), presentation: 0x1_FFFF_FF00)
+        builder.media(.h264, TransportStreamBuilder.keyFrame(), presentation: 0x1_FFFF_F000)
+        builder.media(.h264, TransportStreamBuilder.interFrame(), presentation: 0x1_FFFF_FF00)
         let message = Self.insert(7, isOut: true, at: 180_000)
         for _ in 0..<3 { builder.packets(TransportStreamBuilder.Stream.splices.pid, [0] + message) }
         builder.media(.h264, TransportStreamBuilder.interFrame(), presentation: 3_344)

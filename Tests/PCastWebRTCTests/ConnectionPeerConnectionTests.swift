@@ -68,7 +68,7 @@ struct ConnectionPeerConnectionTests {
         #expect(publishing.media[0].payloadFormats.map(\.codec) == [.vp8])
         let viewing = connection(.view(video: true, audio: true)).offer
         #expect(viewing.media.map(\.direction) == [.receiveOnly, .receiveOnly])
-        #expect(viewing.media[0].payloadFormats.map(\.codec) == [.h264, .vp8])
+        #expect(viewing.media[0].payloadFormats.map(\.codec) == [.h264, .vp8, .vp9, .av1, .h265])
         #expect(viewing.media[1].payloadFormats.map(\.codec) == [.opus])
         // The platform becomes the DTLS client of a viewer, and sends media early.
         #expect(viewing.media.allSatisfy { $0.setup == .passive } && publishing.media[0].setup == .actpass)

@@ -44,7 +44,8 @@ struct KeyCreateCommand: AsyncCommand {
             For an existing name, the key stays the same, and its tags, capabilities and limits are replaced.
 
             Example:
-              pcast key create studio-1 --tag studio --capability streaming --max-bitrate 6M --max-size 1920x1080
+              pcast key create studio-1 --tag studio --max-bitrate 6M \\
+                --max-size 1920x1080
             """)
 
     @Argument(help: "Name of the key: letters, digits, dashes and underscores.")

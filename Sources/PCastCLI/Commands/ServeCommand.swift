@@ -271,7 +271,7 @@ struct ServeTLSOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Folder in which certbot --webroot proves the control of the domain name, over HTTP.",
+            "Folder in which certbot proves the control of the domain name, over HTTP.",
             discussion: "While the files of --tls-certificate do not exist, a self-signed certificate is used.",
             valueName: "directory"))
     var acmeWebroot: String?

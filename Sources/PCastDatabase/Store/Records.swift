@@ -89,10 +89,10 @@ public final class Records: Sendable {
         try Schema.migrator.migrate(database)
         try database.write { db in
             // Ensures free space for the changes that are written before an administrator can react.
-            try db.execute(sql: "CREATE TABLE IF NOT EXISTS room (bytes BLOB)")
-            try db.execute(sql: "INSERT INTO room VALUES (zeroblob(262144))")
+            try db.execute(sql: "CREATE TABLE IF NOT EXISTS reservedSpace (bytes BLOB)")
+            try db.execute(sql: "INSERT INTO reservedSpace VALUES (zeroblob(262144))")
         }
-        try database.write { db in try db.execute(sql: "DROP TABLE room") }
+        try database.write { db in try db.execute(sql: "DROP TABLE reservedSpace") }
     }
 
     private static func makeDirectory(_ directory: String) throws(RecordsError) {

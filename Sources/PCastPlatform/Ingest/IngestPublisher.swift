@@ -76,7 +76,7 @@ final class IngestPublisher: Sendable {
         var breaks = SpliceDateRanges()
         /// The limits of the key.
         var limits = StreamKeyLimits()
-        /// What the publisher should change, each once.
+        /// The changes that the publisher should make, each once.
         var findings: [IngestFinding] = []
         /// The request of another publisher that waits for the end.
         var endContinuation: CheckedContinuation<Void, Never>?

@@ -155,7 +155,7 @@ extension StreamDirectory {
     }
 }
 
-/// What publishers should change, because it costs their viewers latency or they cannot decode it.
+/// The changes that publishers should make, because their media cost their viewers latency or they cannot decode it.
 extension StreamDirectory {
     /// Adds findings to a stream, each once, and reports them to its publisher.
     func note(_ findings: [IngestFinding], of id: StreamID) {

@@ -82,7 +82,8 @@ enum CallMediaTarget {
             throw BrokenInvariant(description: "\(error)")
         }
         let handshake = OpenSSLHandshake(
-            certificate: certificate, role: .server, expectedFingerprints: [certificate.fingerprint])
+            certificate: certificate, role: isPublisher ? .server : .client,
+            expectedFingerprints: [certificate.fingerprint])
         return AgreedEnd(SecureTransport(lite: ICELiteAgent(local: local), handshake: handshake, seed: 11))
     }
 

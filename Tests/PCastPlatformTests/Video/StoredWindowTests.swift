@@ -59,7 +59,8 @@ struct StoredWindowTests {
                 let uri = try #require(segment.uri)
                 let answer = await loaded(uri, of: run)
                 #expect(answer.content != nil && answer.content == segments[uri], "\(uri)")
-                if available(uri, of: run) == nil { stored.append(uri) }
+                let fields = uri.split(separator: "/").map { String($0) }
+                if run.stream.isStored(fields[1], of: fields[0]) { stored.append(uri) }
             }
         }
         return stored

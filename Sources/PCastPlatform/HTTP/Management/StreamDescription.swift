@@ -13,7 +13,7 @@ struct StreamDescription: Encodable {
         }
     }
 
-    /// What the publisher should change.
+    /// The changes that the publisher should make.
     struct Warning: Encodable {
         let code: String
         let message: String
@@ -51,7 +51,7 @@ struct StreamDescription: Encodable {
     /// This and the following properties are nil for an ended stream.
     var publisher: Publisher?
     var codecs: [String]?
-    /// What the publisher should change, because it costs viewers latency or they cannot decode it.
+    /// The changes that the publisher should make, because its media cost viewers latency or they cannot decode it.
     var warnings: [Warning]?
     /// The width of the best layer in pixels.
     var width: Int?

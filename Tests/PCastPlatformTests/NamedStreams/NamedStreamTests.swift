@@ -247,7 +247,7 @@ struct NamedStreamTests {
             } _: { platform, port in
                 let registered = try await platform.ask(
                     "PUT", "/pcast/application/first/callback",
-                    #"{"callback":{"host":"127.0.0.1","port":\#(backendPort)}}"#)
+                    #"{"callback":{"host":"127.0.0.1","port":\#(backendPort),"path":"/hook"}}"#)
                 #expect(registered.status == 200)
                 let encoder = try await publish(try Self.token("show"), to: port)
                 #expect(try await becomes("live", "show", platform))

@@ -107,7 +107,10 @@ def contents(client, bucket):
     objects = []
     for page in client.get_paginator("list_objects_v2").paginate(Bucket=bucket):
         for entry in page.get("Contents", []):
-            body = client.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
+            try:
+                body = client.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
+            except client.exceptions.NoSuchKey:
+                continue  # it was deleted meanwhile
             objects.append({"key": entry["Key"], "size": len(body), "hash": hashlib.sha256(body).hexdigest()})
     uploads = client.list_multipart_uploads(Bucket=bucket).get("Uploads", [])
     return {"objects": objects, "uploads": len(uploads)}

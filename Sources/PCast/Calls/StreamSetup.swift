@@ -29,8 +29,9 @@ struct StreamSetup: Sendable {
         var timeShift: TimeShiftOffer?
     }
 
-    /// Sends the request, which `SignalingClient.preparing` has announced, and lets `call` connect with the answer. After the response, `lifecycle` receives the platform's
-    /// notifications of the stream, and the platform is notified when the stream ends here.
+    /// Sends the request, which `SignalingClient.preparing` has announced, and lets `call` connect with the answer. After
+    /// the response, `lifecycle` receives the platform's notifications of the stream, and the platform is notified when
+    /// the stream ends here.
     ///
     /// - Parameters:
     ///   - call: The media connection. It is closed if the setup fails.

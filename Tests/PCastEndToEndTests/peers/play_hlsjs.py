@@ -104,6 +104,7 @@ def follow(run, page, options):
         peer=f"hls.js {after['version']}", errors=after["errors"], gaps=after["gaps"], levels=after["levels"],
         latency=round(latencies[len(latencies) // 2], 3) if latencies else None)
     run.check("there is no error after the start", not after["errors"][len(before["errors"]):])
+    run.check("no media are absent", after["gaps"] == before["gaps"])
     if options.reconnection:
         hls_page.resume(run, page, options.reconnection)
         # An interruption is an error from which hls.js recovers.

@@ -24,12 +24,15 @@ class Refused extends Error {
 let ahead = 0;
 const now = () => Date.now() + ahead;
 
-async function ask(method, path, body) {
+/** Cancels the page's requests when the user signs out: the platform would reject those that are late. */
+const signOut = new AbortController();
+
+async function ask(method, path, body, cancellation = signOut.signal) {
   const response = await fetch(path, {
     method,
     headers: { "PCast-Dashboard": "1", ...(body ? { "Content-Type": "application/json" } : {}) },
     body: body && JSON.stringify(body),
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.any([cancellation, AbortSignal.timeout(10_000)]),
   });
   const date = Date.parse(response.headers.get("Date") ?? "");
   // The Date field has whole seconds, so smaller differences are ignored.
@@ -55,12 +58,14 @@ class Rounds {
     if (this.#over) return;
     try {
       await this.#body(this.#round++);
+      if (this.#over) return;
       if (this.#failures) clearInterval(this.#ticker);
       this.#failures = 0;
       show("live", "good", "");
       this.#later(document.hidden ? 10_000 : 1000);
     } catch (error) {
-      if (error instanceof LoggedOut) return this.stop();
+      if (this.#over) return;
+      if (error instanceof LoggedOut) return this.showExpiredLogin();
       this.#failures += 1;
       // The delay has a random part, so that clients that lost the platform together do not retry together.
       const wait = Math.min(1000 * 2 ** (this.#failures - 1), 15_000) * (0.85 + 0.3 * Math.random());
@@ -79,13 +84,20 @@ class Rounds {
     show("not connected", "bad", `${why} Trying again in ${wait} s.`);
   }
 
-  #later(wait) { this.#timer = setTimeout(() => this.run(), wait); }
+  #later(wait) {
+    if (this.#over) return;
+    this.#timer = setTimeout(() => this.run(), wait);
+  }
 
   stop() {
     this.#over = true;
     clearTimeout(this.#timer);
     clearInterval(this.#ticker);
     for (const card of cards.values()) card.close();
+  }
+
+  showExpiredLogin() {
+    this.stop();
     show("signed out", "bad", "Your login has expired.");
     element("again").hidden = false;
   }
@@ -144,7 +156,7 @@ const keys = new KeyList({ ask, showRows, part, onFailure: tellFailure });
 const recordings = new RecordingList({ ask, showRows, part, onFailure: tellFailure });
 
 function tellFailure(error) {
-  if (error instanceof LoggedOut) rounds.stop();
+  if (error instanceof LoggedOut) rounds.showExpiredLogin();
   else show("live", "good", error instanceof Refused ? error.message : "The platform does not respond.");
 }
 
@@ -439,7 +451,9 @@ async function round(number) {
 const rounds = new Rounds(round);
 
 element("logout").addEventListener("click", async () => {
-  await ask("DELETE", "/dashboard/login").catch(() => {});
+  rounds.stop();
+  signOut.abort();
+  await ask("DELETE", "/dashboard/login", undefined, new AbortController().signal).catch(() => {});
   location.replace("/");
 });
 

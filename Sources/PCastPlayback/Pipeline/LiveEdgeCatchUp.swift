@@ -1,10 +1,11 @@
 import PCastCore
 
-/// Restores the distance of low-latency playback from the live edge after a stall. It plays at a slightly higher rate,
-/// or seeks if the distance is too great. It does nothing after a seek back or a pause.
+/// Restores the distance of low-latency playback from the live edge, after its start and after a stall. It plays at a
+/// slightly higher rate, or seeks if the distance is too great. It does nothing after a seek back or a pause.
 ///
-/// The known edge advances in steps, with each update of the playlist. Therefore the least distance over an interval
-/// counts.
+/// The known edge advances in steps, with each update of the playlist. The default distance is that just after an update;
+/// just before the next one, playback is nearer to the known edge by the duration of a part. Therefore the least distance
+/// over an interval counts, and it may be less than the default one.
 struct LiveEdgeCatchUp {
     /// An action.
     enum Step: Equatable {
@@ -30,6 +31,15 @@ struct LiveEdgeCatchUp {
     private var intervalEnd: Instant?
     /// The additional distance that is accepted, because playback nearer to the edge has stalled.
     private var slack = TimeSpan.zero
+    /// The number of intervals for which a stall is attributed to the last time at the higher rate.
+    private var trialIntervals = 0
+
+    /// The number of intervals in which playback shows that it does not stall at the distance that it has reached.
+    private static let trial = 5
+
+    /// Returns the part of the default distance by which playback may be nearer to the known edge just before an update:
+    /// somewhat less than a part, of which it is at least three.
+    private static func allowance(_ holdBack: TimeSpan) -> TimeSpan { holdBack / 4 }
 
     /// Begins at the start of playback. `lag` is the current distance behind the default position, and `holdBack` is
     /// the default distance from the edge. `isAtEdge` is whether playback is meant to be at the edge, however late its first
@@ -41,11 +51,12 @@ struct LiveEdgeCatchUp {
         look()
     }
 
-    /// Returns to the normal rate, for example because of a stall. A stall at the higher rate increases the accepted
-    /// distance.
+    /// Returns to the normal rate, for example because of a stall. A stall at the higher rate or soon after it increases the
+    /// accepted distance.
     mutating func interrupt(holdBack: TimeSpan) {
-        if isFaster { slack = min(slack + holdBack / 2, holdBack * 4) }
+        if isFaster || trialIntervals > 0 { slack = min(slack + holdBack / 2, holdBack * 4) }
         isFaster = false
+        trialIntervals = 0
         look()
     }
 
@@ -55,10 +66,11 @@ struct LiveEdgeCatchUp {
     /// Returns the action for the current distance while the position advances.
     mutating func step(behind lag: TimeSpan, holdBack: TimeSpan, at now: Instant) -> Step {
         guard isActive else { return .unchanged }
-        let lag = lag - slack
+        let lag = lag - slack + Self.allowance(holdBack)
         if isFaster {
-            guard lag <= holdBack / 16 else { return .unchanged }
+            guard lag <= .zero else { return .unchanged }
             isFaster = false
+            trialIntervals = Self.trial
             look()
             return .play(rate: 1)
         }
@@ -69,12 +81,13 @@ struct LiveEdgeCatchUp {
         }
         guard now >= end, let least else { return .unchanged }
         look()
-        if least > holdBack * 2 {
+        trialIntervals = max(0, trialIntervals - 1)
+        if least > holdBack * 2 + Self.allowance(holdBack) {
             // A machine that falls behind again and again gets more time between two jumps.
             slack = min(slack + holdBack / 2, holdBack * 4)
             return .jump
         }
-        guard least > holdBack / 3 else { return .unchanged }
+        guard least > holdBack / 16 else { return .unchanged }
         isFaster = true
         return .play(rate: Self.rate)
     }

@@ -105,12 +105,24 @@ struct EdgePursuitTests {
     func steps() {
         var pursuit = LiveEdgeCatchUp()
         pursuit.begin(behind: .zero, holdBack: Self.holdBack)
-        #expect(run(&pursuit, Array(repeating: 0.25, count: 100)) == [], "the distance is the duration of a part")
+        #expect(run(&pursuit, Array(repeating: -0.16, count: 100)) == [], "the edge is nearer by less than a part")
         #expect(run(&pursuit, Array(repeating: 0.6, count: 30), from: 20) == [.play(rate: LiveEdgeCatchUp.rate)])
         #expect(pursuit.isFaster)
-        #expect(run(&pursuit, [0.5, 0.3, 0.06], from: 30) == [])
-        #expect(run(&pursuit, [0.05], from: 31) == [.play(rate: 1)])
+        #expect(run(&pursuit, [0.5, 0.3, -0.19], from: 30) == [])
+        #expect(run(&pursuit, [-0.21], from: 31) == [.play(rate: 1)])
         #expect(run(&pursuit, Array(repeating: 1.7, count: 30), from: 40) == [.jump])
+    }
+
+    @Test("a stall soon after the distance was restored increases it, and a later one does not", arguments: [1.0, 20])
+    func stallAfterPursuit(seconds: Double) {
+        var pursuit = LiveEdgeCatchUp()
+        pursuit.begin(behind: .zero, holdBack: Self.holdBack)
+        #expect(run(&pursuit, Array(repeating: 0.1, count: 30)) == [.play(rate: LiveEdgeCatchUp.rate)])
+        #expect(run(&pursuit, [-0.21], from: 4) == [.play(rate: 1)])
+        #expect(run(&pursuit, Array(repeating: -0.2, count: Int(seconds * 10)), from: 5) == [])
+        pursuit.interrupt(holdBack: Self.holdBack)
+        let steps = run(&pursuit, Array(repeating: 0.1, count: 30), from: 30)
+        #expect(steps == (seconds < 10 ? [] : [.play(rate: LiveEdgeCatchUp.rate)]))
     }
 
     @Test("a player that was meant to be at the edge pursues it however late it is, and seeks less and less often")
@@ -123,7 +135,7 @@ struct EdgePursuitTests {
             _ = run(&pursuit, Array(repeating: 20, count: 22), from: Double(attempt + 1) * 10)
         }
         pursuit.begin(behind: .seconds(4 as Int64), holdBack: Self.holdBack, isAtEdge: true)
-        #expect(run(&pursuit, Array(repeating: 3.4, count: 22), from: 200) == [])
+        #expect(run(&pursuit, Array(repeating: 3, count: 22), from: 200) == [])
         // Its maximum is four hold-backs more.
         #expect(run(&pursuit, Array(repeating: 5, count: 22), from: 300) == [.jump])
     }
@@ -132,7 +144,7 @@ struct EdgePursuitTests {
     func edgeThatJumps() {
         var pursuit = LiveEdgeCatchUp()
         pursuit.begin(behind: .zero, holdBack: Self.holdBack)
-        let saw = (0..<200).map { 1.9 - Double($0 % 20) / 10 }
+        let saw = (0..<200).map { 1.7 - Double($0 % 20) / 10 }
         #expect(run(&pursuit, saw) == [])
     }
 
@@ -145,7 +157,7 @@ struct EdgePursuitTests {
         #expect(run(&pursuit, Array(repeating: 0.6, count: 30), from: 10) == [.play(rate: LiveEdgeCatchUp.rate)])
         pursuit.interrupt(holdBack: Self.holdBack)
         #expect(!pursuit.isFaster)
-        #expect(run(&pursuit, Array(repeating: 0.65, count: 60), from: 20) == [])
+        #expect(run(&pursuit, Array(repeating: 0.2, count: 60), from: 20) == [])
         #expect(run(&pursuit, Array(repeating: 0.9, count: 30), from: 30) == [.play(rate: LiveEdgeCatchUp.rate)])
     }
 }

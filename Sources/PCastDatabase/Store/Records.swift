@@ -358,7 +358,12 @@ final class DirectoryLock: Sendable {
 
     /// Runs even if the initializer throws, because all properties are set by then. The initializer must not close the
     /// descriptor itself: a second `close` could hit a descriptor that another thread has opened meanwhile.
-    deinit { if descriptor >= 0 { close(descriptor) } }
+    deinit {
+        guard descriptor >= 0 else { return }
+        // A child process between fork and exec has a copy of the descriptor. Closing alone would leave the lock to it.
+        _ = flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 }
 
 /// The JSON form of a list of strings, which is stored in one column.

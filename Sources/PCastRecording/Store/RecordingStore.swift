@@ -186,5 +186,10 @@ private final class FolderLock: Sendable {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .inUse(path: folder) }
     }
 
-    deinit { if descriptor >= 0 { close(descriptor) } }
+    deinit {
+        guard descriptor >= 0 else { return }
+        // A child process between fork and exec has a copy of the descriptor. Closing alone would leave the lock to it.
+        _ = flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 }

@@ -84,6 +84,27 @@ import Testing
         }
     }
 
+    @Test("a lock ends with its platform, even if a starting child process has a copy of the descriptor")
+    func copiedDescriptor() async throws {
+        try await withDirectory { path in
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            var copy: Int32 = -1
+            do {
+                let lock = try DirectoryLock(path)
+                let folder = "/proc/self/fd"
+                let descriptor = try FileManager.default.contentsOfDirectory(atPath: folder).first {
+                    (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == path + "/lock"
+                }
+                copy = dup(try #require(descriptor.flatMap { Int32($0) }))
+                #expect(throws: RecordsError.inUse(path: path)) { _ = try DirectoryLock(path) }
+                withExtendedLifetime(lock) {}
+            }
+            #expect(copy >= 0)
+            _ = try DirectoryLock(path)
+            close(copy)
+        }
+    }
+
     @Test("opening a directory in use closes nothing of its platform") func refused() async throws {
         try await withDirectory { path in
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)

@@ -17,6 +17,12 @@ struct TrafficProfile: Sendable {
     static let flood = TrafficProfile(
         rate: 150, frames: [Array(repeating: 1_200, count: 8)], keyFrame: Array(repeating: 1_200, count: 8))
 
+    /// The stream of LiveKit's published livestream benchmark, as each viewer receives it: 187 packets and 177 kB in a
+    /// second (docs.livekit.io, “Benchmarking”: 560,962 packets and 531 MB in a second for 3,000 subscribers).
+    static let liveKitLivestream = TrafficProfile(
+        rate: 30, frames: [6, 6, 6, 7].map { Array(repeating: 944, count: $0) },
+        keyFrame: Array(repeating: 944, count: 40))
+
     /// Small frames for many parallel streams: 230 kbit/s.
     static let small = TrafficProfile(
         rate: 10, frames: [Array(repeating: 950, count: 3)], keyFrame: Array(repeating: 950, count: 12))

@@ -1,13 +1,17 @@
 import PCastCore
+import PCastHLS
 import PCastIO
 import PCastWeb
 import PCastWebRTC
+import Synchronization
 
 /// Light viewers of one stream on one thread, each with its own socket; they join by WHEP.
 final class LightViewers: Sendable {
     private let loop: EventLoop<LightViewerGroup>
     private let clock = MonotonicClock.reference()
     private let certificate: DTLSCertificate
+    /// The URIs of the WHEP sessions.
+    private let sessions = Mutex<[String]>([])
 
     /// Creates the event loop for `count` viewers at one IP address with consecutive ports. Throws an error if a
     /// certificate or a socket cannot be created.
@@ -21,19 +25,31 @@ final class LightViewers: Sendable {
     /// Lets all viewers join a stream by WHEP, one after the other. `uri` is the base URI of the platform. Throws
     /// `BenchFailure` if a request is refused, `WebError` if it fails, or `SDPError` for an answer that does not match.
     func join(_ stream: StreamID, at uri: String, token: String) async throws {
+        try await join("\(uri)/whep/\(stream)", token: token)
+    }
+
+    /// Lets all viewers join a stream by a WHEP endpoint of any server, one after the other, without a token if it is nil.
+    /// Throws `BenchFailure` if a request is refused, `WebError` if it fails, or `SDPError` for an answer that does not
+    /// match.
+    func join(_ endpoint: String, token: String?, wantsAudio: Bool = true) async throws {
         for address in loop.boundAddresses {
+            let requestedAt = MonotonicClock.now()
             var generator = SystemRandomNumberGenerator()
-            let own = LightViewerOffer(certificate: certificate, using: &generator)
+            let own = LightViewerOffer(certificate: certificate, wantsAudio: wantsAudio, using: &generator)
             let answer = try await HTTPRequests.send(
-                "POST", "\(uri)/whep/\(stream)",
-                headers: [("Authorization", "Bearer \(token)"), ("Content-Type", "application/sdp")],
+                "POST", endpoint, headers: Self.authorization(token) + [("Content-Type", "application/sdp")],
                 body: Array(own.offer.description.text.utf8))
             let text = String(decoding: answer.body, as: UTF8.self)
             guard answer.status == 201 else { throw BenchFailure("WHEP answered \(answer.status): \(text)") }
+            if let location = answer.location {
+                let session = URIReference(location).resolved(against: URIReference(endpoint)).text
+                sessions.withLock { $0.append(session) }
+            }
             let description = try SessionDescription(parsing: text)
             let refusal = try await loop.call { [clock] viewersLoad, now -> SDPError? in
                 do throws(SDPError) {
-                    let viewer = try LightViewer(own, answer: description, address: address, clock: clock, at: now)
+                    let viewer = try LightViewer(
+                        own, answer: description, address: address, clock: clock, requestedAt: requestedAt, at: now)
                     viewersLoad.add(viewer, at: address)
                     return nil
                 } catch {
@@ -41,6 +57,27 @@ final class LightViewers: Sendable {
                 }
             }
             if let refusal { throw refusal }
+        }
+    }
+
+    private static func authorization(_ token: String?) -> [(name: String, value: String)] {
+        token.map { [("Authorization", "Bearer \($0)")] } ?? []
+    }
+
+    /// Deletes the WHEP sessions. A server that does not respond ends them by its own timeouts.
+    func deleteSessions(token: String?) async {
+        for session in sessions.withLock({ sessions in
+            defer { sessions = [] }
+            return sessions
+        }) {
+            _ = try? await HTTPRequests.send("DELETE", session, headers: Self.authorization(token))
+        }
+    }
+
+    /// Returns the times from the request to the last packet of the first frame, of the viewers that have received one.
+    func firstFrameTimes() async throws -> [TimeSpan] {
+        try await loop.call { viewersLoad, _ in
+            viewersLoad.peers.compactMap { viewer in viewer.firstFrame.map { $0 - viewer.requestedAt } }
         }
     }
 

@@ -83,8 +83,10 @@ let package = Package(
             ]),
         systemLibrary("CZlib", pkgConfig: "zlib", apt: ["zlib1g-dev"]),
         systemLibrary("COpenSSL", pkgConfig: "openssl", apt: ["libssl-dev"]),
-        // These two are loaded at run time. Nothing is linked, and no build needs them.
+        // These are loaded at run time. Nothing is linked, and no build needs them.
+        systemLibrary("CDBus"),
         systemLibrary("CIPSecMB"),
+        systemLibrary("CPipeWire"),
         systemLibrary("CSDL"),
         systemLibrary("CLinux"),
         systemLibrary("CSRT", apt: ["libsrt-gnutls-dev"]),
@@ -141,7 +143,11 @@ let package = Package(
             ]),
         module("Codecs", ["PCastCore", "CFFmpeg", "COpus", "CVPX", "CYUV"]),
         module(
-            "Devices", ["PCastCore", "PCastIO", "PCastYAML", "PCastCodecs", "CV4L2", "CALSA", "CPulse", "CXCB"]),
+            "Devices",
+            [
+                "PCastCore", "PCastIO", "PCastYAML", "PCastCodecs", "CV4L2", "CALSA", "CPulse", "CXCB", "CDBus",
+                "CPipeWire",
+            ]),
         module("Rendering", ["PCastCore", "PCastIO", "PCastCodecs", "CALSA"]),
         module("Window", ["PCastCore", "PCastIO", "PCastCodecs", "PCastRendering", "CSDL"]),
         module(
@@ -266,7 +272,7 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]),
         tests("Codecs", ["PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore"]),
-        tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore"]),
+        tests("Devices", ["PCastDevices", "PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore", "CPipeWire"]),
         tests(
             "Rendering",
             ["PCastRendering", "PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore", "CALSA", "CLinux"]),

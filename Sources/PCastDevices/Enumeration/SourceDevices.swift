@@ -8,12 +8,19 @@ package enum SourceDevices {
     package static func list(_ mediaType: MediaType) throws(DeviceError) -> [SourceDevice] {
         let found =
             mediaType == .video
-            ? cameras() + Screens.enumerate() : Microphones.enumerate() + SystemAudioOutputs.enumerate()
+            ? cameras() + screens() : Microphones.enumerate() + SystemAudioOutputs.enumerate()
         do throws(DeviceRulesError) {
             return try DeviceRules.standard.applied(to: found) + ComputedDevices.list(mediaType)
         } catch {
             throw .misconfigured(reason: "\(error)")
         }
+    }
+
+    /// In a Wayland session, the screens of the portal precede those of X11, which then contain X programs only.
+    private static func screens() -> [SourceDevice] {
+        let portal = PortalScreens.enumerate()
+        let isPreferred = PortalSpecification.standard(hasPortal: { !portal.isEmpty }) != nil
+        return isPreferred ? portal + Screens.enumerate() : Screens.enumerate() + portal
     }
 
     /// An accelerometer belongs to the machine, so every camera can follow it.
@@ -78,12 +85,18 @@ package enum SourceDevices {
             guard let id else {
                 return try list(mediaType).filter { device in
                     device.info.deviceType == .physical || identifiers.contains(device.info.id)
+                }.map { device throws(DeviceError) in
+                    guard let portal = try PortalSpecification.parse(device.info.id) else { return device }
+                    return try PortalScreens.find(portal)
                 }
             }
             let named = try list(mediaType).filter { $0.info.id == id }
             guard named.isEmpty, mediaType == .video, let other = Cameras.identifier(of: id) else { return named }
             return try list(mediaType).filter { $0.info.id == other }
         case .screen(let text) where mediaType == .video:
+            let portal =
+                if let text { try PortalSpecification.parse(text) } else { PortalSpecification.standard() }
+            if let portal { return [try PortalScreens.find(portal)] }
             return [
                 try Screens.find(
                     try text.map { text throws(DeviceError) in try ScreenSpecification(text) } ?? ScreenSpecification())
@@ -113,8 +126,11 @@ package enum SourceDevices {
                 id: device.id, configuration: configuration, passesThrough: request.passesThrough,
                 locksFrameRate: request.demandsFrameRate)
         case .systemOutput:
-            return try ScreenSource(
-                ScreenSpecification(device.id), frameRate: min(FrameRate(240), configuration.frameRate))
+            let frameRate = min(FrameRate(240), configuration.frameRate)
+            if let portal = try PortalSpecification.parse(device.id) {
+                return try PortalScreenSource(portal, frameRate: frameRate)
+            }
+            return try ScreenSource(ScreenSpecification(device.id), frameRate: frameRate)
         case .synthetic: return SyntheticVideoSource(configuration)
         case .null, .uri: return NullVideoSource(configuration)
         }

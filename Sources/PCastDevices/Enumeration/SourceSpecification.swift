@@ -5,7 +5,8 @@ public enum SourceSpecification: Hashable, Sendable {
     case camera(id: String?)
     /// A microphone; the preferred one without an identifier.
     case microphone(id: String?)
-    /// A screen, or a part of it; the default display if it is nil.
+    /// A screen, or a part of it. If it is nil, the desktop portal asks the user in a Wayland session; otherwise it is
+    /// the default X display.
     case screen(display: String?)
     /// The test signal.
     case synthetic

@@ -13,7 +13,7 @@ import Synchronization
 /// are skipped and counted.
 ///
 /// On a Wayland desktop, the X server (Xwayland) contains only the windows of X programs. They can be captured, but the
-/// screen as a whole is black.
+/// screen as a whole is black. `PortalScreenSource` captures such a desktop.
 package final class ScreenSource: VideoSource {
     /// The captured area.
     package let specification: ScreenSpecification

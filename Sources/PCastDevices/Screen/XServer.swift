@@ -276,7 +276,7 @@ struct XServerName: CustomStringConvertible {
                     "screen",
                     lookedIn:
                         "DISPLAY, which is not set (this is a Wayland session, \(wayland), without X, "
-                        + "and screen capture requires X)")
+                        + "and no desktop portal responds: install xdg-desktop-portal and a backend)")
             }
             return .notFound("screen", lookedIn: "DISPLAY, which is not set")
         }

@@ -1,25 +1,25 @@
 import Glibc
-import PCastCore
+package import PCastCore
 
 /// A value that is protected by a mutex, with functions that wait for changes until a deadline on the monotonic clock.
 ///
 /// It is `@unchecked Sendable` because the value is only accessed while the mutex is held.
-final class Monitor<Value>: @unchecked Sendable {
+package final class Monitor<Value>: @unchecked Sendable {
     private var value: Value
     private let condition = Condition()
 
-    init(_ value: sending Value) { self.value = value }
+    package init(_ value: sending Value) { self.value = value }
 
     /// Runs `body` with exclusive access to the value. `body` may wake waiting threads. It cannot wait itself, because
     /// the compiler relies on the exclusive access of `inout`.
-    func withLock<Result>(_ body: (inout Value, Condition) -> Result) -> Result {
+    package func withLock<Result>(_ body: (inout Value, Condition) -> Result) -> Result {
         condition.lock()
         defer { condition.unlock() }
         return body(&value, condition)
     }
 
     /// Calls `body` now and after each change until it returns a value. Returns nil if `deadline` is reached.
-    func wait<Result>(until deadline: Instant?, for body: (inout Value) -> Result?) -> Result? {
+    package func wait<Result>(until deadline: Instant?, for body: (inout Value) -> Result?) -> Result? {
         condition.lock()
         defer { condition.unlock() }
         while true {
@@ -30,7 +30,7 @@ final class Monitor<Value>: @unchecked Sendable {
 }
 
 /// A mutex with a condition variable whose deadlines are on CLOCK_MONOTONIC.
-final class Condition {
+package final class Condition {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let variable = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
@@ -56,9 +56,9 @@ final class Condition {
 
     func unlock() { pthread_mutex_unlock(mutex) }
 
-    func wakeOne() { pthread_cond_signal(variable) }
+    package func wakeOne() { pthread_cond_signal(variable) }
 
-    func wakeAll() { pthread_cond_broadcast(variable) }
+    package func wakeAll() { pthread_cond_broadcast(variable) }
 
     /// Unlocks the mutex until the thread is woken, possibly spuriously. Returns false if `deadline` is reached.
     func wait(until deadline: Instant?) -> Bool {

@@ -1,0 +1,246 @@
+import PCastCodecs
+import PCastCore
+
+/// A parameter of a PipeWire stream in its binary form (SPA POD): an object with properties, each in a type and a size,
+/// aligned to 8 bytes.
+///
+/// Numbers are in the byte order of the machine, because the format is used on one machine only.
+struct PipeWirePod: Hashable {
+    /// A value of a property.
+    indirect enum Value: Hashable {
+        case id(UInt32)
+        case integer(Int32)
+        /// A width and a height, or a numerator and a denominator.
+        case rectangle(UInt32, UInt32)
+        case fraction(UInt32, UInt32)
+        /// The preferred value, and all values that are accepted.
+        case anyOf([Value])
+        /// The preferred value, the smallest and the largest.
+        case range(Value, Value, Value)
+        /// A mask of accepted bits.
+        case flags(Int32)
+    }
+
+    /// The identifiers of SPA types, in `spa/utils/type.h`.
+    private enum TypeID {
+        static let id: UInt32 = 3
+        static let integer: UInt32 = 4
+        static let rectangle: UInt32 = 10
+        static let fraction: UInt32 = 11
+        static let object: UInt32 = 15
+        static let choice: UInt32 = 19
+    }
+
+    /// The kinds of choices, in `spa/pod/pod.h`.
+    private enum ChoiceID {
+        static let range: UInt32 = 1
+        static let enumeration: UInt32 = 3
+        static let flags: UInt32 = 4
+    }
+
+    /// The most bytes of an object that is read. Formats are much smaller.
+    static let maximumSize = 64 * 1_024
+
+    /// The type of the object, such as a format, and the parameter that it describes.
+    var type: UInt32
+    var parameter: UInt32
+    private(set) var properties: [UInt32: Value] = [:]
+    private var order: [UInt32] = []
+
+    init(type: UInt32, parameter: UInt32, _ properties: KeyValuePairs<UInt32, Value> = [:]) {
+        (self.type, self.parameter) = (type, parameter)
+        for (key, value) in properties { set(key, value) }
+    }
+
+    private mutating func set(_ key: UInt32, _ value: Value) {
+        if properties.updateValue(value, forKey: key) == nil { order.append(key) }
+    }
+
+    // MARK: Writing
+
+    /// The binary form.
+    var words: [UInt64] {
+        var bytes: [UInt8] = []
+        Self.append([0, TypeID.object, type, parameter], to: &bytes)
+        for key in order {
+            guard let value = properties[key] else { continue }
+            Self.append([key, 0], to: &bytes)
+            Self.append(value, to: &bytes)
+        }
+        var words = [UInt64](repeating: 0, count: bytes.count / 8)
+        words.withUnsafeMutableBytes {
+            $0.copyBytes(from: bytes)
+            $0.storeBytes(of: UInt32(bytes.count - 8), as: UInt32.self)
+        }
+        return words
+    }
+
+    private static func append(_ numbers: [UInt32], to bytes: inout [UInt8]) {
+        for number in numbers { withUnsafeBytes(of: number) { bytes.append(contentsOf: $0) } }
+    }
+
+    private static func append(_ value: Value, to bytes: inout [UInt8]) {
+        switch value {
+        case .anyOf(let values): append(ChoiceID.enumeration, (values.first.map { [$0] } ?? []) + values, to: &bytes)
+        case .range(let preferred, let least, let most): append(ChoiceID.range, [preferred, least, most], to: &bytes)
+        case .flags(let mask): append(ChoiceID.flags, [.integer(mask)], to: &bytes)
+        default:
+            let body = body(of: value)
+            append([UInt32(body.count * 4), typeID(of: value)] + body, to: &bytes)
+        }
+        pad(&bytes)
+    }
+
+    private static func append(_ choice: UInt32, _ values: [Value], to bytes: inout [UInt8]) {
+        guard let first = values.first else { return }
+        let bodies = values.map(body)
+        let size = UInt32(bodies[0].count * 4)
+        let length = 16 + size * UInt32(bodies.count)
+        append([length, TypeID.choice, choice, 0, size, typeID(of: first)] + bodies.flatMap(\.self), to: &bytes)
+    }
+
+    private static func pad(_ bytes: inout [UInt8]) { while bytes.count % 8 != 0 { bytes.append(0) } }
+
+    private static func body(of value: Value) -> [UInt32] {
+        switch value {
+        case .id(let id): [id]
+        case .integer(let number), .flags(let number): [UInt32(bitPattern: number)]
+        case .rectangle(let width, let height): [width, height]
+        case .fraction(let numerator, let denominator): [numerator, denominator]
+        case .anyOf, .range: []
+        }
+    }
+
+    private static func typeID(of value: Value) -> UInt32 {
+        switch value {
+        case .id: TypeID.id
+        case .integer, .flags: TypeID.integer
+        case .rectangle: TypeID.rectangle
+        case .fraction: TypeID.fraction
+        case .anyOf, .range: TypeID.choice
+        }
+    }
+
+    // MARK: Reading
+
+    /// Reads an object. A choice is read as its preferred value. Properties of other types are skipped. Returns nil if
+    /// it is damaged, larger than `maximumSize`, or not an object.
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        func word(_ offset: Int) -> UInt32? {
+            offset + 4 <= bytes.count ? bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self) : nil
+        }
+        guard let size = word(0), size <= Self.maximumSize, 8 + Int(size) <= bytes.count, word(1 * 4) == TypeID.object,
+            size >= 8, let type = word(8), let parameter = word(12)
+        else { return nil }
+        (self.type, self.parameter) = (type, parameter)
+        let end = 8 + Int(size)
+        var offset = 16
+        while offset + 16 <= end {
+            guard let key = word(offset), let length = word(offset + 8), let kind = word(offset + 12),
+                Int(length) <= end - offset - 16
+            else { return nil }
+            let body = offset + 16
+            if kind == TypeID.choice {
+                if length >= 16, let childSize = word(body + 8), let child = word(body + 12), childSize <= length - 16,
+                    let value = Self.value(child, childSize, body + 16, word)
+                {
+                    set(key, value)
+                }
+            } else if let value = Self.value(kind, length, body, word) {
+                set(key, value)
+            }
+            offset = body + (Int(length) + 7) / 8 * 8
+        }
+    }
+
+    private static func value(_ type: UInt32, _ size: UInt32, _ offset: Int, _ word: (Int) -> UInt32?) -> Value? {
+        guard size >= 4, let first = word(offset) else { return nil }
+        switch type {
+        case TypeID.id: return .id(first)
+        case TypeID.integer: return .integer(Int32(bitPattern: first))
+        case TypeID.rectangle, TypeID.fraction:
+            guard size >= 8, let second = word(offset + 4) else { return nil }
+            return type == TypeID.rectangle ? .rectangle(first, second) : .fraction(first, second)
+        default: return nil
+        }
+    }
+}
+
+/// The format of a stream's frames.
+struct PipeWireVideoFormat: Hashable {
+    let pixels: RawPixelFormat
+    let dimensions: Dimensions
+
+    /// The identifiers of object types, parameters and properties, in `spa/param`.
+    private enum Key {
+        static let format: UInt32 = 0x40003
+        static let buffers: UInt32 = 0x40004
+        static let meta: UInt32 = 0x40005
+        static let formatOffer: UInt32 = 3
+        static let formatChosen: UInt32 = 4
+        static let buffersParameter: UInt32 = 5
+        static let metaParameter: UInt32 = 6
+        static let mediaType: UInt32 = 1
+        static let mediaSubtype: UInt32 = 2
+        static let pixels: UInt32 = 0x20001
+        static let size: UInt32 = 0x20003
+        static let frameRate: UInt32 = 0x20004
+        static let maximumFrameRate: UInt32 = 0x20005
+        static let video: UInt32 = 2
+        static let raw: UInt32 = 1
+    }
+
+    /// The accepted pixels in order of preference, by their identifiers in `spa/param/video/raw.h`.
+    private static let accepted: [(id: UInt32, pixels: RawPixelFormat)] = [
+        (8, .bgrx), (12, .bgra), (7, .rgbx), (11, .rgba), (9, .xrgb), (13, .argb), (16, .bgr24), (15, .rgb24),
+    ]
+
+    /// The largest side of a frame.
+    static let longestSide = 16_384
+
+    /// The parameter of a format that was chosen; nil for other parameters.
+    static let parameter = Key.formatChosen
+
+    /// Returns the offer of all accepted formats, with the frame rate as a limit. There is no modifier, so that frames
+    /// are in shared memory and not in DMA-BUF.
+    static func offer(frameRate: FrameRate, dimensions: Dimensions) -> PipeWirePod {
+        let side = UInt32(longestSide)
+        let rate = PipeWirePod.Value.fraction(UInt32(frameRate.numerator), UInt32(frameRate.denominator))
+        return PipeWirePod(
+            type: Key.format, parameter: Key.formatOffer,
+            [
+                Key.mediaType: .id(Key.video), Key.mediaSubtype: .id(Key.raw),
+                Key.pixels: .anyOf(accepted.map { .id($0.id) }),
+                Key.size: .range(
+                    .rectangle(UInt32(dimensions.width), UInt32(dimensions.height)), .rectangle(1, 1),
+                    .rectangle(side, side)),
+                // A screen has no constant frame rate, which is written as 0.
+                Key.frameRate: .range(.fraction(0, 1), .fraction(0, 1), .fraction(1_000, 1)),
+                Key.maximumFrameRate: .range(rate, .fraction(1, 1), rate),
+            ])
+    }
+
+    /// The requested memory and metadata of buffers.
+    static func buffers() -> [PipeWirePod] {
+        [
+            PipeWirePod(
+                type: Key.buffers, parameter: Key.buffersParameter,
+                [1: .range(.integer(4), .integer(2), .integer(16)), 2: .integer(1), 6: .flags(1 << 1 | 1 << 2)]),
+            PipeWirePod(type: Key.meta, parameter: Key.metaParameter, [1: .id(1), 2: .integer(32)]),
+            PipeWirePod(type: Key.meta, parameter: Key.metaParameter, [1: .id(2), 2: .integer(16)]),
+        ]
+    }
+
+    init(pixels: RawPixelFormat, dimensions: Dimensions) { (self.pixels, self.dimensions) = (pixels, dimensions) }
+
+    /// Reads the format that was chosen. Returns nil if it is not an accepted one.
+    init?(_ pod: PipeWirePod) {
+        guard pod.type == Key.format, pod.properties[Key.mediaType] == .id(Key.video),
+            pod.properties[Key.mediaSubtype] == .id(Key.raw), case .id(let id)? = pod.properties[Key.pixels],
+            let pixels = Self.accepted.first(where: { $0.id == id })?.pixels,
+            case .rectangle(let width, let height)? = pod.properties[Key.size],
+            (1...Self.longestSide).contains(Int(width)), (1...Self.longestSide).contains(Int(height))
+        else { return nil }
+        self.init(pixels: pixels, dimensions: Dimensions(width: Int(width), height: Int(height)))
+    }
+}

@@ -24,12 +24,14 @@ package final class PortalScreenSource: VideoSource {
     /// The frame rate in frames per second.
     package let nominalFrameRate: Double
     private let frameRate: FrameRate
-    /// The session; nil if the user refused to capture again.
+    /// The session; nil if the user has refused or ended the capture, for the reason in `refusal`.
     private let session: PortalSession?
+    private let refusal: ScreenCastPortal.Failure?
     private let slot: Monitor<Slot>
 
     /// Uses the session that `PortalScreens.find` opened. If there is none, because the desktop ended it, another one
-    /// is requested, and `.faulty` is thrown until the portal has responded. A refusal ends the source as `.failed`.
+    /// is requested, and `.faulty` is thrown until the portal has responded. A user who refuses or ends the capture ends
+    /// the source as `.failed`, so that it is not restored against the user's will.
     ///
     /// - Parameters:
     ///   - specification: The area to capture.
@@ -43,11 +45,11 @@ package final class PortalScreenSource: VideoSource {
         let session = try PortalSession.shared(specification)
         switch session.phase {
         case .open(let stream):
-            self.session = session
+            (self.session, refusal) = (session, nil)
             slot = Monitor(Slot(dimensions: stream.dimensions ?? PortalScreens.standardDimensions))
-        case .over(.refused):
+        case .over(let failure) where failure.isFinal:
             session.forget()
-            self.session = nil
+            (self.session, refusal) = (nil, failure)
             slot = Monitor(Slot(dimensions: PortalScreens.standardDimensions))
         case .over(let failure):
             session.forget()
@@ -69,14 +71,19 @@ package final class PortalScreenSource: VideoSource {
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
     ) throws(DeviceError) {
         let reference = MonotonicClock.reference()
-        let (slot, session, frameRate) = (slot, session, frameRate)
+        let (slot, session, refusal, frameRate) = (slot, session, refusal, frameRate)
         let stream = try session.map { session throws(DeviceError) in
             try Self.stream(session, slot, frameRate: frameRate, reference: reference)
         }
         let worker: WorkerThread
         do throws(IOError) {
             worker = try WorkerThread(name: "screen", precedence: .media) {
-                let end = Self.run(slot, session, frameRate, reference, deliver)
+                let end =
+                    if let session {
+                        Self.run(slot, session, frameRate, reference, deliver)
+                    } else {
+                        refusal.map { SourceEnd.failed("\($0.error)") }
+                    }
                 stream?.close()
                 session?.release()
                 if let end { ended(end) }
@@ -133,6 +140,9 @@ package final class PortalScreenSource: VideoSource {
 
     // MARK: The thread
 
+    /// The time in which the end of the session follows that of the stream.
+    private static let closingTimeout = TimeSpan.milliseconds(500)
+
     private enum Step {
         case frame(VideoFrame)
         case end(String)
@@ -141,12 +151,9 @@ package final class PortalScreenSource: VideoSource {
 
     /// Delivers frames until the source is stopped (nil) or ends.
     private static func run(
-        _ slot: Monitor<Slot>, _ session: PortalSession?, _ frameRate: FrameRate, _ reference: WallClockReference,
+        _ slot: Monitor<Slot>, _ session: PortalSession, _ frameRate: FrameRate, _ reference: WallClockReference,
         _ deliver: (VideoSample) -> Void
     ) -> SourceEnd? {
-        guard let session else {
-            return .failed("\(ScreenCastPortal.Failure.refused.error)")
-        }
         var pacing = ScreenPacing(frameRate: frameRate, started: MonotonicClock.now())
         var last: VideoFrame?
         while true {
@@ -161,22 +168,16 @@ package final class PortalScreenSource: VideoSource {
             }
             switch step {
             case .stopped: return nil
-            case .end(let reason):
-                session.forget()
-                return .vanished("the capture of the screen ended: \(reason)")
+            case .end(let reason): return end(session, because: reason)
             case .frame(let frame):
                 last = frame
                 pacing.delivered(at: MonotonicClock.now())
                 deliver(.frame(frame))
             case nil:
-                if case .over(let failure) = session.phase {
-                    session.forget()
-                    return .vanished("\(failure.error)")
-                }
+                if case .over(let failure) = session.phase { return end(session, because: "\(failure.error)") }
                 let isStreaming = slot.withLock { slot, _ in slot.isStreaming }
                 if let reason = pacing.timeout(isStreaming: isStreaming, at: MonotonicClock.now()) {
-                    session.forget()
-                    return .vanished(reason)
+                    return end(session, because: reason)
                 }
                 guard pacing.repeats(at: MonotonicClock.now()) else { continue }
                 let elapsed = MonotonicClock.now() - reference.instant
@@ -191,6 +192,14 @@ package final class PortalScreenSource: VideoSource {
                             timestamp: MediaTime(ticks: ClockRate.video.ticks(in: elapsed), rate: .video))))
             }
         }
+    }
+
+    /// Returns the end of the source after that of its stream or session.
+    private static func end(_ session: PortalSession, because reason: String) -> SourceEnd {
+        let failure = session.end(within: closingTimeout)
+        session.forget()
+        if let failure, failure.isFinal { return .failed("\(failure.error)") }
+        return .vanished("the capture of the screen ended: \(reason)")
     }
 }
 

@@ -1,3 +1,4 @@
+import Glibc
 import PCastCore
 import PCastIO
 import Synchronization
@@ -103,6 +104,14 @@ final class PortalSession: Sendable {
         }
     }
 
+    /// Waits for the end of the session, which follows the end of its stream if the user has ended the capture. Returns
+    /// nil if it does not end in time.
+    func end(within timeout: TimeSpan) -> ScreenCastPortal.Failure? {
+        state.wait(until: MonotonicClock.now() + timeout) { state in
+            if case .over(let failure) = state.phase { failure } else { nil }
+        }
+    }
+
     /// Removes the session, so that the next source starts another one.
     func forget() {
         Self.all.withLock { all in if all[specification] === self { all[specification] = nil } }
@@ -135,7 +144,7 @@ final class PortalSession: Sendable {
     /// Serves the sources until nobody uses the session. Throws the reason for which it ended.
     private func watch(_ portal: ScreenCastPortal) throws(ScreenCastPortal.Failure) {
         while true {
-            if let reason = portal.end() { throw .failed(reason) }
+            if let end = portal.end() { throw end }
             let requested = state.withLock { state, _ in state.requested }
             for _ in 0..<requested {
                 let descriptor = try portal.remote()
@@ -161,6 +170,8 @@ final class PortalSession: Sendable {
     private func end(_ failure: ScreenCastPortal.Failure) {
         state.withLock { state, condition in
             state.phase = .over(failure)
+            for descriptor in state.remotes { close(descriptor) }
+            state.remotes = []
             condition.wakeAll()
         }
     }

@@ -9,6 +9,8 @@ final class ScreenCastPortal {
     enum Failure: Error, Hashable {
         /// The user refused the dialog.
         case refused
+        /// The user or the desktop ended the session.
+        case closed
         /// There is no response in time.
         case timeout
         case cancelled
@@ -127,12 +129,12 @@ final class ScreenCastPortal {
     }
 
     /// Returns the reason for which the session has ended; nil while it continues.
-    func end() -> String? {
+    func end() -> Failure? {
         for signal in bus.signals() {
-            if signal.member == "Closed", signal.path == session { return "the desktop ended the capture" }
-            if signal.member == "NameOwnerChanged" { return "the desktop portal has ended" }
+            if signal.member == "Closed", signal.path == session { return .closed }
+            if signal.member == "NameOwnerChanged" { return .failed("the desktop portal has ended") }
         }
-        return bus.isConnected ? nil : "the session bus closed the connection"
+        return bus.isConnected ? nil : .failed("the session bus closed the connection")
     }
 
     /// Closes the session.
@@ -217,6 +219,9 @@ final class ScreenCastPortal {
 }
 
 extension ScreenCastPortal.Failure {
+    /// Whether the user decided against the capture, so that it is not requested again.
+    var isFinal: Bool { self == .refused || self == .closed }
+
     /// The error for the source, which says what to do.
     var error: DeviceError {
         switch self {
@@ -224,11 +229,12 @@ extension ScreenCastPortal.Failure {
             .faulty(
                 "the screen",
                 reason: "the request to capture it was refused: start again, and allow it in the dialog.")
+        case .closed: .faulty("the screen", reason: "the user or the desktop ended the capture: start it again.")
         case .timeout:
             .faulty(
                 "the screen",
-                reason: "the desktop portal did not respond within \(ScreenCastPortal.timeout): answer its dialog, or "
-                    + "restart xdg-desktop-portal.")
+                reason: "the desktop portal did not respond within \(Int(ScreenCastPortal.timeout.seconds)) s: "
+                    + "answer its dialog, or restart xdg-desktop-portal.")
         case .cancelled: .faulty("the screen", reason: "the request was cancelled.")
         case .failed(let reason): .faulty("the screen", reason: "\(reason).")
         }

@@ -102,6 +102,16 @@ struct PortalScreenTests {
         }
     }
 
+    @Test("an error says what to do, and only a decision of the user is final")
+    func errors() {
+        #expect("\(ScreenCastPortal.Failure.refused.error)".contains("allow it in the dialog"))
+        #expect("\(ScreenCastPortal.Failure.timeout.error)".contains("within 30 s"))
+        #expect("\(ScreenCastPortal.Failure.failed("there is no bus").error)".contains("there is no bus."))
+        let final: [ScreenCastPortal.Failure] = [.refused, .closed]
+        for failure in final { #expect(failure.isFinal) }
+        for failure: ScreenCastPortal.Failure in [.timeout, .cancelled, .failed("")] { #expect(!failure.isFinal) }
+    }
+
     @Test("a stream has a node, and a size if the portal reports a plausible one")
     func streams() {
         func stream(_ properties: DBusValue) -> DBusValue { .list([.list([.number(42), properties])]) }

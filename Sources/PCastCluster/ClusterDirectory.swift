@@ -1,0 +1,273 @@
+package import PCastCore
+
+/// The epoch of a publication. Each publication of a name claims a higher epoch than the one before, and media of a lower
+/// epoch are rejected.
+///
+/// The directory assigns a number to one claim only. A directory that has lost acknowledged writes may assign it twice;
+/// therefore the random value of the claim is part of the epoch, and two origins never have the same one.
+package struct StreamEpoch: Hashable, Sendable, Comparable, Codable {
+    /// The number, which is higher than that of each epoch that the claiming node knew.
+    package let number: UInt64
+    /// The random value of the claim, which decides between equal numbers.
+    package let claim: UInt64
+
+    /// Creates an epoch.
+    package init(number: UInt64, claim: UInt64) {
+        self.number = number
+        self.claim = claim
+    }
+
+    /// Returns whether the right epoch replaces the left one.
+    package static func < (left: StreamEpoch, right: StreamEpoch) -> Bool {
+        (left.number, left.claim) < (right.number, right.claim)
+    }
+}
+
+extension StreamEpoch: LosslessStringConvertible {
+    /// The text for headers and logs, such as `7-1f`.
+    package var description: String { "\(number)-\(String(claim, radix: 16))" }
+
+    /// Parses the text of an epoch; nil if it is invalid.
+    package init?(_ text: String) {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, let number = UInt64(parts[0]), let claim = UInt64(parts[1], radix: 16) else {
+            return nil
+        }
+        self.init(number: number, claim: claim)
+    }
+}
+
+/// The node that has the media of a stream.
+package struct StreamOrigin: Hashable, Sendable {
+    /// The name of the node.
+    package let node: String
+    /// The URI at which other nodes reach it, such as `https://a.example.com:8443`.
+    package let address: String
+    /// The stream at that node.
+    package let stream: StreamID
+    /// The epoch of the publication.
+    package let epoch: StreamEpoch
+
+    /// Creates an origin.
+    package init(node: String, address: String, stream: StreamID, epoch: StreamEpoch) {
+        self.node = node
+        self.address = address
+        self.stream = stream
+        self.epoch = epoch
+    }
+}
+
+/// The search for the origin of a stream.
+package protocol StreamLookup: Sendable {
+    /// Returns the origin of the stream that viewers request by a name or an identifier; nil if it is unknown, or if it is
+    /// this node. It answers from memory, even while the directory is disconnected.
+    func origin(of requested: StreamID) -> StreamOrigin?
+
+    /// Returns whether media of an epoch may be forwarded: no higher epoch of the stream is known.
+    func isCurrent(_ epoch: StreamEpoch, of requested: StreamID) -> Bool
+}
+
+// MARK: Records
+
+/// A stream that a node publishes.
+package struct ClusterStream: Hashable, Sendable, Codable {
+    /// The name or identifier that viewers request.
+    package var name: String
+    /// The stream at its origin, which is the same as `name` unless that is the name of a declared stream.
+    package var stream: String
+    /// The application of the publisher.
+    package var application: String
+    /// The name of the origin node.
+    package var node: String
+    /// The epoch of the publication.
+    package var epoch: StreamEpoch
+    /// The tags that viewers' tokens may require.
+    package var tags: [String]
+    /// The codecs, video first.
+    package var codecs: [String]
+    /// The layers of the video, lowest first, such as `540p`; empty if they are unknown.
+    package var layers: [String]
+
+    /// Creates a record.
+    package init(
+        name: String, stream: String, application: String, node: String, epoch: StreamEpoch, tags: [String],
+        codecs: [String], layers: [String]
+    ) {
+        self.name = name
+        self.stream = stream
+        self.application = application
+        self.node = node
+        self.epoch = epoch
+        self.tags = tags
+        self.codecs = codecs
+        self.layers = layers
+    }
+}
+
+/// The load of a node.
+package struct NodeLoad: Hashable, Sendable, Codable {
+    /// The used share of the processors, from 0 to 1.
+    package var processor: Double
+    /// The media that leave the node, in bits per second.
+    package var egress: UInt64
+    /// The number of streams that publishers of the node send.
+    package var streams: Int
+    /// The number of viewers.
+    package var viewers: Int
+    /// The maximum number of publishers and viewers.
+    package var capacity: Int
+
+    /// Creates a load.
+    package init(processor: Double = 0, egress: UInt64 = 0, streams: Int = 0, viewers: Int = 0, capacity: Int = 0) {
+        self.processor = processor
+        self.egress = egress
+        self.streams = streams
+        self.viewers = viewers
+        self.capacity = capacity
+    }
+
+    /// Whether the node has no place for another client.
+    package var isFull: Bool { streams + viewers >= capacity }
+
+    /// The used share of the scarcest resource that is known, from 0 to 1.
+    package var share: Double {
+        let places = capacity > 0 ? Double(streams + viewers) / Double(capacity) : 1
+        return min(max(places, processor, 0), 1)
+    }
+}
+
+/// A node, whose lease each write renews.
+package struct ClusterNode: Hashable, Sendable, Codable {
+    /// The name, which no other node may have.
+    package var name: String
+    /// A random value of the process. Another process with the same name has another one.
+    package var incarnation: UInt64
+    /// The URI at which clients and other nodes reach the node.
+    package var address: String
+    /// The region, such as `eu-west`.
+    package var region: String
+    /// The load.
+    package var load: NodeLoad
+    /// Whether the node accepts no new clients, because it is about to stop.
+    package var isDraining: Bool
+    /// The number of renewals of the lease, which differs in each write. It is no time: only its changes count.
+    package var renewal: UInt64
+
+    /// Creates a record.
+    package init(
+        name: String, incarnation: UInt64, address: String, region: String, load: NodeLoad = NodeLoad(),
+        isDraining: Bool = false, renewal: UInt64 = 0
+    ) {
+        self.name = name
+        self.incarnation = incarnation
+        self.address = address
+        self.region = region
+        self.load = load
+        self.isDraining = isDraining
+        self.renewal = renewal
+    }
+}
+
+/// A request to a node to drain, which any node may write. The node reads it, drains, and leaves it in place until its
+/// next start.
+package struct DrainRequest: Hashable, Sendable, Codable {
+    /// The name of the node.
+    package var node: String
+    /// The process that drains. A later process with the same name ignores the request.
+    package var incarnation: UInt64
+
+    /// Creates a request.
+    package init(node: String, incarnation: UInt64) {
+        self.node = node
+        self.incarnation = incarnation
+    }
+}
+
+/// A token that is not valid any more.
+package struct TokenRevocation: Hashable, Sendable, Codable {
+    /// The identifier of the revocation, such as a digest of the token.
+    package var token: String
+    /// The seconds for which nodes keep the revocation after they have received it. They are at least the remaining
+    /// lifetime of the token.
+    package var lifetime: Int64
+
+    /// Creates a revocation.
+    package init(token: String, lifetime: Int64) {
+        self.token = token
+        self.lifetime = lifetime
+    }
+}
+
+/// A value in the directory.
+package enum ClusterRecord: Hashable, Sendable, Codable {
+    case stream(ClusterStream)
+    case node(ClusterNode)
+    case drain(DrainRequest)
+    case revocation(TokenRevocation)
+
+    /// The key under which the directory has the record.
+    package var key: ClusterKey {
+        switch self {
+        case .stream(let stream): .stream(stream.name)
+        case .node(let node): .node(node.name)
+        case .drain(let request): .drain(request.node)
+        case .revocation(let revocation): .revocation(revocation.token)
+        }
+    }
+}
+
+/// The key of a value in the directory.
+package enum ClusterKey: Hashable, Sendable {
+    case stream(String)
+    case node(String)
+    case drain(String)
+    case revocation(String)
+}
+
+// MARK: The directory
+
+/// A change that a directory reports.
+package enum DirectoryEvent: Hashable, Sendable {
+    /// The directory is connected. The events up to `synchronized` report all its values, and values that they do not
+    /// report are gone.
+    case connected
+    /// A value was written with a revision. Revisions increase, unless the directory lost its data.
+    case changed(ClusterRecord, revision: UInt64)
+    /// A value was removed.
+    case removed(ClusterKey)
+    /// All values have been reported. Events from now on are changes.
+    case synchronized
+    /// The directory is disconnected, and connects again by itself.
+    case disconnected
+}
+
+/// The failure of an operation of a directory.
+package enum DirectoryError: Error, Hashable, Sendable {
+    /// The value has another revision than the expected one.
+    case conflict
+    /// The directory is disconnected, did not answer in time, or rejected the operation. It may have been performed.
+    case unavailable(String)
+    /// The record is larger than ``ClusterRecordCoding/maximumSize``.
+    case tooLarge
+}
+
+/// The shared values of a cluster: streams, nodes and revocations, as one node sees them.
+///
+/// It is a hint and decides nothing about media. It may be disconnected, slow, or empty after a restart, and it may lose
+/// writes that it acknowledged. ``ClusterMember`` announces values again when that happens, and epochs decide between
+/// conflicting ones.
+package protocol ClusterDirectory: Sendable {
+    /// The changes, which have one reader. The directory connects when this sequence is read first.
+    var events: AsyncStream<DirectoryEvent> { get }
+
+    /// Writes a record, and returns its new revision.
+    ///
+    /// - Parameter revision: The revision of the value that is replaced; nil if there must be none.
+    func write(_ record: ClusterRecord, replacing revision: UInt64?) async throws(DirectoryError) -> UInt64
+
+    /// Removes a value that has a revision. It succeeds if there is no value.
+    func remove(_ key: ClusterKey, revision: UInt64) async throws(DirectoryError)
+
+    /// Disconnects, and ends the sequence of events.
+    func close() async
+}

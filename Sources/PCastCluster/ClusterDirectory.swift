@@ -90,8 +90,9 @@ package struct ClusterStream: Hashable, Sendable, Codable {
 
     /// Creates a record.
     package init(
-        name: String, stream: String, application: String, node: String, epoch: StreamEpoch, tags: [String],
-        codecs: [String], layers: [String]
+        name: String, stream: String, application: String, node: String = "",
+        epoch: StreamEpoch = StreamEpoch(number: 0, claim: 0), tags: [String] = [], codecs: [String] = [],
+        layers: [String] = []
     ) {
         self.name = name
         self.stream = stream
@@ -199,7 +200,7 @@ package struct TokenRevocation: Hashable, Sendable, Codable {
 }
 
 /// A value in the directory.
-package enum ClusterRecord: Hashable, Sendable, Codable {
+package enum ClusterRecord: Hashable, Sendable {
     case stream(ClusterStream)
     case node(ClusterNode)
     case drain(DrainRequest)
@@ -235,10 +236,12 @@ package enum DirectoryEvent: Hashable, Sendable {
     case changed(ClusterRecord, revision: UInt64)
     /// A value was removed.
     case removed(ClusterKey)
+    /// A value is not signed with the secret of the cluster, or is invalid. It is ignored.
+    case rejected(String)
     /// All values have been reported. Events from now on are changes.
     case synchronized
-    /// The directory is disconnected, and connects again by itself.
-    case disconnected
+    /// The directory is disconnected for a reason, or could not connect. It attempts it again by itself.
+    case disconnected(String)
 }
 
 /// The failure of an operation of a directory.
@@ -247,8 +250,8 @@ package enum DirectoryError: Error, Hashable, Sendable {
     case conflict
     /// The directory is disconnected, did not answer in time, or rejected the operation. It may have been performed.
     case unavailable(String)
-    /// The record is larger than ``ClusterRecordCoding/maximumSize``.
-    case tooLarge
+    /// The record is too large, or one of its values is invalid.
+    case invalid
 }
 
 /// The shared values of a cluster: streams, nodes and revocations, as one node sees them.
@@ -257,12 +260,11 @@ package enum DirectoryError: Error, Hashable, Sendable {
 /// writes that it acknowledged. ``ClusterMember`` announces values again when that happens, and epochs decide between
 /// conflicting ones.
 package protocol ClusterDirectory: Sendable {
-    /// The changes, which have one reader. The directory connects when this sequence is read first.
+    /// The changes, which have one reader. The directory connects when it is created.
     var events: AsyncStream<DirectoryEvent> { get }
 
-    /// Writes a record, and returns its new revision.
-    ///
-    /// - Parameter revision: The revision of the value that is replaced; nil if there must be none.
+    /// Writes a record, and returns its new revision. `revision` is that of the value that is replaced; nil if there must
+    /// be none.
     func write(_ record: ClusterRecord, replacing revision: UInt64?) async throws(DirectoryError) -> UInt64
 
     /// Removes a value that has a revision. It succeeds if there is no value.

@@ -1,0 +1,150 @@
+package import PCastCore
+import PCastIO
+import Synchronization
+
+/// A node's part of a cluster: it connects a ``ClusterMember`` with a directory and with the clock.
+///
+/// All queries answer from memory. Nothing of it is on the path of a packet.
+package final class Cluster: StreamLookup {
+    private let member: Mutex<ClusterMember>
+    private let directory: any ClusterDirectory
+    private let continuation: AsyncStream<ClusterEvent>.Continuation
+
+    /// The events, which have one reader. If more than 1,024 wait, the oldest are dropped.
+    package let events: AsyncStream<ClusterEvent>
+
+    /// The interval in which deadlines are checked.
+    private static let interval = Duration.milliseconds(250)
+    /// The maximum time in which the announcements of a node that stops are removed.
+    private static let leaveTime = TimeSpan.seconds(2)
+
+    /// Creates the part of a node. ``run()`` connects it.
+    package init(
+        _ node: ClusterNode, directory: any ClusterDirectory, timing: ClusterMember.Timing = ClusterMember.Timing()
+    ) {
+        self.directory = directory
+        let seed = UInt64.random(in: .min ... .max)
+        member = Mutex(ClusterMember(node, timing: timing, seed: seed, at: MonotonicClock.now()))
+        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1_024))
+    }
+
+    /// Follows the directory until the task is cancelled. Then it removes the values of this node, if the directory is
+    /// connected, and disconnects.
+    package func run() async {
+        // The events are read until the announcements of this node are removed.
+        let reading = Task { [self] in
+            for await event in directory.events { change { $0.handle(event) } }
+        }
+        while !Task.isCancelled {
+            change { $0.advance(to: MonotonicClock.now()) }
+            try? await Task.sleep(for: Self.interval)
+        }
+        await Task { [self] in
+            change { $0.leave() }
+            let deadline = MonotonicClock.now() + Self.leaveTime
+            while !member.withLock({ $0.hasLeft }), MonotonicClock.now() < deadline {
+                try? await Task.sleep(for: .milliseconds(5))
+            }
+            await directory.close()
+        }.value
+        await reading.value
+        continuation.finish()
+    }
+
+    /// Changes the member, and performs its outputs.
+    private func change(_ change: (inout ClusterMember) -> Void) {
+        let outputs = member.withLock { member in
+            change(&member)
+            return member.takeOutputs()
+        }
+        for output in outputs { perform(output) }
+    }
+
+    private func perform(_ output: ClusterMember.Output) {
+        switch output {
+        case .event(let event): continuation.yield(event)
+        case .write(let record, let revision, let operation):
+            Task { [self] in
+                let result: Result<UInt64?, DirectoryError>
+                do throws(DirectoryError) {
+                    result = .success(try await directory.write(record, replacing: revision))
+                } catch {
+                    result = .failure(error)
+                }
+                self.change { $0.finish(operation, record.key, result) }
+            }
+        case .remove(let key, let revision, let operation):
+            Task { [self] in
+                let result: Result<UInt64?, DirectoryError>
+                do throws(DirectoryError) {
+                    try await directory.remove(key, revision: revision)
+                    result = .success(nil)
+                } catch {
+                    result = .failure(error)
+                }
+                self.change { $0.finish(operation, key, result) }
+            }
+        }
+    }
+
+    // MARK: Announcements
+
+    /// Announces a stream of this node, or changes its announcement.
+    package func publish(_ stream: ClusterStream, _ claim: ClusterMember.Claim) {
+        change { $0.publish(stream, claim) }
+    }
+
+    /// Removes the announcement of a stream that has ended.
+    package func end(_ name: String, stream: String) { change { $0.end(name, stream: stream) } }
+
+    /// Changes the load that the next renewal announces.
+    package func setLoad(_ load: NodeLoad) { change { $0.setLoad(load) } }
+
+    /// Changes the address that is announced, as soon as it is known.
+    package func setAddress(_ address: String) { change { $0.setAddress(address) } }
+
+    /// Announces that this node accepts no new clients, or accepts them again.
+    package func setDraining(_ isDraining: Bool) { change { $0.setDraining(isDraining) } }
+
+    /// Requests another node to drain. Returns false if there is no such node.
+    package func requestDrain(of name: String) -> Bool {
+        var isKnown = false
+        change { isKnown = $0.requestDrain(of: name) }
+        return isKnown
+    }
+
+    /// Announces that a token is not valid any more.
+    package func revoke(_ revocation: TokenRevocation) { change { $0.revoke(revocation) } }
+
+    // MARK: Queries
+
+    /// Returns the current origin of a stream at another node; nil if it is unknown, or if it is this node.
+    package func origin(of requested: StreamID) -> StreamOrigin? {
+        member.withLock { $0.origin(of: requested.description) }
+    }
+
+    /// Returns whether no higher epoch of the stream is known.
+    package func isCurrent(_ epoch: StreamEpoch, of requested: StreamID) -> Bool {
+        member.withLock { member in member.highestEpoch(of: requested.description).map { epoch >= $0 } ?? true }
+    }
+
+    /// Returns the epoch that this node has claimed for a name, and that the directory has acknowledged; nil if none.
+    package func claimedEpoch(of name: StreamID) -> StreamEpoch? {
+        member.withLock { $0.claimedEpoch(of: name.description) }
+    }
+
+    /// The announcement of this node.
+    package var node: ClusterNode { member.withLock { $0.node } }
+
+    /// The nodes that are not lost, this one included, by name.
+    package var nodes: [ClusterNode] { member.withLock { $0.nodes } }
+
+    /// The streams of other nodes that are not lost.
+    package var remoteStreams: [ClusterStream] { member.withLock { $0.remoteStreams } }
+
+    /// Whether the directory is connected, and its values are known.
+    package var isConnected: Bool { member.withLock { $0.isSynchronized } }
+
+    /// Whether a token is revoked.
+    package func isRevoked(_ token: String) -> Bool { member.withLock { $0.isRevoked(token) } }
+}

@@ -1,0 +1,547 @@
+package import PCastCore
+
+/// The decisions of one node about a directory: which values it writes, when the leases of other nodes expire, and which
+/// origin of a stream is the current one.
+///
+/// It is a state machine. After each input, the driver takes the outputs. It calls ``advance(to:)`` at least each
+/// quarter of a second. Leases depend on the local times at which renewals arrive, and never on another node's clock.
+/// While the directory is disconnected, no lease expires, because renewals cannot arrive.
+package struct ClusterMember: Sendable {
+    /// The durations of a cluster, which are the same at all nodes.
+    package struct Timing: Sendable {
+        /// The interval in which a node renews its lease.
+        package var renewal = TimeSpan.seconds(2)
+        /// The time without a renewal after which a node counts as lost.
+        package var lease = TimeSpan.seconds(6)
+        /// The time after which the values of a lost node are removed.
+        package var removal = TimeSpan.seconds(120)
+        /// The time after which a write that failed is attempted again.
+        package var retry = TimeSpan.seconds(1)
+
+        /// Creates the default durations.
+        package init() {}
+    }
+
+    /// The treatment of a name that another node publishes already.
+    package enum Claim: Hashable, Sendable {
+        /// This publication replaces the other one, which must end.
+        case takeOver
+        /// This publication waits until the other one ends, or its node is lost.
+        case standby
+    }
+
+    /// An action of the driver.
+    package enum Output: Hashable, Sendable {
+        /// Writes a record, and reports the result with the number of the operation.
+        case write(ClusterRecord, replacing: UInt64?, operation: UInt64)
+        /// Removes a value, and reports the result with the number of the operation.
+        case remove(ClusterKey, revision: UInt64, operation: UInt64)
+        /// Reports an event to the program.
+        case event(ClusterEvent)
+    }
+
+    /// The maximum number of operations at the same time.
+    package static let operationLimit = 16
+    /// The maximum number of values that a node keeps. Further streams of other nodes are ignored.
+    package static let valueLimit = 200_000
+
+    private struct Value {
+        let record: ClusterRecord
+        let revision: UInt64
+        /// The local time at which the value arrived first.
+        let received: Instant
+    }
+
+    /// A publication of this node.
+    private struct Publication {
+        var stream: ClusterStream
+        let claim: Claim
+        /// The epoch that this node has claimed; nil before the first claim, and after another node has claimed it.
+        var epoch: StreamEpoch?
+        /// Whether another node has replaced it, so that it is not announced any more.
+        var isFenced = false
+        /// Whether the directory has acknowledged the epoch.
+        var isAnnounced = false
+    }
+
+    /// Another node.
+    private struct Peer {
+        /// The last local time at which a renewal arrived.
+        var renewed: Instant
+        var renewal: (incarnation: UInt64, number: UInt64)?
+        var isLost = false
+    }
+
+    private let timing: Timing
+    private var random: ClaimSequence
+    /// The announcement of this node.
+    package private(set) var node: ClusterNode
+    private var values: [ClusterKey: Value] = [:]
+    private var peers: [String: Peer] = [:]
+    private var publications: [String: Publication] = [:]
+    /// The operations that have not finished, by their keys.
+    private var operations: [ClusterKey: UInt64] = [:]
+    private var nextOperation: UInt64 = 0
+    /// The keys whose values may differ from what this node wants.
+    private var unsettled: Set<ClusterKey> = []
+    /// The times before which a key is not written again.
+    private var retries: [ClusterKey: Instant] = [:]
+    /// The values that this node removes.
+    private var removals: Set<ClusterKey> = []
+    /// The drain requests and revocations that this node writes.
+    private var requests: [ClusterKey: ClusterRecord] = [:]
+    private var outputs: [Output] = []
+    private var now: Instant
+    private var nextRenewal: Instant
+    /// A number above all revisions and epochs that this node has seen (a Lamport clock). Hence a claim is above each
+    /// one before it, even when the record of that one is removed.
+    private var logicalTime: UInt64 = 0
+    /// Whether the directory is connected and has reported all its values.
+    package private(set) var isSynchronized = false
+    /// Whether another process has the name of this node. Then this one announces nothing more.
+    package private(set) var isSuperseded = false
+    /// Whether this process has written its announcement.
+    private var hasAnnounced = false
+    private var isLeaving = false
+    /// The keys that the directory has reported since it connected, until it has reported all.
+    private var seen: Set<ClusterKey> = []
+    /// The records of the writes that have not finished.
+    private var written: [ClusterKey: ClusterRecord] = [:]
+
+    /// Creates the member of a node. `seed` makes its epochs different from those of all other processes.
+    package init(_ node: ClusterNode, timing: Timing = Timing(), seed: UInt64, at now: Instant) {
+        self.node = node
+        self.timing = timing
+        random = ClaimSequence(state: seed)
+        self.now = now
+        nextRenewal = now
+    }
+
+    // MARK: Inputs of the program
+
+    /// Announces a stream of this node, or changes its announcement. The node and the epoch of the record are set here.
+    package mutating func publish(_ stream: ClusterStream, _ claim: Claim) {
+        if var publication = publications[stream.name], publication.stream.stream == stream.stream {
+            publication.stream = stream
+            publications[stream.name] = publication
+        } else {
+            publications[stream.name] = Publication(stream: stream, claim: claim)
+        }
+        publications[stream.name]?.stream.node = node.name
+        settle(.stream(stream.name))
+    }
+
+    /// Removes the announcement of a stream that has ended. Another stream of the same name is not affected.
+    package mutating func end(_ name: String, stream: String) {
+        guard publications[name]?.stream.stream == stream else { return }
+        publications[name] = nil
+        settle(.stream(name))
+    }
+
+    /// Changes the load that the next renewal announces.
+    package mutating func setLoad(_ load: NodeLoad) { node.load = load }
+
+    /// Changes the address that is announced, as soon as it is known.
+    package mutating func setAddress(_ address: String) {
+        node.address = address
+        nextRenewal = now
+    }
+
+    /// Announces that this node accepts no new clients, or accepts them again.
+    package mutating func setDraining(_ isDraining: Bool) {
+        guard node.isDraining != isDraining else { return }
+        node.isDraining = isDraining
+        nextRenewal = now
+        settle(.node(node.name))
+    }
+
+    /// Removes the announcements of this node, because it stops.
+    package mutating func leave() {
+        isLeaving = true
+        unsettled.formUnion(publications.keys.map(ClusterKey.stream))
+        publications = [:]
+        settle(.node(node.name))
+    }
+
+    /// Whether the announcements are removed after ``leave()``, or cannot be removed.
+    package var hasLeft: Bool {
+        isLeaving && (!isSynchronized || isSuperseded || (operations.isEmpty && unsettled.isEmpty))
+    }
+
+    /// Requests another node to drain. Returns false if there is no such node.
+    package mutating func requestDrain(of name: String) -> Bool {
+        guard case .node(let other) = values[.node(name)]?.record else { return false }
+        request(.drain(DrainRequest(node: name, incarnation: other.incarnation)))
+        return true
+    }
+
+    /// Announces that a token is not valid any more.
+    package mutating func revoke(_ revocation: TokenRevocation) { request(.revocation(revocation)) }
+
+    private mutating func request(_ record: ClusterRecord) {
+        requests[record.key] = record
+        settle(record.key)
+    }
+
+    // MARK: Queries
+
+    /// Returns the current origin of a stream at another node; nil if it is unknown, lost, or this node.
+    package func origin(of name: String) -> StreamOrigin? {
+        guard publications[name]?.epoch == nil, case .stream(let stream) = values[.stream(name)]?.record,
+            stream.node != node.name, peers[stream.node]?.isLost == false,
+            case .node(let other) = values[.node(stream.node)]?.record
+        else { return nil }
+        return StreamOrigin(
+            node: other.name, address: other.address, stream: StreamID(stream.stream), epoch: stream.epoch)
+    }
+
+    /// Returns the epoch that this node has claimed for a name, and that the directory has acknowledged; nil if none.
+    package func claimedEpoch(of name: String) -> StreamEpoch? {
+        publications[name].flatMap { $0.isAnnounced ? $0.epoch : nil }
+    }
+
+    /// Returns the highest epoch of a name that this node knows; nil if it knows none.
+    package func highestEpoch(of name: String) -> StreamEpoch? {
+        let own = publications[name]?.epoch
+        guard case .stream(let stream) = values[.stream(name)]?.record else { return own }
+        return own.map { max($0, stream.epoch) } ?? stream.epoch
+    }
+
+    /// The nodes that are not lost, this one included, by name.
+    package var nodes: [ClusterNode] {
+        let others = peers.compactMap { name, peer -> ClusterNode? in
+            guard !peer.isLost, case .node(let other) = values[.node(name)]?.record else { return nil }
+            return other
+        }
+        return (others + [node]).sorted { $0.name < $1.name }
+    }
+
+    /// The streams of other nodes that are not lost.
+    package var remoteStreams: [ClusterStream] {
+        values.values.compactMap { value in
+            guard case .stream(let stream) = value.record, stream.node != node.name,
+                peers[stream.node]?.isLost == false
+            else { return nil }
+            return stream
+        }
+    }
+
+    /// Whether a token is revoked.
+    package func isRevoked(_ token: String) -> Bool {
+        values[.revocation(token)] != nil || requests[.revocation(token)] != nil
+    }
+
+    // MARK: Inputs of the directory
+
+    /// Processes an event of the directory.
+    package mutating func handle(_ event: DirectoryEvent) {
+        switch event {
+        case .connected:
+            // Operations of the former connection may finish later, and their results are not used.
+            (isSynchronized, operations, seen) = (false, [:], [])
+        case .changed(let record, let revision):
+            seen.insert(record.key)
+            receive(record, revision)
+        case .removed(let key):
+            if values.removeValue(forKey: key) != nil { settle(key) }
+        case .rejected(let reason): outputs.append(.event(.rejected(reason)))
+        case .synchronized: synchronize()
+        case .disconnected(let reason):
+            outputs.append(.event(.disconnected(reason)))
+            (isSynchronized, operations) = (false, [:])
+        }
+        settleAll()
+    }
+
+    private mutating func synchronize() {
+        for key in values.keys where !seen.contains(key) { values[key] = nil }
+        (isSynchronized, seen) = (true, [])
+        retries = [:]
+        // A lease begins again, because renewals could not arrive.
+        for name in Array(peers.keys) { peers[name]?.renewed = now }
+        for publication in publications.keys { unsettled.insert(.stream(publication)) }
+        for key in requests.keys { unsettled.insert(key) }
+        for (key, value) in values {
+            if case .stream(let stream) = value.record, stream.node == node.name { unsettled.insert(key) }
+        }
+        nextRenewal = now
+        outputs.append(.event(.connected))
+    }
+
+    private mutating func receive(_ record: ClusterRecord, _ revision: UInt64) {
+        let key = record.key
+        // Revisions begin again when the directory has lost its data, which shows at a new connection only.
+        if isSynchronized, let known = values[key], known.revision >= revision { return }
+        if values[key] == nil, values.count >= Self.valueLimit {
+            if case .stream = record { return }
+        }
+        logicalTime = max(logicalTime, min(revision, 1 << 62))
+        let received = values[key]?.record == record ? values[key]?.received ?? now : now
+        values[key] = Value(record: record, revision: revision, received: received)
+        switch record {
+        case .stream(let stream):
+            logicalTime = max(logicalTime, stream.epoch.number)
+            note(stream.node, nil)
+            settle(key)
+        case .node(let other):
+            if other.name == node.name { checkName(other) } else { note(other.name, other) }
+        case .drain(let request):
+            if request.node == node.name, request.incarnation == node.incarnation, !node.isDraining {
+                outputs.append(.event(.drainRequested))
+            }
+        case .revocation: break
+        }
+    }
+
+    /// Records a renewal of another node, or its existence, if only a stream of it is known.
+    private mutating func note(_ name: String, _ other: ClusterNode?) {
+        guard name != node.name else { return }
+        var peer = peers[name] ?? Peer(renewed: now)
+        if let other, peer.renewal.map({ $0 != (other.incarnation, other.renewal) }) ?? true {
+            if peer.renewal == nil || peer.isLost {
+                outputs.append(.event(.nodeAppeared(name)))
+                peer.isLost = false
+            }
+            peer.renewal = (other.incarnation, other.renewal)
+            peer.renewed = now
+        }
+        peers[name] = peer
+    }
+
+    /// Stops announcing if another process has replaced the announcement of this one. The process that started last has
+    /// the name.
+    private mutating func checkName(_ other: ClusterNode) {
+        guard other.incarnation != node.incarnation, hasAnnounced, !isSuperseded else { return }
+        isSuperseded = true
+        outputs.append(.event(.superseded))
+    }
+
+    /// Processes the result of an operation.
+    package mutating func finish(_ operation: UInt64, _ key: ClusterKey, _ result: Result<UInt64?, DirectoryError>) {
+        guard operations[key] == operation else { return }
+        operations[key] = nil
+        switch result {
+        case .success(let revision):
+            retries[key] = nil
+            finished(key, revision)
+        case .failure(let error):
+            // The events of the directory report the value that caused a conflict.
+            retries[key] = now + timing.retry
+            unsettled.insert(key)
+            if case .unavailable(let reason) = error { outputs.append(.event(.failed(reason))) }
+            if error == .invalid {
+                // Another attempt would fail too.
+                requests[key] = nil
+                if case .stream(let name) = key { publications[name]?.isFenced = true }
+                outputs.append(.event(.failed("The directory's limits do not permit the value of \(key).")))
+            }
+        }
+        settleAll()
+    }
+
+    /// Uses a success before the directory reports the change.
+    private mutating func finished(_ key: ClusterKey, _ revision: UInt64?) {
+        guard let revision, let record = written.removeValue(forKey: key) else {
+            removals.remove(key)
+            return
+        }
+        if (values[key]?.revision ?? 0) < revision { receive(record, revision) }
+        if case .node = record { hasAnnounced = true }
+        if requests[key] == record { requests[key] = nil }
+        unsettled.insert(key)
+    }
+
+    // MARK: Time
+
+    /// Advances the time: renews the lease of this node, and finds lost nodes.
+    package mutating func advance(to now: Instant) {
+        self.now = now
+        if now >= nextRenewal, isSynchronized, !isLeaving {
+            nextRenewal = now + timing.renewal
+            node.renewal &+= 1
+            unsettled.insert(.node(node.name))
+            removeExpired()
+        }
+        if isSynchronized { findLostNodes() }
+        settleAll()
+    }
+
+    private mutating func findLostNodes() {
+        for (name, peer) in peers where !peer.isLost && now - peer.renewed > timing.lease {
+            peers[name]?.isLost = true
+            if peer.renewal != nil { outputs.append(.event(.nodeLost(name))) }
+            for publication in publications.values where publication.epoch == nil {
+                unsettled.insert(.stream(publication.stream.name))
+            }
+        }
+    }
+
+    /// Removes the values of nodes that are lost for a long time, and revocations of expired tokens.
+    private mutating func removeExpired() {
+        for (name, peer) in peers where peer.isLost && now - peer.renewed > timing.removal { remove(name) }
+        for (key, value) in values {
+            guard case .revocation(let revocation) = value.record,
+                now - value.received > TimeSpan.seconds(revocation.lifetime)
+            else { continue }
+            removals.insert(key)
+            unsettled.insert(key)
+        }
+    }
+
+    /// Removes the values of a node that is lost for a long time.
+    private mutating func remove(_ name: String) {
+        var count = 0
+        for (key, value) in values {
+            switch value.record {
+            case .stream(let stream): guard stream.node == name, publications[stream.name] == nil else { continue }
+            case .node(let other): guard other.name == name else { continue }
+            case .drain(let request): guard request.node == name else { continue }
+            case .revocation: continue
+            }
+            count += 1
+            removals.insert(key)
+            unsettled.insert(key)
+        }
+        if count == 0 { peers[name] = nil }
+    }
+
+    // MARK: Reconciliation
+
+    /// Compares a key with what this node wants, at once.
+    private mutating func settle(_ key: ClusterKey) {
+        unsettled.insert(key)
+        settleAll()
+    }
+
+    private mutating func settleAll() {
+        guard isSynchronized, !isSuperseded, !unsettled.isEmpty else { return }
+        // The lease is renewed first.
+        let own = ClusterKey.node(node.name)
+        if unsettled.contains(own) { settleOne(own) }
+        for key in unsettled where operations.count < Self.operationLimit { settleOne(key) }
+    }
+
+    private mutating func settleOne(_ key: ClusterKey) {
+        guard operations[key] == nil, retries[key].map({ now >= $0 }) ?? true else { return }
+        unsettled.remove(key)
+        let value = values[key]
+        switch key {
+        case .node(let name) where name == node.name:
+            if isLeaving {
+                if let value { remove(key, value.revision) }
+            } else if value?.record != .node(node) {
+                write(.node(node), value?.revision)
+            }
+        case .stream(let name):
+            if publications[name] != nil { settlePublication(name, value) } else { settleEnd(key, value) }
+        case .drain, .revocation, .node:
+            if let request = requests[key] {
+                if value?.record == request { requests[key] = nil } else { write(request, value?.revision) }
+            } else if removals.contains(key), let value {
+                remove(key, value.revision)
+            } else {
+                removals.remove(key)
+            }
+        }
+    }
+
+    /// Removes a stream of this node that has ended, or that of a node that is lost for a long time.
+    private mutating func settleEnd(_ key: ClusterKey, _ value: Value?) {
+        guard let value, case .stream(let stream) = value.record else {
+            removals.remove(key)
+            return
+        }
+        let isExpired = removals.contains(key) && peers[stream.node]?.isLost != false
+        if stream.node == node.name || isExpired { remove(key, value.revision) } else { removals.remove(key) }
+    }
+
+    private mutating func settlePublication(_ name: String, _ value: Value?) {
+        guard var publication = publications[name], !publication.isFenced else { return }
+        defer { if publications[name] != nil { publications[name] = publication } }
+        if let value, case .stream(let current) = value.record {
+            if let epoch = publication.epoch, current.epoch > epoch {
+                // Another claim is newer. It is fenced, whatever the directory says about revisions.
+                (publication.epoch, publication.isAnnounced) = (nil, false)
+                if current.node != node.name {
+                    publication.isFenced = publication.claim == .takeOver
+                    outputs.append(.event(.fenced(name, stream: publication.stream.stream, by: current.node)))
+                }
+                if publication.isFenced { return }
+            }
+            let isForeign = current.node != node.name
+            let isHeld = isForeign && peers[current.node]?.isLost == false
+            if publication.epoch == nil, publication.claim == .standby, isHeld { return }
+        }
+        if publication.epoch == nil {
+            logicalTime += 1
+            publication.epoch = StreamEpoch(number: logicalTime, claim: random.next())
+        }
+        if let epoch = publication.epoch { publication.stream.epoch = epoch }
+        guard value?.record != .stream(publication.stream) else {
+            if !publication.isAnnounced {
+                publication.isAnnounced = true
+                outputs.append(.event(.announced(name, publication.stream.epoch)))
+            }
+            return
+        }
+        write(.stream(publication.stream), value?.revision)
+    }
+
+    private mutating func write(_ record: ClusterRecord, _ revision: UInt64?) {
+        written[record.key] = record
+        outputs.append(.write(record, replacing: revision, operation: begin(record.key)))
+    }
+
+    private mutating func remove(_ key: ClusterKey, _ revision: UInt64) {
+        outputs.append(.remove(key, revision: revision, operation: begin(key)))
+    }
+
+    private mutating func begin(_ key: ClusterKey) -> UInt64 {
+        nextOperation += 1
+        operations[key] = nextOperation
+        return nextOperation
+    }
+
+    /// Returns the outputs since the last call.
+    package mutating func takeOutputs() -> [Output] {
+        defer { outputs.removeAll(keepingCapacity: true) }
+        return outputs
+    }
+}
+
+/// An event of a cluster for the program.
+package enum ClusterEvent: Hashable, Sendable {
+    /// The directory is connected, and its values are known.
+    case connected
+    /// The directory is disconnected for a reason. Everything that runs continues.
+    case disconnected(String)
+    /// A node joined, or returned.
+    case nodeAppeared(String)
+    /// A node has not renewed its lease in time.
+    case nodeLost(String)
+    /// The directory has the publication of a name with its epoch.
+    case announced(String, StreamEpoch)
+    /// Another node has claimed the name of a stream with a higher epoch.
+    case fenced(String, stream: String, by: String)
+    /// Another process uses the name of this node.
+    case superseded
+    /// Another node requests that this one drains.
+    case drainRequested
+    /// A value of the directory is invalid, or signed with another secret.
+    case rejected(String)
+    /// An operation has failed, and is attempted again.
+    case failed(String)
+}
+
+/// The random values of the claims of one process (SplitMix64, Steele, Lea and Flood 2014).
+private struct ClaimSequence: Sendable {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

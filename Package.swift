@@ -90,6 +90,7 @@ let package = Package(
         systemLibrary("CSDL"),
         systemLibrary("CLinux"),
         systemLibrary("CSRT", apt: ["libsrt-gnutls-dev"]),
+        systemLibrary("CNATS", pkgConfig: "libnats", apt: ["libnats-dev"]),
         systemLibrary("CSRTP", pkgConfig: "libsrtp2", apt: ["libsrtp2-dev"]),
 
         // Layer 0: values.
@@ -156,6 +157,9 @@ let package = Package(
                 "PCastCore", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ]),
+        module(
+            "Cluster",
+            ["PCastCore", "PCastIO", "CNATS", .product(name: "Crypto", package: "swift-crypto")]),
         module("Recording", ["PCastCore", "PCastHLS", "PCastPackaging", "PCastDatabase", "CZlib"]),
 
         // Layer 3: SDK, server and player.
@@ -171,7 +175,7 @@ let package = Package(
             [
                 "PCastCore", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastSFU",
                 "PCastHLS", "PCastPackaging", "PCastRTMP", "PCastSRT", "PCastRecording", "PCastCodecs",
-                "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline", "PCastOverlay", "COpenSSL",
+                "PCastCluster", "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline", "PCastOverlay", "COpenSSL",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -288,6 +292,7 @@ let package = Package(
             swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
         tests("Window", ["PCastWindow", "PCastDevices", "PCastIO", "PCastCore", "CXCB"]),
         tests("Database", ["PCastDatabase", "PCastCore", .product(name: "GRDB", package: "GRDB.swift")]),
+        tests("Cluster", ["PCastCluster", "PCastTestSupport", "PCastCore"]),
         tests("Recording", ["PCastRecording", "PCastDatabase", "PCastPackaging", "PCastHLS", "PCastCore"]),
         tests("Fuzzing", ["PCastFuzzing"]),
         tests(
@@ -320,7 +325,7 @@ let package = Package(
             [
                 "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastCore",
                 "PCastJSON", "PCastDatabase", "PCastSFU", "PCastTimeline", "PCastHLS", "PCastPackaging", "PCastCodecs",
-                "PCastRecording", "PCastRTMP", "PCastSRT", "PCastTestSupport", "CSRT",
+                "PCastRecording", "PCastRTMP", "PCastSRT", "PCastCluster", "PCastTestSupport", "CSRT",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "GRDB", package: "GRDB.swift"),

@@ -153,10 +153,12 @@ public struct Platform: Service, Sendable {
         let recordings = BackgroundService("recordings") { await components.recordings.run() }
         let names = BackgroundService("named streams") { await components.names.run() }
         let renditions = BackgroundService("renditions") { await components.directory.renditions?.run() }
+        let cluster = BackgroundService("cluster") { await components.cluster?.run() }
         let media = MediaService(components: components)
         return [
             BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
-            publicAddress, certificate, names, servers, RecordsService(components: components, media: media), media,
+            publicAddress, certificate, names, cluster, servers, RecordsService(components: components, media: media),
+            media,
             packaging,
             recordings, renditions, components.rtmp, components.srt, DrainService(components: components),
         ]

@@ -32,6 +32,8 @@ struct PlatformComponents: Sendable {
     let rooms: RoomService
     /// The declared streams.
     let names: NamedStreamService
+    /// This platform as a node of a cluster; nil for none.
+    let cluster: ClusterService?
     let histories = StreamHistoryStore()
     let credentials: CredentialCheck
     let timelines: TimelineService
@@ -101,6 +103,11 @@ struct PlatformComponents: Sendable {
             configuration.streams, mediaDirectory: configuration.jobs?.directory, router: router, workers: workers,
             directory: directory, authenticator: authenticator, events: events, records: platformRecords.records,
             logger: logger)
+        cluster = configuration.cluster.map { [directory] cluster in
+            ClusterService(
+                cluster, directory: configuration.clusterDirectory, streams: directory,
+                capacity: configuration.maximumPeers, logger: logger)
+        }
         credentials = CredentialCheck(authenticator: authenticator)
         ingest = IngestService(
             directory: directory,
@@ -271,7 +278,7 @@ struct PlatformComponents: Sendable {
         for kind in [WebRTCHTTPController.Kind.whip, .whep] {
             WebRTCHTTPController(
                 kind, authenticator: authenticator, directory: directory, turnCredentials: turnCredentials,
-                dashboard: dashboard,
+                dashboard: dashboard, cluster: cluster,
                 logger: logger
             ).addRoutes(to: routes)
         }
@@ -294,11 +301,12 @@ struct PlatformComponents: Sendable {
         ).addRoutes(to: routes)
         DashboardRoutes(access: dashboard, turnCredentials: turnCredentials, logger: logger).addRoutes(to: routes)
         TelemetryRoutes().addRoutes(to: routes)
+        ClusterRoutes(service: cluster).addRoutes(to: routes)
         ManagementAPI(
             authenticator: authenticator, credentials: credentials, directory: directory,
             platformRecords: platformRecords, recordings: recordings, ingest: ingest,
             names: names, rooms: rooms, histories: histories, dashboard: dashboard,
-            turnCredentials: turnCredentials, logger: logger
+            turnCredentials: turnCredentials, cluster: cluster, logger: logger
         ).addRoutes(to: routes)
         return routes
     }

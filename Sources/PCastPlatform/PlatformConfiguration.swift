@@ -1,3 +1,4 @@
+package import PCastCluster
 public import PCastCore
 package import PCastSignaling
 
@@ -64,6 +65,10 @@ public struct PlatformConfiguration: Sendable {
     public var recording = RecordingConfiguration()
     /// The declared streams.
     public var streams = StreamDeclarations()
+    /// The node of a cluster that this platform is; nil for none.
+    public var cluster: ClusterConfiguration?
+    /// The directory of the cluster; nil for that in NATS.
+    package var clusterDirectory: (any ClusterDirectory)?
     /// The rooms and channels.
     public var rooms = RoomConfiguration()
     /// The maximum time that the platform takes to stop, in which it notifies clients and delivers the last

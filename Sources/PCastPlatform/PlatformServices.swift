@@ -116,7 +116,9 @@ extension PlatformComponents {
     ) async {
         await workers.listens(at: configuration.uriForWorkers(port: port))
         await names.begin()
-        await onListening(listening(port: port, tlsPort: tlsPort))
+        let listening = listening(port: port, tlsPort: tlsPort)
+        cluster?.listens(at: listening.uri)
+        await onListening(listening)
     }
 }
 

@@ -97,7 +97,7 @@ private struct ClusterSimulation {
     private mutating func disconnect(_ index: Int) {
         guard isConnected[index] else { return }
         isConnected[index] = false
-        // What is under way is lost. The member notices it later.
+        // The messages under way are lost. The member notices it later.
         (inbox[index], outbox[index]) = ([], [])
         deliver(.event(.disconnected("test")), index)
     }

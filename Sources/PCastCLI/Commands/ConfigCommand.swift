@@ -102,7 +102,7 @@ struct Setting: Equatable {
     var shownValues: [String] {
         values.map { value in
             switch name {
-            case "token", "metrics-token", "srt-passphrase": "…"
+            case "token", "metrics-token", "srt-passphrase", "cluster", "cluster-secret": "…"
             case "application": "\(value.prefix { $0 != ":" }):…"
             default: MediaName.withoutSecrets(value)
             }

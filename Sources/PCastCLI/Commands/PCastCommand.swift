@@ -37,9 +37,9 @@ struct PCastCommand: AsyncCommand {
             CommandGroup(
                 name: "Platform",
                 subcommands: [
-                    ServeCommand.self, TokenCommand.self, StreamsCommand.self, KeyCommand.self, RecordingsCommand.self,
-                    TimelineCommand.self, ConfigCommand.self, DoctorCommand.self, WorkerCommand.self,
-                    ThumbnailCommand.self, TranscodeAudioCommand.self, MakeRenditionsCommand.self,
+                    ServeCommand.self, TokenCommand.self, StreamsCommand.self, NodesCommand.self, KeyCommand.self,
+                    RecordingsCommand.self, TimelineCommand.self, ConfigCommand.self, DoctorCommand.self,
+                    WorkerCommand.self, ThumbnailCommand.self, TranscodeAudioCommand.self, MakeRenditionsCommand.self,
                 ]),
         ])
 }

@@ -54,6 +54,8 @@ struct ServeCommand: AsyncCommand {
 
     @OptionGroup(title: "Recordings") var recording: ServeRecordingOptions
 
+    @OptionGroup(title: "Cluster") var cluster: ServeClusterOptions
+
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
     @OptionGroup(title: "Output") var output: OutputOptions
@@ -136,6 +138,7 @@ struct ServeCommand: AsyncCommand {
             throw CommandFailure(
                 .unusableArguments, "--record, --recordings and --s3-bucket need a database: add --data.")
         }
+        configuration.cluster = try cluster.configuration(settings)
         configuration.streams = settings.streams
         try operation.complete(&configuration, settings)
         return configuration

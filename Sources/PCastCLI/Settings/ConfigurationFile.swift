@@ -26,7 +26,9 @@ struct ConfigurationFile: Equatable {
             "forwarded-header", "metrics-token", "frame-ancestor", "drain-time", "hls", "hls-part", "hls-segment",
             "hls-window", "hls-window-in-memory", "hls-encryption", "renditions", "max-renditions", "record",
             "recordings", "recording-sync", "recording-retention", "recording-size", "s3-endpoint", "s3-bucket",
-            "s3-region", "s3-prefix", "s3-credentials", "s3-delete-local", "log-level", "verbose", "quiet",
+            "s3-region", "s3-prefix", "s3-credentials", "s3-delete-local", "cluster", "node", "region",
+            "cluster-secret", "cluster-address", "cluster-credentials", "cluster-authority", "log-level", "verbose",
+            "quiet",
         ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
@@ -42,7 +44,7 @@ struct ConfigurationFile: Equatable {
     /// The options that may be repeated.
     static let repeatable: Set<String> = [
         "advertise", "stun", "application", "webhook-allow", "media-allow", "limit", "trusted-proxy", "frame-ancestor",
-        "token", "tag", "video-constraint", "audio-constraint",
+        "token", "tag", "cluster", "video-constraint", "audio-constraint",
     ]
 
     /// The options whose values are `NAME=VALUE`.

@@ -88,6 +88,9 @@ extension PlatformSetting {
         // They belong together: one of them has no value without the bucket.
         case .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix, .s3Credentials, .s3DeleteLocal:
             new.recording.upload = old.recording.upload
+        // They belong together too.
+        case .cluster, .node, .region, .clusterSecret, .clusterAddress, .clusterCredentials, .clusterAuthority:
+            new.cluster = old.cluster
         default: preconditionFailure("\(self) must require a restart")
         }
     }

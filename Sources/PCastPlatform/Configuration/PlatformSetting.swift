@@ -96,6 +96,20 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case recordingSize = "recording-size"
     /// The declared streams, which the configuration file contains.
     case streams
+    /// The NATS servers of the cluster's directory.
+    case cluster
+    /// The name of this node of the cluster.
+    case node
+    /// The region of this node.
+    case region
+    /// The secret of the cluster.
+    case clusterSecret = "cluster-secret"
+    /// The URI at which clients and other nodes reach this node.
+    case clusterAddress = "cluster-address"
+    /// The credentials of the NATS user.
+    case clusterCredentials = "cluster-credentials"
+    /// The authority of the NATS servers' certificates.
+    case clusterAuthority = "cluster-authority"
     /// The address of the object store for recordings.
     case s3Endpoint = "s3-endpoint"
     /// The bucket for recordings.
@@ -117,7 +131,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
             .rtmpPort, .rtmpsPort, .rtmpTakeover, .srtPort, .srtLatency, .srtAudio, .srtPassphrase, .hls, .hlsPart,
             .hlsSegment, .hlsWindow, .hlsWindowInMemory, .hlsEncryption, .renditions, .maxRenditions, .record,
             .recordings, .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region,
-            .s3Prefix, .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned:
+            .s3Prefix, .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned, .cluster, .node, .region,
+            .clusterSecret, .clusterAddress, .clusterCredentials, .clusterAuthority:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime, .streams:
@@ -175,6 +190,13 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .recordingRetention: left.recording.retention == right.recording.retention
         case .recordingSize: left.recording.maximumSize == right.recording.maximumSize
         case .streams: left.streams == right.streams
+        case .cluster: left.cluster?.servers == right.cluster?.servers
+        case .node: left.cluster?.node == right.cluster?.node
+        case .region: left.cluster?.region == right.cluster?.region
+        case .clusterSecret: left.cluster?.secret == right.cluster?.secret
+        case .clusterAddress: left.cluster?.address == right.cluster?.address
+        case .clusterCredentials: left.cluster?.credentialsFile == right.cluster?.credentialsFile
+        case .clusterAuthority: left.cluster?.authorityFile == right.cluster?.authorityFile
         case .s3Endpoint: left.recording.upload?.endpoint == right.recording.upload?.endpoint
         case .s3Bucket: left.recording.upload?.bucket == right.recording.upload?.bucket
         case .s3Region: left.recording.upload?.region == right.recording.upload?.region

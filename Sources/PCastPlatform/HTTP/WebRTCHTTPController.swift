@@ -26,19 +26,22 @@ struct WebRTCHTTPController: Sendable {
     let turnCredentials: TURNCredentialProvider?
     /// The dashboard's logins. Previews on the dashboard do not count as subscribers.
     let dashboard: DashboardAccess
+    /// The node of a cluster, whose other nodes serve clients that this one rejects; nil for none.
+    let cluster: ClusterService?
     let logger: Logger
     let resources = WebRTCResources()
 
     init(
         _ kind: Kind, authenticator: TokenAuthenticator, directory: StreamDirectory,
         turnCredentials: TURNCredentialProvider?,
-        dashboard: DashboardAccess, logger: Logger
+        dashboard: DashboardAccess, cluster: ClusterService? = nil, logger: Logger
     ) {
         self.kind = kind
         self.authenticator = authenticator
         self.directory = directory
         self.turnCredentials = turnCredentials
         self.dashboard = dashboard
+        self.cluster = cluster
         self.logger = logger
     }
 
@@ -51,7 +54,7 @@ struct WebRTCHTTPController: Sendable {
         let group = router.group("/\(kind.rawValue)")
         for path: RouterPath in ["", ":stream"] {
             group.on(path, method: .post) { request, context in
-                await respond(toJoin: true) { () throws(APIError) in try await join(request, context) }
+                await respond(toJoin: true) { () throws(APIError) in try await joinOrRedirect(request, context) }
             }
             group.on(path, method: .options) { _, _ in
                 CrossOriginMiddleware.preflight(allow: Self.endpointMethods, accept: MediaTypeName.description)
@@ -134,6 +137,29 @@ struct WebRTCHTTPController: Sendable {
     }
 
     // MARK: POST
+
+    /// Joins, or redirects the client to another node of the cluster that can serve it.
+    private func joinOrRedirect(
+        _ request: Request, _ context: WebRequestContext
+    ) async throws(APIError) -> Response {
+        guard let cluster else { return try await join(request, context) }
+        if let node = cluster.redirectionOfDrainedNode() { return Self.redirection(to: node, request) }
+        do throws(APIError) {
+            return try await join(request, context)
+        } catch {
+            let stream = kind == .whep ? context.parameters.get("stream").map { StreamID($0) } : nil
+            guard let node = cluster.redirection(after: error, requesting: stream) else { throw error }
+            return Self.redirection(to: node, request)
+        }
+    }
+
+    /// Returns the response 307, after which the client sends the same request to another node (RFC 9725, section 4.5).
+    private static func redirection(to node: String, _ request: Request) -> Response {
+        let base = node.hasSuffix("/") ? String(node.dropLast()) : node
+        return Response(
+            status: .temporaryRedirect,
+            headers: [.location: base + request.uri.string, .cacheControl: "no-store"])
+    }
 
     private func join(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
         guard request.hasBody(ofType: MediaTypeName.description) else {

@@ -21,6 +21,8 @@ struct ManagementAPI: Sendable {
     let histories: StreamHistoryStore
     let dashboard: DashboardAccess
     let turnCredentials: TURNCredentialProvider?
+    /// The node of a cluster; nil for none.
+    let cluster: ClusterService?
     let logger: Logger
 
     typealias Handler = @Sendable (ApplicationRequest) async throws(ApplicationFailure) -> Response
@@ -249,7 +251,10 @@ extension ManagementAPI {
         // A client measures the round-trip time to each of these URIs, and connects to the one that the nearest
         // returns.
         group.get("endPoints") { request, context in
-            Self.text(address(request, context, "http", "/pcast/endPoint"))
+            let region = request.uri.queryParameters["region"].map(String.init)
+            let nodes = cluster?.endPoints(region: region).map { "\($0)/pcast/endPoint" } ?? []
+            guard nodes.isEmpty else { return Self.text(nodes.joined(separator: ",")) }
+            return Self.text(address(request, context, "http", "/pcast/endPoint"))
         }
         group.get("endPoint") { request, context in Self.text(address(request, context, "ws", "/ws")) }
         group.get("openapi.json") { _, _ in

@@ -1,0 +1,142 @@
+import Foundation
+import PCastCluster
+import PCastCore
+import Testing
+
+@testable import PCastPlatform
+
+@Suite("Platforms of a cluster")
+struct ClusterTests {
+    private struct NodeList: Decodable {
+        struct Node: Decodable {
+            let name: String
+            let address: String
+            let draining: Bool
+        }
+
+        let connected: Bool
+        let nodes: [Node]
+    }
+
+    /// Runs two platforms that share a directory in memory.
+    private static func run(
+        capacity: Int = 100, _ body: (_ first: TestPlatform, _ second: TestPlatform) async throws -> Void
+    ) async throws {
+        let store = MemoryDirectoryStore()
+        let configure = { (name: String, configuration: inout PlatformConfiguration) in
+            var cluster = ClusterConfiguration(servers: [], node: name, secret: "a secret of the cluster")
+            cluster.region = "region-\(name)"
+            configuration.cluster = cluster
+            configuration.clusterDirectory = store.attach()
+        }
+        try await TestPlatform.runConfigured(configure: { configure("a", &$0) }) { first in
+            try await TestPlatform.runConfigured(
+                configure: { configuration in
+                    configure("b", &configuration)
+                    configuration.maximumPeers = capacity
+                }
+            ) { second in
+                let isConnected = try await eventually {
+                    let list = try await Self.nodes(of: second)
+                    let other = try await Self.nodes(of: first)
+                    return list.nodes.count == 2 && other.nodes.count == 2
+                        && (list.nodes + other.nodes).allSatisfy { !$0.address.isEmpty }
+                }
+                try #require(isConnected)
+                try await body(first, second)
+            }
+        }
+    }
+
+    private static func nodes(of platform: TestPlatform) async throws -> NodeList {
+        try JSONDecoder().decode(
+            NodeList.self, from: Data(try await platform.send("GET", "/pcast/nodes").body.utf8))
+    }
+
+    @Test("a WHEP viewer of another node is redirected to the origin of the stream, until it ends")
+    func origin() async throws {
+        try await Self.run { first, second in
+            let (stream, resource) = try await first.publish()
+            // The HTTP client follows the redirection. The viewer is at the first node then.
+            let hasJoined = try await eventually {
+                try await second.post("/whep/\(stream)", try Offers.viewer()).status == 201
+            }
+            #expect(hasJoined)
+            let viewers = await first.platform.streams().first?.viewers
+            #expect(viewers == 1)
+            #expect(await second.platform.streams().isEmpty)
+            let unknown = try await second.post("/whep/unknown", try Offers.viewer())
+            #expect(unknown.status == 409)
+            #expect(try await first.send("DELETE", resource).status == 200)
+            let hasEnded = try await eventually {
+                try await second.post("/whep/\(stream)", try Offers.viewer()).status == 409
+            }
+            #expect(hasEnded)
+        }
+    }
+
+    @Test("endpoints are listed by region, and a drained node sends clients to the other one")
+    func drained() async throws {
+        try await Self.run { first, second in
+            let endPoint = { (platform: TestPlatform) in "\(platform.listening.uri)/pcast/endPoint" }
+            let listed = try await second.send("GET", "/pcast/endPoints").body
+            #expect(listed == "\(endPoint(second)),\(endPoint(first))")
+            let near = try await second.send("GET", "/pcast/endPoints?region=region-a").body
+            #expect(near == "\(endPoint(first)),\(endPoint(second))")
+
+            #expect(try await first.send("POST", "/pcast/nodes/c/drain").status == 404)
+            #expect(try await first.send("POST", "/pcast/nodes/b/drain").status == 200)
+            let isDrained = try await eventually {
+                let node = try await Self.nodes(of: first).nodes.first { $0.name == "b" }
+                return node?.draining == true
+            }
+            #expect(isDrained)
+            #expect(try await second.send("GET", "/pcast/endPoints").body == endPoint(first))
+            let answer = try await second.post("/whip", try Offers.publisher())
+            #expect(answer.status == 201)
+            #expect(await first.platform.streams().count == 1)
+            #expect(await second.platform.streams().isEmpty)
+        }
+    }
+
+    @Test("a full node redirects publishers to another node")
+    func full() async throws {
+        try await Self.run(capacity: 1) { first, second in
+            _ = try await second.publish()
+            let answer = try await second.post("/whip", try Offers.publisher())
+            #expect(answer.status == 201)
+            #expect(await first.platform.streams().count == 1)
+            #expect(await second.platform.streams().count == 1)
+        }
+    }
+
+    @Test("without a cluster there are no nodes, and the endpoint is that of the request")
+    func alone() async throws {
+        try await TestPlatform.run { platform in
+            #expect(try await platform.send("GET", "/pcast/nodes").status == 404)
+            #expect(try await platform.send("POST", "/pcast/nodes/a/drain").status == 404)
+            let endPoints = try await platform.send("GET", "/pcast/endPoints").body
+            #expect(endPoints == "\(platform.uri)/pcast/endPoint")
+        }
+    }
+
+    @Test(
+        "nodes of the region come first, and among them those with the smallest load; full and drained ones are left out"
+    )
+    func order() {
+        let node = { (name: String, region: String, viewers: Int, isDraining: Bool) in
+            ClusterNode(
+                name: name, incarnation: 1, address: "http://\(name)", region: region,
+                load: NodeLoad(viewers: viewers, capacity: 10), isDraining: isDraining)
+        }
+        let nodes = [
+            node("a", "x", 5, false), node("b", "y", 1, false), node("c", "x", 2, false), node("d", "x", 10, false),
+            node("e", "x", 0, true), node("f", "y", 0, false),
+        ]
+        #expect(ClusterService.order(nodes, region: "x").map(\.name) == ["c", "a", "f", "b"])
+        #expect(ClusterService.order(nodes, region: "").map(\.name) == ["f", "b", "c", "a"])
+        var busy = node("g", "x", 0, false)
+        busy.load.processor = 0.9
+        #expect(ClusterService.order(nodes + [busy], region: "x").map(\.name) == ["c", "a", "g", "f", "b"])
+    }
+}

@@ -105,6 +105,9 @@ package struct ClusterMember: Sendable {
     private var isLeaving = false
     /// The keys that the directory has reported since it connected, until it has reported all.
     private var seen: Set<ClusterKey> = []
+    /// The rejected values that were reported since the directory connected.
+    private var rejections: Set<String> = []
+    private static let rejectionLimit = 1_024
     /// The records of the writes that have not finished.
     private var written: [ClusterKey: ClusterRecord] = [:]
 
@@ -238,13 +241,17 @@ package struct ClusterMember: Sendable {
         switch event {
         case .connected:
             // Operations of the former connection may finish later, and their results are not used.
-            (isSynchronized, operations, seen) = (false, [:], [])
+            (isSynchronized, operations, seen, rejections) = (false, [:], [], [])
         case .changed(let record, let revision):
             seen.insert(record.key)
             receive(record, revision)
         case .removed(let key):
             if values.removeValue(forKey: key) != nil { settle(key) }
-        case .rejected(let reason): outputs.append(.event(.rejected(reason)))
+        case .rejected(let reason):
+            // The value of a node with another secret is written again and again.
+            if rejections.count < Self.rejectionLimit, rejections.insert(reason).inserted {
+                outputs.append(.event(.rejected(reason)))
+            }
         case .synchronized: synchronize()
         case .disconnected(let reason):
             outputs.append(.event(.disconnected(reason)))
@@ -527,7 +534,7 @@ package enum ClusterEvent: Hashable, Sendable {
     case superseded
     /// Another node requests that this one drains.
     case drainRequested
-    /// A value of the directory is invalid, or signed with another secret.
+    /// A value of the directory is invalid, or signed with another secret. It is reported once for each connection.
     case rejected(String)
     /// An operation has failed, and is attempted again.
     case failed(String)

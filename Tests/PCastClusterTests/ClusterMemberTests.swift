@@ -254,6 +254,18 @@ struct ClusterMemberTests {
         #expect(next.member.takeOutputs().contains(.event(.drainRequested)) == false)
     }
 
+    @Test("a rejected value is reported once for each connection")
+    func rejections() {
+        var cluster = TestCluster(["a"])
+        for _ in 0..<3 { cluster.members[0].member.handle(.rejected("x")) }
+        cluster.settle()
+        #expect(cluster.members[0].events.filter { $0 == .rejected("x") }.count == 1)
+        cluster.members[0].connect(cluster.values)
+        cluster.members[0].member.handle(.rejected("x"))
+        cluster.settle()
+        #expect(cluster.members[0].events.filter { $0 == .rejected("x") }.count == 2)
+    }
+
     @Test("a node that stops removes its values")
     func leaving() {
         var cluster = TestCluster(["a", "b"])

@@ -50,6 +50,13 @@ final class TestNATSServer: TestStore, @unchecked Sendable {
         NATSConfiguration(servers: ["nats://\(user)127.0.0.1:\(port)"], secret: secret)
     }
 
+    /// Returns the configuration of a client that verifies the server's certificate.
+    func secureConfiguration(authority: String?) -> NATSConfiguration {
+        var configuration = NATSConfiguration(servers: ["tls://localhost:\(port)"], secret: Self.secret)
+        configuration.authorityFile = authority
+        return configuration
+    }
+
     func directory() -> any ClusterDirectory { NATSDirectory(configuration()) }
 
     func stop() { kill() }
@@ -78,7 +85,7 @@ final class TestNATSServer: TestStore, @unchecked Sendable {
         let end = ContinuousClock.now + .seconds(60)
         while process.isRunning, ContinuousClock.now < end {
             if let text = try? String(contentsOfFile: file, encoding: .utf8), text.contains("}"),
-                let match = text.firstMatch(of: #/nats://127.0.0.1:(\d+)/#), let number = Int(match.1)
+                let match = text.firstMatch(of: #/(?:nats|tls)://127.0.0.1:(\d+)/#), let number = Int(match.1)
             {
                 port = number
                 return
@@ -296,5 +303,34 @@ struct NATSDirectoryTests {
         let right = NATSDirectory(server.configuration(user: "pcast:correct-password@"))
         #expect(try await EventLog(right).events { $0 == .synchronized } != nil)
         await right.close()
+    }
+
+    @Test(
+        "TLS verifies the certificate of the server",
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl"), "openssl is not installed"))
+    func security() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let (certificate, key) = ("\(folder)/certificate.pem", "\(folder)/key.pem")
+        let openssl = Process()
+        openssl.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+        openssl.arguments = [
+            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+            "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-out", certificate, "-keyout", key,
+        ]
+        openssl.standardError = FileHandle.nullDevice
+        try openssl.run()
+        openssl.waitUntilExit()
+        try #require(openssl.terminationStatus == 0)
+        let server = try TestNATSServer(["--tls", "--tlscert", certificate, "--tlskey", key])
+        let trusting = NATSDirectory(server.secureConfiguration(authority: certificate))
+        #expect(try await EventLog(trusting).events { $0 == .synchronized } != nil)
+        await trusting.close()
+        let other = NATSDirectory(server.secureConfiguration(authority: nil))
+        let events = try #require(
+            await EventLog(other).events { if case .disconnected = $0 { true } else { false } })
+        #expect(events.count == 1, "\(events)")
+        await other.close()
     }
 }

@@ -440,7 +440,12 @@ package struct ClusterMember: Sendable {
                 write(.node(node), value?.revision)
             }
         case .stream(let name):
-            if publications[name] != nil { settlePublication(name, value) } else { settleEnd(key, value) }
+            // A directory that lost writes may have the announcement of a fenced publication again.
+            if publications[name]?.isFenced == false {
+                settlePublication(name, value)
+            } else {
+                settleEnd(key, value)
+            }
         case .drain, .revocation, .node:
             if let request = requests[key] {
                 if value?.record == request { requests[key] = nil } else { write(request, value?.revision) }
@@ -463,7 +468,7 @@ package struct ClusterMember: Sendable {
     }
 
     private mutating func settlePublication(_ name: String, _ value: Value?) {
-        guard var publication = publications[name], !publication.isFenced else { return }
+        guard var publication = publications[name] else { return }
         defer { if publications[name] != nil { publications[name] = publication } }
         if let value, case .stream(let current) = value.record {
             if let epoch = publication.epoch, current.epoch > epoch {

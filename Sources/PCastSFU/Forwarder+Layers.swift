@@ -6,7 +6,7 @@ import PCastWebRTC
 extension Forwarder {
     /// Updates the layer that a viewer should receive.
     mutating func selectLayer(viewer index: Int, at now: Instant) {
-        guard viewers[index].sender.video != nil, !viewers[index].isEnding else { return }
+        guard viewers[index].sender.video != nil, !viewers[index].isEnding, viewers[index].node == nil else { return }
         let stream = streams.address(viewers[index].stream)
         let viewer = viewers.address(index)
         // If a viewer reports arrivals, its REMB is its own limit rather than an estimate.
@@ -36,11 +36,13 @@ extension Forwarder {
         let viewer = viewers.address(viewerIndex)
         let stream = streams.address(viewer.pointee.stream)
         guard stream.pointee.layers.exist, let video = viewer.pointee.sender.video else { return false }
-        if let layer = viewer.pointee.layers.current,
-            video.pointee.stream.isBehindLog(stream.pointee.layers.address(layer).pointee.log)
-        {
-            viewer.pointee.videoLost(at: now)
-            take(layers: viewer.pointee.layers.neededLayers, viewer: viewerIndex, at: now)
+        if let layer = viewer.pointee.layers.current {
+            if video.pointee.stream.isBehindLog(stream.pointee.layers.address(layer).pointee.log) {
+                viewer.pointee.videoLost(at: now)
+                take(layers: viewer.pointee.layers.neededLayers, viewer: viewerIndex, at: now)
+            }
+        } else if viewer.pointee.node != nil {
+            return forwardLayers(to: viewerIndex, into: &batch, at: now)
         }
         if let drain = viewer.pointee.drain, isOver(drain, of: viewerIndex, at: now) { viewer.pointee.drain = nil }
         if let layer = viewer.pointee.layers.current {
@@ -194,6 +196,7 @@ extension Forwarder {
         let stream = viewers[index].stream
         if viewers[index].sender.audio != nil { addSubscribers(1, of: .audio, stream: stream, at: now) }
         guard viewers[index].sender.video != nil else { return }
+        guard viewers[index].node == nil else { return followPauses(viewer: index, at: now) }
         viewers[index].selection.begin(streams[stream].ladder)
         selectLayer(viewer: index, at: now)
     }
@@ -201,7 +204,9 @@ extension Forwarder {
     /// Ends a viewer's subscription to all tracks.
     mutating func endSubscription(viewer index: Int, at now: Instant) {
         let stream = viewers[index].stream
-        if viewers[index].sender.audio != nil { addSubscribers(-1, of: .audio, stream: stream, at: now) }
+        if viewers[index].sender.audio != nil, viewers[index].node?.isAudioPaused != true {
+            addSubscribers(-1, of: .audio, stream: stream, at: now)
+        }
         take(layers: 0, viewer: index, at: now)
     }
 

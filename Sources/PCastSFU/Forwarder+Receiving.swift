@@ -92,7 +92,9 @@ extension Forwarder {
     private mutating func restartViewers(of index: Int, _ type: MediaType, layer: Int, at now: Instant) {
         if type == .video { streams[index].restart(layer: layer) } else { streams[index].audio.restart() }
         for viewer in streams[index].viewers {
-            if type == .video {
+            if type == .video, viewers[viewer].node != nil {
+                restartLayer(layer, viewer: viewer)
+            } else if type == .video {
                 guard let current = viewers[viewer].layers.current,
                     current == layer || streams[index].receiver.isRendition(current)
                 else { continue }
@@ -162,8 +164,13 @@ extension Forwarder {
         while let control = reader.next(in: bytes) {
             let requests = viewers[index].sender.receive(
                 control, in: bytes, budget: &budget, wallTime: wallTime, waited: waited, at: now)
-            if requests.keyFrame { requestKeyFrame(viewer: index, at: now) }
+            if viewers[index].node != nil {
+                requestKeyFrames(ofLayers: requests.layers, stream: stream)
+            } else if requests.keyFrame {
+                requestKeyFrame(viewer: index, at: now)
+            }
         }
+        if viewers[index].node != nil { return followRequests(viewer: index, at: now) }
         let viewer = viewers.address(index)
         viewer.pointee.sender.desiredBitrate = streams[stream].desiredBitrate
         noteScheduledSend(viewer: index, at: now)

@@ -177,6 +177,7 @@ struct Forwarder: ~Copyable {
         if isDue {
             viewers[index].transport.advance(to: now)
             viewers[index].sender.advance(to: now)
+            if viewers[index].node != nil { followPauses(viewer: index, at: now) }
         }
         noteScheduledSend(viewer: index, at: now)
         return isDue

@@ -23,6 +23,9 @@ public struct PeerOptions: Hashable, Sendable {
     /// Whether a viewer counts in the stream's statistics and in the bit rate that its publisher is asked for.
     public var isCounted = true
 
+    /// Whether a viewer is the SFU of another node, which receives all layers that it has not paused (`SFU.pull`).
+    public var isNode = false
+
     /// Whether a process of the platform can make lower layers of a publisher's video, if it has one layer. They are
     /// offered by `SFU.offerRenditions(_:of:at:)`.
     public var hasRenditions = false

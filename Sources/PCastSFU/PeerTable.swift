@@ -30,6 +30,8 @@ struct PeerTable {
     private(set) var probedPaths: [NetworkPath: PeerIndex] = [:]
     /// The peers by their SSRCs, to find the sender of media from an unknown path.
     private(set) var sources = SourceIndex()
+    /// The peers that have a local port of their own.
+    private var localPorts: [UInt16: PeerIndex] = [:]
     /// The keys of each peer, which are removed with it.
     private var keys: [PeerIndex: PeerKeys] = [:]
     /// The decryptions that are permitted to find the sender of media from an unknown path.
@@ -63,6 +65,7 @@ struct PeerTable {
         for ufrag in keys.ufrags { ufrags[ufrag] = nil }
         for source in keys.sources { sources.remove(source, peerIndex) }
         discard(probe: keys.probedPath, of: peerIndex)
+        if let port = keys.localPort, localPorts[port] == peerIndex { localPorts[port] = nil }
         for path in keys.paths { discard(path, of: peerIndex) }
     }
 
@@ -77,10 +80,18 @@ struct PeerTable {
         if keys[peerIndex]?.add(source: source) == true { _ = sources.add(source, peerIndex) }
     }
 
+    /// Assigns all datagrams from unknown paths that arrive at a local port to a peer, which authenticates them.
+    mutating func add(localPort: UInt16, of peerIndex: PeerIndex) {
+        localPorts[localPort] = peerIndex
+        keys[peerIndex]?.localPort = localPort
+    }
+
     // MARK: Datagrams
 
     /// Returns the peer that has passed a check on a path, or is being checked on it; nil if there is none.
-    mutating func findPeer(of path: NetworkPath) -> PeerIndex? { paths.findPeer(of: path) ?? probedPaths[path] }
+    mutating func findPeer(of path: NetworkPath) -> PeerIndex? {
+        paths.findPeer(of: path) ?? probedPaths[path] ?? (localPorts.isEmpty ? nil : localPorts[path.local.port])
+    }
 
     /// Returns the peer of a STUN message; nil if there is none. A malformed message is nil, and belongs to the peer of
     /// its path.
@@ -158,6 +169,8 @@ struct PeerKeys {
     private(set) var paths: [NetworkPath] = []
     /// The SSRCs that the peer has used.
     private(set) var sources: [UInt32] = []
+    /// The local port that only this peer uses; nil for the common one.
+    var localPort: UInt16?
     /// The path of the last check that asked whether the peer is reachable.
     var probedPath: NetworkPath?
 

@@ -35,14 +35,14 @@ extension SFU {
     }
 
     /// Creates the stream of a publisher whose session is negotiated. The publisher was admitted, or sent an offer, at
-    /// the time `began`.
+    /// the time `began`. `local` is the address from which this SFU connects; nil if the publisher connects.
     mutating func enterPublisher(
         _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
-        _ terms: PeerOptions, _ began: Instant, at now: Instant
+        _ terms: PeerOptions, _ began: Instant, from local: TransportAddress? = nil, at now: Instant
     ) throws(SFUError) {
         guard streamIndices[stream] == nil else { throw .streamExists(stream) }
         guard session.media.contains(where: { $0.direction.receives }) else { throw .noCommonCodec }
-        let transport = try transport(session, credentials: credentials, began: began)
+        let transport = try transport(session, credentials: credentials, began: began, from: local)
         let index = forwarder.streams.insert(
             PublishedStream(
                 id: stream, peer: peer, transport: transport, session: session, terms: terms, began: began,
@@ -53,6 +53,7 @@ extension SFU {
             forwarder.streams[index].receiver.setDemanded(.video, layer: layer, false, at: now)
         }
         peers.insert(peer, .publisher(index), ufrag: credentials.ufrag)
+        if let local { peers.add(localPort: local.port, of: .publisher(index)) }
         forwarder.schedule(publisher: index)
     }
 
@@ -180,7 +181,7 @@ extension SFU {
 
     // MARK: Parts
 
-    private static func accept(_ problems: [SectionProblem]) throws(SFUError) {
+    static func accept(_ problems: [SectionProblem]) throws(SFUError) {
         guard problems.isEmpty else { throw .unacceptable(problems) }
     }
 
@@ -253,38 +254,50 @@ extension SFU {
             msid: MediaStreamIdentification(stream: "pcast", track: track))
     }
 
-    private mutating func answer(
+    mutating func answer(
         _ offer: SessionDescription, credentials: ICECredentials, capabilities: MediaCapabilities,
-        intent: (MediaType, Int) -> AnswerOptions?
+        isLite: Bool = true, intent: (MediaType, Int) -> AnswerOptions?
     ) throws(SFUError) -> Answer {
         do {
             return try Answer(
-                to: offer, originSessionID: generator.next() >> 1, transport: transportDescription(credentials),
-                capabilities: capabilities, intent: intent)
+                to: offer, originSessionID: generator.next() >> 1,
+                transport: transportDescription(credentials, isLite: isLite), capabilities: capabilities, intent: intent
+            )
         } catch {
             throw SFUError(error, in: offer)
         }
     }
 
-    func transportDescription(_ credentials: ICECredentials) -> TransportDescription {
+    /// Returns the transport parameters of this SFU. If it is not lite, it connects and needs no candidates.
+    func transportDescription(_ credentials: ICECredentials, isLite: Bool = true) -> TransportDescription {
         TransportDescription(
-            iceUfrag: credentials.ufrag, icePwd: credentials.password, isLite: true,
-            fingerprint: configuration.certificate.fingerprint.attribute, candidates: configuration.candidates)
+            iceUfrag: credentials.ufrag, icePwd: credentials.password, isLite: isLite,
+            fingerprint: configuration.certificate.fingerprint.attribute,
+            candidates: isLite ? configuration.candidates : [])
     }
 
     private mutating func transport(
-        _ session: NegotiatedSession, credentials: ICECredentials, began: Instant
+        _ session: NegotiatedSession, credentials: ICECredentials, began: Instant, from local: TransportAddress? = nil
     ) throws(SFUError) -> SecureTransport {
         let remote = session.remoteTransport
-        guard !remote.isLite else { throw .description(.unusableSetup) }
+        guard local != nil || !remote.isLite else { throw .description(.unusableSetup) }
         guard let remoteCredentials = ICECredentials(ufrag: remote.iceUfrag, password: remote.icePwd) else {
             throw .description(.missingICECredentials)
         }
-        let agent = ICELiteAgent(
-            local: credentials, remote: remoteCredentials, setupDeadline: began + configuration.setupTimeout)
         let handshake = OpenSSLHandshake(
             certificate: configuration.certificate, role: session.isDTLSClient ? .client : .server,
             expectedFingerprints: remote.fingerprints.compactMap { DTLSFingerprint($0) })
+        if let local {
+            var agent = ICEControllingAgent(
+                local: credentials, remote: remoteCredentials, tieBreaker: generator.next(), addresses: [local],
+                seed: generator.next())
+            for candidate in remote.candidates.compactMap({ ICECandidate($0) }) where candidate.transport == .udp {
+                agent.addRemoteCandidate(candidate, at: began)
+            }
+            return SecureTransport(controlling: agent, handshake: handshake, seed: generator.next())
+        }
+        let agent = ICELiteAgent(
+            local: credentials, remote: remoteCredentials, setupDeadline: began + configuration.setupTimeout)
         return SecureTransport(lite: agent, handshake: handshake, seed: generator.next())
     }
 }
@@ -363,6 +376,7 @@ extension SFU {
         guard let streamIndex = streamIndices[stream], !forwarder.streams[streamIndex].isEnding else {
             throw .unknownStream(stream)
         }
+        if terms.isNode { return try offerToNode(peer, of: stream, streamIndex, terms, at: now) }
         var sections: [OfferSection] = []
         for format in [
             forwarder.streams[streamIndex].audio.sourceFormat, forwarder.streams[streamIndex].layers[0].sourceFormat,
@@ -381,7 +395,7 @@ extension SFU {
         return offer(sections, Self.viewing, to: peer, as: .viewer(of: stream), terms, at: now)
     }
 
-    private mutating func offer(
+    mutating func offer(
         _ sections: [OfferSection], _ capabilities: MediaCapabilities, to peer: PeerID,
         as role: OutstandingOffer.Role, _ terms: PeerOptions, at now: Instant
     ) -> SessionDescription {
@@ -424,6 +438,7 @@ extension SFU {
             // The log of a track has one format, so the first one is the format that is sent.
             session.media[index].acceptablePayloads = [session.media[index].format]
         }
+        if outstanding.terms.isNode { try requireAllLayers(session, of: outstanding.role) }
         switch outstanding.role {
         case .publisher(let stream):
             try enterPublisher(

@@ -31,6 +31,8 @@ struct Viewer: ~Copyable {
     var hasScheduledSend = false
     /// Whether the viewer counts in statistics; see ``PeerOptions/isCounted``.
     let isCounted: Bool
+    /// The layers of a viewer that is the SFU of another node; nil for all others.
+    var node: NodeLayers?
     /// The layers that the viewer subscribes to, as bits.
     var subscribedLayers: UInt8 = 0
     var scheduled: Instant?
@@ -49,6 +51,7 @@ struct Viewer: ~Copyable {
         self.sender = sender
         playout = terms.playout
         isCounted = terms.isCounted
+        if terms.isNode { node = NodeLayers() }
         deadlines = PeerDeadlines(terms, began: began)
     }
 
@@ -142,6 +145,18 @@ struct Viewer: ~Copyable {
         case .idle, .paced: .idle
         case .full: .full
         }
+    }
+
+    /// Sends the available packets of a layer to another node, and adds their number to `count`. Returns true if the
+    /// batch is full.
+    mutating func sendLayer(
+        _ layer: Int, _ track: inout PublishedTrack, into batch: inout DatagramBatch, count: inout Int, at now: Instant
+    ) -> Bool {
+        let result = sender.sendAll(
+            layer: layer, from: track.log, through: &transport, into: &batch, capture: track.captureClock, at: now)
+        note(result, count: &count, at: now)
+        if case .full = result.end { return true }
+        return false
     }
 
     /// Retransmits a packet of the layer that was left.

@@ -154,6 +154,17 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
     /// possible. The machine is not notified.
     public func close(_ path: NetworkPath) { try? mailbox.append(.close(path)) }
 
+    /// Opens another UDP socket of the loop, for a peer that connects from its own port. Port 0 selects a free one.
+    ///
+    /// - Returns: The address of the socket.
+    /// - Throws: ``IOError/tooManyConnections(limit:)`` if 256 are open, the errors of a socket, or those of `submit`.
+    package func openSocket(_ address: TransportAddress) async throws(IOError) -> TransportAddress {
+        try await ask { answer in .open(address, answer) }
+    }
+
+    /// Closes the socket of ``openSocket(_:)`` with a port, after pending datagrams were sent.
+    package func closeSocket(port: UInt16) { try? mailbox.append(.closeSocket(port)) }
+
     /// Returns the counters, which are read on the loop's thread.
     ///
     /// - Throws: The errors of `submit`.

@@ -13,6 +13,11 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     /// The maximum number of datagrams whose paths the machine receives in advance.
     private static var prefetchDistance: Int { 8 }
 
+    /// The maximum number of sockets that are opened while the loop runs.
+    private static var maximumOpened: Int { 256 }
+    /// The size of their buffers in bytes, enough for the media of one peer for a second.
+    private static var openedBufferSize: Int { 4 * 1024 * 1024 }
+
     private let sockets: LoopSockets
     private let mailbox: LoopMailbox<LoopItem<M>>
     private let beforeSending: (@Sendable (inout M, Instant) -> Void)?
@@ -32,7 +37,11 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     private var sender = DatagramSender()
     private var connections = TCPConnections()
     private var counts = EventLoopStatistics()
-    /// The drop counters of the sockets: those for normal datagrams, then those for deferrable ones.
+    /// The sockets that were opened while the loop runs, each with the traffic of one peer; nil for a closed one.
+    private var opened: [UDPSocket?] = []
+    /// All sockets that can send.
+    private var sending: [UDPSocket]
+    /// The drop counters of the sockets: those for normal datagrams, those for deferrable ones, and those of `opened`.
     private var kernelDrops: [UInt32]
     /// The schedule of deferrable datagrams; nil if there are none.
     private var pace: ReceiveCoalescing?
@@ -63,6 +72,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         self.poller = poller
         self.machine = machine
         self.sockets = sockets
+        sending = sockets.udp
         self.mailbox = mailbox
         self.beforeSending = beforeSending
         self.afterIteration = afterIteration
@@ -87,6 +97,9 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         for index in 0..<count {
             switch poller.event(index).source {
             case .socket(let socket): receive(from: sockets.udp[socket], counting: socket)
+            case .opened(let index):
+                guard opened.indices.contains(index), let socket = opened[index] else { continue }
+                receive(from: socket, counting: sockets.udp.count + sockets.deferred.count + index)
             case .deferred: pace?.arrived(at: tick())
             case .mailbox, .listener, .connection, .addresses: break
             }
@@ -124,7 +137,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
 
     private func handle(_ event: Poller.Event) {
         switch event.source {
-        case .socket, .deferred: break
+        case .socket, .deferred, .opened: break
         case .mailbox:
             let items = mailbox.take()
             isClosed = items.isClosed
@@ -146,10 +159,47 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
             // Pending output for the connection, such as a DTLS alert, is sent first.
             sendAll()
             connections.close(path)
+        case .open(let address, let answer): answer(open(address))
+        case .closeSocket(let port):
+            // Pending output, such as a DTLS alert, is sent first.
+            sendAll()
+            closeSocket(port)
         case .adopt(let arrived):
             if let connection = connections.adopt(arrived, poller) { readFrames(of: connection) }
         case .statistics(let answer): answer(statistics())
         }
+    }
+
+    /// Opens another socket. The number of sockets is limited, because each send searches them.
+    private func open(_ address: TransportAddress) -> Result<TransportAddress, IOError> {
+        let free = opened.firstIndex { $0 == nil } ?? opened.count
+        guard free < Self.maximumOpened else { return .failure(.tooManyConnections(limit: Self.maximumOpened)) }
+        do throws(IOError) {
+            let socket = try UDPSocket(binding: address, bufferSize: Self.openedBufferSize)
+            try poller.add(socket.number, as: .opened(free))
+            if free == opened.count {
+                opened.append(socket)
+                kernelDrops.append(0)
+            } else {
+                opened[free] = socket
+            }
+            sending.append(socket)
+            return .success(socket.address)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func closeSocket(_ port: UInt16) {
+        guard let index = opened.firstIndex(where: { $0?.address.port == port }), let socket = opened[index] else {
+            return
+        }
+        poller.remove(socket.number, as: .opened(index))
+        sending.removeAll { $0 === socket }
+        opened[index] = nil
+        let counter = sockets.udp.count + sockets.deferred.count + index
+        counts.kernelDrops += Int(kernelDrops[counter])
+        kernelDrops[counter] = 0
     }
 
     private func statistics() -> EventLoopStatistics {
@@ -162,7 +212,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
         result.coalescedMessages = receiver.coalescedMessages
         result.coalesced = receiver.coalesced
         result.segmentationRefusals = sender.counts.segmentationRefusals
-        result.kernelDrops = kernelDrops.reduce(0) { $0 + Int($1) }
+        result.kernelDrops = kernelDrops.reduce(counts.kernelDrops) { $0 + Int($1) }
         result.mailboxOverflows = mailbox.overflows
         result.connections = connections.count
         result.connectionsRefused = connections.refused
@@ -251,7 +301,7 @@ extension LoopDriver where M: ~Copyable {
             let now = tick()
             hasMore = machine.poll(into: &batch, at: now)
             if batch.isEmpty { break }
-            sender.send(batch, over: sockets.udp, at: now)
+            sender.send(batch, over: sending, at: now)
             if connections.count > 0 { connections.append(framesOf: batch) }
             batch.removeAll()
         }
@@ -307,6 +357,8 @@ enum LoopItem<M: DatagramMachine & ~Copyable>: Sendable {
     case work(@Sendable (inout M, Instant) -> Void)
     case connect(TransportAddress, from: IPAddress?, @Sendable (Result<NetworkPath, IOError>) -> Void)
     case close(NetworkPath)
+    case open(TransportAddress, @Sendable (Result<TransportAddress, IOError>) -> Void)
+    case closeSocket(UInt16)
     case adopt(AcceptedConnection)
     case statistics(@Sendable (EventLoopStatistics) -> Void)
 }

@@ -11,6 +11,8 @@ struct Poller: ~Copyable {
         case listener(Int)
         case connection(UInt32)
         case addresses
+        /// A socket that was opened while the loop runs.
+        case opened(Int)
 
         fileprivate var token: UInt64 {
             switch self {
@@ -20,6 +22,7 @@ struct Poller: ~Copyable {
             case .connection(let number): 3 << 32 | UInt64(number)
             case .addresses: 4 << 32
             case .deferred(let index): 5 << 32 | UInt64(index)
+            case .opened(let index): 6 << 32 | UInt64(index)
             }
         }
 
@@ -31,6 +34,7 @@ struct Poller: ~Copyable {
             case 2: self = .listener(Int(value))
             case 3: self = .connection(value)
             case 5: self = .deferred(Int(value))
+            case 6: self = .opened(Int(value))
             default: self = .addresses
             }
         }

@@ -54,6 +54,32 @@ extension MediaSender {
         }
     }
 
+    /// Sends the queued packets of one of several layers, as far as the pacer allows. It sends no probes, which
+    /// ``sendAll(_:from:through:into:capture:stopsAfterFrame:backlog:at:)`` does.
+    package mutating func sendAll(
+        layer index: Int, from log: borrowing PacketLog, through transport: inout SecureTransport,
+        into batch: inout DatagramBatch, capture: CaptureClock?, at now: Instant
+    ) -> SendResult {
+        var result = SendResult()
+        guard let track = layer(index) else { return result }
+        while let path = transport.path, let waiting = track.pointee.stream.waiting(in: log) {
+            if waiting.bytes != nil, !pacer.isProbing {
+                result.end = sendRun(
+                    waiting, isPaced: true, track, from: log, through: &transport, to: path, into: &batch,
+                    capture: capture, stopsAfterFrame: false, backlog: .live, &result, at: now)
+                guard case .sent = result.end else { return result }
+                continue
+            }
+            result.end = send(
+                layer: index, from: log, through: &transport, into: &batch, capture: capture, at: now)
+            guard case .sent = result.end else { return result }
+            result.packets += 1
+            result.data += 1
+        }
+        result.end = .idle
+        return result
+    }
+
     /// Sends the queued new packets of a track. State that concerns the peer is read and updated once for all of them.
     @inline(__always)
     private mutating func sendRun(

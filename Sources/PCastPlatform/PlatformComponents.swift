@@ -34,6 +34,8 @@ struct PlatformComponents: Sendable {
     let names: NamedStreamService
     /// This platform as a node of a cluster; nil for none.
     let cluster: ClusterService?
+    /// Pulls streams from other nodes; nil without a secret of the nodes.
+    let edges: EdgeService?
     let histories = StreamHistoryStore()
     let credentials: CredentialCheck
     let timelines: TimelineService
@@ -108,6 +110,14 @@ struct PlatformComponents: Sendable {
                 cluster, directory: configuration.clusterDirectory, streams: directory,
                 capacity: configuration.maximumPeers, logger: logger)
         }
+        var edgeConfiguration = configuration.edges
+        if let cluster {
+            edgeConfiguration.secret = edgeConfiguration.secret ?? configuration.cluster?.secret
+            edgeConfiguration.directory =
+                edgeConfiguration.directory
+                ?? ClusterOrigins(cluster: cluster.cluster, fixed: FixedOrigins(configuration.edges.origins))
+        }
+        edges = EdgeService(edgeConfiguration, directory: directory, logger: logger)
         credentials = CredentialCheck(authenticator: authenticator)
         ingest = IngestService(
             directory: directory,
@@ -135,6 +145,7 @@ struct PlatformComponents: Sendable {
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
         await directory.setNames(names)
+        if let edges { await directory.setEdges(edges) }
         do throws(RecordsError) {
             try await names.restore()
         } catch {
@@ -302,6 +313,7 @@ struct PlatformComponents: Sendable {
         DashboardRoutes(access: dashboard, turnCredentials: turnCredentials, logger: logger).addRoutes(to: routes)
         TelemetryRoutes().addRoutes(to: routes)
         ClusterRoutes(service: cluster).addRoutes(to: routes)
+        if let edges { NodeRoutes(edges: edges, directory: directory, logger: logger).addRoutes(to: routes) }
         ManagementAPI(
             authenticator: authenticator, credentials: credentials, directory: directory,
             platformRecords: platformRecords, recordings: recordings, ingest: ingest,

@@ -69,6 +69,8 @@ public struct PlatformConfiguration: Sendable {
     public var cluster: ClusterConfiguration?
     /// The directory of the cluster; nil for that in NATS.
     package var clusterDirectory: (any ClusterDirectory)?
+    /// The nodes from which streams are pulled, and the secret of all nodes.
+    public var edges = EdgeConfiguration()
     /// The rooms and channels.
     public var rooms = RoomConfiguration()
     /// The maximum time that the platform takes to stop, in which it notifies clients and delivers the last

@@ -148,12 +148,6 @@ struct ServeClusterOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Secret that all nodes have, of at least 16 bytes. Values that another one signs are rejected.",
-            valueName: "text"))
-    var clusterSecret: String?
-
-    @Option(
-        help: ArgumentHelp(
             "URI at which clients and other nodes reach this node. (default: that of the HTTP server)",
             valueName: "uri"))
     var clusterAddress: String?
@@ -166,19 +160,21 @@ struct ServeClusterOptions: ParsableArguments {
             "Authority of the NATS servers' certificates, in PEM. (default: those of the system)", valueName: "file"))
     var clusterAuthority: String?
 
-    /// Returns the configuration; nil without a cluster.
-    func configuration(_ settings: Settings) throws -> ClusterConfiguration? {
+    /// Returns the configuration; nil without a cluster. `secret` is that of all nodes, which edges without a directory have
+    /// too.
+    func configuration(_ settings: Settings, secret: String?) throws -> ClusterConfiguration? {
         let servers = try settings.values("cluster", cluster)
         let name = try settings.value("node", node)
         let region = try settings.value("region", region)
-        let secret = try settings.value("cluster-secret", clusterSecret)
         let address = try settings.value("cluster-address", clusterAddress)
         let credentials = try settings.value("cluster-credentials", clusterCredentials)
         let authority = try settings.value("cluster-authority", clusterAuthority)
         guard !servers.isEmpty else {
-            guard [name, region, secret, address, credentials, authority].allSatisfy({ $0 == nil }) else {
+            guard [name, region, address, credentials, authority].allSatisfy({ $0 == nil }) else {
                 throw CommandFailure(
-                    .unusableArguments, "--node, --region and --cluster-… need a directory: add --cluster.")
+                    .unusableArguments,
+                    "--node, --region, --cluster-address, --cluster-credentials and --cluster-authority need a directory: "
+                        + "add --cluster.")
             }
             return nil
         }
@@ -191,10 +187,9 @@ struct ServeClusterOptions: ParsableArguments {
             throw CommandFailure(
                 .unusableArguments, "--cluster needs the name of this node: add --node with 1 to 64 ASCII characters.")
         }
-        guard let secret, secret.utf8.count >= ClusterConfiguration.minimumSecretLength else {
+        guard let secret else {
             throw CommandFailure(
-                .unusableArguments,
-                "--cluster needs the secret of the cluster: add --cluster-secret with at least 16 bytes.")
+                .unusableArguments, "--cluster requires the secret of all nodes: add --cluster-secret.")
         }
         if let address, !Self.isAddress(address) {
             throw CommandFailure(

@@ -1,10 +1,13 @@
 import ArgumentParser
 import Dispatch
 import Foundation
+import PCastCodecs
 import PCastCore
+import PCastEdgeAuth
 import PCastIO
 import PCastJSON
 import PCastPlatform
+import PCastWeb
 
 /// The command `pcast serve`.
 struct ServeCommand: AsyncCommand {
@@ -55,6 +58,7 @@ struct ServeCommand: AsyncCommand {
     @OptionGroup(title: "Recordings") var recording: ServeRecordingOptions
 
     @OptionGroup(title: "Cluster") var cluster: ServeClusterOptions
+    @OptionGroup(title: "Edges") var edges: ServeEdgeOptions
 
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
@@ -138,8 +142,9 @@ struct ServeCommand: AsyncCommand {
             throw CommandFailure(
                 .unusableArguments, "--record, --recordings and --s3-bucket need a database: add --data.")
         }
-        configuration.cluster = try cluster.configuration(settings)
         configuration.streams = settings.streams
+        try edges.apply(settings, to: &configuration.edges)
+        configuration.cluster = try cluster.configuration(settings, secret: configuration.edges.secret)
         try operation.complete(&configuration, settings)
         return configuration
     }
@@ -283,6 +288,42 @@ struct ServeTLSOptions: ParsableArguments {
         help: ArgumentHelp(
             "Host name that clients use for TURN. (default: the host of their request)", valueName: "host"))
     var turnHost: String?
+}
+
+/// The options of `pcast serve` for streams of other nodes.
+struct ServeEdgeOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Platform from which streams are pulled that this one does not have. Repeatable.",
+            discussion: "Such as https://origin.example.com. Several ones are tried in their order.", valueName: "url"))
+    var origin: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Secret of all nodes, of at least 16 bytes. (default: no node may pull streams)", valueName: "text"))
+    var clusterSecret: String?
+
+    func apply(_ settings: Settings, to configuration: inout EdgeConfiguration) throws {
+        configuration.secret = try settings.value("cluster-secret", clusterSecret)
+        if let secret = configuration.secret, secret.utf8.count < NodeSignature.minimumSecretSize {
+            throw CommandFailure(
+                .unusableArguments,
+                "--cluster-secret: a secret has at least \(NodeSignature.minimumSecretSize) bytes, and this one has "
+                    + "\(secret.utf8.count).")
+        }
+        configuration.origins = try settings.values("origin", origin).map { uri in
+            guard let address = try? WebAddress(uri), uri.hasPrefix("http://") || uri.hasPrefix("https://") else {
+                throw CommandFailure(
+                    .unusableArguments,
+                    "--origin \(MediaName.withoutSecrets(uri)): use https://HOST or http://HOST:PORT.")
+            }
+            return address.origin
+        }
+        guard configuration.origins.isEmpty || configuration.secret != nil else {
+            throw CommandFailure(
+                .unusableArguments, "--origin requires the secret of all nodes: add --cluster-secret.")
+        }
+    }
 }
 
 /// The options of `pcast serve` for reconnecting clients.

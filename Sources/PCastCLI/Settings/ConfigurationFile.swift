@@ -26,7 +26,7 @@ struct ConfigurationFile: Equatable {
             "forwarded-header", "metrics-token", "frame-ancestor", "drain-time", "hls", "hls-part", "hls-segment",
             "hls-window", "hls-window-in-memory", "hls-encryption", "renditions", "max-renditions", "record",
             "recordings", "recording-sync", "recording-retention", "recording-size", "s3-endpoint", "s3-bucket",
-            "s3-region", "s3-prefix", "s3-credentials", "s3-delete-local", "cluster", "node", "region",
+            "s3-region", "s3-prefix", "s3-credentials", "s3-delete-local", "origin", "cluster", "node", "region",
             "cluster-secret", "cluster-address", "cluster-credentials", "cluster-authority", "log-level", "verbose",
             "quiet",
         ],
@@ -44,7 +44,7 @@ struct ConfigurationFile: Equatable {
     /// The options that may be repeated.
     static let repeatable: Set<String> = [
         "advertise", "stun", "application", "webhook-allow", "media-allow", "limit", "trusted-proxy", "frame-ancestor",
-        "token", "tag", "cluster", "video-constraint", "audio-constraint",
+        "token", "tag", "cluster", "video-constraint", "audio-constraint", "origin",
     ]
 
     /// The options whose values are `NAME=VALUE`.

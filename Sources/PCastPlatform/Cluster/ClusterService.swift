@@ -192,6 +192,20 @@ final class ClusterService: Sendable {
     }
 }
 
+/// The origins of streams according to the directory of the cluster, and then those of the configuration.
+struct ClusterOrigins: StreamOrigins {
+    let cluster: Cluster
+    let fixed: FixedOrigins
+
+    /// Returns the node that publishes a stream. It answers from memory, also while the directory is disconnected.
+    func origins(of stream: StreamID, application: ApplicationID) async -> [StreamOrigin] {
+        guard let origin = cluster.origin(of: stream), !origin.address.isEmpty else {
+            return await fixed.origins(of: stream, application: application)
+        }
+        return [StreamOrigin(uri: origin.address, epoch: origin.epoch.number)]
+    }
+}
+
 /// Measures the load of this process between two calls.
 private struct LoadMeter {
     private var last: (time: Instant, processor: Double, bytes: Int)?
@@ -218,7 +232,8 @@ extension StreamDirectory {
     /// The streams of this node that viewers of other nodes may request, by the name or identifier that they request.
     var clusterStreams: [String: ClusterStream] {
         var all: [String: ClusterStream] = [:]
-        for stream in registry.streams.values where registry.isAvailable(stream) && !stream.place.isPublisher {
+        for stream in registry.streams.values
+        where registry.isAvailable(stream) && !stream.place.isPublisher && !stream.isPulled {
             var name = stream.id.description
             if case .named(let declared) = stream.place { name = declared }
             all[name] = ClusterStream(

@@ -89,8 +89,12 @@ extension PlatformSetting {
         case .s3Endpoint, .s3Bucket, .s3Region, .s3Prefix, .s3Credentials, .s3DeleteLocal:
             new.recording.upload = old.recording.upload
         // They belong together too.
-        case .cluster, .node, .region, .clusterSecret, .clusterAddress, .clusterCredentials, .clusterAuthority:
+        case .cluster, .node, .region, .clusterAddress, .clusterCredentials, .clusterAuthority:
             new.cluster = old.cluster
+        case .clusterSecret:
+            new.cluster = old.cluster
+            new.edges.secret = old.edges.secret
+        case .origin: new.edges.origins = old.edges.origins
         default: preconditionFailure("\(self) must require a restart")
         }
     }

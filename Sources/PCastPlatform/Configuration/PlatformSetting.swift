@@ -102,14 +102,16 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case node
     /// The region of this node.
     case region
-    /// The secret of the cluster.
-    case clusterSecret = "cluster-secret"
     /// The URI at which clients and other nodes reach this node.
     case clusterAddress = "cluster-address"
     /// The credentials of the NATS user.
     case clusterCredentials = "cluster-credentials"
     /// The authority of the NATS servers' certificates.
     case clusterAuthority = "cluster-authority"
+    /// The nodes from which streams are pulled.
+    case origin
+    /// The secret of all nodes.
+    case clusterSecret = "cluster-secret"
     /// The address of the object store for recordings.
     case s3Endpoint = "s3-endpoint"
     /// The bucket for recordings.
@@ -131,7 +133,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
             .rtmpPort, .rtmpsPort, .rtmpTakeover, .srtPort, .srtLatency, .srtAudio, .srtPassphrase, .hls, .hlsPart,
             .hlsSegment, .hlsWindow, .hlsWindowInMemory, .hlsEncryption, .renditions, .maxRenditions, .record,
             .recordings, .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region,
-            .s3Prefix, .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned, .cluster, .node, .region,
+            .s3Prefix, .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned, .origin, .cluster, .node, .region,
             .clusterSecret, .clusterAddress, .clusterCredentials, .clusterAuthority:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
@@ -193,10 +195,12 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .cluster: left.cluster?.servers == right.cluster?.servers
         case .node: left.cluster?.node == right.cluster?.node
         case .region: left.cluster?.region == right.cluster?.region
-        case .clusterSecret: left.cluster?.secret == right.cluster?.secret
         case .clusterAddress: left.cluster?.address == right.cluster?.address
         case .clusterCredentials: left.cluster?.credentialsFile == right.cluster?.credentialsFile
         case .clusterAuthority: left.cluster?.authorityFile == right.cluster?.authorityFile
+        case .origin: left.edges.origins == right.edges.origins
+        case .clusterSecret:
+            left.edges.secret == right.edges.secret && left.cluster?.secret == right.cluster?.secret
         case .s3Endpoint: left.recording.upload?.endpoint == right.recording.upload?.endpoint
         case .s3Bucket: left.recording.upload?.bucket == right.recording.upload?.bucket
         case .s3Region: left.recording.upload?.region == right.recording.upload?.region

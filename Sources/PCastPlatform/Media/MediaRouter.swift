@@ -11,6 +11,8 @@ final class MediaRouter: Sendable {
     /// The event loops, one for each shard of the SFU.
     private let loops: [EventLoop<SFU>]
     private let capacity: Mutex<SFUCapacity>
+    /// The sockets of the streams that are pulled from other nodes.
+    private let pullSockets = Mutex<[PeerID: (shard: Int, port: UInt16)]>([:])
 
     /// The events of the SFU until it is stopped, for one reader.
     let events: AsyncStream<SFUEvent>
@@ -203,6 +205,32 @@ final class MediaRouter: Sendable {
         }
         capacity.withLock { $0.noteStream(of: peer) }
         return IngestFeed(peer, loops[shard])
+    }
+
+    /// Adds another node as the publisher of a stream, and connects to it. Returns the answer to its offer.
+    ///
+    /// - Throws: `SFUError`.
+    func pull(
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerOptions
+    ) async throws(SFUError) -> SessionDescription {
+        let shard = try assign(peer) { capacity throws(SFUError) in try capacity.enter(peer, publishing: stream) }
+        let candidates = offer.media.flatMap(\.candidates).compactMap { ICECandidate($0)?.transportAddress }
+        let bound = loops[0].boundAddresses.map(\.ip)
+        guard let ip = bound.first(where: { ip in candidates.contains { $0.ip.family == ip.family } }) ?? bound.first
+        else { preconditionFailure("an event loop has an address") }
+        let address: TransportAddress
+        do {
+            address = try await loops[shard].openSocket(TransportAddress(ip: ip, port: 0))
+        } catch {
+            discard(peer)
+            throw .full
+        }
+        pullSockets.withLock { $0[peer] = (shard, address.port) }
+        let description = try await admit(peer, at: shard) { sfu, now throws(SFUError) in
+            try sfu.pull(peer, stream: stream, offer: offer, from: address, terms: terms, at: now)
+        }
+        capacity.withLock { $0.noteStream(of: peer) }
+        return description
     }
 
     // MARK: Renditions
@@ -470,7 +498,11 @@ final class MediaRouter: Sendable {
     }
 
     /// Removes a peer whose end the SFU has reported.
-    func discard(_ peer: PeerID) { capacity.withLock { $0.leave(peer) } }
+    func discard(_ peer: PeerID) {
+        capacity.withLock { $0.leave(peer) }
+        guard let socket = pullSockets.withLock({ $0.removeValue(forKey: peer) }) else { return }
+        loops[socket.shard].closeSocket(port: socket.port)
+    }
 
     func statistics(of peer: PeerID) async -> PeerStatistics? {
         (try? await loop(of: peer)?.call { sfu, _ in sfu.statistics(of: peer) }) ?? nil

@@ -34,6 +34,10 @@ struct LiveStream: Sendable {
     var findings: [IngestFinding] = []
     /// The relation to a declared stream.
     var place = NameRelation.independent
+    /// The identifiers of the nodes from which the stream is pulled, the origin last; empty for a publisher of this node.
+    var nodes: [String] = []
+    /// The names other than the identifier by which viewers requested a pulled stream.
+    var requestedNames: Set<StreamID> = []
     /// The numbers of subscribers so far.
     var counts = ViewerCounts()
     /// The captions that viewers receive.
@@ -45,6 +49,9 @@ struct LiveStream: Sendable {
             id: id, application: application, session: session, tags: tags, capabilities: capabilities,
             starting: startTime, publisher: publisher)
     }
+
+    /// Whether the publisher is another node. The origin records the stream and notifies the application's backend.
+    var isPulled: Bool { !nodes.isEmpty }
 
     /// Returns what the publisher should change, given its data quality.
     func warnings(_ quality: DataQuality?) -> [IngestFinding] {
@@ -167,6 +174,9 @@ struct StreamTags: Sendable {
 
     /// Creates the tags of a declared stream.
     init(ofName name: String) { (all, authorizing) = ([Self.namePrefix + name], [Self.namePrefix + name]) }
+
+    /// Creates the tags of a stream of another node.
+    init(ofNode tags: [String], authorizing: [String]) { (all, self.authorizing) = (tags, authorizing) }
 
     /// Creates the tags of a new stream from those that the client requests and those of its token.
     init(own: [String], _ principal: Principal) {

@@ -35,6 +35,8 @@ actor StreamDirectory {
     let reasonTimeout: TimeSpan
     /// The declared streams; nil until the platform has started. They retain the directory.
     private(set) weak var names: NamedStreamService?
+    /// Pulls streams from other nodes; nil for none. It retains the directory.
+    private(set) weak var edges: EdgeService?
     /// Ends a stream of which only the job exists so far.
     private var endWaiting: (@Sendable (StreamID, ApplicationID?, StreamEndedReason, String) async -> Bool)?
 
@@ -68,6 +70,9 @@ actor StreamDirectory {
 
     /// Sets the declared streams.
     func setNames(_ names: NamedStreamService) { self.names = names }
+
+    /// Sets what pulls streams from other nodes.
+    func setEdges(_ edges: EdgeService) { self.edges = edges }
 
     // MARK: Joining
 
@@ -233,6 +238,7 @@ actor StreamDirectory {
     ) async throws(APIError) -> (LiveStream, StreamCapabilities) {
         try await waitForName(origin, for: principal, clientContext)
         try await waitForRequestedStream(of: origin, for: principal, clientContext)
+        try await waitForOrigin(origin, for: principal, clientContext)
         let stream = try policy.find(origin, in: registry, for: principal, clientContext: clientContext)
         let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .view)
         if !isPreview { try policy.takeJoin(principal, clientContext) }
@@ -348,7 +354,7 @@ actor StreamDirectory {
         if let application, registry.streams[id]?.application != application { return false }
         let end = participant.ending ?? (reason, description)
         registry.update(peer) { $0.ending = end }
-        if let stream = registry.streams[id], !stream.isEndRecorded {
+        if let stream = registry.streams[id], !stream.isEndRecorded, !stream.isPulled {
             registry.update(id) { $0.isEndRecorded = true }
             await writeQueue.commit(
                 Self.change(stream, StreamEnd(streamID: id, reason: end.reason, description: end.description)))
@@ -410,7 +416,9 @@ actor StreamDirectory {
         guard let participant = registry.participants[peer] else { return }
         registry.update(participant.streamID) { $0.hasMedia = true }
         logger.info("first media packet", metadata: ["stream": "\(participant.streamID)"])
-        guard let stream = registry.streams[participant.streamID], !stream.place.isPublisher else { return }
+        guard let stream = registry.streams[participant.streamID], !stream.place.isPublisher, !stream.isPulled else {
+            return
+        }
         renditions?.begin(stream)
         await packaging?.begin(stream)
     }
@@ -471,7 +479,7 @@ actor StreamDirectory {
         }
         discard(peer)
         if let stream {
-            if !stream.isEndRecorded { writeQueue.note(Self.change(stream, end)) }
+            if !stream.isEndRecorded, !stream.isPulled { writeQueue.note(Self.change(stream, end)) }
             statistics.streamEnded(stream.application, end.reason)
             if stream.isAnnounced { events.yield(end.event) }
         } else if !participant.isPreview {

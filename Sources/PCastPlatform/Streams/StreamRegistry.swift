@@ -100,6 +100,7 @@ struct StreamRegistry {
             available.remove(stream)
             resumableStreams.remove(stream)
             if case .named(let name) = stream.place { namedStreams[StreamID(name)] = nil }
+            for name in stream.requestedNames where namedStreams[name] == stream.id { namedStreams[name] = nil }
         } else {
             subscribers[participant.origin]?.remove(peer)
             if subscribers[participant.origin]?.isEmpty == true { subscribers[participant.origin] = nil }
@@ -145,6 +146,13 @@ struct StreamRegistry {
         streams[stream.id] = stream
         if case .named(let name) = stream.place { namedStreams[StreamID(name)] = stream.id }
         updateIndexes(of: stream.id)
+    }
+
+    /// Adds a name of a pulled stream. It has no effect for the stream's identifier, and for a name in use.
+    mutating func add(name: StreamID, of id: StreamID) {
+        guard name != id, namedStreams[name] == nil, streams[id] != nil else { return }
+        namedStreams[name] = id
+        streams[id]?.requestedNames.insert(name)
     }
 
     /// Returns the stream that a viewer receives who requests an identifier, which may be the name of a declared stream.

@@ -1,0 +1,243 @@
+import Logging
+import PCastCore
+import PCastEdgeAuth
+import PCastIO
+import PCastSFU
+import PCastWeb
+import PCastWebRTC
+
+/// Pulls streams from other nodes while they have viewers here, and decides which nodes may pull from this one.
+///
+/// A stream is pulled once, however many viewers request it. The first viewer waits until its origin has answered.
+actor EdgeService {
+    private struct Request: Hashable {
+        let application: ApplicationID
+        let stream: StreamID
+    }
+
+    /// The identifier of this node until it stops.
+    nonisolated let node = RandomIdentifier.make(prefix: "node-")
+    nonisolated let signer: NodeSignature
+    private let configuration: EdgeConfiguration
+    private let origins: any StreamOrigins
+    private let directory: StreamDirectory
+    private let logger: Logger
+    /// The pulls that wait for an origin.
+    private var pulls: [Request: Task<APIError?, Never>] = [:]
+    /// The results of requests that failed recently.
+    private var failures: [Request: (error: APIError, until: Instant)] = [:]
+    /// The number of streams that were pulled since the start.
+    private(set) var pullCount = 0
+
+    /// The maximum number of requests that wait for an origin, and of failures that are kept.
+    private static let limit = 1_024
+    /// The time for which a failed request is not repeated, because many viewers may retry.
+    private static let failureTime = TimeSpan.seconds(1 as Int64)
+    private static let timeout = Duration.seconds(8)
+    /// The time for which a request is repeated while the origin waits for the stream itself.
+    private static let readyTime = TimeSpan.seconds(3 as Int64)
+    /// The maximum number of origins that are tried for a request.
+    private static let maximumOrigins = 4
+
+    /// Creates a service. Returns nil without a secret of sufficient size.
+    init?(_ configuration: EdgeConfiguration, directory: StreamDirectory, logger: Logger) {
+        guard let signer = configuration.secret.flatMap({ NodeSignature(secret: $0) }) else { return nil }
+        self.configuration = configuration
+        self.signer = signer
+        self.directory = directory
+        self.logger = logger
+        origins = configuration.directory ?? FixedOrigins(configuration.origins)
+    }
+
+    // MARK: Edge
+
+    /// Pulls a stream that this node does not have, and waits until viewers can join. It returns without the stream if
+    /// no origin has it.
+    ///
+    /// - Parameters:
+    ///   - stream: The requested identifier or name.
+    ///   - application: The application of the viewer.
+    ///   - hops: The nodes that wait for the stream.
+    /// - Throws: ``APIError`` if an origin has it, or may have it, and it cannot be pulled.
+    func pull(
+        _ stream: StreamID, of application: ApplicationID, hops: [String] = []
+    ) async throws(APIError) {
+        let request = Request(application: application, stream: stream)
+        let now = MonotonicClock.now()
+        if let failure = failures[request], now < failure.until { return try Self.report(failure.error) }
+        if let pull = pulls[request] { return try Self.report(await pull.value) }
+        guard pulls.count < Self.limit else {
+            throw APIError(.capacity, "Too many streams are requested from other nodes: retry in a moment.")
+        }
+        let pull = Task { finish(request, await result(request, hops)) }
+        pulls[request] = pull
+        try Self.report(await pull.value)
+    }
+
+    /// A stream that no origin has is reported by the caller, like an unknown stream of this node.
+    private static func report(_ error: APIError?) throws(APIError) {
+        if let error, error.kind != .noStreamPlaying { throw error }
+    }
+
+    private func finish(_ request: Request, _ error: APIError?) -> APIError? {
+        pulls[request] = nil
+        guard let error else {
+            failures[request] = nil
+            return nil
+        }
+        let now = MonotonicClock.now()
+        if failures.count >= Self.limit { failures = failures.filter { now < $0.value.until } }
+        if failures.count < Self.limit { failures[request] = (error, now + Self.failureTime) }
+        return error
+    }
+
+    private func result(_ request: Request, _ hops: [String]) async -> APIError? {
+        guard hops.count < EdgeConfiguration.maximumDepth else { return Self.tooDeep }
+        let known = await origins.origins(of: request.stream, application: request.application)
+        // An origin with a lower epoch was replaced by another publication.
+        let newest = known.map(\.epoch).max() ?? 0
+        var error: APIError?
+        for origin in known.filter({ $0.epoch == newest }).prefix(Self.maximumOrigins) {
+            do throws(APIError) {
+                try await pull(request, hops, from: origin)
+                return nil
+            } catch let failure {
+                // An origin that has the stream and cannot send it tells more than one that does not have it.
+                if error == nil || error?.kind == .noStreamPlaying { error = failure }
+                logger.info(
+                    "a stream was not pulled",
+                    metadata: [
+                        "stream": "\(request.stream)", "origin": "\(origin.uri)", "error": "\(failure.detail)",
+                    ])
+            }
+        }
+        return error ?? .noStream
+    }
+
+    private func pull(_ request: Request, _ hops: [String], from origin: StreamOrigin) async throws(APIError) {
+        let message = NodeRequest(
+            application: request.application.description, stream: request.stream.description, hops: hops + [node])
+        let nonce = RandomIdentifier.make()
+        let envelope = NodeEnvelope(message, .request, nonce: nonce, by: signer)
+        let response = try await sendWhenReady(envelope, to: origin.uri + NodeRoutes.streams)
+        guard response.nonce == nonce else { throw Self.unusableAnswer }
+        let offer = try response.message(NodeOffer.self, .offer, by: signer)
+        guard !offer.path.contains(node), !offer.path.contains(where: hops.contains) else { throw Self.loop }
+        guard offer.path.count < EdgeConfiguration.maximumDepth else { throw Self.tooDeep }
+        let description: SessionDescription
+        do {
+            description = try SessionDescription(parsing: offer.offer)
+        } catch {
+            throw Self.unusableAnswer
+        }
+        guard let session = try await directory.enterPulled(offer, as: request.stream, request.application, description)
+        else { return }
+        let answer = NodeEnvelope(
+            NodeAnswer(answer: session.description.text), .answer, nonce: offer.link, by: signer)
+        do {
+            _ = try await send(answer, to: origin.uri + NodeRoutes.links)
+        } catch {
+            await directory.end(session.streamID, reason: .failed, description: "")
+            throw error
+        }
+        pullCount += 1
+        logger.info(
+            "stream pulled", metadata: ["stream": "\(session.streamID)", "origin": "\(origin.uri)"])
+        Task { [weak self] in await self?.release(session) }
+    }
+
+    /// Sends a request to an origin, again while it waits for the stream itself.
+    private func sendWhenReady(_ envelope: NodeEnvelope, to uri: String) async throws(APIError) -> NodeEnvelope {
+        let end = MonotonicClock.now() + Self.readyTime
+        while true {
+            do throws(APIError) {
+                return try await send(envelope, to: uri)
+            } catch {
+                guard let wait = error.retryAfter, MonotonicClock.now() < end,
+                    (try? await Task.sleep(for: wait.duration)) != nil
+                else { throw error }
+            }
+        }
+    }
+
+    /// Sends a message to another node, and returns its response.
+    private func send(_ envelope: NodeEnvelope, to uri: String) async throws(APIError) -> NodeEnvelope {
+        let response: HTTPResult
+        do {
+            response = try await HTTPRequests.send(
+                "POST", uri, headers: [("Content-Type", "application/json")], body: envelope.bytes,
+                within: Self.timeout)
+        } catch {
+            throw APIError(
+                .notReady, "The stream's origin does not respond: retry in a moment.",
+                detail: "the origin does not respond: \(error)")
+        }
+        switch response.status {
+        case 200:
+            guard let envelope = NodeEnvelope(response.body) else { throw Self.unusableAnswer }
+            return envelope
+        case 401:
+            logger.error("the origin rejected this node: give all nodes the same --cluster-secret")
+            throw Self.unusableAnswer
+        case 404: throw .noStream
+        case 409: throw Self.loop
+        case 503:
+            throw APIError(
+                .notReady, "The stream's origin is not ready: retry in a moment.", detail: "the origin is not ready",
+                retryAfter: .milliseconds(100))
+        default:
+            throw APIError(
+                .notReady, "The stream's origin is not ready: retry in a moment.",
+                detail: "the origin answered with the status \(response.status)")
+        }
+    }
+
+    /// Ends a pulled stream when nobody has received it for a while.
+    private func release(_ session: PeerSession) async {
+        let limit = TimeSpan(configuration.closeAfter)
+        let interval = min(max(configuration.closeAfter / 4, .milliseconds(50)), .seconds(1))
+        var unusedSince = MonotonicClock.now()
+        while (try? await Task.sleep(for: interval)) != nil {
+            guard let count = await directory.subscriberCount(of: session) else { return }
+            let now = MonotonicClock.now()
+            if count > 0 {
+                unusedSince = now
+            } else if now - unusedSince >= limit {
+                logger.info("a pulled stream has no viewers", metadata: ["stream": "\(session.streamID)"])
+                await directory.end(session.streamID, reason: .ended, description: "")
+                return
+            }
+        }
+    }
+
+    // MARK: Origin
+
+    /// Offers a stream to another node.
+    ///
+    /// - Parameters:
+    ///   - request: The request of the node.
+    ///   - isOnThisMachine: Whether the node may use loopback addresses.
+    /// - Returns: The offer.
+    /// - Throws: ``APIError``; with the kind `conflict` if the stream would return to a node that it has passed.
+    func offer(_ request: NodeRequest, isOnThisMachine: Bool) async throws(APIError) -> NodeOffer {
+        guard !request.hops.contains(node) else { throw Self.loop }
+        guard request.hops.count <= EdgeConfiguration.maximumDepth else { throw Self.tooDeep }
+        let (application, stream) = (ApplicationID(request.application), StreamID(request.stream))
+        if await directory.needsPull(stream) {
+            // Two nodes that wait for each other would wait in vain, so the other node asks again.
+            guard pulls[Request(application: application, stream: stream)] == nil else {
+                throw APIError(.notReady, "The stream is being pulled: retry in a moment.")
+            }
+            try await pull(stream, of: application, hops: request.hops)
+        }
+        return try await directory.offerToNode(
+            stream, of: application, to: request.hops, by: node, isOnThisMachine: isOnThisMachine)
+    }
+
+    static let loop = APIError(.conflict, "The stream would return to a node that it has passed.")
+    private static let tooDeep = APIError(
+        .conflict, "The stream would pass more than \(EdgeConfiguration.maximumDepth) nodes.")
+    private static let unusableAnswer = APIError(
+        .notReady, "The stream's origin cannot be used: ask its operator.",
+        detail: "the answer of the origin cannot be used")
+}

@@ -1,0 +1,93 @@
+import FoundationEssentials
+import PCastEdgeAuth
+
+/// A signed message between nodes.
+struct NodeEnvelope: Codable, Sendable {
+    /// The purpose of a message, which is signed with it.
+    enum Purpose: String {
+        /// An edge requests a stream. The nonce is random.
+        case request
+        /// The origin offers it. The nonce is that of the request.
+        case offer
+        /// The edge answers. The nonce is the identifier of the link, which is random.
+        case answer
+    }
+
+    let nonce: String
+    /// The message as JSON.
+    let payload: String
+    let signature: String
+
+    /// The maximum size of a message in bytes.
+    static let maximumSize = 128 * 1024
+
+    init(_ message: some Encodable, _ purpose: Purpose, nonce: String, by signer: NodeSignature) {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        guard let bytes = try? encoder.encode(message) else {
+            preconditionFailure("a message must contain only text and numbers")
+        }
+        payload = String(decoding: bytes, as: UTF8.self)
+        signature = signer.sign(payload, purpose: purpose.rawValue, nonce: nonce)
+        self.nonce = nonce
+    }
+
+    /// Parses an envelope; nil for other bytes.
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count <= Self.maximumSize,
+            let envelope = try? JSONDecoder().decode(NodeEnvelope.self, from: Data(bytes))
+        else { return nil }
+        self = envelope
+    }
+
+    /// The envelope as JSON.
+    var bytes: [UInt8] {
+        guard let bytes = try? JSONEncoder().encode(self) else { preconditionFailure("an envelope contains only text") }
+        return Array(bytes)
+    }
+
+    /// Returns the message if it is signed for the purpose.
+    ///
+    /// - Throws: ``APIError`` with the kind `unauthorized` or `badRequest`.
+    func message<Message: Decodable>(
+        _ type: Message.Type = Message.self, _ purpose: Purpose, by signer: NodeSignature
+    ) throws(APIError) -> Message {
+        guard signer.isValid(signature, of: payload, purpose: purpose.rawValue, nonce: nonce) else {
+            throw APIError(
+                .unauthorized, "The node is not authenticated: give all nodes the same --cluster-secret.",
+                detail: "a message of a node has a wrong signature")
+        }
+        guard let message = try? JSONDecoder().decode(Message.self, from: Data(payload.utf8)) else {
+            throw APIError(.badRequest, "The message of the node is malformed: use the same version on all nodes.")
+        }
+        return message
+    }
+}
+
+/// The request of an edge for a stream.
+struct NodeRequest: Codable, Sendable {
+    let application: String
+    /// The requested identifier or name.
+    let stream: String
+    /// The identifiers of the nodes that wait for the stream, the requesting one last.
+    let hops: [String]
+}
+
+/// The offer of an origin.
+struct NodeOffer: Codable, Sendable {
+    /// The identifier of the link, to which the edge sends its answer.
+    let link: String
+    let stream: String
+    let tags: [String]
+    /// The tags that a viewer's token may require.
+    let authorizingTags: [String]
+    /// The identifiers of the nodes that the stream has passed, the origin last.
+    let path: [String]
+    /// The session description.
+    let offer: String
+}
+
+/// The answer of an edge.
+struct NodeAnswer: Codable, Sendable {
+    let answer: String
+}

@@ -1,0 +1,63 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import PCastCore
+import PCastWeb
+
+/// The endpoints at which other nodes pull streams. All messages are signed with the secret of the nodes.
+struct NodeRoutes: Sendable {
+    /// The path of requests for a stream.
+    static let streams = "/pcast/node/streams"
+    /// The path of answers to offers.
+    static let links = "/pcast/node/links"
+
+    let edges: EdgeService
+    let directory: StreamDirectory
+    let logger: Logger
+
+    func addRoutes(to router: Router<WebRequestContext>) {
+        router.on(RouterPath(Self.streams), method: .post) { request, context in
+            await respond(request, context) { envelope, isOnThisMachine throws(APIError) in
+                let message = try envelope.message(NodeRequest.self, .request, by: edges.signer)
+                let offer = try await edges.offer(message, isOnThisMachine: isOnThisMachine)
+                return NodeEnvelope(offer, .offer, nonce: envelope.nonce, by: edges.signer)
+            }
+        }
+        router.on(RouterPath(Self.links), method: .post) { request, context in
+            await respond(request, context) { envelope, _ throws(APIError) in
+                let message = try envelope.message(NodeAnswer.self, .answer, by: edges.signer)
+                try await directory.acceptNode(message.answer, link: StreamID(envelope.nonce))
+                return NodeEnvelope(["status": "ok"], .offer, nonce: envelope.nonce, by: edges.signer)
+            }
+        }
+    }
+
+    private func respond(
+        _ request: Request, _ context: WebRequestContext,
+        _ body: (NodeEnvelope, Bool) async throws(APIError) -> NodeEnvelope
+    ) async -> Response {
+        let client = request.clientContext(context)
+        do throws(APIError) {
+            guard let envelope = await Self.envelope(of: request) else {
+                throw APIError(.badRequest, "The message of the node is malformed or too large.")
+            }
+            let answer = try await body(envelope, client.address?.isLoopback == true)
+            return Response(
+                status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.bytes)))
+        } catch {
+            if error.kind == .unauthorized || error.kind == .conflict {
+                let address = client.address.map { "\($0)" } ?? "unknown"
+                logger.warning("node rejected", metadata: ["address": "\(address)", "error": "\(error.detail)"])
+            }
+            return Responses.problem(error)
+        }
+    }
+
+    private static func envelope(of request: Request) async -> NodeEnvelope? {
+        var request = request
+        guard let body = try? await request.collectBody(upTo: NodeEnvelope.maximumSize) else { return nil }
+        return NodeEnvelope(Array(body.readableBytesView))
+    }
+}

@@ -1,0 +1,61 @@
+public import PCastCore
+
+/// Finds the nodes from which an edge pulls a stream. A cluster's directory, or a list of fixed origins, implements it.
+public protocol StreamOrigins: Sendable {
+    /// Returns the nodes that may have a stream, the preferred one first.
+    ///
+    /// - Parameters:
+    ///   - stream: The identifier or the name that a viewer requests.
+    ///   - application: The application of the viewer.
+    /// - Returns: At most a few nodes. They need not have the stream.
+    func origins(of stream: StreamID, application: ApplicationID) async -> [StreamOrigin]
+}
+
+/// A node from which an edge can pull a stream.
+public struct StreamOrigin: Hashable, Sendable {
+    /// The address of the node's HTTP server, such as `https://origin.example.com`.
+    public var uri: String
+    /// The epoch of the publication at this node. Of several origins, only those with the highest epoch are used.
+    public var epoch: UInt64
+
+    /// Creates an origin.
+    public init(uri: String, epoch: UInt64 = 0) {
+        self.uri = uri
+        self.epoch = epoch
+    }
+}
+
+/// Origins that are the same for all streams. They are tried in their order.
+public struct FixedOrigins: StreamOrigins {
+    private let origins: [StreamOrigin]
+
+    /// Creates a list of origins from the addresses of their HTTP servers.
+    public init(_ uris: [String]) { origins = uris.map { StreamOrigin(uri: $0) } }
+
+    /// Returns all origins, which may or may not have the stream.
+    public func origins(of stream: StreamID, application: ApplicationID) async -> [StreamOrigin] { origins }
+}
+
+/// The configuration of media between nodes.
+public struct EdgeConfiguration: Sendable {
+    /// The addresses of the nodes from which unknown streams are pulled, in the order in which they are tried. They are
+    /// ignored if there is a ``directory``.
+    public var origins: [String] = []
+    /// The secret of all nodes, of at least 16 bytes. Nil permits no other node to pull streams, and pulls none.
+    public var secret: String?
+    /// The time without viewers after which a pulled stream is released.
+    public var closeAfter = Duration.seconds(10)
+    /// Finds the origins of streams in place of ``origins``.
+    public var directory: (any StreamOrigins)?
+
+    /// The maximum number of nodes that a stream passes, its origin included.
+    public static let maximumDepth = 4
+
+    /// Creates a configuration without origins and without a secret.
+    public init() {}
+}
+
+extension EdgeConfiguration: CustomStringConvertible {
+    /// The origins without the secret.
+    public var description: String { "edge of \(origins.joined(separator: ", "))" }
+}

@@ -1,0 +1,152 @@
+import Logging
+import PCastCore
+import PCastDatabase
+import PCastIO
+import PCastSFU
+import PCastWebRTC
+
+/// Streams of other nodes, and the nodes that pull streams of this one.
+extension StreamDirectory {
+    /// The time in which a node must answer an offer and connect.
+    private static let nodeSetupTime = TimeSpan.seconds(10 as Int64)
+
+    /// Pulls a requested stream that this node does not have. It returns without the stream if no other node has it, or
+    /// the client may not view it.
+    ///
+    /// - Throws: ``APIError``.
+    func waitForOrigin(
+        _ origin: StreamID?, for principal: Principal, _ clientContext: ClientContext
+    ) async throws(APIError) {
+        guard let edges, let requested = principal.origin(requested: origin), needsPull(requested) else { return }
+        // A client without a valid token does not cause a pull.
+        let tags = principal.token?.requiredTag.map { [$0] } ?? []
+        try policy.authorize(principal, clientContext, origin: requested.description, tags: tags)
+        try await edges.pull(requested, of: principal.application)
+    }
+
+    /// Whether a requested stream is not at this node yet, and its publisher is not expected here.
+    func needsPull(_ requested: StreamID) -> Bool {
+        guard let stream = registry.streams[registry.resolve(requested)] else {
+            return pendingReconnects.streams[requested] == nil
+        }
+        return stream.isPulled && stream.isAwaitingAnswer
+    }
+
+    /// Returns the number of participants that receive a pulled stream, nodes included; nil if it has ended.
+    func subscriberCount(of session: PeerSession) -> Int? {
+        guard registry.participants[session.peer] != nil else { return nil }
+        return registry.subscribers[session.streamID]?.count ?? 0
+    }
+
+    // MARK: Edge
+
+    /// Adds a stream that another node publishes here. Returns nil if the stream is here already, so that only another
+    /// name of it was added.
+    ///
+    /// - Parameters:
+    ///   - offer: The message of the other node.
+    ///   - requested: The identifier or name that was requested.
+    ///   - application: The application of the stream.
+    ///   - description: The session description of the offer.
+    /// - Returns: The stream, with an answer.
+    /// - Throws: ``APIError``.
+    func enterPulled(
+        _ offer: NodeOffer, as requested: StreamID, _ application: ApplicationID, _ description: SessionDescription
+    ) async throws(APIError) -> PeerSession? {
+        let id = StreamID(offer.stream)
+        if registry.streams[id]?.application == application {
+            registry.add(name: requested, of: id)
+            return nil
+        }
+        guard registry.peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
+        let principal = Principal(application: application, token: nil)
+        let reservation = try policy.reserve(
+            .stream, principal, ClientContext(connectionFrom: nil, isTrustedProxy: false))
+        let peer = registry.enter(
+            id, reservation, origin: id, isPublisher: true, at: MonotonicClock.now(), onEnd: { _ in },
+            onQuality: { _, _ in })
+        var stream = LiveStream(
+            id: id, peer: peer, application: application, session: nil,
+            tags: StreamTags(ofNode: offer.tags, authorizing: offer.authorizingTags), capabilities: [],
+            startTime: MonotonicClock.wallTime(), address: nil, ordinal: registry.takeOrdinal(), publisher: nil)
+        stream.nodes = offer.path
+        // Viewers wait until the origin can send.
+        stream.isAwaitingAnswer = true
+        registry.add(stream)
+        registry.add(name: requested, of: id)
+        do throws(SFUError) {
+            let answer = try await router.pull(
+                peer, stream: id, offer: description, terms: PeerOptions(setupLimit: Self.nodeSetupTime))
+            note(answer: answer, of: peer)
+            registry.update(id) { $0.isAwaitingAnswer = false }
+            statistics.streamStarted(application)
+            return PeerSession(peer: peer, streamID: id, isPublisher: true, description: answer)
+        } catch {
+            discard(peer)
+            throw Self.refusal(error)
+        }
+    }
+
+    // MARK: Origin
+
+    /// Offers a stream to another node, for which it is a viewer that does not count.
+    ///
+    /// - Parameters:
+    ///   - requested: The identifier or name of the stream.
+    ///   - application: The application of the stream.
+    ///   - hops: The nodes that wait for the stream.
+    ///   - node: The identifier of this node.
+    ///   - isOnThisMachine: Whether the node may use loopback addresses.
+    /// - Returns: The offer.
+    /// - Throws: ``APIError``.
+    func offerToNode(
+        _ requested: StreamID, of application: ApplicationID, to hops: [String], by node: String, isOnThisMachine: Bool
+    ) async throws(APIError) -> NodeOffer {
+        if let names, registry.namedStreams[requested] == nil, registry.streams[requested] == nil,
+            await names.isDeclared(requested.description, of: application)
+        {
+            try await names.wait(for: requested.description)
+        }
+        guard let stream = registry.streams[registry.resolve(requested)], stream.application == application,
+            registry.isAvailable(stream)
+        else { throw .noStream }
+        guard !stream.nodes.contains(where: hops.contains) else { throw EdgeService.loop }
+        let reservation = try policy.reserve(
+            .preview, Principal(application: application, token: nil),
+            ClientContext(connectionFrom: nil, isTrustedProxy: false))
+        let link = StreamID(RandomIdentifier.make(prefix: "link-"))
+        let peer = registry.enter(
+            link, reservation, origin: stream.id, isPublisher: false, isPreview: true, at: MonotonicClock.now(),
+            onEnd: { _ in }, onQuality: { _, _ in })
+        var terms = PeerOptions(setupLimit: Self.nodeSetupTime)
+        (terms.isNode, terms.isCounted) = (true, false)
+        do throws(SFUError) {
+            var offer = try await router.view(peer, stream: stream.id, offer: nil, terms: terms)
+            if isOnThisMachine { router.addOwnCandidates(to: &offer) }
+            registry.update(peer) { $0.offer = offer }
+            logger.info(
+                "stream offered to a node",
+                metadata: ["stream": "\(stream.id)", "node": "\(hops.last ?? "")", "link": "\(link)"])
+            return NodeOffer(
+                link: link.description, stream: stream.id.description, tags: stream.tags,
+                authorizingTags: stream.authorizingTags, path: [node] + stream.nodes, offer: offer.text)
+        } catch {
+            discard(peer)
+            throw Self.refusal(error)
+        }
+    }
+
+    /// Completes a link with the answer of the node.
+    ///
+    /// - Throws: ``APIError``.
+    func acceptNode(_ answer: String, link: StreamID) async throws(APIError) {
+        guard let peer = registry.peers[link], registry.participants[peer]?.isPreview == true else { throw .ended }
+        let description: SessionDescription
+        do {
+            description = try SessionDescription(parsing: answer)
+        } catch {
+            throw APIError(.badRequest, "The answer is malformed: \(error).")
+        }
+        _ = try await accept(description, of: link)
+    }
+}

@@ -1,0 +1,360 @@
+import Foundation
+import Logging
+import PCastCore
+import PCastIO
+import PCastPlatform
+import PCastWebRTC
+import Synchronization
+import Testing
+
+/// Two platforms, of which one is an edge of the other. Media are sent over loopback.
+@Suite struct EdgeTests {
+    static let secret = "a secret of the nodes"
+
+    /// Runs an origin, and an edge of it.
+    private static func run(
+        secret: String = secret, closeAfter: Duration = .seconds(3_600), originLog: LogRecord = LogRecord(),
+        edgeLog: LogRecord = LogRecord(), _ body: (_ origin: TestPlatform, _ edge: TestPlatform) async throws -> Void
+    ) async throws {
+        try await TestPlatform.runConfigured(
+            logger: originLog.logger, configure: { $0.edges.secret = Self.secret }
+        ) { origin in
+            try await TestPlatform.runConfigured(
+                logger: edgeLog.logger,
+                configure: {
+                    $0.edges.origins = [origin.uri]
+                    $0.edges.secret = secret
+                    $0.edges.closeAfter = closeAfter
+                }
+            ) { edge in try await body(origin, edge) }
+        }
+    }
+
+    @Test("viewers at an edge receive all frames and audio, and the stream is pulled once")
+    func whole() async throws {
+        let log = LogRecord()
+        try await Self.run(originLog: log) { origin, edge in
+            let publisher = try FramePeer(.publish(video: .vp8, audio: true))
+            let stream = try await publisher.publish(to: origin)
+            // The requests of both viewers are concurrent.
+            let viewers = [try FramePeer.viewer(), try FramePeer.viewer()]
+            async let first = viewers[0].view(stream, at: edge)
+            async let second = viewers[1].view(stream, at: edge)
+            _ = try await (first, second)
+            #expect(
+                try await eventually {
+                    try await publisher.sendFrames()
+                    return viewers.allSatisfy { $0.videoNumbers.count >= 60 && $0.audioCount >= 60 }
+                })
+            for viewer in viewers {
+                let numbers = viewer.videoNumbers
+                #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 + 1 }, "a frame is missing")
+            }
+            #expect(log.lines.count { $0.contains("stream offered to a node") } == 1)
+            #expect(await edge.platform.streams().map(\.id) == [StreamID(stream)])
+        }
+    }
+
+    @Test("a layer is switched at the edge")
+    func layers() async throws {
+        try await Self.run { origin, edge in
+            let publisher = try FramePeer(.publish(video: .vp8, audio: true, layers: 3))
+            let stream = try await publisher.publish(to: origin)
+            let viewer = try FramePeer.viewer()
+            let resource = try await viewer.view(stream, at: edge)
+            for (index, layer) in ["l", "m", "h"].enumerated() {
+                let body = #"{"mediaId":"0","encodingId":"\#(layer)"}"#
+                let answer = try await edge.send(
+                    "POST", resource + "/layer", ["Content-Type": "application/json"], body: body)
+                #expect(answer.status == 200)
+                #expect(
+                    try await eventually {
+                        try await publisher.sendFrames()
+                        return viewer.lastLayer == index
+                    }, "the layer \(layer) did not arrive")
+            }
+        }
+    }
+
+    @Test("a stream without viewers at the edge is released, and continues at its origin")
+    func release() async throws {
+        try await Self.run(closeAfter: .milliseconds(400)) { origin, edge in
+            let publisher = try FramePeer(.publish(video: .vp8, audio: true))
+            let stream = try await publisher.publish(to: origin)
+            let viewer = try FramePeer.viewer()
+            let resource = try await viewer.view(stream, at: edge)
+            #expect(
+                try await eventually {
+                    try await publisher.sendFrames()
+                    return !viewer.videoNumbers.isEmpty
+                })
+            #expect(await edge.platform.streams().count == 1)
+            #expect(try await edge.send("DELETE", resource).status == 200)
+            #expect(try await eventually { await edge.platform.streams().isEmpty })
+            #expect(await origin.platform.streams().map(\.id) == [StreamID(stream)])
+            // A later viewer begins another pull.
+            let late = try FramePeer.viewer()
+            _ = try await late.view(stream, at: edge)
+            #expect(
+                try await eventually {
+                    try await publisher.sendFrames()
+                    return !late.videoNumbers.isEmpty
+                })
+        }
+    }
+
+    @Test("the end of a stream at its origin ends it for viewers at the edge")
+    func end() async throws {
+        try await Self.run { origin, edge in
+            let publisher = try FramePeer(.publish(video: .vp8, audio: true))
+            let stream = try await publisher.publish(to: origin)
+            let viewer = try FramePeer.viewer()
+            _ = try await viewer.view(stream, at: edge)
+            #expect(try await eventually { viewer.isConnected })
+            #expect(
+                try await eventually {
+                    try await publisher.sendFrames()
+                    return !viewer.videoNumbers.isEmpty
+                })
+            #expect(await origin.platform.end(StreamID(stream)))
+            #expect(try await eventually { await edge.platform.streams().isEmpty })
+            #expect(try await eventually { viewer.isClosed })
+        }
+    }
+
+    @Test("a node with another secret is rejected, and the log does not contain the secrets")
+    func wrongSecret() async throws {
+        let (originLog, edgeLog) = (LogRecord(), LogRecord())
+        let wrong = "another secret of nodes"
+        try await Self.run(secret: wrong, originLog: originLog, edgeLog: edgeLog) { origin, edge in
+            let stream = try await origin.publish().stream
+            let answer = try await edge.post("/whep/\(stream)", try Offers.viewer())
+            #expect(answer.status == 409)
+            #expect(!answer.body.contains(wrong))
+            #expect(originLog.lines.contains { $0.contains("node rejected") && $0.contains("wrong signature") })
+            #expect(edgeLog.lines.contains { $0.contains("the origin rejected this node") })
+            for line in originLog.lines + edgeLog.lines {
+                #expect(!line.contains(wrong) && !line.contains(Self.secret))
+            }
+            let garbage = try await origin.send("POST", "/pcast/node/streams", body: "{}")
+            #expect(garbage.status == 400)
+        }
+    }
+
+    @Test("a platform without a secret of the nodes has no endpoint for them")
+    func withoutSecret() async throws {
+        try await TestPlatform.run { platform async throws in
+            #expect(try await platform.send("POST", "/pcast/node/streams", body: "{}").status == 404)
+        }
+    }
+
+    /// Origins that are known after the platforms have started.
+    private final class LateOrigins: StreamOrigins {
+        let uri = Mutex("")
+
+        func origins(of stream: StreamID, application: ApplicationID) async -> [StreamOrigin] {
+            [StreamOrigin(uri: uri.withLock { $0 })]
+        }
+    }
+
+    @Test("two platforms that are origins of each other do not pull a stream in a circle")
+    func loop() async throws {
+        let (log, known) = (LogRecord(), LateOrigins())
+        try await TestPlatform.runConfigured(
+            logger: log.logger,
+            configure: {
+                $0.edges.secret = Self.secret
+                $0.edges.directory = known
+            }
+        ) { first in
+            try await TestPlatform.runConfigured(
+                configure: {
+                    $0.edges.secret = Self.secret
+                    $0.edges.origins = [first.uri]
+                }
+            ) { second in
+                known.uri.withLock { $0 = second.uri }
+                let answer = try await first.post("/whep/unknown", try Offers.viewer())
+                #expect(answer.status == 409)
+                #expect(log.lines.contains { $0.contains("node rejected") && $0.contains("would return") })
+                // A stream of one of them is still pulled by the other.
+                let stream = try await first.publish().stream
+                #expect(try await second.post("/whep/\(stream)", try Offers.viewer()).status == 201)
+            }
+        }
+    }
+
+    @Test("a chain of edges is pulled through, and a node beyond the maximum depth is refused")
+    func chain() async throws {
+        try await TestPlatform.runConfigured(configure: { $0.edges.secret = Self.secret }) { origin in
+            let stream = try await origin.publish().stream
+            try await Self.edges(EdgeConfiguration.maximumDepth, of: origin) { edges in
+                for edge in edges.dropLast() {
+                    #expect(try await edge.post("/whep/\(stream)", try Offers.viewer()).status == 201)
+                }
+                let tooDeep = try #require(edges.last)
+                #expect(try await tooDeep.post("/whep/\(stream)", try Offers.viewer()).status == 409)
+            }
+        }
+    }
+
+    /// Runs edges, each of which has the one before as its origin.
+    private static func edges(
+        _ count: Int, of origin: TestPlatform, before: [TestPlatform] = [],
+        _ body: ([TestPlatform]) async throws -> Void
+    ) async throws {
+        guard count > 0 else { return try await body(before) }
+        try await TestPlatform.runConfigured(
+            configure: {
+                $0.edges.secret = secret
+                $0.edges.origins = [origin.uri]
+            }
+        ) { edge in try await edges(count - 1, of: edge, before: before + [edge], body) }
+    }
+}
+
+/// A client that sends or receives numbered frames of VP8 in real time.
+private final class FramePeer: Sendable {
+    private struct State {
+        var isConnected = false
+        var isClosed = false
+        /// The layers whose next frame is a key frame, and those that are paused.
+        var wantsKeyFrame = [true, true, true]
+        var isPaused = [false, false, false]
+        var sent: UInt32 = 0
+        var received: [(number: UInt32, layer: Int)] = []
+        var audioCount = 0
+    }
+
+    private let loop: EventLoop<PeerConnection>
+    private let state: SharedState
+    private let offer: String
+    private let layerCount: Int
+    private static let certificate = Result { try DTLSCertificate.generate(at: MonotonicClock.wallTime()) }
+
+    private final class SharedState: Sendable {
+        let value = Mutex(State())
+    }
+
+    init(_ purpose: PeerConnection.Purpose) throws {
+        let certificate = try Self.certificate.get()
+        let state = SharedState()
+        self.state = state
+        if case .publish(_, _, let layers) = purpose { layerCount = layers } else { layerCount = 0 }
+        var offer = ""
+        loop = try EventLoop(
+            name: "peer", listen: [TransportAddress(ip: .loopbackV4, port: 0)], tcpListen: false,
+            makeMachine: { bound in
+                var generator = SystemRandomNumberGenerator()
+                let configuration = PeerConnection.Configuration(
+                    certificate: certificate, addresses: bound, clock: MonotonicClock.reference(), cname: "peer")
+                let connection = PeerConnection(purpose, configuration: configuration, using: &generator)
+                offer = connection.offer.text
+                return connection
+            },
+            afterIteration: { machine, now in
+                while let media = machine.pollFrame(at: now) {
+                    if case .frame(let frame, _) = media { state.value.withLock { Self.note(frame, in: &$0) } }
+                }
+                while let event = machine.pollEvent() { state.value.withLock { Self.note(event, in: &$0) } }
+            })
+        self.offer = offer
+    }
+
+    static func viewer() throws -> FramePeer { try FramePeer(.view(video: true, audio: true)) }
+
+    private static func note(_ event: PeerConnection.Event, in state: inout State) {
+        switch event {
+        case .connected: state.isConnected = true
+        case .closed: state.isClosed = true
+        case .keyFrameRequested: state.wantsKeyFrame[0] = true
+        case .paused(.video): state.isPaused[0] = true
+        case .resumed(.video): (state.isPaused[0], state.wantsKeyFrame[0]) = (false, true)
+        case .layerNeedsKeyFrame(let layer): state.wantsKeyFrame[layer] = true
+        case .layerPaused(let layer): state.isPaused[layer] = true
+        case .layerResumed(let layer): (state.isPaused[layer], state.wantsKeyFrame[layer]) = (false, true)
+        default: break
+        }
+    }
+
+    private static func note(_ frame: EncodedFrame, in state: inout State) {
+        guard frame.codec == .vp8 else { return state.audioCount += 1 }
+        let start = frame.isKeyFrame ? keyFrameHeader.count : frameHeader.count
+        guard frame.bytes.count >= start + 5 else { return }
+        let number = frame.bytes[start..<start + 4].reduce(0) { $0 << 8 | UInt32($1) }
+        state.received.append((number, Int(frame.bytes[start + 4])))
+    }
+
+    var isConnected: Bool { state.value.withLock { $0.isConnected } }
+    var isClosed: Bool { state.value.withLock { $0.isClosed } }
+    var audioCount: Int { state.value.withLock { $0.audioCount } }
+    /// The numbers of the received frames of video, in their order.
+    var videoNumbers: [UInt32] { state.value.withLock { $0.received.map(\.number) } }
+    /// The layer of the last frame.
+    var lastLayer: Int? { state.value.withLock { $0.received.last?.layer } }
+
+    // MARK: Connecting
+
+    /// Publishes by WHIP. Returns the stream.
+    func publish(to platform: TestPlatform) async throws -> String {
+        let answer = try await platform.post("/whip", offer)
+        try #require(answer.status == 201)
+        try await connect(answer.body)
+        #expect(try await eventually { isConnected })
+        return try #require(answer.header("PCast-Stream-Id"))
+    }
+
+    /// Views by WHEP. Returns the resource.
+    func view(_ stream: String, at platform: TestPlatform) async throws -> String {
+        let answer = try await platform.post("/whep/\(stream)", offer)
+        try #require(answer.status == 201, "\(answer.body)")
+        try await connect(answer.body)
+        return try #require(answer.header("Location"))
+    }
+
+    private func connect(_ answer: String) async throws {
+        let description = try SessionDescription(parsing: answer)
+        try await loop.call { machine, now in try? machine.accept(description, at: now) }
+    }
+
+    // MARK: Frames
+
+    private static let keyFrameHeader: [UInt8] = [0x10, 0x02, 0x00, 0x9D, 0x01, 0x2A, 0x80, 0x02, 0xE0, 0x01]
+    private static let frameHeader: [UInt8] = [0x11, 0x02, 0x00]
+
+    /// Sends a frame of each layer that is not paused, and one of audio, all with the next number.
+    func sendFrames() async throws {
+        let (state, layers) = (state, layerCount)
+        try await loop.call { machine, now in
+            let (number, frames) = state.value.withLock { state in
+                let number = state.sent
+                state.sent += 1
+                var frames: [(layer: Int, isKeyFrame: Bool)] = []
+                for layer in 0..<layers where !state.isPaused[layer] {
+                    frames.append((layer, state.wantsKeyFrame[layer]))
+                    state.wantsKeyFrame[layer] = false
+                }
+                return (number, frames)
+            }
+            let captured = MonotonicClock.wallTime()
+            let mark = (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * UInt32($0))) }
+            for frame in frames {
+                let header = frame.isKeyFrame ? Self.keyFrameHeader : Self.frameHeader
+                let filling = [UInt8](repeating: 0x55, count: 300 + 600 * frame.layer)
+                machine.send(
+                    EncodedFrame(
+                        codec: .vp8, bytes: header + mark + [UInt8(frame.layer)] + filling,
+                        isKeyFrame: frame.isKeyFrame,
+                        timestamp: MediaTime(ticks: Int64(number) * 900, rate: Codec.vp8.clockRate),
+                        captureTime: captured), layer: frame.layer, at: now)
+            }
+            machine.send(
+                EncodedFrame(
+                    codec: .opus, bytes: [0xFC] + mark, isKeyFrame: true,
+                    timestamp: MediaTime(ticks: Int64(number) * 960, rate: Codec.opus.clockRate),
+                    captureTime: captured), at: now)
+        }
+    }
+
+    deinit { loop.stop() }
+}

@@ -323,7 +323,8 @@ let package = Package(
         tests(
             "Platform",
             [
-                "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO", "PCastCore",
+                "PCast", "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO",
+                "PCastCore",
                 "PCastJSON", "PCastDatabase", "PCastSFU", "PCastTimeline", "PCastHLS", "PCastPackaging", "PCastCodecs",
                 "PCastRecording", "PCastRTMP", "PCastSRT", "PCastCluster", "PCastTestSupport", "CSRT",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),

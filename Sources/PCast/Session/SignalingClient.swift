@@ -38,6 +38,8 @@ final class SignalingClient: Sendable {
         var address: PlatformAddress?
         /// The listeners of setups in progress. They receive the stream's notifications from the response on.
         var expected: [SessionMachine.Ticket: any StreamListener] = [:]
+        /// The rooms that are in use.
+        var rooms: [WeakRoomListener] = []
     }
 
     let identity: ClientIdentity
@@ -137,6 +139,7 @@ final class SignalingClient: Sendable {
         }
         // These streams were set up meanwhile. The others have ended and were notified.
         for listener in late { listener.sessionStopped() }
+        for room in rooms { room.sessionChanged(.ended) }
         task?.cancel()
         await task?.value
         if forGood { finishEvents() }
@@ -236,6 +239,16 @@ final class SignalingClient: Sendable {
         state.withLock { Array($0.listeners.values) + Array($0.expected.values) }
     }
 
+    /// Sends the notifications of rooms to `room` from now on, while it exists.
+    func add(_ room: any RoomListener) {
+        state.withLock { state in
+            state.rooms.removeAll { $0.listener == nil || $0.listener === room }
+            state.rooms.append(WeakRoomListener(listener: room))
+        }
+    }
+
+    private var rooms: [any RoomListener] { state.withLock { $0.rooms.compactMap(\.listener) } }
+
     /// Ends the notifications of a stream. `stop` still waits for the stream's end.
     func discard(_ stream: StreamID) {
         let listener = state.withLock { state in
@@ -280,6 +293,10 @@ final class SignalingClient: Sendable {
             logger.info("session event", metadata: ["event": "\(event)"])
             events.send(event)
             state.notifier?.yield(event)
+            let rooms = state.rooms.compactMap(\.listener)
+            if !rooms.isEmpty, let change = RoomSessionChange(event) {
+                effects.append { for room in rooms { room.sessionChanged(change) } }
+            }
         case .started(let result):
             let started = state.started
             state.started = nil
@@ -322,7 +339,13 @@ final class SignalingClient: Sendable {
             let cues = message.cues.prefix(CaptionGate.capacity).compactMap { CaptionCue($0) }
                 .filter { $0.problem == nil }
             return { listener.captionsArrived(cues, timestamp: timestamp) }
-        case .room, .roomConversation, .connectionDisconnected: return nil
+        case .room(let message):
+            let rooms = state.rooms.compactMap(\.listener)
+            return { for room in rooms { room.roomChanged(message) } }
+        case .roomConversation(let message):
+            let rooms = state.rooms.compactMap(\.listener)
+            return { for room in rooms { room.messagesArrived(message) } }
+        case .connectionDisconnected: return nil
         }
     }
 
@@ -457,4 +480,39 @@ protocol StreamListener: AnyObject, Sendable {
     func applicationWentToBackground()
     /// Returns when all of the stream has ended: its connection is closed, and its files are written.
     func isOver() async
+}
+
+/// Receives the platform's notifications of rooms, in their order.
+protocol RoomListener: AnyObject, Sendable {
+    /// A room or its members have changed. It may be another room.
+    func roomChanged(_ event: ChatRoomEvent)
+    /// Messages of a conversation arrived. It may be that of another room.
+    func messagesArrived(_ event: ChatRoomConversationEvent)
+    /// The session has changed, in which the client is a member.
+    func sessionChanged(_ change: RoomSessionChange)
+}
+
+/// A change of the session that concerns rooms.
+enum RoomSessionChange: Hashable, Sendable {
+    /// The client is connected, so it enters its rooms again.
+    case online
+    /// The connection is lost.
+    case offline
+    /// The session has ended, and with it all memberships.
+    case ended
+
+    /// Returns nil for an event without meaning for rooms.
+    init?(_ event: PCastEvent) {
+        switch event {
+        case .online: self = .online
+        case .offline: self = .offline
+        case .authenticated(.ok, _): return nil
+        case .authenticated: self = .ended
+        }
+    }
+}
+
+/// A room that is notified while it exists.
+struct WeakRoomListener {
+    weak var listener: (any RoomListener)?
 }

@@ -445,6 +445,8 @@ extension RoomService {
             response.status = "ok"
             response.room = ChatRoom(found)
             response.members = rooms[found.id]?.machine.listed.map { ChatMember($0) } ?? []
+            // Members of the audience are in no list, so clients that show their number request it.
+            response.options = ["audience=\(rooms[found.id]?.machine.audienceCount ?? 0)"]
         } catch {
             response.status = error.wire
         }

@@ -1,0 +1,192 @@
+import PCast
+import PCastCore
+import PCastPlatform
+import Testing
+
+/// Rooms and channels with the SDK and a real platform.
+@Suite struct ChannelClientTests {
+    /// Runs `body` with a client of the platform that has authenticated.
+    private func withClient(
+        of platform: TestPlatform, _ body: (PCast) async throws -> Void
+    ) async throws {
+        let client = PCast(PCastOptions(uri: platform.uri))
+        try await client.start()
+        do {
+            try await body(client)
+        } catch {
+            await client.shutdown()
+            throw error
+        }
+        await client.shutdown()
+    }
+
+    @Test("a viewer receives the stream of the newest presenter, and that of another one when it stops")
+    func failover() async throws {
+        try await TestPlatform.run { platform in
+            try await withClient(of: platform) { viewer in
+                let channel = viewer.channel("demo")
+                try await channel.join(screenName: "viewer")
+                #expect(channel.room.info.value?.alias == "demo")
+                #expect(channel.room.info.value?.type == .channel)
+                #expect(channel.room.own.value?.role == .audience)
+                #expect(channel.room.members.value.isEmpty)
+                try await withClient(of: platform) { first in
+                    let media = ApplicationMedia(channels: nil)
+                    let publication = try await first.channel("demo").publish(
+                        media.mediaStream, screenName: "first")
+                    #expect(try await eventually { channel.stream.value != nil })
+                    let presenter = try #require(channel.presenter.value)
+                    #expect(presenter.screenName == "first")
+                    #expect(presenter.streams.first?.streamID == publication.publisher.current.value?.streamID)
+                    let shown = try #require(channel.stream.value)
+
+                    try await withClient(of: platform) { second in
+                        let source = ApplicationMedia(channels: nil)
+                        let other = try await second.channel("demo").publish(
+                            source.mediaStream, screenName: "second")
+                        #expect(try await eventually { channel.stream.value !== shown })
+                        let next = try #require(channel.stream.value)
+                        #expect(channel.presenter.value?.screenName == "second")
+                        #expect(channel.room.members.value.map(\.screenName) == ["first", "second"])
+                        await other.stop()
+                        #expect(try await eventually { channel.stream.value != nil && channel.stream.value !== next })
+                        #expect(channel.presenter.value?.screenName == "first")
+                        source.stop()
+                    }
+                    await publication.stop()
+                    #expect(try await eventually { channel.presenter.value == nil })
+                    #expect(channel.stream.value == nil)
+                    media.stop()
+                }
+                await channel.leave()
+                #expect(channel.room.status.value == .left)
+            }
+        }
+    }
+
+    @Test("members receive changes of roles and mute states, and a moderator makes some") func members() async throws {
+        try await TestPlatform.run { platform in
+            try await withClient(of: platform) { moderator in
+                let created = try await moderator.createRoom("meeting", name: "Meeting")
+                #expect(created.type == .multiPartyChat)
+                let room = moderator.room("meeting")
+                #expect(try await room.join(as: .moderator, screenName: "Ann") == created)
+                #expect(room.members.value.map(\.screenName) == ["Ann"])
+                try await withClient(of: platform) { guest in
+                    let other = guest.room(id: created.id)
+                    try await other.join(screenName: "Bob")
+                    let media = ApplicationMedia(channels: nil)
+                    let publication = try await other.publish(media.mediaStream)
+                    let session = try #require(guest.sessionID)
+                    #expect(try await eventually { room.member(session)?.streams.first?.audio == .enabled })
+                    try await publication.setMuted(audio: true)
+                    #expect(try await eventually { room.member(session)?.streams.first?.audio == .disabled })
+                    // Two changes at once follow each other, so neither conflicts.
+                    async let hand: Void = other.update(state: .handRaised)
+                    async let name: Void = other.update(screenName: "Robert")
+                    _ = try await (hand, name)
+                    #expect(try await eventually { room.member(session)?.state == .handRaised })
+                    #expect(try await eventually { room.member(session)?.screenName == "Robert" })
+                    try await room.update(session, role: .presenter, state: .active)
+                    #expect(try await eventually { other.own.value?.state == .active })
+                    #expect(other.own.value?.role == .presenter)
+                    try await room.setMuted(session, video: true)
+                    #expect(try await eventually { other.own.value?.streams.first?.video == .disabled })
+                    await publication.stop()
+                    #expect(try await eventually { room.member(session)?.streams.isEmpty == true })
+                    media.stop()
+                    await other.leave()
+                    #expect(try await eventually { room.members.value.map(\.screenName) == ["Ann"] })
+                }
+                let refused = await #expect(throws: PCastError.self) {
+                    try await moderator.room("other").join(screenName: "")
+                }
+                #expect(refused?.status == .badRequest)
+            }
+        }
+    }
+
+    @Test("messages arrive in order, with earlier ones, and the audience is counted") func chat() async throws {
+        try await TestPlatform.run { platform in
+            try await withClient(of: platform) { first in
+                let room = first.room("demo")
+                try await room.join(as: .audience, screenName: "Ann")
+                try await room.send("zero")
+                try await room.send("one")
+                try await withClient(of: platform) { second in
+                    let other = second.room("demo")
+                    try await other.join(as: .audience, screenName: "Bob")
+                    #expect(try await room.audienceCount() == 2)
+                    let messages = try await other.messages(history: 1)
+                    try await room.send("two")
+                    try await other.send("three")
+                    let seen = await texts(messages, count: 3)
+                    #expect(seen.map(\.text) == ["one", "two", "three"])
+                    #expect(seen.map(\.screenName) == ["Ann", "Ann", "Bob"])
+                    #expect(seen.last?.sessionID == second.sessionID)
+                    let page = try await other.history(before: seen.last?.id, limit: 2)
+                    #expect(page == Array(seen.prefix(2)))
+                    let large = await #expect(throws: PCastError.self) {
+                        try await other.send(String(repeating: "x", count: 1_025))
+                    }
+                    #expect(large?.status == .rateLimited)
+                    await other.leave()
+                    // The stream of messages ends with the membership.
+                    #expect(await texts(messages, count: 1).isEmpty)
+                    let absent = await #expect(throws: PCastError.self) { try await other.send("late") }
+                    #expect(absent?.status == .notReady)
+                }
+            }
+        }
+    }
+
+    @Test("a client enters its rooms again after a restart of the platform") func recovery() async throws {
+        let port = Box()
+        let client = Box()
+        try await TestPlatform.run { platform in
+            port.text = String(platform.uri.split(separator: ":").last ?? "")
+            let pcast = PCast(PCastOptions(uri: platform.uri))
+            try await pcast.start()
+            let room = pcast.room("demo")
+            try await room.join(screenName: "Ann")
+            (client.room, client.pcast) = (room, pcast)
+        }
+        let room = try #require(client.room)
+        let former = try #require(room.info.value)
+        #expect(try await eventually { room.status.value == .reconnecting })
+        let number = try #require(Int(port.text))
+        try await TestPlatform.runConfigured(configure: { $0.port = number }) { platform in
+            #expect(try await eventually { room.status.value == .joined })
+            #expect(room.info.value?.id == former.id)
+            #expect(room.members.value.map(\.screenName) == ["Ann"])
+            #expect(room.own.value?.sessionID == client.pcast?.sessionID)
+            try await room.send("still here")
+            await room.leave()
+            await client.pcast?.shutdown()
+        }
+    }
+
+    /// Values that survive the first platform.
+    private final class Box {
+        var text = ""
+        var room: Room?
+        var pcast: PCast?
+    }
+
+    /// Returns the next messages, fewer if the stream ends.
+    private func texts(_ messages: AsyncStream<RoomMessage>, count: Int) async -> [RoomMessage] {
+        var seen: [RoomMessage] = []
+        for await message in messages {
+            seen.append(message)
+            if seen.count == count { break }
+        }
+        return seen
+    }
+}
+
+extension Room {
+    /// Returns the listed member of a session; nil if there is none.
+    fileprivate func member(_ session: SessionID) -> RoomMember? {
+        members.value.first { $0.sessionID == session }
+    }
+}

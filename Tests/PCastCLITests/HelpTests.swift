@@ -41,6 +41,12 @@ struct HelpTests {
             ),
             (PullCommand.self, ["<address>", "--uri", "--token", "--tag", "--detached", "--for"]),
             (PushCommand.self, ["<stream>", "<address>", "--uri", "--token", "--for"]),
+            (ChannelJoinCommand.self, ["<alias>", "--uri", "--token", "--for", "--screen-name", "--render"]),
+            (
+                ChannelPublishCommand.self,
+                ["<alias>", "--uri", "--token", "--for", "--screen-name", "--video", "--audio"]
+            ),
+            (ChannelChatCommand.self, ["<alias>", "--uri", "--token", "--for", "--screen-name", "--history"]),
             (StreamsListCommand.self, ["--uri", "--application"]),
             (StreamsEndCommand.self, ["<stream>", "--reason"]),
             (RecordingsListCommand.self, ["--uri", "--application"]),

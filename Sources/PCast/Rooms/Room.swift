@@ -45,7 +45,8 @@ public final class Room: Sendable {
         var lastMessage = ""
     }
 
-    let pcast: PCast
+    /// The client whose session is in the room.
+    package let pcast: PCast
     private let alias: String
     private let id: String
     private let state = Mutex(State())

@@ -32,7 +32,7 @@ struct PCastCommand: AsyncCommand {
                 name: "Media",
                 subcommands: [
                     PublishCommand.self, SubscribeCommand.self, PlayCommand.self, PlayoutCommand.self,
-                    PullCommand.self, PushCommand.self, DevicesCommand.self,
+                    PullCommand.self, PushCommand.self, ChannelCommand.self, DevicesCommand.self,
                 ]),
             CommandGroup(
                 name: "Platform",

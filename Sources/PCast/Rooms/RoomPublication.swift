@@ -110,7 +110,8 @@ public final class RoomPublication: Sendable {
         let (stream, former) = state.withLock {
             (RoomStream(id, kind: kind, audio: $0.audio, video: $0.video), $0.announced)
         }
-        try await room.announce(stream, replacing: former, role)
+        // A moderator may have given another role meanwhile.
+        try await room.announce(stream, replacing: former, former == nil ? role : nil)
         state.withLock { $0.announced = id }
     }
 }
@@ -151,7 +152,7 @@ extension Room {
     }
 
     /// Announces a stream besides the others of this client.
-    func announce(_ stream: RoomStream, replacing former: StreamID?, _ role: MemberRole) async throws(PCastError) {
+    func announce(_ stream: RoomStream, replacing former: StreamID?, _ role: MemberRole?) async throws(PCastError) {
         let others = (own.value?.streams ?? []).filter { $0.streamID != former && $0.streamID != stream.streamID }
         try await update(role: role, streams: [stream] + others)
     }

@@ -55,7 +55,7 @@ import Testing
                     }
                     await publication.stop()
                     #expect(try await eventually { channel.presenter.value == nil })
-                    #expect(channel.stream.value == nil)
+                    #expect(try await eventually { channel.stream.value == nil })
                     media.stop()
                 }
                 await channel.leave()

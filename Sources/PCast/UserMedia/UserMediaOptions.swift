@@ -10,7 +10,8 @@ public struct UserMediaOptions: Hashable, Sendable {
     public var audio: MediaTrackOptions
 
     /// Whether frames that a camera or an address has already encoded (H.264 without B-frames) are published as they
-    /// are, if the stream has the same codec. They keep their dimensions and frame rate then, and are not rotated.
+    /// are, if the stream has the same codec. They keep their dimensions and frame rate then, and are not rotated. A
+    /// camera's frames are decoded if they are scaled.
     public var passesThrough: Bool
 
     /// Whether the devices are open only while the stream has subscribers. They are opened once at the beginning, to
@@ -83,7 +84,9 @@ public struct UserMediaOptions: Hashable, Sendable {
     var videoRequest: VideoRequest? {
         guard video.isEnabled else { return nil }
         let (source, constraints) = video.request
-        return VideoRequest(source ?? .camera(id: nil), constraints: constraints, passesThrough: passesThrough)
+        return VideoRequest(
+            source ?? .camera(id: nil), constraints: constraints, passesThrough: passesThrough,
+            allowsScaling: video.allowsScaling)
     }
 
     /// The request for an audio device; nil if there is no such track.
@@ -130,15 +133,23 @@ public struct MediaTrackOptions: Hashable, Sendable {
     ///     options.video.capabilityConstraints[.facingMode]?[0].updateFacingMode(.user)
     public var capabilityConstraints: DeviceConstraints
 
+    /// Whether frames of a camera or a screen are scaled to a size and dropped to a rate that the constraints name and
+    /// the source lacks. Frames are never enlarged. Those of a camera are cut to the aspect ratio; those of a screen fit
+    /// within the size. The source's own modes are preferred. Without scaling, the nearest of them is used.
+    public var allowsScaling: Bool
+
     /// Creates options.
     ///
     /// - Parameters:
     ///   - isEnabled: Whether the stream has the track.
     ///   - source: The source; nil for the best one by the constraints.
     ///   - capabilityConstraints: The constraints on the source by capability.
+    ///   - allowsScaling: Whether frames are scaled and dropped to satisfy the constraints.
     public init(
-        isEnabled: Bool = true, source: SourceSpecification? = nil, capabilityConstraints: DeviceConstraints = [:]
+        isEnabled: Bool = true, source: SourceSpecification? = nil, capabilityConstraints: DeviceConstraints = [:],
+        allowsScaling: Bool = true
     ) {
+        self.allowsScaling = allowsScaling
         self.isEnabled = isEnabled
         self.source = source
         self.capabilityConstraints = capabilityConstraints

@@ -81,6 +81,7 @@ struct PublishCommand: AsyncCommand {
                 size: try settings.value("size", source.size), frameRate: frameRate),
             audioConstraints: try Self.constraints(settings.values("audio-constraint", source.audioConstraint), .audio),
             passesThrough: try !settings.flag("reencode", encoder.reencode),
+            allowsScaling: try !settings.flag("no-scale", source.noScale),
             isOnDemand: try settings.flag("on-demand", source.onDemand),
             isPreviewed: try settings.flag("preview", source.preview),
             captions: try settings.value("captions", source.captions).map { try CaptionsArgument(file: $0) })
@@ -155,13 +156,21 @@ struct PublishSourceOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Ideal size of the video, if the source has a choice. (default: 1280x720)", valueName: "size"))
+            "Ideal size of a camera's or a screen's video. (default: the source's nearest to 1280x720)",
+            discussion: """
+                A larger picture is scaled: that of a camera is cut to this aspect ratio, and that of a screen fits within \
+                the size. No picture is enlarged.
+                """, valueName: "size"))
     var size: SizeArgument?
 
     @Option(
         help: ArgumentHelp(
-            "Ideal frame rate of the video, if the source has a choice. (default: 30)", valueName: "count"))
+            "Ideal frame rate of a camera's or a screen's video. Frames above it are dropped evenly. (default: the "
+                + "source's nearest to 30)", valueName: "count"))
     var fps: Int?
+
+    @Flag(help: "Use only sizes and frame rates that the source has itself.")
+    var noScale = false
 
     @Option(help: ArgumentHelp("Constraint of the video source. Repeatable.", valueName: "constraint"))
     var videoConstraint: [String] = []

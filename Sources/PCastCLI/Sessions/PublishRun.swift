@@ -61,7 +61,9 @@ struct PublishRun: Sendable {
     /// Returns the requested sources, otherwise the best camera and microphone, otherwise the synthetic source.
     private func sources(by pcast: PCast) async throws(PCastError) -> UserMediaOptions {
         var options = UserMediaOptions(
-            video: MediaTrackOptions(source: plan.video, capabilityConstraints: plan.videoConstraints),
+            video: MediaTrackOptions(
+                source: plan.video, capabilityConstraints: plan.videoConstraints,
+                allowsScaling: plan.allowsScaling),
             audio: MediaTrackOptions(source: plan.audio, capabilityConstraints: plan.audioConstraints),
             passesThrough: plan.passesThrough, isOnDemand: plan.isOnDemand)
         var missing: [String] = []
@@ -85,8 +87,8 @@ struct PublishRun: Sendable {
                 "source",
                 DeviceFields.chosen(selection.device.info, explanation: "\(selection.explanation)", unmet: media.unmet))
             console.inform(
-                "Video source: \(selection.device.info.name), \(media.dimensions ?? configuration.dimensions) at "
-                    + "\(configuration.frameRate) fps.")
+                "Video source: \(selection.device.info.name), \(media.dimensions ?? selection.deliveredDimensions) at "
+                    + "\(configuration.deliveredFrameRate) fps.")
         }
         if let selection = media.audioSelection {
             console.event(
@@ -110,6 +112,8 @@ struct PublishPlan: Sendable {
     var audioConstraints: DeviceConstraints
     /// Whether encoded video is published without encoding it again.
     var passesThrough: Bool
+    /// Whether frames are scaled to a size that the source lacks.
+    var allowsScaling: Bool
     /// Whether devices are only open while there are subscribers.
     var isOnDemand: Bool
     /// Whether a preview is shown.

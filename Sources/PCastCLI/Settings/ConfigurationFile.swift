@@ -32,8 +32,8 @@ struct ConfigurationFile: Equatable {
         ],
         "publish": [
             "uri", "token", "video", "audio", "tag", "for", "listen", "codec", "encoder", "bitrate",
-            "size", "fps", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers", "resume",
-            "preview", "no-reconnect", "captions", "log-level", "verbose", "quiet",
+            "size", "fps", "no-scale", "video-constraint", "audio-constraint", "reencode", "on-demand", "layers",
+            "resume", "preview", "no-reconnect", "captions", "log-level", "verbose", "quiet",
         ],
         "subscribe": [
             "uri", "token", "stream", "for", "render", "screenshot", "record", "no-reconnect", "log-level", "verbose",

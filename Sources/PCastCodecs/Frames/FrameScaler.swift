@@ -29,6 +29,12 @@ package final class FrameScaler {
         scale(frame, to: Self.dimensions(of: frame.dimensions, reducedBy: factor))
     }
 
+    /// Returns a part of a frame at another size with even sides. The part lies within the frame and begins at even
+    /// coordinates.
+    package func scale(_ frame: VideoFrame, part: FrameRectangle, to dimensions: Dimensions) -> VideoFrame {
+        scale(FramePlanes(frame, part: part), to: dimensions, like: frame)
+    }
+
     /// Returns a black frame of the same size that shows the whole frame in `target` (squeeze-back), which leaves space
     /// for graphics beside it. The rectangle is clipped and rounded down to even numbers because of 4:2:0. If it is
     /// empty, the result is black.

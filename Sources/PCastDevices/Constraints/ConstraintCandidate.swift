@@ -133,7 +133,9 @@ extension ConstraintCandidate where Configuration == VideoConfiguration {
                 + (capabilities.canFollowDevice ? [.rotationMode(.followDeviceRotation)] : []),
             instead: .rotationMode(.followUIRotation), reasonIfMissing: "it does not report its orientation")
         var configuration = VideoConfiguration(
-            encoding: format.encoding, dimensions: format.dimensions, frameRate: format.frameRate)
+            encoding: format.encoding, dimensions: format.size.native, frameRate: format.frameRate.native)
+        if format.size.isDerived { configuration.scaledDimensions = format.size.output }
+        if format.frameRate.isDerived { configuration.reducedFrameRate = format.frameRate.output }
         if case .flashMode(let mode) = flash.value { configuration.flashMode = mode }
         if case .autoFocusMode(let mode) = focus.value { configuration.autoFocusMode = mode }
         if case .focusTarget(let target) = target.value { configuration.focusTarget = target }

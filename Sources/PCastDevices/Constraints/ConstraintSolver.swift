@@ -12,17 +12,24 @@ public import PCastCore
 /// 2. Hardware, then the system's output, then computed sources, then `null`. No ideal size makes the black source win
 ///   over a camera.
 /// 3. The sum of all distances.
-/// 4. A microphone with two channels before one whose channel is duplicated, if stereo is ideal or required. This is
+/// 4. A mode of the device before a size that is scaled from one, or a rate to which frames are dropped, and then the
+///    mode of which the least of the picture is cut off and frames are dropped most evenly.
+/// 5. A microphone with two channels before one whose channel is duplicated, if stereo is ideal or required. This is
 ///   not a distance, because two equal channels are what stereo means for a mono microphone.
-/// 5. The order of the devices.
-/// 6. Without ideal values, the nearest to 1280x720 (or to 16:9 if only width or height is given) at 30 frames per
+/// 6. The order of the devices.
+/// 7. Without ideal values, the nearest to 1280x720 (or to 16:9 if only width or height is given) at 30 frames per
 ///   second, in the sensor's orientation.
-/// 7. The encoding with the lowest CPU cost.
-/// 8. Larger frames, then the rate nearest to the named one, then the higher rate.
+/// 8. If frames are scaled or dropped, the mode with the fewest pixels and frames.
+/// 9. The encoding with the lowest CPU cost.
+/// 10. Larger frames, then the rate nearest to the named one, then the higher rate.
 ///
 /// Frame rates that differ by 1 % or less are equal for all constraints: a camera with 30000/1001 satisfies 29.97 and
 /// 30. As in the specification, constraints that do not apply to a media type (the flash of a microphone) are ignored.
-/// Frames are not scaled: only the device's own sizes count.
+///
+/// If scaling is allowed, a device also has the sizes and rates that can be derived from its modes, as in the mode
+/// “crop-and-scale” of the specification: the named size where a mode is larger, with the mode's aspect ratio or cut to
+/// the named one, and a named rate below the mode's. Frames are never enlarged or repeated. A screen is not cut: it is
+/// scaled to fit within the named size.
 package enum ConstraintSolver {
     /// Chooses a video source.
     ///
@@ -31,17 +38,20 @@ package enum ConstraintSolver {
     ///   - constraints: The constraints.
     ///   - prefersCoded: Whether the camera's H.264 is preferred for pass-through. Otherwise it is used, and decoded,
     ///     only if the camera offers nothing else.
+    ///   - allowsScaling: Whether frames may be scaled and dropped to obtain a size or a rate that the device lacks.
     /// - Returns: The selection; nil without a video device.
     /// - Throws: `ConstraintFailure` if no device satisfies a required constraint.
     package static func selectVideo(
-        from devices: [SourceDevice], constraints: DeviceConstraints = [:], prefersCoded: Bool = false
+        from devices: [SourceDevice], constraints: DeviceConstraints = [:], prefersCoded: Bool = false,
+        allowsScaling: Bool = false
     ) throws(ConstraintFailure) -> VideoSelection? {
         let constraintSet = DeviceConstraintSet(constraints)
         var candidates: [ConstraintCandidate<VideoConfiguration>] = []
         for (order, device) in devices.enumerated() {
             guard case .video(let capabilities) = device.capabilities else { continue }
             let formats = VideoFormatSearch(
-                capabilities: capabilities, constraintSet: constraintSet, prefersCoded: prefersCoded)
+                capabilities: capabilities, constraintSet: constraintSet, prefersCoded: prefersCoded,
+                derivation: allowsScaling ? FormatDerivation(of: device.info.deviceType) : nil)
             guard let format = formats.best() else { continue }
             candidates.append(
                 ConstraintCandidate(
@@ -159,10 +169,10 @@ public typealias VideoSelection = ConstraintSelection<VideoConfiguration>
 public typealias AudioSelection = ConstraintSelection<AudioConfiguration>
 
 extension ConstraintSelection where Configuration == VideoConfiguration {
-    /// The size of the frames after rotation, to which constraints of width and height apply.
+    /// The size of the frames after scaling and rotation, to which constraints of width and height apply.
     public var deliveredDimensions: Dimensions {
-        guard case .video(let capabilities) = device.capabilities else { return configuration.dimensions }
-        return configuration.dimensions.turned(by: capabilities.mountRotation)
+        guard case .video(let capabilities) = device.capabilities else { return configuration.deliveredDimensions }
+        return configuration.deliveredDimensions.turned(by: capabilities.mountRotation)
     }
 }
 

@@ -1,4 +1,5 @@
 public import PCastCodecs
+import PCastCore
 
 /// The direction that a camera faces (Phenix: `PhenixFacingMode`).
 public enum FacingMode: String, Hashable, Sendable, CaseIterable {
@@ -100,6 +101,14 @@ public struct FocusTarget: Hashable, Sendable {
     }
 
     private init(inside x: Double, _ y: Double) { (self.x, self.y) = (x, y) }
+
+    /// Returns the position in a whole frame of a position in a part of it; the same position without a part.
+    func moved(from part: FrameRectangle?, to frame: Dimensions) -> FocusTarget {
+        guard let part else { return self }
+        return FocusTarget(
+            inside: min((Double(part.x) + x * Double(part.width)) / Double(frame.width), 1),
+            min((Double(part.y) + y * Double(part.height)) / Double(frame.height), 1))
+    }
 
     /// Returns the same position in the coordinates that the frame has before a rotation. The rotation is the clockwise
     /// one that is applied before the frame is displayed.

@@ -4,24 +4,38 @@ struct FitnessScore: Sendable {
     var unmetDemands = 0
     var missed = 0.0
     var distance = 0.0
+    /// The number of values that no mode of the device has, so that frames are scaled or dropped, and what that costs.
+    var derived = 0
+    var loss = 0.0
+    var surplus = 0.0
     var defaults = 0.0
 
     static func + (left: FitnessScore, right: FitnessScore) -> FitnessScore {
         FitnessScore(
             unmetDemands: left.unmetDemands + right.unmetDemands, missed: left.missed + right.missed,
-            distance: left.distance + right.distance, defaults: left.defaults + right.defaults)
+            distance: left.distance + right.distance, derived: left.derived + right.derived,
+            loss: left.loss + right.loss, surplus: left.surplus + right.surplus,
+            defaults: left.defaults + right.defaults)
     }
 }
 
 extension FitnessScore: Comparable {
-    static func < (left: FitnessScore, right: FitnessScore) -> Bool { left.sums < right.sums }
+    static func < (left: FitnessScore, right: FitnessScore) -> Bool {
+        left.needs == right.needs ? left.costs < right.costs : left.needs < right.needs
+    }
 
-    static func == (left: FitnessScore, right: FitnessScore) -> Bool { left.sums == right.sums }
+    static func == (left: FitnessScore, right: FitnessScore) -> Bool {
+        left.needs == right.needs && left.costs == right.costs
+    }
 
-    private var sums: (Int, Double, Double, Double) {
+    private var needs: (Int, Double, Double) {
+        (unmetDemands, FitnessDistance.comparable(missed), FitnessDistance.comparable(distance))
+    }
+
+    private var costs: (Int, Double, Double, Double) {
         (
-            unmetDemands, FitnessDistance.comparable(missed), FitnessDistance.comparable(distance),
-            FitnessDistance.comparable(defaults)
+            derived, FitnessDistance.comparable(loss), FitnessDistance.comparable(defaults),
+            FitnessDistance.comparable(surplus)
         )
     }
 }
@@ -78,9 +92,12 @@ struct FitnessRank: Hashable, Sendable {
     var deviceDistance = 0.0
     var deviceKind = 0
     var distance = 0.0
+    var derived = 0
+    var loss = 0.0
     var doubledChannels = 0
     var order = 0
     var defaults = 0.0
+    var surplus = 0.0
     var encodingCost = 0
     var area = 0.0
     var deviation = 0.0
@@ -110,8 +127,8 @@ extension FitnessRank: Comparable {
     }
 
     private enum Step: CaseIterable {
-        case unmetDemands, missed, deviceDistance, deviceKind, distance, doubledChannels, order, defaults
-        case encodingCost, area, deviation, rate
+        case unmetDemands, missed, deviceDistance, deviceKind, distance, derived, loss, doubledChannels, order
+        case defaults, surplus, encodingCost, area, deviation, rate
 
         func compare(_ left: FitnessRank, _ right: FitnessRank) -> Int {
             switch self {
@@ -120,9 +137,12 @@ extension FitnessRank: Comparable {
             case .deviceDistance: FitnessRank.compare(left.deviceDistance, right.deviceDistance)
             case .deviceKind: FitnessRank.compare(left.deviceKind, right.deviceKind)
             case .distance: FitnessRank.compare(left.distance, right.distance)
+            case .derived: FitnessRank.compare(left.derived, right.derived)
+            case .loss: FitnessRank.compare(left.loss, right.loss)
             case .doubledChannels: FitnessRank.compare(left.doubledChannels, right.doubledChannels)
             case .order: FitnessRank.compare(left.order, right.order)
             case .defaults: FitnessRank.compare(left.defaults, right.defaults)
+            case .surplus: FitnessRank.compare(left.surplus, right.surplus)
             case .encodingCost: FitnessRank.compare(left.encodingCost, right.encodingCost)
             case .area: FitnessRank.compare(right.area, left.area)
             case .deviation: FitnessRank.compare(left.deviation, right.deviation)
@@ -137,9 +157,12 @@ extension FitnessRank: Comparable {
             case .deviceDistance: "it was requested by its ID"
             case .deviceKind: "hardware is preferred, then sources with content"
             case .distance: "it is nearer to the ideal constraints"
+            case .derived: "it needs no scaling, or less"
+            case .loss: "less of its picture is cut off, or its frames are dropped more evenly"
             case .doubledChannels: "it has two channels of its own"
             case .order: "both are equal, and it is listed first"
             case .defaults: "it is nearer to 1280x720 at 30"
+            case .surplus: "fewer pixels and frames are dropped"
             case .encodingCost: "its encoding uses less CPU time"
             case .area: "its frames are larger"
             case .deviation: "its frame rate is nearer to the requested one"

@@ -8,13 +8,20 @@ struct VideoFormatSearch {
     private let formats: [CaptureFormat]
     private let isRotated: Bool
     private let prefersCoded: Bool
+    private let derivation: FormatDerivation?
 
     /// The constraints in the sensor's orientation.
     private let width: NumericConstraint
     private let height: NumericConstraint
     private let rate: NumericConstraint
 
-    init(capabilities: VideoCapabilities, constraintSet: DeviceConstraintSet, prefersCoded: Bool) {
+    /// Creates a search. `derivation` is the way in which sizes are derived that the device lacks; nil if it must have
+    /// them itself.
+    init(
+        capabilities: VideoCapabilities, constraintSet: DeviceConstraintSet, prefersCoded: Bool,
+        derivation: FormatDerivation? = nil
+    ) {
+        self.derivation = derivation
         isRotated = capabilities.mountRotation % 2 != 0
         width = NumericConstraint(constraintSet[isRotated ? .height : .width])
         height = NumericConstraint(constraintSet[isRotated ? .width : .height])
@@ -43,25 +50,32 @@ struct VideoFormatSearch {
         guard let (frameRate, rateScore) = bestRate(of: format), let (size, sizeScore) = bestSize(of: format) else {
             return nil
         }
+        let (output, perSecond) = (size.output, frameRate.output.perSecond)
         let fits = [
-            width.fit(of: Double(size.width)), height.fit(of: Double(size.height)), rate.fit(of: frameRate.perSecond),
+            width.fit(of: Double(output.width)), height.fit(of: Double(output.height)), rate.fit(of: perSecond),
         ]
+        let isDerived = size.isDerived || frameRate.isDerived
         return VideoFormatChoice(
-            encoding: format.encoding, dimensions: size, delivered: size.turned(by: isRotated ? 1 : 0),
+            encoding: format.encoding, size: size, delivered: output.turned(by: isRotated ? 1 : 0),
             frameRate: frameRate, fits: fits, score: rateScore + sizeScore,
-            deviation: rate.deviation(of: frameRate.perSecond),
-            encodingCost: format.encoding.cost(prefersCoded: prefersCoded) ?? 0)
+            deviation: rate.deviation(of: perSecond),
+            encodingCost: format.encoding.cost(prefersCoded: prefersCoded && !isDerived) ?? 0)
     }
 
-    private func bestRate(of format: CaptureFormat) -> (FrameRate, FitnessScore)? {
+    private func bestRate(of format: CaptureFormat) -> (DerivedValue<FrameRate>, FitnessScore)? {
         let standard = DeviceConstraint(.number(Self.standard.rate))
-        var best: (rate: FrameRate, score: FitnessScore, deviation: Double)?
-        for candidate in format.rates.considered(named: rate.named + [Self.standard.rate]) {
-            let perSecond = candidate.perSecond
+        var best: (rate: DerivedValue<FrameRate>, score: FitnessScore, deviation: Double)?
+        let native = format.rates.considered(named: rate.named + [Self.standard.rate])
+        let derived = derivation == nil ? [] : native.flatMap { FormatDerivation.rates(from: $0, named: rate.named) }
+        for candidate in native.map({ DerivedValue(native: $0) }) + derived {
+            let perSecond = candidate.output.perSecond
             var score = rate.score(of: perSecond)
+            (score.derived, score.loss, score.surplus) = candidate.cost
             score.defaults = rate.capabilityConstraint.isNamed ? 0 : rate.distance(of: perSecond, from: standard)
             let deviation = FitnessDistance.comparable(rate.deviation(of: perSecond))
-            if let best, (best.score, best.deviation, -best.rate.perSecond) <= (score, deviation, -perSecond) {
+            if let best,
+                (best.score, best.deviation, -best.rate.output.perSecond) <= (score, deviation, -perSecond)
+            {
                 continue
             }
             best = (candidate, score, deviation)
@@ -69,16 +83,19 @@ struct VideoFormatSearch {
         return best.map { ($0.rate, $0.score) }
     }
 
-    private func bestSize(of format: CaptureFormat) -> (Dimensions, FitnessScore)? {
+    private func bestSize(of format: CaptureFormat) -> (DerivedValue<Dimensions>, FitnessScore)? {
         let isShaped = width.capabilityConstraint.isNamed != height.capabilityConstraint.isNamed
-        let sizes = format.sizes.considered(
+        let native = format.sizes.considered(
             widths: width.named + [Self.standard.width], heights: height.named + [Self.standard.height],
             aspect: isShaped ? Self.standard.width / Self.standard.height : nil)
-        var best: (size: Dimensions, score: FitnessScore)?
-        for size in sizes {
-            var score = width.score(of: Double(size.width)) + height.score(of: Double(size.height))
-            score.defaults = distanceFromStandard(size)
-            if let best, (best.score, -best.size.area) <= (score, -size.area) { continue }
+        let derived = native.flatMap { derivation?.sizes(from: $0, widths: width.named, heights: height.named) ?? [] }
+        var best: (size: DerivedValue<Dimensions>, score: FitnessScore)?
+        for size in native.map({ DerivedValue(native: $0) }) + derived {
+            let output = size.output
+            var score = width.score(of: Double(output.width)) + height.score(of: Double(output.height))
+            (score.derived, score.loss, score.surplus) = size.cost
+            score.defaults = distanceFromStandard(output)
+            if let best, (best.score, -best.size.output.area) <= (score, -output.area) { continue }
             best = (size, score)
         }
         return best
@@ -190,11 +207,11 @@ private struct SizeRange {
 /// A format, a size and a frame rate of a camera.
 struct VideoFormatChoice: Sendable {
     let encoding: CaptureEncoding
-    let dimensions: Dimensions
+    let size: DerivedValue<Dimensions>
 
-    /// The size after rotation.
+    /// The size after scaling and rotation.
     let delivered: Dimensions
-    let frameRate: FrameRate
+    let frameRate: DerivedValue<FrameRate>
 
     /// The fitness of width, height and frame rate.
     let fits: [CapabilityFit]
@@ -212,11 +229,14 @@ struct VideoFormatChoice: Sendable {
         rank.unmetDemands = score.unmetDemands
         rank.missed = score.missed
         rank.distance = score.distance
+        rank.derived = score.derived
+        rank.loss = score.loss
         rank.defaults = score.defaults
+        rank.surplus = score.surplus
         rank.encodingCost = encodingCost
-        rank.area = dimensions.area
+        rank.area = size.output.area
         rank.deviation = deviation
-        rank.rate = frameRate.perSecond
+        rank.rate = frameRate.output.perSecond
         return rank
     }
 
@@ -228,7 +248,11 @@ struct VideoFormatChoice: Sendable {
 }
 
 extension VideoFormatChoice: CustomStringConvertible {
-    var description: String { "\(delivered) at \(ConstraintNumber.rounded(frameRate.perSecond)), \(encoding.name)" }
+    var description: String {
+        let text = "\(delivered) at \(ConstraintNumber.rounded(frameRate.output.perSecond)), \(encoding.name)"
+        guard size.isDerived || frameRate.isDerived else { return text }
+        return text + " of \(size.native) at \(ConstraintNumber.rounded(frameRate.native.perSecond))"
+    }
 }
 
 extension CaptureEncoding {

@@ -49,7 +49,8 @@ package enum SourceDevices {
         let candidates = try candidates(request.source, .video, named: request.constraints)
         do throws(ConstraintFailure) {
             let selection = try ConstraintSolver.selectVideo(
-                from: candidates, constraints: request.constraints, prefersCoded: request.passesThrough)
+                from: candidates, constraints: request.constraints, prefersCoded: request.passesThrough,
+                allowsScaling: request.allowsScaling)
             if let selection { return selection }
         } catch {
             throw .unmet(error)
@@ -123,7 +124,8 @@ package enum SourceDevices {
         switch device.deviceType {
         case .physical:
             return try CameraSource(
-                id: device.id, configuration: configuration, passesThrough: request.passesThrough,
+                id: device.id, configuration: configuration,
+                passesThrough: request.passesThrough && !configuration.isDerived,
                 locksFrameRate: request.demandsFrameRate)
         case .systemOutput:
             let frameRate = min(FrameRate(240), configuration.frameRate)

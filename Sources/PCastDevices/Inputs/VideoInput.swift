@@ -4,8 +4,9 @@ import PCastIO
 import Synchronization
 
 /// The video of a stream, independent of its device. The device is selected by constraints, and can be changed or
-/// replaced while the stream runs. Frames are rotated upright, and black while the device is disconnected. The device
-/// can be released while nobody subscribes.
+/// replaced while the stream runs. Frames are scaled if the device lacks the requested size, and dropped if it lacks the
+/// requested rate. They are rotated upright, and black while the device is disconnected. The device can be released
+/// while nobody subscribes.
 package final class VideoInput: VideoSource {
     /// The time for which a disconnected camera is awaited before the track fails.
     package static let timeout = TimeSpan.seconds(30)
@@ -23,7 +24,7 @@ package final class VideoInput: VideoSource {
     private let current: SharedState<Current>
     private let slot: SwitchableSource<VideoSample>
     private let rotation: RotationGuide
-    private let frames: InputRotation
+    private let frames: FrameShaping
 
     /// Opens the best device for a request. Throws `DeviceError`: `.notFound`, `.unmet` if no device satisfies a
     /// required constraint, `.busy`, `.forbidden` or `.faulty`.
@@ -59,7 +60,7 @@ package final class VideoInput: VideoSource {
         let current = SharedState(Current(request: request, selection: selection, source: source))
         self.current = current
         self.rotation = rotation
-        frames = InputRotation(guide: rotation)
+        frames = FrameShaping(selection, guide: rotation)
         slot = SwitchableSource<VideoSample>(
             name: "video", source: source.mediaSource, timeout: Self.timeout,
             opening: Self.opening(request, selection, current, rotation),
@@ -88,13 +89,18 @@ package final class VideoInput: VideoSource {
         return unmet
     }
 
-    /// The size of the delivered frames, after rotation.
+    /// The size of the delivered frames, after scaling and rotation.
     package var dimensions: Dimensions {
-        current.withLock { $0.source.dimensions }.turned(by: rotation.turn.degrees / 90)
+        let (selection, native) = current.withLock { ($0.selection, $0.source.dimensions) }
+        return (selection?.output(of: native) ?? native).turned(by: rotation.turn.degrees / 90)
     }
 
-    /// The nominal frame rate of the source, in frames per second.
-    package var nominalFrameRate: Double { current.withLock { $0.source.nominalFrameRate } }
+    /// The nominal frame rate, in frames per second.
+    package var nominalFrameRate: Double {
+        current.withLock { current in
+            current.selection?.configuration.reducedFrameRate?.perSecond ?? current.source.nominalFrameRate
+        }
+    }
 
     /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
     /// through, or if the source does not encode.
@@ -115,8 +121,8 @@ package final class VideoInput: VideoSource {
             deliver: { sample in
                 switch sample {
                 case .frame(let videoFrame):
-                    let turned = frames.upright(videoFrame)
                     let captured = videoFrame.captureTime ?? MonotonicClock.wallTime()
+                    guard let turned = frames.shaped(videoFrame, captured: captured) else { return }
                     let timestamp = current.withLock { $0.timeline.timestamp(captured) }
                     deliver(.frame(turned.retimed(captureTime: captured, timestamp: timestamp)))
                 case .coded(var frame):
@@ -148,14 +154,15 @@ package final class VideoInput: VideoSource {
     /// another device takes over when it is open. If the request fails, nothing changes. Throws the errors of `init`,
     /// and `DeviceError.unusable` for a file or an address.
     package func apply(_ request: VideoRequest) throws(DeviceError) {
-        let (former, passedThrough) = current.withLock { ($0.selection, $0.request.passesThrough) }
+        let (former, formerRequest) = current.withLock { ($0.selection, $0.request) }
         guard let former else {
             throw .unusable("\(current.withLock { $0.request.source })", reason: "a file or a URI cannot be changed")
         }
         let selection = try SourceDevices.select(request)
         let isSameDevice = selection.device.info.id == former.device.info.id
         let isSameFormat =
-            selection.configuration.hasFormat(of: former.configuration) && request.passesThrough == passedThrough
+            selection.configuration.hasFormat(of: former.configuration)
+            && selection.staysEncoded(for: request) == former.staysEncoded(for: formerRequest)
         if !isSameDevice || !isSameFormat {
             try slot.replace(isSameDevice: isSameDevice, opening: Self.opening(request, selection, current, rotation))
         }
@@ -163,6 +170,7 @@ package final class VideoInput: VideoSource {
             current.request = request
             current.selection = selection
         }
+        frames.follow(selection)
         rotation.follow(selection)
         adjust()
     }
@@ -190,17 +198,18 @@ package final class VideoInput: VideoSource {
         if current.withLock({ $0.selection?.configuration.focusTarget }) != nil { adjust() }
     }
 
-    /// The selection with its focus target in the camera's own coordinates. Frames that are passed through as the
+    /// The selection with its focus target in the camera's own coordinates: before rotation and cropping. Frames that are passed through as the
     /// camera codes them are not rotated.
     private static func cameraSelection(
         _ selection: VideoSelection, _ request: VideoRequest, _ rotation: RotationGuide,
         transcodeReason: TranscodeReason? = nil
     ) -> VideoSelection {
-        let isPassedThrough =
-            request.passesThrough && transcodeReason == nil && selection.configuration.encoding == .h264
+        let isPassedThrough = selection.staysEncoded(for: request) && transcodeReason == nil
         var selection = selection
+        let (native, output) = (selection.configuration.dimensions, selection.configuration.scaledDimensions)
         selection.configuration.focusTarget = selection.configuration.focusTarget?
             .beforeRotation(isPassedThrough ? .none : rotation.turn)
+            .moved(from: output.map { FormatDerivation.part(of: native, for: $0) }, to: native)
         return selection
     }
 
@@ -228,15 +237,11 @@ extension VideoConfiguration {
     }
 }
 
-/// Rotates the frames of one input, on the thread of any source.
-final class InputRotation: Sendable {
-    private let rotator = Mutex(FrameRotator())
-    private let guide: RotationGuide
-
-    init(guide: RotationGuide) { self.guide = guide }
-
-    /// Returns the rotated frame; the same frame if it is upright.
-    func upright(_ frame: VideoFrame) -> VideoFrame { rotator.withLock { $0.turn(frame, by: guide.turn) } }
+extension VideoSelection {
+    /// Whether frames are delivered as the camera encoded them, if they can be.
+    fileprivate func staysEncoded(for request: VideoRequest) -> Bool {
+        request.passesThrough && configuration.encoding == .h264 && !configuration.isDerived
+    }
 }
 
 /// The timestamps of a video track across changes of its source, from capture times relative to the first frame.
@@ -285,11 +290,15 @@ package struct VideoRequest: Hashable, Sendable {
     /// Whether H.264 of a camera or an address is delivered without decoding, if it has no B-frames.
     package var passesThrough: Bool
 
+    /// Whether frames of a camera or a screen are scaled and dropped to obtain a size or a rate that it lacks.
+    package var allowsScaling: Bool
+
     /// Creates a request.
     package init(
         _ source: SourceSpecification = .camera(id: nil), constraints: DeviceConstraints = [:],
-        passesThrough: Bool = false
+        passesThrough: Bool = false, allowsScaling: Bool = true
     ) {
+        self.allowsScaling = allowsScaling
         self.source = source
         self.constraints = constraints
         self.passesThrough = passesThrough

@@ -12,6 +12,9 @@ package struct ID3Tag: Hashable, Sendable {
         package var text: String?
         /// The private data of a `PRIV` frame; the whole content of other frames.
         package var bytes: [UInt8]
+
+        /// Whether the frame is the timestamp of the media after the tag, and not metadata.
+        package var isTransportTimestamp: Bool { id == "PRIV" && name == ID3Tag.timestampOwner }
     }
 
     /// The frames that could be read, at most 256.

@@ -43,9 +43,9 @@ extension TimedMetadata {
         return all
     }
 
-    /// Returns the metadata of an ID3 tag.
+    /// Returns the metadata of an ID3 tag, without the timestamp of the media after it.
     static func all(in tag: ID3Tag, at position: TimeSpan) -> [TimedMetadata] {
-        tag.frames.map { frame in
+        tag.frames.filter { !$0.isTransportTimestamp }.map { frame in
             TimedMetadata(
                 source: .id3, position: position.duration, name: frame.name, identifier: frame.id,
                 value: frame.text ?? text(frame.bytes))

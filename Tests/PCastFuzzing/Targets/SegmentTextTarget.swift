@@ -1,15 +1,16 @@
 import PCastCore
 import PCastHLS
 
-/// The data of segments in addition to audio and video: captions, ID3 tags, event messages. The first byte selects the
-/// kind.
+/// The data of segments in addition to audio and video: captions, ID3 tags, event messages, tags of packed audio. The
+/// first byte selects the kind.
 enum SegmentTextTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         let body = Array(bytes.dropFirst())
-        switch bytes.first.map({ $0 % 3 }) {
+        switch bytes.first.map({ $0 % 4 }) {
         case 0: return try captions(body)
         case 1: return try tag(body)
         case 2: return try messages(body)
+        case 3: return try packedTags(body)
         default: return false
         }
     }
@@ -37,10 +38,24 @@ enum SegmentTextTarget {
         return !all.isEmpty
     }
 
+    private static func packedTags(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        let all = PackedAudioTags.all(in: bytes)
+        try check(all.reduce(0) { $0 + $1.tag.size } <= bytes.count, "tags that are larger than their segment")
+        try check(all.count <= 256, "too many tags")
+        for (earlier, later) in zip(all, all.dropFirst()) {
+            try check(earlier.offset <= later.offset, "a tag before the one before it")
+        }
+        return !all.isEmpty
+    }
+
     static let corpus: [[UInt8]] = [
         [0] + Array(captionText.utf8), [1] + tagBytes(version: 3), [1] + tagBytes(version: 4),
         [2] + box(version: 0), [2] + box(version: 1) + box(version: 0),
+        [3] + tagBytes(version: 4) + audioFrame + audioFrame + tagBytes(version: 3),
     ]
+
+    /// A frame of ADTS with two bytes of audio.
+    private static let audioFrame: [UInt8] = [0xFF, 0xF1, 0x4C, 0x80, 0x01, 0x3F, 0xFC, 0x21, 0x10]
 
     private static let captionText = """
         WEBVTT - a title

@@ -250,6 +250,8 @@ final class HLSReading {
         switch (frames, audioFrames) {
         case (.end, .end):
             isDrained = true
+            // The messages of the last segment are known when it was read to its end.
+            append(main.takeMessages() + (audio?.takeMessages() ?? []))
             do throws(CodecError) { append(try decoder.drain()) } catch { throw .notPlayable(name, reason: "\(error)") }
             return
         case (.packet(let time1, let medium1), .end): (reader, time, medium) = (main, time1, medium1)

@@ -117,7 +117,7 @@ final class RenditionReader {
         return pendingRestart
     }
 
-    /// Returns and removes the event messages.
+    /// Returns and removes the event messages, and the tags of packed audio.
     func takeMessages() -> [TimedMetadata] {
         defer { messages.removeAll() }
         return messages

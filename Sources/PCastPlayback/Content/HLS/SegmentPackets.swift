@@ -137,9 +137,15 @@ final class SegmentPackets {
         packet.moved(by: offset, near: beginning ?? segment.start, wrap: container?.wrap)
     }
 
-    /// The event messages of the whole segment.
+    /// The event messages of the whole segment, or the tags of packed audio.
     var messages: [TimedMetadata] {
-        guard container == .fragmentedMP4 else { return [] }
+        guard let container, container != .mpegTS else { return [] }
+        guard container == .fragmentedMP4 else {
+            let start = beginning ?? segment.start
+            return PackedAudioTags.all(in: segment.bytes.all).flatMap { placed in
+                TimedMetadata.all(in: placed.tag, at: start + placed.offset)
+            }
+        }
         return EventMessage.all(in: segment.bytes.all).flatMap { message in
             let position = message.isRelative ? segment.start + message.time : message.time + (offset ?? .zero)
             return TimedMetadata.all(in: message, at: position)

@@ -19,6 +19,10 @@ extension Forwarder {
         let selection = viewer.pointee.selection
         var wanted: Int?
         if case .layer(let layer) = selection.choice { wanted = bridge(to: layer, viewer: index, at: now) }
+        viewer.pointee.sender.video?.pointee.stream.select(selection.point)
+        if let layer = viewer.pointee.takeLayerWithoutKeyFrame(at: now) {
+            requestKeyFrame(stream: viewer.pointee.stream, layer: layer)
+        }
         guard isChanged || wanted != viewer.pointee.layers.wanted else { return }
         let isLower = stream.pointee.ladder.isLower(wanted, than: viewer.pointee.layers.current)
         viewer.pointee.layers.select(wanted, urgent: selection.cause == .link && isLower, at: now)

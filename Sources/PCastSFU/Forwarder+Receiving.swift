@@ -67,8 +67,14 @@ extension Forwarder {
         if layer == 0, streams[index].receiver.renditionCount > 0 {
             streams[index].renditions.order.observe(sequence: packet.sequence, timestamp: packet.timestamp, at: now)
         }
-        switch streams.address(index).pointee.layers.address(layer).pointee.append(packet, payload: payload, at: now) {
+        let descriptor = datagram.extracting(packet.dependencyDescriptor)
+        let track = streams.address(index).pointee.layers.address(layer)
+        switch track.pointee.append(packet, payload: payload, descriptor: descriptor, at: now) {
         case .refused, .waiting: return
+        case .appended
+        where track.pointee.brokenSince != nil
+            && track.pointee.isChainBroken(for: repairTime(stream: index), at: now):
+            requestKeyFrame(stream: index, layer: layer)
         case .appended: break
         case .keyFrame(let sequence):
             streams[index].receiver.keyFrameArrived(layer: layer, sequence: sequence, at: now)
@@ -87,6 +93,11 @@ extension Forwarder {
     }
 
     static let gatheringTime = TimeSpan.milliseconds(1)
+
+    /// Returns the time within which a lost packet of a publisher is retransmitted: two requests, and some jitter.
+    private func repairTime(stream index: Int) -> TimeSpan {
+        (streams[index].receiver.roundTrip ?? .milliseconds(50)) * 2 + .milliseconds(30)
+    }
 
     /// Handles a restart of the source. Viewers of its video resume at its next key frame.
     private mutating func restartViewers(of index: Int, _ type: MediaType, layer: Int, at now: Instant) {

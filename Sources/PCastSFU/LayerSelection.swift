@@ -34,6 +34,8 @@ public struct LayerSelection: Hashable, Sendable {
 
     /// The current choice.
     public private(set) var choice = Choice.layer(0)
+    /// The layers in the SSRC of the chosen layer that the viewer should receive.
+    private(set) var point = OperatingPoint.all
     /// The reason why the choice is not better.
     public private(set) var cause = Cause.none
     /// The best layer that the viewer accepts; nil if it accepts all layers.
@@ -90,20 +92,20 @@ public struct LayerSelection: Hashable, Sendable {
         _ ladder: LayerLadder, audio: Bitrate, allowance: Bitrate?, at now: Instant
     ) -> Bool {
         guard !ladder.rungs.isEmpty else { return false }
-        let before = (choice, cause)
+        let before = (choice, cause, point)
         let ceiling = ceiling(ladder)
         let budget = allowance.map { Bitrate(bitsPerSecond: max($0.bitsPerSecond - audio.bitsPerSecond, 0)) }
-        if case .layer(let layer) = choice, ladder.rank(of: layer) == nil {
+        if case .layer(let layer) = choice, ladder.rank(of: layer, point) == nil {
             // The layer does not exist any more.
             let best = Self.best(ladder, upTo: ceiling.rank, percent: 100, of: budget)
             choose(best ?? ladder.lowest, ladder, ceiling)
-        } else if case .layer(let layer) = choice, let rank = ladder.rank(of: layer) {
+        } else if case .layer(let layer) = choice, let rank = ladder.rank(of: layer, point) {
             selectLayer(from: rank, ladder, ceiling, budget, at: now)
         } else {
             resumeVideo(ladder, ceiling, budget, at: now)
             updateAudio(audio: audio, allowance: allowance, at: now)
         }
-        return before != (choice, cause)
+        return before != (choice, cause, point)
     }
 
     /// The best rank that is allowed regardless of the link, and the reason why no better rank is allowed.
@@ -133,6 +135,7 @@ public struct LayerSelection: Hashable, Sendable {
     private mutating func choose(_ rank: Int, _ ladder: LayerLadder, _ ceiling: (rank: Int, cause: Cause)) {
         let rank = min(rank, ceiling.rank)
         choice = .layer(ladder.rungs[rank].layer)
+        point = ladder.rungs[rank].point
         cause = rank < ceiling.rank ? .link : ceiling.cause
     }
 

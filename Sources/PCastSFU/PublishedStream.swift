@@ -269,6 +269,7 @@ extension PublishedStream {
         ladder.removeAll()
         for layer in receiver.sentLayers {
             if let bitrate = layers[layer].activity.bitrate(at: now) { layers[layer].bitrate = bitrate }
+            layers[layer].shares.review()
             layers[layer].keepsKeyFrame = receiver.ignoresKeyFrameRequests(layer: layer, at: now)
             let isAvailable = comes(layer, at: now)
             ladder.insert(
@@ -278,6 +279,7 @@ extension PublishedStream {
         }
         insertRenditions(at: now)
         ladder.takeAllForAvailable()
+        insertOperatingPoints()
         return !ladder.isOrdered(like: formerLadder)
     }
 

@@ -24,11 +24,18 @@ struct PublishedTrack: ~Copyable {
     private(set) var arrivalClock = ArrivalClock()
     private var keyFrames: KeyFrameFinder
     private var waitingSets = WaitingParameterSets()
+    /// The layers of the packets, if they are in one SSRC.
+    private(set) var layerReader = LayerReader()
+    /// The shares of these layers in the bit rate.
+    var shares = LayerShares()
+    /// The time since which a frame is missing that other frames need; nil if there is none.
+    private(set) var brokenSince: Instant?
     /// The state of the track that another shard needs.
     var snapshot: TrackSnapshot {
         TrackSnapshot(
             captureClock: captureClock, followsReports: followsReports, arrivalClock: arrivalClock, activity: activity,
-            dimensions: dimensions, bitrate: bitrate, keyFrame: keyFrame, parameterSets: keyFrames.parameterSets)
+            dimensions: dimensions, bitrate: bitrate, keyFrame: keyFrame, parameterSets: keyFrames.parameterSets,
+            layerReader: layerReader, shares: shares)
     }
 
     /// Continues with the state from another shard.
@@ -41,6 +48,8 @@ struct PublishedTrack: ~Copyable {
         dimensions = snapshot.dimensions
         bitrate = snapshot.bitrate
         keyFrame = snapshot.keyFrame
+        layerReader = snapshot.layerReader
+        shares = snapshot.shares
     }
 
     /// Whether the log grows rather than lose its newest key frame, because the source makes none on request.
@@ -93,6 +102,8 @@ struct PublishedTrack: ~Copyable {
         lastReport = nil
         arrivalClock = ArrivalClock()
         waitingSets.removeAll()
+        layerReader.restart()
+        brokenSince = nil
         discardKeyFrame()
     }
 
@@ -115,7 +126,16 @@ struct PublishedTrack: ~Copyable {
     }
 
     /// Appends a packet to the log and looks for key frames.
-    mutating func append(_ packet: MediaReceiver.Packet, payload: ByteView, at now: Instant) -> Appending {
+    ///
+    /// - Parameters:
+    ///   - packet: The packet.
+    ///   - payload: Its payload.
+    ///   - descriptor: Its dependency descriptor; empty if it has none.
+    ///   - now: The current time.
+    /// - Returns: The result.
+    mutating func append(
+        _ packet: MediaReceiver.Packet, payload: ByteView, descriptor: ByteView = ByteView(), at now: Instant
+    ) -> Appending {
         guard log.accepts(sequence: packet.sequence), !waitingSets.contains(packet.sequence) else { return .refused }
         activity.arrived(payload.count, at: now)
         if !packet.isRetransmission, !payload.isEmpty {
@@ -125,6 +145,11 @@ struct PublishedTrack: ~Copyable {
             sequence: packet.sequence, timestamp: packet.timestamp, marker: packet.marker, startsKeyFrame: false,
             arrival: now, forwarded: packet.forwarded)
         guard type == .video else { return log.append(entry, payload: payload) == nil ? .refused : .appended }
+        if packet.codec.hasLayersInPackets {
+            entry.layers = layerReader.read(packet.codec, payload: payload, descriptor: descriptor)
+            shares.count(entry.layers, payload.count)
+            brokenSince = layerReader.isChainBroken ? brokenSince ?? now : nil
+        }
         if keepsKeyFrame, log.losesKeyFrameNext, log.capacity < Self.largestCapacity { log.grow() }
         if packet.codec == .h265, KeyFrameDetector.isSkippedLeading(payload), let position = log.newestKeyFrame {
             entry.leadingDistance = UInt16(clamping: entry.sequence - log[position].sequence)
@@ -143,6 +168,30 @@ struct PublishedTrack: ~Copyable {
         keyFrameShare.charge(replayAge, at: now)
         keyFrame = (log[found.position].timestamp, log.payloadSize(from: found.position))
         return .keyFrame(sequence: log[found.position].sequence)
+    }
+}
+
+extension PublishedTrack {
+    /// The time between two requests for a key frame because of the same missing frame.
+    private static let brokenChainInterval = TimeSpan.seconds(1 as Int64)
+
+    /// Whether a frame is missing that other frames need, and was not retransmitted for a time. No viewer can decode the
+    /// following frames of its layer, so that a key frame is requested before the viewers ask for one. If true, the key
+    /// frame counts as requested.
+    mutating func isChainBroken(for time: TimeSpan, at now: Instant) -> Bool {
+        guard let brokenSince, subscribers > 0, now - brokenSince >= time else { return false }
+        self.brokenSince = now + Self.brokenChainInterval
+        return true
+    }
+}
+
+extension Codec {
+    /// Whether packets may state their temporal or spatial layer.
+    fileprivate var hasLayersInPackets: Bool {
+        switch self {
+        case .vp8, .vp9, .av1: true
+        case .h264, .h265, .opus: false
+        }
     }
 }
 

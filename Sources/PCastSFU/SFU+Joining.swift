@@ -224,8 +224,9 @@ extension SFU {
     /// The feedback that tells a publisher that nobody subscribes. Viewers have no such feedback; they can only leave.
     private static let publishingFeedback: RTCPFeedback = [.pause, .pauseWithoutWait]
 
-    /// The extensions that identify the layers of a publisher. A viewer receives one layer at a time.
-    private static let publishingExtensions: Set<RTPHeaderExtension> = [.rid, .repairedRid]
+    /// The extensions that describe the layers of a publisher. A viewer receives one layer at a time, whose packets are
+    /// numbered without a gap.
+    private static let publishingExtensions: Set<RTPHeaderExtension> = [.rid, .repairedRid, .dependencyDescriptor]
 
     /// Returns the offered codecs once each, the preferred ones first, without video codecs that the options reject.
     static func preferred(_ offered: [Codec], by terms: PeerOptions) -> [Codec] {

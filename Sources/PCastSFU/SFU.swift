@@ -238,7 +238,7 @@ extension SFU {
         guard stream.pointee.layers.exist else { return nil }
         let viewer = forwarder.viewers.address(index)
         return ViewedLayers(
-            layers: stream.pointee.ladder.rungs.reversed().map { rung in
+            layers: stream.pointee.ladder.rungs.reversed().filter { $0.point == .all }.map { rung in
                 ViewedLayers.Layer(
                     name: stream.pointee.name(of: rung.layer), bitrate: stream.pointee.layers[rung.layer].bitrate,
                     dimensions: rung.dimensions, isAvailable: rung.isAvailable)

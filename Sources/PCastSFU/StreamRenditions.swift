@@ -41,7 +41,46 @@ struct FrameOrder {
 
 extension PublishedStream {
     /// Whether viewers whose links carry less than the best layer can receive another one.
-    var hasLowerLayers: Bool { ladder.rungs.count > 1 }
+    var hasLowerLayers: Bool { ladder.rungs.count { !$0.isReduced } > 1 }
+
+    /// Adds the operating points of the lowest layer to the ladder, if it has several. The frame rate is reduced only
+    /// below the lowest spatial layer, because smaller frames are better than a low frame rate.
+    mutating func insertOperatingPoints() {
+        guard let lowest = ladder.rungs.first, lowest.isAvailable, !receiver.isRendition(lowest.layer),
+            let bitrate = layers[lowest.layer].bitrate
+        else { return }
+        let shares = layers[lowest.layer].shares
+        var highest = shares.highest
+        if let active = layers[lowest.layer].layerReader.activePoint { highest = highest.limited(to: active) }
+        let all = OperatingPoint.all
+        for spatial in 0..<highest.spatial {
+            insert(OperatingPoint(spatial: spatial, temporal: all.temporal), lowest, highest, bitrate, shares)
+        }
+        for temporal in 0..<highest.temporal {
+            // Without spatial layers, only the frame rate is reduced.
+            let spatial = highest.spatial > 0 ? 0 : all.spatial
+            insert(OperatingPoint(spatial: spatial, temporal: temporal), lowest, highest, bitrate, shares)
+        }
+    }
+
+    private mutating func insert(
+        _ point: OperatingPoint, _ whole: LayerLadder.Rung, _ highest: OperatingPoint, _ bitrate: Bitrate,
+        _ shares: LayerShares
+    ) {
+        var rung = whole
+        rung.point = point
+        rung.bitrate = Bitrate(bitsPerSecond: Int64(Double(bitrate.bitsPerSecond) * shares.share(of: point)))
+        if point.spatial < highest.spatial {
+            let stated = layers[whole.layer].layerReader.structure?.dimensions ?? []
+            // Each spatial layer has twice the width and height of the one below, unless the sender states the sizes.
+            let steps = Int(highest.spatial - point.spatial)
+            rung.dimensions =
+                stated.indices.contains(Int(point.spatial))
+                ? stated[Int(point.spatial)]
+                : whole.dimensions.map { Dimensions(width: $0.width >> steps, height: $0.height >> steps) }
+        }
+        ladder.insert(rung)
+    }
 
     /// Adds the renditions that can be made, and are worth it, to the ladder.
     mutating func insertRenditions(at now: Instant) {

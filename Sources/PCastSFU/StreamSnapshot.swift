@@ -72,4 +72,8 @@ struct TrackSnapshot {
     /// The timestamp of the newest key frame, and the size of the payload that has arrived.
     var keyFrame: (timestamp: UInt32, byteCount: Int)?
     var parameterSets = VideoParameterSets()
+    /// The reader of layers, whose structure only key frames contain.
+    var layerReader = LayerReader()
+    /// The shares of the layers.
+    var shares = LayerShares()
 }

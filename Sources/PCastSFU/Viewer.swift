@@ -40,6 +40,8 @@ struct Viewer: ~Copyable {
     /// The minimum time that the viewer holds frames; nil if it sets none.
     let playout: TimeSpan?
     var keyFrames = KeyFrameBudget()
+    /// The time of the last request for a key frame with which a higher spatial layer in the SSRC can begin.
+    private var lastRaise: Instant?
 
     init(
         peer: PeerID, stream: Int, transport: consuming SecureTransport, sender: consuming MediaSender,
@@ -179,6 +181,20 @@ struct Viewer: ~Copyable {
     mutating func catchUpAudio(_ log: borrowing PacketLog) {
         guard let audio = sender.audio, audio.pointee.stream.isBehindLog(log) else { return }
         audio.pointee.stream.beginAtEnd(of: log)
+    }
+
+    /// The interval of requests for a key frame with which a higher spatial layer in the SSRC can begin.
+    private static let raiseInterval = TimeSpan.seconds(1 as Int64)
+
+    /// Returns the layer whose SSRC has the higher spatial layer that the viewer should receive, if a key frame with
+    /// which that can begin has to be requested now; otherwise nil.
+    mutating func takeLayerWithoutKeyFrame(at now: Instant) -> Int? {
+        guard let layer = layers.current, layers.wanted == layer,
+            sender.video?.pointee.stream.needsKeyFrameForLayer == true,
+            lastRaise.map({ now - $0 >= Self.raiseInterval }) ?? true
+        else { return nil }
+        lastRaise = now
+        return layer
     }
 
     /// Stops video until a key frame arrives.

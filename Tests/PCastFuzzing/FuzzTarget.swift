@@ -18,6 +18,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case jitter
     case keyFrame
     case outboundStream
+    case dependencyDescriptor
     case nack
     case redundancy
     case sdp
@@ -65,6 +66,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .jitter: try JitterTarget.run(bytes)
         case .keyFrame: try KeyFrameTarget.run(bytes)
         case .outboundStream: try OutboundStreamTarget.run(bytes)
+        case .dependencyDescriptor: try DependencyDescriptorTarget.run(bytes)
         case .nack: try NACKTarget.run(bytes)
         case .redundancy: try RedundancyTarget.run(bytes)
         case .sdp: try SDPTarget.run(bytes)
@@ -110,6 +112,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .jitter: JitterTarget.corpus
         case .keyFrame: KeyFrameTarget.corpus
         case .outboundStream: OutboundStreamTarget.corpus
+        case .dependencyDescriptor: DependencyDescriptorTarget.corpus
         case .nack: NACKTarget.corpus
         case .redundancy: RedundancyTarget.corpus
         case .sdp: SDPTarget.corpus

@@ -1,4 +1,5 @@
 import PCastCore
+import PCastRTP
 import Testing
 
 @testable import PCastSFU
@@ -13,6 +14,21 @@ struct LayerSelectionTests {
         .init(layer: 0, bitrate: .kilobits(1_600), dimensions: Dimensions(width: 1280, height: 720), isAvailable: true),
         .init(layer: 1, bitrate: .kilobits(520), dimensions: Dimensions(width: 640, height: 360), isAvailable: true),
         .init(layer: 2, bitrate: .kilobits(200), dimensions: Dimensions(width: 320, height: 180), isAvailable: true),
+    ])
+
+    /// A layer with three spatial and two temporal layers in its SSRC.
+    private static let scalable = LayerLadder([
+        .init(
+            layer: 0, bitrate: .kilobits(1_600), dimensions: Dimensions(width: 1280, height: 720), isAvailable: true),
+        .init(
+            layer: 0, bitrate: .kilobits(520), dimensions: Dimensions(width: 640, height: 360), isAvailable: true,
+            point: OperatingPoint(spatial: 1, temporal: 7)),
+        .init(
+            layer: 0, bitrate: .kilobits(200), dimensions: Dimensions(width: 320, height: 180), isAvailable: true,
+            point: OperatingPoint(spatial: 0, temporal: 7)),
+        .init(
+            layer: 0, bitrate: .kilobits(130), dimensions: Dimensions(width: 320, height: 180), isAvailable: true,
+            point: OperatingPoint(spatial: 0, temporal: 0)),
     ])
 
     private static let one = LayerLadder([
@@ -113,6 +129,69 @@ struct LayerSelectionTests {
         #expect(run.selection.choice == .layer(2))
         run.go(1.5, kilobits: 5_000)
         #expect(run.selection.choice == .layer(0))
+    }
+
+    @Test("layers in one SSRC are selected like others, and the frame rate is reduced only in the lowest one")
+    func operatingPoints() {
+        var run = Run(Self.scalable)
+        #expect(run.selection.choice == .layer(0) && run.selection.point == OperatingPoint(spatial: 1, temporal: 7))
+        run.go(2, kilobits: 3_000)
+        #expect(run.selection.point == .all && run.selection.cause == .none)
+        run.go(0.1, kilobits: 320)
+        #expect(run.selection.point == OperatingPoint(spatial: 0, temporal: 7) && run.selection.cause == .link)
+        run.go(2, kilobits: 235)
+        #expect(run.selection.point == OperatingPoint(spatial: 0, temporal: 0))
+        run.go(4, kilobits: 130)
+        #expect(run.selection.choice == .audioOnly)
+        run.go(20, kilobits: 3_000)
+        #expect(run.selection.choice == .layer(0) && run.selection.point == .all)
+        // The sender ends its upper spatial layers.
+        run.ladder = LayerLadder([
+            .init(layer: 0, bitrate: .kilobits(200), dimensions: nil, isAvailable: true),
+            .init(
+                layer: 0, bitrate: .kilobits(130), dimensions: nil, isAvailable: true,
+                point: OperatingPoint(spatial: 7, temporal: 0)),
+        ])
+        run.go(1, kilobits: 3_000)
+        #expect(run.selection.point == .all && run.selection.cause == .none)
+    }
+
+    @Test("the limit of a viewer selects among layers in one SSRC, and a pin of their layer allows all of them")
+    func limitedOperatingPoints() {
+        var run = Run(Self.scalable)
+        run.selection.limit = .kilobits(250)
+        run.go(3, kilobits: 3_000)
+        #expect(run.selection.point == OperatingPoint(spatial: 0, temporal: 7) && run.selection.cause == .limit)
+        run.selection.limit = nil
+        run.selection.pin = 0
+        run.go(3, kilobits: 3_000)
+        #expect(run.selection.point == .all)
+    }
+
+    @Test("the shares of layers follow what arrives")
+    func shares() throws {
+        var shares = LayerShares()
+        #expect(shares.highest == OperatingPoint(spatial: 0, temporal: 0) && shares.share(of: .all) == 1)
+        // I, L; picture ID; TID, SID.
+        func layers(_ spatial: UInt8, _ temporal: UInt8) -> FrameLayers {
+            let payload: [UInt8] = [0xA8, 1, temporal << 5 | spatial << 1, 0, 0]
+            return FrameLayers(.vp9, payload.span)
+        }
+        for _ in 0..<10 {
+            shares.count(layers(0, 0), 100)
+            shares.count(layers(1, 0), 300)
+            shares.count(layers(0, 1), 100)
+            shares.count(layers(1, 1), 500)
+            shares.review()
+        }
+        #expect(shares.highest == OperatingPoint(spatial: 1, temporal: 1))
+        #expect(abs(shares.share(of: OperatingPoint(spatial: 0, temporal: 7)) - 0.2) < 0.01)
+        #expect(abs(shares.share(of: OperatingPoint(spatial: 7, temporal: 0)) - 0.4) < 0.01)
+        for _ in 0..<40 {
+            shares.count(layers(0, 0), 100)
+            shares.review()
+        }
+        #expect(shares.highest == OperatingPoint(spatial: 0, temporal: 0))
     }
 
     @Test("a single layer tolerates much too little bandwidth for three seconds, and almost none not at all")

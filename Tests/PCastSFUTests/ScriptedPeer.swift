@@ -199,10 +199,12 @@ extension VirtualNetwork {
     }
 
     func scriptViewer(
-        feedback: RTCPFeedback = .all, addresses: [TransportAddress]? = nil, terms: PeerOptions = PeerOptions()
+        feedback: RTCPFeedback = .all, addresses: [TransportAddress]? = nil, terms: PeerOptions = PeerOptions(),
+        codecs: [Codec]? = nil
     ) throws -> ScriptedPeer {
         let sections = [
-            OfferSection(type: .video, direction: .receiveOnly), OfferSection(type: .audio, direction: .receiveOnly),
+            OfferSection(type: .video, direction: .receiveOnly, codecs: codecs),
+            OfferSection(type: .audio, direction: .receiveOnly),
         ]
         return try script(sections, feedback, Self.certificate, addresses) { id, offer in
             try sfu.view(id, stream: Self.stream, offer: offer, terms: terms, at: now)

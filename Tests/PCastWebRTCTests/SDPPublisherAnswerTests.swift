@@ -141,6 +141,22 @@ struct SDPPublisherAnswerTests {
         #expect(!lines.contains { $0.contains("dependency-descriptor") })
     }
 
+    @Test("the dependency descriptor is accepted for codecs with spatial layers in one SSRC, in two-byte form")
+    func dependencyDescriptor() throws {
+        var capabilities = MediaCapabilities(codecs: [.vp9, .vp8, .opus])
+        capabilities.headerExtensions.insert(.dependencyDescriptor)
+        let vp9 = SDPSamples.chromiumSimulcastOffer.replacing("VP8/90000", with: "VP9/90000")
+        let answer = try Answer.toPublisher(vp9, capabilities: capabilities)
+        #expect(answer.session.media[0].codec == .vp9)
+        #expect(answer.session.media[0].extensionMap.id(of: .dependencyDescriptor) == 13)
+        #expect(answer.lines(ofSection: 0).contains { $0.hasPrefix("a=extmap:13 ") })
+        let vp8 = try Answer.toPublisher(SDPSamples.chromiumSimulcastOffer, capabilities: capabilities)
+        #expect(vp8.session.media[0].extensionMap.id(of: .dependencyDescriptor) == nil)
+        let oneByte = try Answer.toPublisher(
+            vp9.replacing("a=extmap-allow-mixed", with: "a=other"), capabilities: capabilities)
+        #expect(oneByte.session.media[0].extensionMap.id(of: .dependencyDescriptor) == nil)
+    }
+
     @Test("paused layers are mirrored, one alternative is accepted, and RIDs of other formats are omitted")
     func mirrorsPausedLayers() throws {
         let text = SDPSamples.chromiumSimulcastOffer

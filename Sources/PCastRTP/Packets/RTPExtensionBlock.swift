@@ -173,6 +173,12 @@ extension RTPExtensionBlock {
             .map { Int32(bitPattern: packet.bigEndian24(at: $0.lowerBound) << 8) >> 8 }
     }
 
+    /// Returns the range of the dependency descriptor in the packet (AV1 RTP payload format 1.0, appendix A); nil if
+    /// absent.
+    package func dependencyDescriptor(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> Range<Int>? {
+        range(of: .dependencyDescriptor, size: DependencyDescriptor.mandatorySize...255, in: packet, by: map)
+    }
+
     /// Returns the range of the MID in the packet (RFC 8843, section 15); nil if absent.
     package func mid(in packet: Span<UInt8>, by map: RTPHeaderExtensionMap) -> Range<Int>? {
         range(of: .mid, size: 1...255, in: packet, by: map)

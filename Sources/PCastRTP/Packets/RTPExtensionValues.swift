@@ -59,6 +59,7 @@ package struct RTPExtensionValues: Hashable, Sendable {
         case .audioLevel: audioLevel == nil ? nil : 1
         case .absoluteCaptureTime: absoluteCaptureTime.map { $0.clockOffset == nil ? 8 : 16 }
         case .transmissionOffset: transmissionOffset == nil ? nil : 3
+        case .dependencyDescriptor: nil
         }
     }
 
@@ -79,6 +80,7 @@ package struct RTPExtensionValues: Hashable, Sendable {
             if let clockOffset = absoluteCaptureTime.clockOffset { buffer.storeBigEndian(clockOffset, at: offset + 8) }
         case .transmissionOffset:
             buffer.storeBigEndian24(UInt32(bitPattern: transmissionOffset ?? 0), at: offset)
+        case .dependencyDescriptor: break
         }
     }
 

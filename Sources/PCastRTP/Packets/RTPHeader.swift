@@ -225,9 +225,11 @@ public enum RTPHeaderExtension: UInt8, Hashable, Sendable, CaseIterable {
     case mid, rid, repairedRid, transportSequenceNumber, absoluteSendTime, playoutDelay, videoOrientation, audioLevel
     /// Extensions about time.
     case absoluteCaptureTime, transmissionOffset
+    /// The dependency descriptor, which an SFU reads, and does not send.
+    case dependencyDescriptor
 
     /// The number of extensions; `allCases` would allocate an array for each packet.
-    static let count = 10
+    static let count = 11
 
     /// The URI in the SDP attribute `extmap` (RFC 8285, section 5).
     public var uri: String {
@@ -242,6 +244,8 @@ public enum RTPHeaderExtension: UInt8, Hashable, Sendable, CaseIterable {
         case .audioLevel: "urn:ietf:params:rtp-hdrext:ssrc-audio-level"
         case .absoluteCaptureTime: "http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time"
         case .transmissionOffset: "urn:ietf:params:rtp-hdrext:toffset"
+        case .dependencyDescriptor:
+            "https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension"
         }
     }
 

@@ -32,6 +32,9 @@ extension OutboundStream {
     ) {
         mapping.sets = log.parameterSets(ofKeyFrameAt: position) ?? 0..<0
         mapping.sequenceOffset = nextSequence + Int64(mapping.sets.count) - entry.sequence
+        mapping.firstOutgoing = nextSequence
+        mapping.cuts = SequenceCuts()
+        filter.begin(at: entry.sequence)
         pendingSets = mapping.sets
         needsRestart = !pendingSets.isEmpty
     }
@@ -102,7 +105,10 @@ extension OutboundStream {
         while position > former.start, former[position].length == 0 { position -= 1 }
         let end = VPXPictureNumbers(codec, former.payload(at: position).span)
         guard let end else { return mapping.pictureOffset }
-        return VPXPictureOffset(continuing: mapping.pictureOffset.applied(to: end), with: next, codec: codec)
+        var offset = mapping.pictureOffset
+        // Coded pictures that were left out after this one are not counted.
+        if sent != nil { offset.pictureID &+= mapping.cuts.after(former[position].sequence)?.pictures ?? 0 }
+        return VPXPictureOffset(continuing: offset.applied(to: end), with: next, codec: codec)
     }
 
     /// The maximum number of preceding packets among which later ones are searched; it suffices for a large key frame

@@ -5,32 +5,34 @@ extension OutboundStream {
     /// Writes the header of a packet, and returns its size.
     @inline(__always)
     mutating func writeHeader(
-        of entry: Reference<PacketLog.Entry>, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32,
-        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: MutableByteView
+        of entry: Reference<PacketLog.Entry>, marker: Bool, payloadType: UInt8, sequenceNumber: UInt16,
+        timestamp: UInt32, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
+        into buffer: MutableByteView
     ) -> Int {
         let delay = entry.pointee.length > Self.maximumPayloadSizeWithExtensions ? nil : playoutDelay
         if !entry.pointee.isForwarding, template.size > 0, template.playoutDelay == delay {
             template.write(
-                marker: entry.pointee.marker, payloadType: payloadType, sequenceNumber: sequenceNumber,
+                marker: marker, payloadType: payloadType, sequenceNumber: sequenceNumber,
                 timestamp: timestamp, ssrc: parameters.ssrc, transportSequenceNumber: transportSequenceNumber,
                 sendTime: sendTime, into: buffer)
             if template.countsPackets { transportSequenceNumber &+= 1 }
             return template.size
         }
         return writeWholeHeader(
-            of: entry, payloadType: payloadType, sequenceNumber: sequenceNumber, timestamp: timestamp,
+            of: entry, marker: marker, payloadType: payloadType, sequenceNumber: sequenceNumber, timestamp: timestamp,
             sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: buffer)
     }
 
     /// Writes a header with all extensions, which becomes the template of further ones, and returns its size.
     @inline(never)
     private mutating func writeWholeHeader(
-        of entry: Reference<PacketLog.Entry>, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32,
-        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: MutableByteView
+        of entry: Reference<PacketLog.Entry>, marker: Bool, payloadType: UInt8, sequenceNumber: UInt16,
+        timestamp: UInt32, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
+        into buffer: MutableByteView
     ) -> Int {
         let header = RTPHeader(
-            marker: entry.pointee.marker, payloadType: payloadType, sequenceNumber: sequenceNumber,
-            timestamp: timestamp, ssrc: parameters.ssrc)
+            marker: marker, payloadType: payloadType, sequenceNumber: sequenceNumber, timestamp: timestamp,
+            ssrc: parameters.ssrc)
         let values = values(entry.pointee, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
         let layout = header.write(into: buffer, extensions: values, map: parameters.extensions)
         if !entry.pointee.isForwarding, buffer.count >= HeaderTemplate.minimumBufferSize {

@@ -73,8 +73,7 @@ extension OutboundStream {
             let entry = log.address(of: first)
             first += 1
             guard entry.pointee.arrival < span.upperBound else { return }
-            let sequence = entry.pointee.sequence + mapping.sequenceOffset
-            guard mapping.source(of: sequence) != nil,
+            guard let sequence = mapping.outgoing(entry.pointee.sequence), mapping.source(of: sequence) != nil,
                 limiter?.mayResend(sequence, roundTrip: roundTrip, at: now) == true
             else { continue }
             limiter?.sent(sequence, roundTrip: roundTrip, at: now)
@@ -86,12 +85,15 @@ extension OutboundStream {
     /// stream.
     mutating func writeRetransmission(
         of entry: PacketLog.Entry, at position: Int64, as sequence: Int64, by mapping: Mapping,
-        sendTime: AbsoluteSendTime,
+        in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into buffer: MutableByteView
     ) -> Packet? {
         guard let retransmission = parameters.retransmission else { return nil }
+        var pictureOffset = mapping.pictureOffset
+        pictureOffset.pictureID &+= mapping.cuts.after(entry.sequence)?.pictures ?? 0
         let header = RTPHeader(
-            marker: entry.marker, payloadType: retransmission.payloadType, sequenceNumber: retransmissionSequence,
+            marker: entry.marker || mapping.endsPicture(entry, in: log), payloadType: retransmission.payloadType,
+            sequenceNumber: retransmissionSequence,
             timestamp: entry.timestamp &+ mapping.timestampOffset, ssrc: retransmission.ssrc)
         retransmissionSequence &+= 1
         var values = values(entry, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
@@ -105,7 +107,7 @@ extension OutboundStream {
         packetsRetransmitted += 1
         return Packet(
             headerSize: layout.size, position: position, prefixSize: RTXEncapsulation.headerSize,
-            isRetransmission: true, pictureOffset: mapping.pictureOffset,
+            isRetransmission: true, pictureOffset: pictureOffset,
             omitsPayload: entry.leads(to: mapping.firstSequence))
     }
 
@@ -141,10 +143,14 @@ extension OutboundStream {
                 $0 >= mapping.firstSequence ? log.position(ofSequence: $0) : nil
             })
         {
-            let position = fullestPosition(upTo: newest, in: log)
+            // The largest packet may be one that was left out.
+            let fullest = fullestPosition(upTo: newest, in: log)
+            let position = mapping.cuts.contains(log[fullest].sequence) ? newest : fullest
             let packet = writeRetransmission(
-                of: log[position], at: position, as: log[position].sequence + mapping.sequenceOffset, by: mapping,
-                sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: buffer)
+                of: log[position], at: position,
+                as: mapping.outgoing(log[position].sequence) ?? log[position].sequence + mapping.sequenceOffset,
+                by: mapping, in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber,
+                into: buffer)
             packetsRetransmitted -= 1
             return packet.map { Probe(headerSize: $0.headerSize, position: position, paddingSize: 0) }
         }

@@ -81,7 +81,7 @@ public struct OutboundStream: ~Copyable, Sendable {
         /// The padding after the payload in bytes, with which the packets of a frame have the same size.
         public var paddingSize = 0
         /// The offset of the picture IDs of a VP8 or VP9 payload.
-        public let pictureOffset: VPXPictureOffset
+        public internal(set) var pictureOffset: VPXPictureOffset
         /// Whether the packet is sent without its payload, because the receiver cannot decode it. The packet itself is
         /// needed, because a gap in the sequence numbers would be a loss.
         public var omitsPayload = false
@@ -123,6 +123,8 @@ public struct OutboundStream: ~Copyable, Sendable {
 
     /// The mapping of the source's sequence numbers and timestamps to those that the peer receives.
     var mapping = Mapping()
+    /// The layers that the peer receives, if the source has layers in one SSRC.
+    var filter = LayerFilter()
     /// The mapping of the previous log, from which packets may still be requested; nil if there is none.
     var former: Mapping?
     /// The next sequence number, unwrapped.
@@ -191,27 +193,42 @@ public struct OutboundStream: ~Copyable, Sendable {
         var pictureOffset = VPXPictureOffset()
         /// The positions of the parameter sets that were sent before the first packet of the source.
         var sets: Range<Int64> = 0..<0
+        /// The first sequence number that the peer received, or that of the first parameter set.
+        var firstOutgoing: Int64 = 0
+        /// The packets of the source that were left out. ``sequenceOffset`` and ``pictureOffset`` are those after all of
+        /// them.
+        var cuts = SequenceCuts()
 
         /// Returns the position of the packet that was sent with a sequence number; nil if none was or it is no longer
         /// in the log.
         func position(of sequence: Int64, in log: borrowing PacketLog) -> Int64? {
             if let source = source(of: sequence) { return log.position(ofSequence: source) }
             guard newestSequence != nil else { return nil }
-            let position = sequence - sequenceOffset - firstSequence + sets.upperBound
+            let position = sequence - firstOutgoing + sets.lowerBound
             return sets.contains(position) && position >= log.start ? position : nil
         }
 
         /// Returns whether a packet was sent with a sequence number.
         func maySend(_ sequence: Int64) -> Bool {
-            guard let newestSequence else { return false }
-            return (firstSequence - Int64(sets.count)...newestSequence).contains(sequence - sequenceOffset)
+            guard newestSequence != nil else { return false }
+            return source(of: sequence) != nil || (firstOutgoing..<firstOutgoing + Int64(sets.count)).contains(sequence)
         }
 
         /// Returns the source's sequence number of the packet that was sent with a sequence number; nil if none was.
         func source(of sequence: Int64) -> Int64? {
-            let source = sequence - sequenceOffset
-            guard let newestSequence, source >= firstSequence, source <= newestSequence else { return nil }
+            guard let source = cuts.source(ofShifted: sequence - sequenceOffset), let newestSequence,
+                source >= firstSequence, source <= newestSequence
+            else { return nil }
             return source
+        }
+
+        /// Returns the sequence number of a packet of the source; nil if it was left out.
+        func outgoing(_ source: Int64) -> Int64? { cuts.after(source).map { source + sequenceOffset + $0.packets } }
+
+        /// Returns whether a packet is the last one of its coded picture because the layers above were left out.
+        func endsPicture(_ entry: PacketLog.Entry, in log: borrowing PacketLog) -> Bool {
+            guard !cuts.isEmpty, entry.layers.endsFrame, cuts.contains(entry.sequence + 1) else { return false }
+            return log.position(ofSequence: entry.sequence + 1).map { log[$0].timestamp == entry.timestamp } ?? true
         }
     }
 
@@ -350,7 +367,7 @@ public struct OutboundStream: ~Copyable, Sendable {
                 continue
             }
             return writeRetransmission(
-                of: log[position], at: position, as: sequence, by: mapping, sendTime: sendTime,
+                of: log[position], at: position, as: sequence, by: mapping, in: log, sendTime: sendTime,
                 transportSequenceNumber: &transportSequenceNumber, into: buffer)
         }
         return nextNew(
@@ -373,12 +390,69 @@ public struct OutboundStream: ~Copyable, Sendable {
             let entry = log.address(of: position)
             self.position = position + 1
             guard entry.pointee.sequence >= mapping.firstSequence else { continue }
+            if filter.isActive {
+                let packet = writeFiltered(
+                    entry, at: position, in: log, sendTime: sendTime,
+                    transportSequenceNumber: &transportSequenceNumber, into: buffer)
+                if let packet { return packet }
+                continue
+            }
             return write(
-                entry, at: position, as: entry.pointee.sequence + mapping.sequenceOffset, in: log, sendTime: sendTime,
+                entry, at: position, as: entry.pointee.sequence + mapping.sequenceOffset,
+                marker: entry.pointee.marker, in: log, sendTime: sendTime,
                 transportSequenceNumber: &transportSequenceNumber, into: buffer)
         }
         return nil
     }
+
+    /// Writes the header of the next packet if it belongs to the layers that the peer receives; nil if it does not.
+    @inline(never)
+    private mutating func writeFiltered(
+        _ entry: Reference<PacketLog.Entry>, at position: Int64, in log: borrowing PacketLog,
+        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: MutableByteView
+    ) -> Packet? {
+        let source = entry.pointee.sequence
+        let layers = entry.pointee.layers
+        switch filter.decide(entry) {
+        case .leaveOut(let missing, let beginsPicture):
+            mapping.cuts.append(source - missing..<source + 1, pictures: beginsPicture ? 1 : 0)
+            mapping.sequenceOffset -= missing + 1
+            if beginsPicture { mapping.pictureOffset.pictureID &-= 1 }
+            return nil
+        case .send:
+            let isTop = layers.endsFrame && layers.point.spatial == filter.current.spatial
+            return write(
+                entry, at: position, as: source + mapping.sequenceOffset, marker: entry.pointee.marker || isTop,
+                in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: buffer)
+        case .late:
+            guard let after = mapping.cuts.after(source) else { return nil }
+            var packet = write(
+                entry, at: position, as: source + mapping.sequenceOffset + after.packets,
+                marker: entry.pointee.marker || mapping.endsPicture(log[position], in: log), in: log,
+                sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: buffer)
+            packet.pictureOffset.pictureID &+= after.pictures
+            // The number is kept for the packet, because its layer was unknown when later packets were sent.
+            packet.omitsPayload = layers.isKnown && !filter.current.contains(layers.point)
+            return packet
+        }
+    }
+
+    // MARK: Layers
+
+    /// Sets the layers that the peer receives, if the source has layers in one SSRC.
+    package mutating func select(_ point: OperatingPoint) {
+        guard point != filter.wanted else { return }
+        let isWithinPicture = last?.endsFrame == false
+        filter.select(
+            point, after: mapping.newestSequence ?? mapping.firstSequence - 1,
+            within: isWithinPicture ? last.map { $0.timestamp &- mapping.timestampOffset } : nil)
+    }
+
+    /// The layers that the peer receives.
+    package var operatingPoint: OperatingPoint { filter.current }
+
+    /// Whether a key frame is needed for the selected spatial layer.
+    package var needsKeyFrameForLayer: Bool { filter.needsKeyFrame }
 
     /// Begins with the packet at a position if the stream waits for it. Returns the next parameter set to be sent
     /// before the packet; nil if there is none.
@@ -395,9 +469,9 @@ public struct OutboundStream: ~Copyable, Sendable {
         while let sets = pendingSets.first {
             pendingSets = sets + 1..<pendingSets.upperBound
             guard sets >= log.start else { continue }
-            let sequence = mapping.firstSequence + mapping.sequenceOffset - (mapping.sets.upperBound - sets)
+            let sequence = mapping.firstOutgoing + sets - mapping.sets.lowerBound
             return write(
-                log.address(of: sets), at: sets, as: sequence, in: log, sendTime: sendTime,
+                log.address(of: sets), at: sets, as: sequence, marker: false, in: log, sendTime: sendTime,
                 transportSequenceNumber: &transportSequenceNumber, into: buffer)
         }
         needsRestart = awaitsFirst
@@ -423,7 +497,7 @@ public struct OutboundStream: ~Copyable, Sendable {
                 continue
             }
             return writeRetransmission(
-                of: log[position], at: position, as: sequence, by: former, sendTime: sendTime,
+                of: log[position], at: position, as: sequence, by: former, in: log, sendTime: sendTime,
                 transportSequenceNumber: &transportSequenceNumber, into: buffer)
         }
         return nil
@@ -432,23 +506,26 @@ public struct OutboundStream: ~Copyable, Sendable {
     /// Writes the header of a packet.
     @inline(__always)
     private mutating func write(
-        _ entry: Reference<PacketLog.Entry>, at position: Int64, as sequence: Int64, in log: borrowing PacketLog,
-        sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16, into buffer: MutableByteView
+        _ entry: Reference<PacketLog.Entry>, at position: Int64, as sequence: Int64, marker: Bool,
+        in log: borrowing PacketLog, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16,
+        into buffer: MutableByteView
     ) -> Packet {
         let timestamp = entry.pointee.timestamp &+ mapping.timestampOffset
         var repeated = 0
         if sequence >= nextSequence {
             nextSequence = sequence + 1
-            mapping.newestSequence = sequence - mapping.sequenceOffset
-            last = Last(timestamp: timestamp, arrival: entry.pointee.arrival, endsFrame: entry.pointee.marker)
+            let source = entry.pointee.sequence
+            mapping.newestSequence = source == PacketLog.Entry.unnumbered ? sequence - mapping.sequenceOffset : source
+            last = Last(timestamp: timestamp, arrival: entry.pointee.arrival, endsFrame: marker)
             if redundancy > 0, parameters.redundantPayloadType != nil {
                 repeated = repeatableCount(before: entry, at: position, in: log)
             }
         }
         let payloadType = (repeated > 0 ? parameters.redundantPayloadType : nil) ?? parameters.payloadType
         let headerSize = writeHeader(
-            of: entry, payloadType: payloadType, sequenceNumber: UInt16(truncatingIfNeeded: sequence),
-            timestamp: timestamp, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: buffer)
+            of: entry, marker: marker, payloadType: payloadType,
+            sequenceNumber: UInt16(truncatingIfNeeded: sequence), timestamp: timestamp, sendTime: sendTime,
+            transportSequenceNumber: &transportSequenceNumber, into: buffer)
         let prefixSize =
             repeated > 0 ? writeRepeated(repeated, before: entry, in: log, into: buffer, at: headerSize) : 0
         packetsSent &+= 1
@@ -485,7 +562,7 @@ public struct OutboundStream: ~Copyable, Sendable {
         let newest = nextSequence - 1
         let distance = Int16(truncatingIfNeeded: Int64(sequenceNumber) &- newest)
         let sequence = newest + Int64(distance)
-        let isCurrent = sequence - mapping.sequenceOffset >= mapping.firstSequence - Int64(mapping.sets.count)
+        let isCurrent = sequence >= mapping.firstOutgoing
         let position = isCurrent ? mapping.position(of: sequence, in: log) : nil
         // Whether the previous log contains the packet is checked when it is sent.
         guard position != nil || !isCurrent && former?.maySend(sequence) == true else {

@@ -29,6 +29,8 @@ public struct PacketLog: ~Copyable {
         /// The number of packets since the key frame to which a skipped leading frame of H.265 belongs, limited to 16
         /// bits; 0 for all other packets.
         package var leadingDistance: UInt16
+        /// The layers of the frame to which the packet belongs.
+        package var layers: FrameLayers
         /// The time at which the packet arrived or was created.
         public var arrival: Instant
         /// The size of the payload in bytes.
@@ -48,13 +50,15 @@ public struct PacketLog: ~Copyable {
         /// Creates an entry.
         package init(
             sequence: Int64, timestamp: UInt32, marker: Bool, startsKeyFrame: Bool, arrival: Instant,
-            length: Int = 0, leadingDistance: UInt16 = 0, forwarded: RTPExtensionValues = RTPExtensionValues()
+            length: Int = 0, leadingDistance: UInt16 = 0, layers: FrameLayers = .unknown,
+            forwarded: RTPExtensionValues = RTPExtensionValues()
         ) {
             self.sequence = sequence
             self.timestamp = timestamp
             self.marker = marker
             self.startsKeyFrame = startsKeyFrame
             self.leadingDistance = leadingDistance
+            self.layers = layers
             self.arrival = arrival
             self.length = length
             self.forwarded = forwarded

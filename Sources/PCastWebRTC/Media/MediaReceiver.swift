@@ -34,6 +34,8 @@ package struct MediaReceiver: Sendable {
         package let isRestart: Bool
         /// The header extensions that the SFU forwards.
         package let forwarded: RTPExtensionValues
+        /// The range of the dependency descriptor in the datagram; empty if the packet has none.
+        package var dependencyDescriptor: Range<Int> = 0..<0
     }
 
     /// The meaning of a payload type. It has no references to count, because it is accessed for each packet.
@@ -296,10 +298,12 @@ package struct MediaReceiver: Sendable {
         }
         let forwarded = RTPExtensionValues.forwarded(header.extensions, in: bytes, by: extensions(of: route.type))
         if let asked = forwarded.playoutDelay { playoutDelay = asked }
+        let descriptor = header.extensions.dependencyDescriptor(in: bytes, by: extensions(of: route.type))
         return Packet(
             type: route.type, layer: layer, sequence: sequence, timestamp: header.timestamp,
             sequenceNumber: header.sequenceNumber, marker: header.marker, payload: payload, codec: route.codec,
-            isRetransmission: false, isRestart: isRestart, forwarded: forwarded)
+            isRetransmission: false, isRestart: isRestart, forwarded: forwarded,
+            dependencyDescriptor: descriptor ?? 0..<0)
     }
 
     /// Returns whether a packet with an unknown SSRC names a track by its MID or RID.
@@ -332,7 +336,9 @@ package struct MediaReceiver: Sendable {
             type: route.type, layer: layer, sequence: sequence, timestamp: header.timestamp,
             sequenceNumber: original, marker: header.marker, payload: range, codec: route.codec, isRetransmission: true,
             isRestart: false,
-            forwarded: .forwarded(header.extensions, in: bytes, by: extensions(of: route.type)))
+            forwarded: .forwarded(header.extensions, in: bytes, by: extensions(of: route.type)),
+            dependencyDescriptor: header.extensions.dependencyDescriptor(
+                in: bytes, by: extensions(of: route.type)) ?? 0..<0)
     }
 
     // MARK: RTCP input

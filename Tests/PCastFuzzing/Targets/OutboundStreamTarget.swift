@@ -13,8 +13,6 @@ enum OutboundStreamTarget {
 
         var sent: [UInt16: Packet] = [:]
         var epoch = 0
-        /// The peer's sequence number minus the source's, since the last start.
-        var offset: Int64?
         /// Whether the former numbers apply until the first packet with new ones.
         var awaitsFirst = false
         var transportSequenceNumber: UInt16 = 0
@@ -23,7 +21,6 @@ enum OutboundStreamTarget {
 
         mutating func begin() {
             epoch += 1
-            offset = nil
             awaitsFirst = false
         }
     }
@@ -50,6 +47,9 @@ enum OutboundStreamTarget {
             let behind = UInt16(input.byte())
             stream.requestRetransmission(
                 of: (peer.sent.keys.max() ?? 0) &- behind, in: log, roundTrip: .milliseconds(30), at: peer.now)
+        case 6 where operation >> 3 == 1:
+            let layers = input.byte()
+            stream.select(OperatingPoint(spatial: layers >> 4 & 7, temporal: layers & 7))
         case 6:
             guard log.end > log.start else { return }
             let position = log.start + Int64(input.byte()) % (log.end - log.start)
@@ -65,11 +65,18 @@ enum OutboundStreamTarget {
     private static func append(_ choice: UInt8, to log: inout PacketLog, _ peer: inout Peer) throws(BrokenInvariant) {
         // Usually the next number; sometimes a gap or a reordered packet.
         let step = [1, 1, 1, 1, 2, 3, -1, -2][Int(choice) % 8] as Int64
+        // A VP8 payload with a temporal layer, or a VP9 payload with both kinds, or one without layers.
+        let (codec, payload): (Codec, [UInt8]) =
+            switch choice & 0x18 {
+            case 0x08: (.vp8, [0x90, 0x20, choice & 0xE0, 0x11, choice])
+            case 0x10: (.vp9, [0x24 | choice & 0x40, choice & 0x36 | (choice & 0x80) >> 1, 0, choice])
+            default: (.h264, [choice, choice])
+            }
         let entry = PacketLog.Entry(
             sequence: peer.sequence + step, timestamp: UInt32(truncatingIfNeeded: (peer.sequence + step) / 2),
-            marker: choice & 1 == 1, startsKeyFrame: choice >> 5 == 0, arrival: peer.now)
+            marker: choice & 1 == 1, startsKeyFrame: choice >> 5 == 0, arrival: peer.now,
+            layers: FrameLayers(codec, payload.span))
         peer.sequence = max(peer.sequence, entry.sequence)
-        let payload = [choice, choice]
         let position = payload.withByteView { log.append(entry, payload: $0) }
         try check(position == log.end - 1, "a packet at another place than the end")
         try check(log.position(ofSequence: entry.sequence) == position, "a packet that is not found")
@@ -98,16 +105,24 @@ enum OutboundStreamTarget {
                 // A packet that was late and has never been sent may be requested, too.
                 let before = peer.sent.updateValue(content, forKey: original)
                 try check(before == nil || before == content, "\(original) sent again as another packet")
-                try check(Int64(original) - content.sequence == peer.offset, "\(original) by another numbering")
+                try checkOrder(content, original, peer)
             } else {
                 let before = peer.sent.updateValue(content, forKey: header.sequenceNumber)
                 try check(before == nil || before == content, "\(header.sequenceNumber) sent as two packets")
-                let offset = Int64(header.sequenceNumber) - content.sequence
-                try check(peer.offset == nil || peer.offset == offset, "numbers that lost their order")
-                peer.offset = offset
+                try checkOrder(content, header.sequenceNumber, peer)
             }
         }
         try check(!stream.hasPackets(in: log), "packets that are there and not given")
+    }
+
+    /// Checks that the packets before and after a packet are in the order of the source.
+    private static func checkOrder(_ content: Peer.Packet, _ number: UInt16, _ peer: Peer) throws(BrokenInvariant) {
+        if let before = peer.sent[number &- 1], before.epoch == content.epoch {
+            try check(before.sequence < content.sequence, "\(number) is out of order")
+        }
+        if let after = peer.sent[number &+ 1], after.epoch == content.epoch {
+            try check(after.sequence > content.sequence, "\(number) is out of order")
+        }
     }
 
     private static let parameters: OutboundStream.Parameters = {
@@ -121,6 +136,9 @@ enum OutboundStreamTarget {
     }()
 
     static let corpus: [[UInt8]] = [
+        // Layers are lowered and raised again.
+        [0, 0x10, 6, 0, 1, 0, 0x11, 14, 0x07, 0, 0x50, 0, 0x91, 0, 0x30, 4, 0, 0xB1, 4, 14, 0x77, 0, 0x48, 0, 0xA9, 4]
+            + [0x45, 1, 0x45, 2, 4],
         [0, 0, 0, 32, 6, 0, 1, 0, 33, 0, 36, 0, 38, 4, 0x45, 2, 4, 7, 0, 33, 4],
         [0, 0] + Array(repeating: [0, 33], count: 20).joined() + [6, 3, 0, 4, 0xF5, 1, 0xF5, 2, 4, 0, 0, 6, 0, 1, 4],
     ]

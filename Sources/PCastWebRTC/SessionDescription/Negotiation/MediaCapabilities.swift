@@ -19,10 +19,13 @@ public struct MediaCapabilities: Sendable {
     /// the browser's default.
     public var startBitrate: Bitrate?
 
+    /// The header extensions that this project reads and writes. The dependency descriptor is only read by an SFU.
+    public static let sendableExtensions = Set(RTPHeaderExtension.allCases).subtracting([.dependencyDescriptor])
+
     /// Creates capabilities; the defaults are those of this project.
     public init(
         codecs: [Codec] = [.h264, .vp8, .opus], h264Level: H264Level = .level31,
-        headerExtensions: Set<RTPHeaderExtension> = Set(RTPHeaderExtension.allCases), feedback: RTCPFeedback = .all,
+        headerExtensions: Set<RTPHeaderExtension> = Self.sendableExtensions, feedback: RTCPFeedback = .all,
         opusStereo: Bool = true, startBitrate: Bitrate? = nil
     ) {
         self.codecs = codecs

@@ -23,8 +23,11 @@ struct SectionAnswer {
         let sourceFormat = direction.sends ? intent.format : nil
         guard let offered = capabilities.preferred(of: offer.payloadFormats, carrying: sourceFormat) else { return nil }
 
+        var wanted = capabilities.headerExtensions
+        // The structure that the descriptor of a key frame contains needs two-byte header extensions.
+        if !offered.codec.hasDependencyDescriptor || !allowsMixedExtensions { wanted.remove(.dependencyDescriptor) }
         var extensions = ExtensionNegotiation(
-            offered: offer.extensions, wanted: capabilities.headerExtensions, mid: offer.mid, direction: direction,
+            offered: offer.extensions, wanted: wanted, mid: offer.mid, direction: direction,
             allowsMixed: allowsMixedExtensions)
         var feedback = offered.feedback.intersection(capabilities.feedback).withOneEstimator(
             hasTransportSequenceNumbers: extensions.map.id(of: .transportSequenceNumber) != nil)
@@ -71,6 +74,11 @@ struct SectionAnswer {
         media.simulcast = simulcast.description
         negotiated.rids = simulcast.rids.map(\.id)
     }
+}
+
+extension Codec {
+    /// Whether the dependency descriptor is accepted: for codecs with spatial layers in one SSRC.
+    fileprivate var hasDependencyDescriptor: Bool { self == .av1 || self == .vp9 }
 }
 
 extension PayloadFormat {

@@ -4,6 +4,7 @@ public import Logging
 public import PCastCore
 import PCastWeb
 public import ServiceLifecycle
+public import Tracing
 
 /// The server: signaling endpoints for publishers and subscribers, the SFU, the management API and the web pages.
 ///
@@ -15,6 +16,7 @@ public struct Platform: Service, Sendable {
     private let control: PlatformControl
     private let authentication: AuthenticationHook?
     private let metricsFactory: (any MetricsFactory)?
+    private let tracer: (any Tracer)?
     private let eventHub = StreamEventHub()
     let host = HostApplication()
 
@@ -24,14 +26,18 @@ public struct Platform: Service, Sendable {
     ///   - configuration: The configuration.
     ///   - authentication: The host's own decision about clients; nil if EdgeAuth decides alone.
     ///   - metrics: The metrics system that receives the metrics once per second; nil for that of `MetricsSystem`.
+    ///   - tracer: The tracer that receives spans of joins and webhooks; nil for the exporter of
+    ///     ``PlatformConfiguration/otlpEndpoint``, or else for that of `InstrumentationSystem`.
     ///   - logger: The logger.
     public init(
         _ configuration: PlatformConfiguration, authentication: AuthenticationHook? = nil,
-        metrics: (any MetricsFactory)? = nil, logger: Logger = Logger(label: "pcast.platform")
+        metrics: (any MetricsFactory)? = nil, tracer: (any Tracer)? = nil,
+        logger: Logger = Logger(label: "pcast.platform")
     ) {
         self.configuration = configuration
         self.authentication = authentication
         metricsFactory = metrics
+        self.tracer = tracer
         // Text of clients occurs in log lines. It must not end them or control a terminal.
         self.logger = EscapingLogHandler.logger(logger)
         control = PlatformControl(configuration)
@@ -102,7 +108,7 @@ public struct Platform: Service, Sendable {
     /// - Throws: ``PlatformError``.
     public func run(onListening: @escaping @Sendable (PlatformListening) async -> Void) async throws {
         let components = try await PlatformComponents(
-            configuration, authentication: authentication, events: eventHub, logger: logger)
+            configuration, authentication: authentication, events: eventHub, tracer: tracer, logger: logger)
         await control.begin(components)
         let isMounted = host.isMounted.value
         host.components.value = components
@@ -148,6 +154,7 @@ public struct Platform: Service, Sendable {
                     metadata: ["addresses": "\(addresses)"])
             }
         }
+        let spans = BackgroundService("spans") { await components.spanExporter?.run() }
         let certificate = BackgroundService("certificate") { await components.certificate?.watch() }
         let packaging = BackgroundService("packaging") { await components.packaging.run() }
         let recordings = BackgroundService("recordings") { await components.recordings.run() }
@@ -156,7 +163,7 @@ public struct Platform: Service, Sendable {
         let cluster = BackgroundService("cluster") { await components.cluster?.run() }
         let media = MediaService(components: components)
         return [
-            BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
+            spans, BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
             publicAddress, certificate, names, cluster, servers, RecordsService(components: components, media: media),
             media,
             packaging,

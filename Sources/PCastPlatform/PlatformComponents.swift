@@ -6,6 +6,7 @@ import PCastIO
 import PCastRecording
 import PCastWeb
 import PCastWebRTC
+import Tracing
 
 /// The components of a running platform, which are connected to each other.
 struct PlatformComponents: Sendable {
@@ -41,6 +42,9 @@ struct PlatformComponents: Sendable {
     let timelines: TimelineService
     let clock = SessionClock()
     let metrics: PlatformMetrics
+    /// Sends spans to a collector; nil for none.
+    let spanExporter: OTLPExporter?
+    private let tracer: any Tracer
     /// The server for RTMP publishers.
     let rtmp: RTMPService
     /// The ports for RTMP publishers.
@@ -57,15 +61,19 @@ struct PlatformComponents: Sendable {
     /// - Throws: ``PlatformError``.
     init(
         _ configuration: PlatformConfiguration, authentication: AuthenticationHook?, events: StreamEventHub,
-        logger: Logger
+        tracer: (any Tracer)? = nil, logger: Logger
     ) async throws(PlatformError) {
         guard let address = configuration.listenAddress else { throw .invalidHost(configuration.host) }
         self.configuration = configuration
         self.address = address
         self.logger = logger
+        let exporter = configuration.otlpEndpoint.map { OTLPExporter(endpoint: $0, logger: logger) }
+        spanExporter = exporter
+        let tracer = tracer ?? exporter.map { OTLPTracer(exporter: $0) } ?? InstrumentationSystem.tracer
+        self.tracer = tracer
         let statistics = PlatformStatistics()
         platformRecords = try await PlatformRecords.open(
-            configuration.storage, configuration.applications, statistics, logger)
+            configuration.storage, configuration.applications, statistics, logger, tracer: tracer)
         // The data folder may contain the certificate.
         certificate =
             if configuration.usesCertificate { try CertificateFiles(configuration, logger: logger) } else { nil }
@@ -91,7 +99,7 @@ struct PlatformComponents: Sendable {
             reasonTimeout: configuration.reasonTimeout, limiter: limiter, statistics: statistics,
             packaging: packaging,
             renditions: RenditionService(router: router, configuration: configuration.renditions, logger: logger),
-            events: events, logger: logger)
+            events: events, tracer: tracer, logger: logger)
         registry = SessionRegistry(
             writeQueue: platformRecords.writeQueue, absence: TimeSpan(configuration.sessionTimeout))
         turnCredentials = configuration.tlsPort.map { _ in TURNCredentialProvider(name: configuration.turnHost) }
@@ -132,7 +140,7 @@ struct PlatformComponents: Sendable {
         metrics = PlatformMetrics(
             directory: directory, registry: registry, router: router, platformRecords: platformRecords,
             limiter: limiter, statistics: statistics, authenticator: authenticator, timelines: timelines, rtmp: rtmp,
-            srt: srt)
+            srt: srt, spanExporter: exporter)
         rtmpListening = try await rtmp.open(
             configuration.rtmp, host: configuration.bindingHost, certificate: certificate?.certificate,
             limiter: limiter)
@@ -289,7 +297,7 @@ struct PlatformComponents: Sendable {
         for kind in [WebRTCHTTPController.Kind.whip, .whep] {
             WebRTCHTTPController(
                 kind, authenticator: authenticator, directory: directory, turnCredentials: turnCredentials,
-                dashboard: dashboard, cluster: cluster,
+                dashboard: dashboard, cluster: cluster, tracer: tracer,
                 logger: logger
             ).addRoutes(to: routes)
         }

@@ -4,6 +4,7 @@ import PCastDatabase
 import PCastIO
 import PCastWeb
 import Synchronization
+import Tracing
 
 /// Delivers the notifications of the outbox to callbacks. Those of one stream and callback are sent in order, others in
 /// parallel. Failed deliveries are retried according to a schedule.
@@ -12,6 +13,7 @@ actor WebhookDispatcher {
     private let client: CallbackClient
     private let schedule: RetrySchedule
     private let statistics: PlatformStatistics
+    private let tracer: any Tracer
     private let logger: Logger
     private var underway: Set<DueDelivery.OutboxKey> = []
     private var underwayTo: [CallbackRecord.Key: Int] = [:]
@@ -34,12 +36,13 @@ actor WebhookDispatcher {
 
     init(
         _ records: Records, client: CallbackClient, schedule: RetrySchedule, statistics: PlatformStatistics,
-        logger: Logger
+        tracer: any Tracer, logger: Logger
     ) {
         self.records = records
         self.client = client
         self.schedule = schedule
         self.statistics = statistics
+        self.tracer = tracer
         self.logger = logger
     }
 
@@ -110,12 +113,21 @@ actor WebhookDispatcher {
         var headers = callback.secret.headers(
             id: delivery.id, at: MonotonicClock.wallTime(), body: delivery.body)
         headers += [("Content-Type", "application/json"), ("User-Agent", "pcast")]
+        let span = tracer.startSpan("webhook", context: .topLevel, ofKind: .client)
+        span.attributes["pcast.notification"] = "\(delivery.id)"
+        span.attributes["pcast.stream"] = "\(delivery.stream)"
+        span.attributes["pcast.callback"] = "\(callback.name)"
+        span.attributes["pcast.attempt"] = delivery.attempts + 1
+        tracer.inject(span.context, into: &headers, using: HeaderInjector())
         let begin = MonotonicClock.now()
         let answer = await client.send(
             callback.method.rawValue, callback.uri, headers: headers, body: delivery.body)
+        defer { span.end() }
         guard !Task.isCancelled else { return end(delivery) }
         statistics.notified(after: MonotonicClock.now() - begin)
         let (outcome, text) = evaluate(answer, delivery)
+        if case .status(let status, _) = answer { span.attributes["http.response.status_code"] = status }
+        if case .delivered = outcome {} else { span.setStatus(SpanStatus(code: .error, message: text)) }
         count(outcome, text, delivery)
         // Until the result is written, neither this notification is sent again nor the next one of the stream.
         var isUnwritten = false
@@ -162,6 +174,13 @@ actor WebhookDispatcher {
             counts.failed += 1
             logger.warning("notification failed and is not retried", metadata: metadata)
         }
+    }
+}
+
+/// Adds the header fields of a span's context to a request.
+private struct HeaderInjector: Injector {
+    func inject(_ value: String, forKey key: String, into headers: inout [(name: String, value: String)]) {
+        headers.append((key, value))
     }
 }
 

@@ -516,6 +516,12 @@ struct OperationOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Collector of OpenTelemetry that receives spans by OTLP over HTTP, such as http://127.0.0.1:4318. (default: none)",
+            valueName: "uri"))
+    var otlpEndpoint: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Origin that may embed the watch page, such as https://www.example.com. Repeatable. (default: any)",
             valueName: "source"))
     var frameAncestor: [String] = []
@@ -530,6 +536,16 @@ struct OperationOptions: ParsableArguments {
         configuration.trustedProxies = try settings.values("trusted-proxy", trustedProxy).map(\.network)
         configuration.forwardedHeader = try settings.value("forwarded-header", forwardedHeader)?.field ?? .forwardedFor
         configuration.metricsToken = try settings.value("metrics-token", metricsToken)
+        configuration.otlpEndpoint = try settings.value("otlp-endpoint", otlpEndpoint)
+        if let endpoint = configuration.otlpEndpoint {
+            guard let address = try? WebAddress(endpoint), endpoint.hasPrefix("http"), !address.path.contains("?")
+            else {
+                throw CommandFailure(
+                    .unusableArguments,
+                    "--otlp-endpoint “\(endpoint)” is invalid: give the address of a collector such as http://127.0.0.1:4318."
+                )
+            }
+        }
         configuration.frameAncestors = try settings.values("frame-ancestor", frameAncestor)
         for source in configuration.frameAncestors where !Self.isSource(source) {
             throw CommandFailure(

@@ -66,6 +66,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case drainTime = "drain-time"
     /// The token for reading metrics from other hosts.
     case metricsToken = "metrics-token"
+    /// The address of the collector of spans.
+    case otlpEndpoint = "otlp-endpoint"
     /// The origins that may embed the watch page.
     case frameAncestor = "frame-ancestor"
     /// Whether all streams are packaged for HLS.
@@ -133,8 +135,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
             .rtmpPort, .rtmpsPort, .rtmpTakeover, .srtPort, .srtLatency, .srtAudio, .srtPassphrase, .hls, .hlsPart,
             .hlsSegment, .hlsWindow, .hlsWindowInMemory, .hlsEncryption, .renditions, .maxRenditions, .record,
             .recordings, .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region,
-            .s3Prefix, .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned, .origin, .cluster, .node, .region,
-            .clusterSecret, .clusterAddress, .clusterCredentials, .clusterAuthority:
+            .s3Prefix, .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned, .otlpEndpoint, .origin, .cluster,
+            .node, .region, .clusterSecret, .clusterAddress, .clusterCredentials, .clusterAuthority:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime, .streams:
@@ -177,6 +179,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .forwardedHeader: left.forwardedHeader == right.forwardedHeader
         case .drainTime: left.drainTime == right.drainTime
         case .metricsToken: left.metricsToken == right.metricsToken
+        case .otlpEndpoint: left.otlpEndpoint == right.otlpEndpoint
         case .frameAncestor: left.frameAncestors == right.frameAncestors
         case .hls: left.hls.packagesEveryStream == right.hls.packagesEveryStream
         case .hlsPart: left.hls.partDuration == right.hls.partDuration

@@ -8,6 +8,7 @@ import PCastEdgeAuth
 import PCastIO
 import PCastWeb
 import PCastWebRTC
+import Tracing
 
 /// The endpoints of WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep-04). A POST with an offer returns an answer and a
 /// resource, which supports trickle ICE, ICE restart and DELETE. WHEP may return a counter-offer instead.
@@ -28,13 +29,14 @@ struct WebRTCHTTPController: Sendable {
     let dashboard: DashboardAccess
     /// The node of a cluster, whose other nodes serve clients that this one rejects; nil for none.
     let cluster: ClusterService?
+    private let tracer: any Tracer
     let logger: Logger
     let resources = WebRTCResources()
 
     init(
         _ kind: Kind, authenticator: TokenAuthenticator, directory: StreamDirectory,
         turnCredentials: TURNCredentialProvider?,
-        dashboard: DashboardAccess, cluster: ClusterService? = nil, logger: Logger
+        dashboard: DashboardAccess, cluster: ClusterService? = nil, tracer: any Tracer, logger: Logger
     ) {
         self.kind = kind
         self.authenticator = authenticator
@@ -42,6 +44,7 @@ struct WebRTCHTTPController: Sendable {
         self.turnCredentials = turnCredentials
         self.dashboard = dashboard
         self.cluster = cluster
+        self.tracer = tracer
         self.logger = logger
     }
 
@@ -54,7 +57,9 @@ struct WebRTCHTTPController: Sendable {
         let group = router.group("/\(kind.rawValue)")
         for path: RouterPath in ["", ":stream"] {
             group.on(path, method: .post) { request, context in
-                await respond(toJoin: true) { () throws(APIError) in try await joinOrRedirect(request, context) }
+                await traced {
+                    await respond(toJoin: true) { () throws(APIError) in try await joinOrRedirect(request, context) }
+                }
             }
             group.on(path, method: .options) { _, _ in
                 CrossOriginMiddleware.preflight(allow: Self.endpointMethods, accept: MediaTypeName.description)
@@ -134,6 +139,17 @@ struct WebRTCHTTPController: Sendable {
         case .notReady: ProblemDetails(.conflict, error).response(error.httpHeaders)
         default: nil
         }
+    }
+
+    /// Runs the handler of a POST within a span.
+    private func traced(_ body: () async -> Response) async -> Response {
+        let span = tracer.startSpan("POST /\(kind.rawValue)", context: .topLevel, ofKind: .server)
+        defer { span.end() }
+        let response = await InstrumentationContext.$current.withValue(span.context) { await body() }
+        span.attributes["http.request.method"] = "POST"
+        span.attributes["http.response.status_code"] = response.status.code
+        if response.status.kind == .serverError { span.setStatus(SpanStatus(code: .error)) }
+        return response
     }
 
     // MARK: POST

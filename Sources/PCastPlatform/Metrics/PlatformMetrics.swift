@@ -15,6 +15,7 @@ struct PlatformMetrics: Sendable {
     let timelines: TimelineService
     let rtmp: RTMPService
     let srt: SRTService
+    var spanExporter: OTLPExporter?
 
     /// Returns the current values. It calls each shard of the SFU.
     func sample() async -> MetricsText {
@@ -69,6 +70,14 @@ struct PlatformMetrics: Sendable {
             "pcast_srt_frames_dropped_total", .counter,
             "Frames that were not sent to SRT viewers, because their connections are too slow.",
             srt.viewers.droppedCount)
+        if let spans = spanExporter?.counts {
+            metrics.add(
+                "pcast_spans_exported_total", .counter, "Spans that the collector of OTLP has accepted.", spans.exported
+            )
+            metrics.add(
+                "pcast_spans_dropped_total", .counter,
+                "Spans that did not fit into the queue, or that the collector has rejected.", spans.dropped)
+        }
         if let renditions = directory.renditions?.counts {
             metrics.add(
                 "pcast_rendition_processes", .gauge, "Number of processes that make renditions.", renditions.processes)

@@ -2,6 +2,7 @@ import Logging
 import PCastCore
 import PCastDatabase
 import PCastIO
+import Tracing
 
 /// The persistent data of a running platform, with the queue of changes, the delivery of notifications, and periodic
 /// tasks.
@@ -30,7 +31,7 @@ struct PlatformRecords: Sendable {
     /// - Throws: ``PlatformError``.
     static func open(
         _ configuration: StorageConfiguration, _ applications: [PlatformConfiguration.Application],
-        _ statistics: PlatformStatistics, _ logger: Logger
+        _ statistics: PlatformStatistics, _ logger: Logger, tracer: any Tracer = NoOpTracer()
     ) async throws(PlatformError) -> PlatformRecords {
         do {
             let records =
@@ -53,7 +54,7 @@ struct PlatformRecords: Sendable {
             }
             try await records.record([.alive(at: now, [:])])
             let active = try await resolveApplications(applications, configuration.fallback, in: records, at: now)
-            return PlatformRecords(records, active, interrupted, configuration, statistics, logger)
+            return PlatformRecords(records, active, interrupted, configuration, statistics, logger, tracer)
         } catch {
             throw .records("\(error)")
         }
@@ -62,7 +63,7 @@ struct PlatformRecords: Sendable {
     private init(
         _ records: Records, _ applications: [PlatformConfiguration.Application],
         _ interrupted: InterruptedStreams, _ configuration: StorageConfiguration, _ statistics: PlatformStatistics,
-        _ logger: Logger
+        _ logger: Logger, _ tracer: any Tracer
     ) {
         self.records = records
         self.applications = applications
@@ -76,7 +77,7 @@ struct PlatformRecords: Sendable {
         let webhooks = WebhookDispatcher(
             records, client: callbacks,
             schedule: RetrySchedule(waits: configuration.notificationWaits.map { TimeSpan($0) }),
-            statistics: statistics, logger: logger)
+            statistics: statistics, tracer: tracer, logger: logger)
         self.webhooks = webhooks
         writeQueue = DatabaseWriteQueue(records, logger: logger) { webhooks.wake() }
     }

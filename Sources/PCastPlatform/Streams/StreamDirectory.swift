@@ -5,6 +5,7 @@ import PCastEdgeAuth
 import PCastIO
 import PCastSFU
 import PCastWebRTC
+import Tracing
 
 /// All streams with their publishers and subscribers.
 ///
@@ -24,6 +25,7 @@ actor StreamDirectory {
     let renditions: RenditionService?
     /// The events for the host.
     let events: StreamEventHub
+    private let tracer: any Tracer
     let logger: Logger
     /// The streams that a client may request, for decisions that must not wait.
     nonisolated let available = AvailableStreams()
@@ -48,7 +50,7 @@ actor StreamDirectory {
         reconnectGrace: TimeSpan = TimeSpan(PlatformConfiguration.defaultReconnectGrace),
         reasonTimeout: TimeSpan = .milliseconds(500), limiter: RequestLimiter,
         statistics: PlatformStatistics, packaging: PackagingService? = nil, renditions: RenditionService? = nil,
-        events: StreamEventHub = StreamEventHub(), logger: Logger
+        events: StreamEventHub = StreamEventHub(), tracer: any Tracer = NoOpTracer(), logger: Logger
     ) {
         self.reconnectGrace = reconnectGrace
         self.reasonTimeout = reasonTimeout
@@ -59,6 +61,7 @@ actor StreamDirectory {
         self.packaging = packaging
         self.renditions = renditions
         self.events = events
+        self.tracer = tracer
         self.logger = logger
         registry = StreamRegistry(available: available)
     }
@@ -124,6 +127,7 @@ actor StreamDirectory {
         let peer = registry.enter(
             id, reservation, origin: id, isPublisher: true, hasSession: principal.hasSession(clientContext),
             at: MonotonicClock.now(), onEnd: onEnd, onQuality: onQuality)
+        beginTrace(of: peer)
         var stream = LiveStream(
             id: id, peer: peer, application: principal.application,
             session: principal.job?.session ?? clientContext.sessionID,
@@ -207,6 +211,7 @@ actor StreamDirectory {
             id, reservation, origin: stream.id, isPublisher: false, isPreview: isPreview,
             hasSession: principal.hasSession(clientContext), at: MonotonicClock.now(), onEnd: onEnd,
             onQuality: onQuality)
+        beginTrace(of: peer)
         setReconnection(peer, in: clientContext.sessionID, onInterruption)
         do {
             var terms = capabilities.terms
@@ -322,7 +327,9 @@ actor StreamDirectory {
 
     /// Removes a participant that was not admitted or has ended.
     func discard(_ peer: PeerID) {
-        guard let participant = registry.leave(peer), participant.isPublisher else { return }
+        guard let participant = registry.leave(peer) else { return }
+        participant.trace?.ended()
+        guard participant.isPublisher else { return }
         policy.leave(participant.streamID)
         shareBitrate()
     }
@@ -407,13 +414,23 @@ actor StreamDirectory {
         }
     }
 
+    /// Begins the spans of a client that joins.
+    private func beginTrace(of peer: PeerID) {
+        guard let participant = registry.participants[peer] else { return }
+        let trace = JoinTrace(
+            tracer, stream: participant.streamID, origin: participant.origin, isPublisher: participant.isPublisher)
+        registry.update(peer) { $0.trace = trace }
+    }
+
     private func noteConnected(_ peer: PeerID) {
         guard let participant = registry.participants[peer] else { return }
+        registry.update(peer) { $0.trace?.connected() }
         statistics.joined(isPublisher: participant.isPublisher, after: MonotonicClock.now() - participant.entered)
     }
 
     private func noteMedia(_ peer: PeerID) async {
         guard let participant = registry.participants[peer] else { return }
+        registry.update(peer) { $0.trace?.mediaStarted() }
         registry.update(participant.streamID) { $0.hasMedia = true }
         logger.info("first media packet", metadata: ["stream": "\(participant.streamID)"])
         guard let stream = registry.streams[participant.streamID], !stream.place.isPublisher, !stream.isPulled else {

@@ -35,6 +35,8 @@ struct StreamRegistry {
         /// Receives the captions of a viewing; nil if its client does not request them.
         var onCaptions: StreamDirectory.CaptionAction?
         let entered: Instant
+        /// The spans until it has joined; nil for a participant without a media connection.
+        var trace: JoinTrace?
         /// The reason given by the client or job that ended it intentionally.
         var ending: (reason: StreamEndedReason, description: String)?
 

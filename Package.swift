@@ -65,6 +65,7 @@ let package = Package(
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     ],
     targets: [
         // The C libraries. Each has a module map and a shim.
@@ -161,6 +162,7 @@ let package = Package(
         module(
             "Cluster",
             ["PCastCore", "PCastIO", "CNATS", .product(name: "Crypto", package: "swift-crypto")]),
+            "JWT", ["PCastCore", "PCastJSON", "PCastEdgeAuth", .product(name: "JWTKit", package: "jwt-kit")]),
         module("Recording", ["PCastCore", "PCastHLS", "PCastPackaging", "PCastDatabase", "CZlib"]),
 
         // Layer 3: SDK, server and player.
@@ -176,7 +178,8 @@ let package = Package(
             [
                 "PCastCore", "PCastJSON", "PCastRTP", "PCastWebRTC", "PCastSignaling", "PCastEdgeAuth", "PCastSFU",
                 "PCastHLS", "PCastPackaging", "PCastRTMP", "PCastSRT", "PCastRecording", "PCastCodecs",
-                "PCastCluster", "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline", "PCastOverlay", "COpenSSL",
+                "PCastCluster", "PCastIO", "PCastWeb", "PCastDatabase", "PCastTimeline", "PCastOverlay", "PCastJWT",
+                "COpenSSL",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -264,6 +267,13 @@ let package = Package(
         tests("Overlay", ["PCastOverlay", "PCastJSON", "PCastTestSupport", "PCastCore"]),
         tests("Timeline", ["PCastTimeline", "PCastJSON", "PCastTestSupport", "PCastCore"]),
         tests("EdgeAuth", ["PCastEdgeAuth", "PCastJSON", "PCastCore"]),
+        tests(
+            "JWT",
+            [
+                "PCastJWT", "PCastEdgeAuth", "PCastCore",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+            ]),
         tests("SFU", ["PCastSFU", "PCastIO", "PCastTestSupport", "PCastWebRTC", "PCastRTP", "PCastCore"]),
         tests("YAML", ["PCastYAML"]),
         tests("IO", ["PCastIO", "PCastTestSupport", "PCastCore"]),
@@ -328,7 +338,8 @@ let package = Package(
                 "PCast", "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO",
                 "PCastCore",
                 "PCastJSON", "PCastDatabase", "PCastSFU", "PCastTimeline", "PCastHLS", "PCastPackaging", "PCastCodecs",
-                "PCastRecording", "PCastRTMP", "PCastSRT", "PCastCluster", "PCastTestSupport", "CSRT",
+                "PCastRecording", "PCastRTMP", "PCastSRT", "PCastCluster", "PCastJWT", "PCastTestSupport", "CSRT",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "GRDB", package: "GRDB.swift"),

@@ -155,6 +155,7 @@ public struct Platform: Service, Sendable {
             }
         }
         let spans = BackgroundService("spans") { await components.spanExporter?.run() }
+        let keys = BackgroundService("keys of tokens") { await components.tokenIssuer?.run() }
         let certificate = BackgroundService("certificate") { await components.certificate?.watch() }
         let packaging = BackgroundService("packaging") { await components.packaging.run() }
         let recordings = BackgroundService("recordings") { await components.recordings.run() }
@@ -164,7 +165,8 @@ public struct Platform: Service, Sendable {
         let media = MediaService(components: components)
         return [
             spans, BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
-            publicAddress, certificate, names, cluster, servers, RecordsService(components: components, media: media),
+            publicAddress, keys, certificate, names, cluster, servers,
+            RecordsService(components: components, media: media),
             media,
             packaging,
             recordings, renditions, components.rtmp, components.srt, DrainService(components: components),

@@ -18,6 +18,8 @@ struct PlatformComponents: Sendable {
     let platformRecords: PlatformRecords
     let router: MediaRouter
     let authenticator: TokenAuthenticator
+    /// The issuer of JSON Web Tokens; nil for none.
+    let tokenIssuer: TokenIssuer?
     let limiter: RequestLimiter
     /// Records streams.
     let recordings: RecordingService
@@ -78,8 +80,11 @@ struct PlatformComponents: Sendable {
         certificate =
             if configuration.usesCertificate { try CertificateFiles(configuration, logger: logger) } else { nil }
         router = try await Self.openRouter(configuration, address, logger)
+        tokenIssuer = configuration.tokenIssuer.map { TokenIssuer($0, logger: logger) }
+        try await tokenIssuer?.open()
         authenticator = TokenAuthenticator(
-            platformRecords.applications, allowsAnonymousLoopback: configuration.isLoopback, hook: authentication)
+            platformRecords.applications, allowsAnonymousLoopback: configuration.isLoopback, hook: authentication,
+            issuer: tokenIssuer)
         limiter = RequestLimiter(
             limits: configuration.limits, trustedProxies: configuration.trustedProxies,
             forwardedHeader: configuration.forwardedHeader)

@@ -51,6 +51,8 @@ public struct PlatformConfiguration: Sendable {
     public var metricsToken: String?
     /// The time for which the text of `/metrics` is cached.
     public var metricsCacheTime = Duration.seconds(1)
+    /// The issuer of JSON Web Tokens that are accepted beside tokens of EdgeAuth; nil for none.
+    public var tokenIssuer: TokenIssuerConfiguration?
     /// The address of a collector that receives spans by OTLP over HTTP, such as `http://127.0.0.1:4318`; nil for none.
     public var otlpEndpoint: String?
     /// The origins that may embed the watch page (CSP `frame-ancestors`); empty for all.

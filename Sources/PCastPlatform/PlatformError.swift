@@ -12,6 +12,8 @@ public enum PlatformError: Error, Sendable, CustomStringConvertible {
     case records(String)
     /// The folder of recordings cannot be used, for the reason given.
     case recordings(String)
+    /// The keys of JSON Web Tokens cannot be used, for the reason given.
+    case keySet(String)
 
     /// The error and its remedy in English.
     public var description: String {
@@ -21,6 +23,7 @@ public enum PlatformError: Error, Sendable, CustomStringConvertible {
         case .addressInUse(let what, let setting): "\(what) (--\(setting.rawValue))"
         case .records(let reason): "the database could not be opened: \(reason)"
         case .recordings(let reason): "streams cannot be recorded: \(reason)"
+        case .keySet(let reason): "JSON Web Tokens cannot be verified: \(reason)"
         case .certificate(let reason): "TLS could not be set up: \(reason)"
         case .media(let reason): "the media port could not be opened: \(reason)"
         }

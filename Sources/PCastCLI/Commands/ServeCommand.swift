@@ -516,6 +516,18 @@ struct OperationOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Public keys (JWK Set) of JSON Web Tokens: a file, or an https address. (default: none)",
+            valueName: "file|uri"))
+    var jwtKeys: String?
+
+    @Option(help: ArgumentHelp("Issuer of JSON Web Tokens, the claim iss.", valueName: "text"))
+    var jwtIssuer: String?
+
+    @Option(help: ArgumentHelp("Audience of JSON Web Tokens, in the claim aud.", valueName: "text"))
+    var jwtAudience: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Collector of OpenTelemetry that receives spans by OTLP over HTTP, such as http://127.0.0.1:4318. (default: none)",
             valueName: "uri"))
     var otlpEndpoint: String?
@@ -536,6 +548,7 @@ struct OperationOptions: ParsableArguments {
         configuration.trustedProxies = try settings.values("trusted-proxy", trustedProxy).map(\.network)
         configuration.forwardedHeader = try settings.value("forwarded-header", forwardedHeader)?.field ?? .forwardedFor
         configuration.metricsToken = try settings.value("metrics-token", metricsToken)
+        configuration.tokenIssuer = try tokenIssuer(settings)
         configuration.otlpEndpoint = try settings.value("otlp-endpoint", otlpEndpoint)
         if let endpoint = configuration.otlpEndpoint {
             guard let address = try? WebAddress(endpoint), endpoint.hasPrefix("http"), !address.path.contains("?")
@@ -555,6 +568,24 @@ struct OperationOptions: ParsableArguments {
         }
         configuration.drainTime =
             try settings.value("drain-time", drainTime)?.span.duration ?? PlatformConfiguration.defaultDrainTime
+    }
+
+    /// Returns the issuer of JSON Web Tokens; nil for none.
+    private func tokenIssuer(_ settings: Settings) throws -> TokenIssuerConfiguration? {
+        let keys = try settings.value("jwt-keys", jwtKeys)
+        let issuer = try settings.value("jwt-issuer", jwtIssuer)
+        let audience = try settings.value("jwt-audience", jwtAudience)
+        guard keys != nil || issuer != nil || audience != nil else { return nil }
+        guard let keys, let issuer, let audience else {
+            throw CommandFailure(
+                .unusableArguments,
+                "--jwt-keys, --jwt-issuer and --jwt-audience belong together: give all three or none.")
+        }
+        let configuration = TokenIssuerConfiguration(keys: keys, issuer: issuer, audience: audience)
+        if let problem = configuration.problem {
+            throw CommandFailure(.unusableArguments, "--jwt-keys cannot be used: \(problem).")
+        }
+        return configuration
     }
 
     /// Returns whether text is a valid source of a Content Security Policy: one word that does not end the directive.

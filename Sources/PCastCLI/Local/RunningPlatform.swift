@@ -106,7 +106,7 @@ final class RunningPlatform: Sendable {
         switch error as? PlatformError {
         case .invalidHost: CommandFailure(.unusableArguments, describing: error)
         // A service manager does not restart a service with this status, because a restart would not help.
-        case .certificate: CommandFailure(.unusableArguments, describing: error)
+        case .certificate, .keySet: CommandFailure(.unusableArguments, describing: error)
         default: CommandFailure(.failed, describing: error, after: "The platform could not start: ")
         }
     }

@@ -2,6 +2,7 @@ import PCastCore
 import PCastDatabase
 import PCastEdgeAuth
 import PCastIO
+import PCastJWT
 
 /// The authentication of tokens, which is the same at all endpoints: it finds the application, verifies the signature,
 /// and enforces all restrictions.
@@ -24,16 +25,19 @@ struct TokenAuthenticator: Sendable {
     let allowsAnonymousLoopback: Bool
     /// The host's own decision; nil if there is none.
     private let hook: AuthenticationHook?
+    /// The issuer of JSON Web Tokens; nil if only tokens of EdgeAuth are accepted.
+    private let issuer: TokenIssuer?
     /// The tokens of the ingest and egress jobs that the platform started.
     let workers = JobCredentials()
 
     init(
         _ applications: [PlatformConfiguration.Application], allowsAnonymousLoopback: Bool,
-        hook: AuthenticationHook? = nil
+        hook: AuthenticationHook? = nil, issuer: TokenIssuer? = nil
     ) {
         self.applications = Setting(Applications(applications))
         self.allowsAnonymousLoopback = allowsAnonymousLoopback
         self.hook = hook
+        self.issuer = issuer
     }
 
     /// Replaces the applications. Clients that were accepted before stay.
@@ -56,6 +60,17 @@ struct TokenAuthenticator: Sendable {
         return try? restrict(builder).build()
     }
 
+    /// Verifies the signature of a token as ``identify(_:clientContext:)`` does. If a JSON Web Token names a key that is
+    /// not known yet, it first requests the keys of the issuer.
+    ///
+    /// - Throws: ``APIError`` with the kind `unauthorized`.
+    nonisolated(nonsending) func identifyClient(
+        _ encoded: String?, clientContext: ClientContext
+    ) async throws(APIError) -> Principal {
+        await issuer?.refresh(for: encoded, at: MonotonicClock.now())
+        return try identify(encoded, clientContext: clientContext)
+    }
+
     /// Verifies the signature of a token. `authorize` enforces its restrictions.
     ///
     /// - Throws: ``APIError`` with the kind `unauthorized`.
@@ -65,6 +80,12 @@ struct TokenAuthenticator: Sendable {
             return Principal(application: applications.value.owner, token: nil)
         }
         if let principal = workers.principal(encoded) { return principal }
+        if let issuer, JSONWebToken.hasForm(of: encoded) {
+            let (application, grants) = try grants(of: encoded, by: issuer)
+            guard let token = grants.media else { throw .token("the token has no type") }
+            return Principal(
+                application: application, token: token, fingerprint: DigestTokens.fingerprint(of: encoded))
+        }
         guard let application = DigestTokens.applicationID(of: encoded) else { throw .token("bad-token") }
         // An unknown application takes the same time as a wrong secret, so that a client cannot find out valid names.
         let secrets = secrets
@@ -74,6 +95,41 @@ struct TokenAuthenticator: Sendable {
         guard let token = verification.token else { throw .token(verification.code.rawValue) }
         return Principal(
             application: ApplicationID(application), token: token, fingerprint: DigestTokens.fingerprint(of: encoded))
+    }
+
+    /// Returns whether a text has the form of a token that this platform may accept.
+    func hasForm(of encoded: String) -> Bool {
+        DigestTokens.applicationID(of: encoded) != nil || issuer != nil && JSONWebToken.hasForm(of: encoded)
+    }
+
+    /// Returns the application that a JSON Web Token administers, and the role of its bearer.
+    ///
+    /// - Throws: ``APIError`` with the kind `unauthorized`.
+    nonisolated(nonsending) func administrator(
+        _ encoded: String
+    ) async throws(APIError) -> (application: ApplicationID, role: AdministrationRole) {
+        guard let issuer, JSONWebToken.hasForm(of: encoded) else { throw .token("bad-token") }
+        await issuer.refresh(for: encoded, at: MonotonicClock.now())
+        let (application, grants) = try grants(of: encoded, by: issuer)
+        guard let role = grants.role else { throw .token("the token has no role") }
+        return (application, role)
+    }
+
+    /// Returns what a JSON Web Token grants, and its application, which is the only one if the token names none.
+    private func grants(
+        of encoded: String, by issuer: TokenIssuer
+    ) throws(APIError) -> (ApplicationID, JSONWebTokenGrants) {
+        let grants: JSONWebTokenGrants
+        do throws(JSONWebTokenError) {
+            grants = try issuer.grants(
+                of: encoded, at: MonotonicClock.now(), wallTime: MonotonicClock.wallTime())
+        } catch {
+            throw .token("\(error)")
+        }
+        let secrets = secrets
+        guard let name = grants.application ?? (secrets.count == 1 ? secrets.keys.first : nil), secrets[name] != nil
+        else { throw .token("unknown application") }
+        return (ApplicationID(name), grants)
     }
 
     /// Enforces all restrictions of a token for one purpose. The token must have all of `capabilities`.

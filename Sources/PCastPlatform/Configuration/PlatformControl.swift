@@ -71,6 +71,7 @@ extension PlatformSetting {
         case .tlsSelfSigned: new.tlsSelfSigned = old.tlsSelfSigned
         case .acmeWebroot: new.acmeWebroot = old.acmeWebroot
         case .metricsToken: new.metricsToken = old.metricsToken
+        case .jwtKeys, .jwtIssuer, .jwtAudience: new.tokenIssuer = old.tokenIssuer
         case .otlpEndpoint: new.otlpEndpoint = old.otlpEndpoint
         case .frameAncestor: new.frameAncestors = old.frameAncestors
         case .hls: new.hls.packagesEveryStream = old.hls.packagesEveryStream

@@ -66,6 +66,12 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case drainTime = "drain-time"
     /// The token for reading metrics from other hosts.
     case metricsToken = "metrics-token"
+    /// The public keys of the issuer of JSON Web Tokens.
+    case jwtKeys = "jwt-keys"
+    /// The issuer of JSON Web Tokens.
+    case jwtIssuer = "jwt-issuer"
+    /// The audience of JSON Web Tokens.
+    case jwtAudience = "jwt-audience"
     /// The address of the collector of spans.
     case otlpEndpoint = "otlp-endpoint"
     /// The origins that may embed the watch page.
@@ -135,8 +141,9 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
             .rtmpPort, .rtmpsPort, .rtmpTakeover, .srtPort, .srtLatency, .srtAudio, .srtPassphrase, .hls, .hlsPart,
             .hlsSegment, .hlsWindow, .hlsWindowInMemory, .hlsEncryption, .renditions, .maxRenditions, .record,
             .recordings, .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region,
-            .s3Prefix, .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned, .otlpEndpoint, .origin, .cluster,
-            .node, .region, .clusterSecret, .clusterAddress, .clusterCredentials, .clusterAuthority:
+            .s3Prefix, .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned, .otlpEndpoint, .jwtKeys,
+            .jwtIssuer, .jwtAudience, .origin, .cluster, .node, .region, .clusterSecret, .clusterAddress,
+            .clusterCredentials, .clusterAuthority:
             true
         case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime, .streams:
@@ -179,6 +186,9 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .forwardedHeader: left.forwardedHeader == right.forwardedHeader
         case .drainTime: left.drainTime == right.drainTime
         case .metricsToken: left.metricsToken == right.metricsToken
+        case .jwtKeys: left.tokenIssuer?.keys == right.tokenIssuer?.keys
+        case .jwtIssuer: left.tokenIssuer?.issuer == right.tokenIssuer?.issuer
+        case .jwtAudience: left.tokenIssuer?.audience == right.tokenIssuer?.audience
         case .otlpEndpoint: left.otlpEndpoint == right.otlpEndpoint
         case .frameAncestor: left.frameAncestors == right.frameAncestors
         case .hls: left.hls.packagesEveryStream == right.hls.packagesEveryStream

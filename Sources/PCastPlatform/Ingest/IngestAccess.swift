@@ -52,7 +52,7 @@ final class IngestAccess: Sendable {
         let client = ClientContext(connectionFrom: ip, isTrustedProxy: limiter.isTrustedProxy(ip))
         do throws(APIError) {
             let principal: Principal
-            if Self.isToken(key) {
+            if isToken(key) {
                 principal = try authenticator.identify(key, clientContext: client)
             } else {
                 guard let index = index.withLock({ $0 }) else { throw .keysUnavailable }
@@ -116,10 +116,10 @@ final class IngestAccess: Sendable {
     }
 
     /// Whether a key is a token, or absent. A job publishes by WebRTC, so its credential is no key.
-    private static func isToken(_ key: String) -> Bool { key.isEmpty || DigestTokens.applicationID(of: key) != nil }
+    private func isToken(_ key: String) -> Bool { key.isEmpty || authenticator.hasForm(of: key) }
 
     private func principal(of key: String, _ client: ClientContext) async throws(APIError) -> Principal {
-        if Self.isToken(key) { return try authenticator.identify(key, clientContext: client) }
+        if isToken(key) { return try await authenticator.identifyClient(key, clientContext: client) }
         let record: StreamKeyRecord?
         do {
             record = try await records.streamKey(matching: key)

@@ -266,7 +266,8 @@ actor SignalingSession {
     private func authenticate(_ message: PCastAuthenticate) async -> PCastAuthenticateResponse {
         var response = PCastAuthenticateResponse()
         do throws(APIError) {
-            let principal = try authenticator.identify(message.authenticationToken, clientContext: clientContext)
+            let principal = try await authenticator.identifyClient(
+                message.authenticationToken, clientContext: clientContext)
             let previous = message.hasSessionID ? SessionID(message.sessionID) : nil
             var entering = clientContext
             entering.sessionID = previous
@@ -347,7 +348,7 @@ actor SignalingSession {
             throw APIError(.badRequest, "The URI is too long: send at most \(ClientTextLimits.uri) bytes.")
         }
         try ClientTextLimits.check(options: create.options + create.connectOptions)
-        let identified = try authenticator.identify(message.streamToken, clientContext: clientContext)
+        let identified = try await authenticator.identifyClient(message.streamToken, clientContext: clientContext)
         let principal = await rooms.permit(create.tags, to: identified)
         if let application, principal.token != nil, principal.application != application {
             throw .token("the token belongs to another application")

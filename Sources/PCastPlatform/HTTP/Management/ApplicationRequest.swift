@@ -3,11 +3,14 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PCastCore
+import PCastJWT
 import PCastWeb
 
 /// An authenticated request to the management API.
 struct ApplicationRequest {
     let application: ApplicationID
+    /// The role of the client. Who knows the application's secret administers it.
+    let role: AdministrationRole
     let query: [String: String]
     /// The `Host` field as received, such as `HOST:PORT`; nil if absent.
     let host: String?
@@ -23,15 +26,20 @@ struct ApplicationRequest {
     }
 
     /// Reads and authenticates a request. The credentials are those of HTTP Basic, the older form `applicationId` and
-    /// `secret` in the content, or the login of the dashboard.
+    /// `secret` in the content, the login of the dashboard, or a JSON Web Token with a role.
     ///
     /// - Throws: ``ApplicationFailure``.
     static func read(
-        _ request: Request, _ context: WebRequestContext, by credentials: CredentialCheck, _ dashboard: DashboardAccess
+        _ request: Request, _ context: WebRequestContext, by credentials: CredentialCheck, _ dashboard: DashboardAccess,
+        _ authenticator: TokenAuthenticator
     ) async throws(ApplicationFailure) -> ApplicationRequest {
         if request.headers[.authorization] == nil, request.isOfDashboard {
             guard let application = dashboard.application(for: request, context) else { throw .loggedOut }
-            return ApplicationRequest(application, request, context, body: try await body(of: request))
+            return ApplicationRequest(application, .administer, request, context, body: try await body(of: request))
+        }
+        if let token = request.bearer {
+            let (application, role) = try await administrator(token, authenticator)
+            return ApplicationRequest(application, role, request, context, body: try await body(of: request))
         }
         let basic = request.headers[.authorization].map { Self.basic($0) }
         if let basic {
@@ -42,7 +50,27 @@ struct ApplicationRequest {
         let written = try? JSONDecoder().decode(Credentials.self, from: body)
         guard let id = basic??.id ?? written?.applicationId else { throw .unauthorized }
         if basic == nil { try check(id, written?.secret ?? "", credentials, context) }
-        return ApplicationRequest(ApplicationID(id), request, context, body: body)
+        return ApplicationRequest(ApplicationID(id), .administer, request, context, body: body)
+    }
+
+    private static func administrator(
+        _ token: String, _ authenticator: TokenAuthenticator
+    ) async throws(ApplicationFailure) -> (ApplicationID, AdministrationRole) {
+        do throws(APIError) {
+            return try await authenticator.administrator(token)
+        } catch {
+            throw .unauthorized
+        }
+    }
+
+    /// Checks that the client has a role.
+    ///
+    /// - Throws: ``ApplicationFailure`` otherwise.
+    func check(_ needed: AdministrationRole) throws(ApplicationFailure) {
+        guard role < needed else { return }
+        throw ApplicationFailure(
+            .forbidden, "forbidden",
+            "The token's role “\(role.rawValue)” does not permit this: use one with the role “\(needed.rawValue)”.")
     }
 
     private static func check(
@@ -56,8 +84,12 @@ struct ApplicationRequest {
         }
     }
 
-    private init(_ application: ApplicationID, _ request: Request, _ context: WebRequestContext, body: Data) {
+    private init(
+        _ application: ApplicationID, _ role: AdministrationRole, _ request: Request, _ context: WebRequestContext,
+        body: Data
+    ) {
         self.application = application
+        self.role = role
         query = Dictionary(
             request.uri.queryParameters.map { (String($0.key), String($0.value)) },
             uniquingKeysWith: { first, _ in first })

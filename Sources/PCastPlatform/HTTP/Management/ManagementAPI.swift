@@ -5,6 +5,7 @@ import NIOCore
 import PCastCore
 import PCastDatabase
 import PCastIO
+import PCastJWT
 import PCastWeb
 
 /// The management API for applications' backends under `/pcast`: tokens, streams, stream keys, callbacks, notifications
@@ -29,11 +30,11 @@ struct ManagementAPI: Sendable {
 
     func addRoutes(to router: Router<WebRequestContext>) {
         let group = router.group("/pcast")
-        add(group, "auth", [.post: issueAuthenticationToken])
-        add(group, "stream", [.post: issueStreamToken, .delete: terminate])
+        add(group, "auth", [.post: issueAuthenticationToken], needing: [.post: .administer])
+        add(group, "stream", [.post: issueStreamToken, .delete: terminate], needing: [.post: .administer])
         add(group, "stream/:stream", [.get: inspect])
         add(group, "stream/:stream/history", [.get: history])
-        add(group, "stream/archive", [.delete: deleteArchive])
+        add(group, "stream/archive", [.delete: deleteArchive], needing: [.delete: .administer])
         add(group, "streams", [.get: list])
         add(group, "names", [.get: listNames])
         add(group, "name/:name", [.get: inspectName, .put: setName, .delete: removeName])
@@ -48,17 +49,29 @@ struct ManagementAPI: Sendable {
         add(group, "room/:room/message", [.put: sendMessage])
         add(group, "rooms", [.get: listRooms])
         add(group, "recordings", [.get: listRecordings])
-        add(group, "recordings/:stream", [.get: inspectRecording, .delete: deleteRecording])
+        add(
+            group, "recordings/:stream", [.get: inspectRecording, .delete: deleteRecording],
+            needing: [.delete: .administer])
         add(group, "keys", [.get: listKeys])
-        add(group, "key/:key", [.get: inspectKey, .put: setKey, .delete: revokeKey])
-        add(group, "key/:key/rotation", [.post: rotateKey])
-        add(group, "application/:application/callback", [.get: callbacks, .put: setCallback, .delete: removeCallback])
-        add(group, "application/:application/callback/:name", [.put: setCallback, .delete: removeCallback])
+        add(
+            group, "key/:key", [.get: inspectKey, .put: setKey, .delete: revokeKey],
+            needing: [.put: .administer, .delete: .administer])
+        add(group, "key/:key/rotation", [.post: rotateKey], needing: [.post: .administer])
+        // The address of a callback may contain a secret of the backend.
+        let administration: [HTTPRequest.Method: AdministrationRole] = [
+            .get: .administer, .put: .administer, .delete: .administer,
+        ]
+        add(
+            group, "application/:application/callback",
+            [.get: callbacks, .put: setCallback, .delete: removeCallback], needing: administration)
+        add(
+            group, "application/:application/callback/:name", [.put: setCallback, .delete: removeCallback],
+            needing: administration)
         add(group, "application/:application/notifications", [.get: notifications])
         add(group, "application/:application/notifications/redelivery", [.post: redeliver])
         add(group, "application/:application/notifications/:notification/redelivery", [.post: redeliver])
-        add(group, "reporting/publishing", [.put: reportPublishing])
-        add(group, "reporting/viewing", [.put: reportViewing])
+        add(group, "reporting/publishing", [.put: reportPublishing], needing: [.put: .view])
+        add(group, "reporting/viewing", [.put: reportViewing], needing: [.put: .view])
         addOpenRoutes(to: group)
     }
 
@@ -67,14 +80,19 @@ struct ManagementAPI: Sendable {
         .get, .head, .post, .put, .patch, .delete, .options, .trace, HTTPRequest.Method("QUERY") ?? .get,
     ]
 
+    /// Adds the handlers of a path. GET needs the role `view` and other methods need `operate`, unless `roles` names
+    /// another one.
     private func add(
-        _ group: RouterGroup<WebRequestContext>, _ path: RouterPath, _ handlers: [HTTPRequest.Method: Handler]
+        _ group: RouterGroup<WebRequestContext>, _ path: RouterPath, _ handlers: [HTTPRequest.Method: Handler],
+        needing roles: [HTTPRequest.Method: AdministrationRole] = [:]
     ) {
         for (method, handler) in handlers {
+            let role = roles[method] ?? (method == .get ? .view : .operate)
             group.on(path, method: method) { request, context in
                 do throws(ApplicationFailure) {
                     let applicationRequest = try await ApplicationRequest.read(
-                        request, context, by: credentials, dashboard)
+                        request, context, by: credentials, dashboard, authenticator)
+                    try applicationRequest.check(role)
                     return try await handler(applicationRequest)
                 } catch {
                     if error.status == .unauthorized {

@@ -74,17 +74,17 @@ public struct JSONWebToken: Sendable {
 /// The algorithms of signatures that are accepted (RFC 7518, section 3.1; RFC 8037). The list has neither `none` nor
 /// algorithms with a shared key (HS256 and others), because the keys of the set are public.
 public enum SignatureAlgorithm: String, CaseIterable, Hashable, Sendable {
-    /// RSASSA-PKCS1-v1_5 with SHA-256.
+    /// RSA with SHA-256 (RFC 8017, section 8.2).
     case rs256 = "RS256"
-    /// RSASSA-PKCS1-v1_5 with SHA-384.
+    /// RSA with SHA-384 (RFC 8017, section 8.2).
     case rs384 = "RS384"
-    /// RSASSA-PKCS1-v1_5 with SHA-512.
+    /// RSA with SHA-512 (RFC 8017, section 8.2).
     case rs512 = "RS512"
-    /// RSASSA-PSS with SHA-256.
+    /// RSA-PSS with SHA-256 (RFC 8017, section 8.1).
     case ps256 = "PS256"
-    /// RSASSA-PSS with SHA-384.
+    /// RSA-PSS with SHA-384 (RFC 8017, section 8.1).
     case ps384 = "PS384"
-    /// RSASSA-PSS with SHA-512.
+    /// RSA-PSS with SHA-512 (RFC 8017, section 8.1).
     case ps512 = "PS512"
     /// ECDSA with P-256 and SHA-256.
     case es256 = "ES256"

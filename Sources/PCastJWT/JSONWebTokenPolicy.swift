@@ -54,7 +54,7 @@ public struct JSONWebTokenPolicy: Hashable, Sendable {
     }
 }
 
-/// What a JSON Web Token grants: the claim `pcast`, which is an object.
+/// The grants of a JSON Web Token: the claim `pcast`, which is an object.
 public struct JSONWebTokenGrants: Hashable, Sendable {
     /// The application (`applicationId`); nil if the token names none.
     public let application: String?
@@ -88,7 +88,7 @@ public struct JSONWebTokenGrants: Hashable, Sendable {
     }
 }
 
-/// What a person or a program may do in the administration of an application. Each role includes those before it.
+/// The permission of a person or a program in the administration of an application. Each role includes those before it.
 public enum AdministrationRole: String, CaseIterable, Comparable, Hashable, Sendable {
     /// Reading.
     case view
@@ -97,7 +97,7 @@ public enum AdministrationRole: String, CaseIterable, Comparable, Hashable, Send
     /// Changing who has access: tokens, stream keys and webhooks, and deleting recordings.
     case administer
 
-    /// Compares by what the roles permit.
+    /// Compares the permissions.
     public static func < (left: AdministrationRole, right: AdministrationRole) -> Bool {
         allCases.firstIndex(of: left)! < allCases.firstIndex(of: right)!
     }

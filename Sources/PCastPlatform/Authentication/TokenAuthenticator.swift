@@ -65,7 +65,7 @@ struct TokenAuthenticator: Sendable {
     ///
     /// - Throws: ``APIError`` with the kind `unauthorized`.
     nonisolated(nonsending) func identifyClient(
-        _ encoded: String?, clientContext: ClientContext
+        _ encoded: String?, from clientContext: ClientContext
     ) async throws(APIError) -> Principal {
         await issuer?.refresh(for: encoded, at: MonotonicClock.now())
         return try identify(encoded, clientContext: clientContext)

@@ -92,7 +92,7 @@ struct RecordingRoutes: Sendable {
         _ request: Request, _ context: WebRequestContext
     ) async throws(APIError) -> RecordedStream {
         let clientContext = request.clientContext(context)
-        let principal = try await authenticator.identifyClient(request.token, clientContext: clientContext)
+        let principal = try await authenticator.identifyClient(request.token, from: clientContext)
         let stream = StreamID(context.parameters.get("stream") ?? "")
         let record: StreamRecord?
         let recorded: RecordedStream?

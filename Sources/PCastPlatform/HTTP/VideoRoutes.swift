@@ -87,7 +87,7 @@ struct VideoRoutes: Sendable {
 
     private func index(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
         let clientContext = request.clientContext(context)
-        let principal = try await authenticator.identifyClient(request.token, clientContext: clientContext)
+        let principal = try await authenticator.identifyClient(request.token, from: clientContext)
         let name = context.parameters.get("stream") ?? ""
         let packaged = try await directory.packagedStream(
             StreamID(name), for: principal, clientContext: clientContext)
@@ -113,7 +113,7 @@ struct VideoRoutes: Sendable {
     /// viewer.
     private func thumbnail(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
         let clientContext = request.clientContext(context)
-        let principal = try await authenticator.identifyClient(request.token, clientContext: clientContext)
+        let principal = try await authenticator.identifyClient(request.token, from: clientContext)
         let packaged = try await directory.packagedStream(
             StreamID(context.parameters.get("stream") ?? ""), for: principal, clientContext: clientContext,
             countsAsViewer: false)

@@ -185,7 +185,7 @@ struct WebRTCHTTPController: Sendable {
                 [.acceptPost: MediaTypeName.description])
         }
         let clientContext = request.clientContext(context)
-        let principal = try await authenticator.identifyClient(request.token, clientContext: clientContext)
+        let principal = try await authenticator.identifyClient(request.token, from: clientContext)
         let offer = try await description(request, "offer")
         let name = RandomIdentifier.make()
         let resources = resources

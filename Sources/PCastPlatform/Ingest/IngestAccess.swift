@@ -119,7 +119,7 @@ final class IngestAccess: Sendable {
     private func isToken(_ key: String) -> Bool { key.isEmpty || authenticator.hasForm(of: key) }
 
     private func principal(of key: String, _ client: ClientContext) async throws(APIError) -> Principal {
-        if isToken(key) { return try await authenticator.identifyClient(key, clientContext: client) }
+        if isToken(key) { return try await authenticator.identifyClient(key, from: client) }
         let record: StreamKeyRecord?
         do {
             record = try await records.streamKey(matching: key)

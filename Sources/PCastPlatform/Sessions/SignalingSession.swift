@@ -266,8 +266,7 @@ actor SignalingSession {
     private func authenticate(_ message: PCastAuthenticate) async -> PCastAuthenticateResponse {
         var response = PCastAuthenticateResponse()
         do throws(APIError) {
-            let principal = try await authenticator.identifyClient(
-                message.authenticationToken, clientContext: clientContext)
+            let principal = try await authenticator.identifyClient(message.authenticationToken, from: clientContext)
             let previous = message.hasSessionID ? SessionID(message.sessionID) : nil
             var entering = clientContext
             entering.sessionID = previous
@@ -348,7 +347,7 @@ actor SignalingSession {
             throw APIError(.badRequest, "The URI is too long: send at most \(ClientTextLimits.uri) bytes.")
         }
         try ClientTextLimits.check(options: create.options + create.connectOptions)
-        let identified = try await authenticator.identifyClient(message.streamToken, clientContext: clientContext)
+        let identified = try await authenticator.identifyClient(message.streamToken, from: clientContext)
         let principal = await rooms.permit(create.tags, to: identified)
         if let application, principal.token != nil, principal.application != application {
             throw .token("the token belongs to another application")

@@ -300,7 +300,7 @@ struct TimelineAccess: Sendable {
             try credentials.check(basic.id, secret: basic.secret, from: clientContext.address)
             return TimelineKey(application: ApplicationID(basic.id), game: game)
         }
-        let principal = try await authenticator.identifyClient(token, clientContext: clientContext)
+        let principal = try await authenticator.identifyClient(token, from: clientContext)
         try authenticator.authorize(principal, for: .publish, clientContext: clientContext)
         if principal.token != nil || principal.job != nil {
             let sufficientCapabilities = [Self.capability, "\(Self.capability)=\(game)"]
@@ -317,7 +317,7 @@ struct TimelineAccess: Sendable {
     func follow(
         _ game: TimelineGame, token: String?, clientContext: ClientContext
     ) async throws(APIError) -> TimelineKey {
-        let principal = try await authenticator.identifyClient(token, clientContext: clientContext)
+        let principal = try await authenticator.identifyClient(token, from: clientContext)
         let purpose = TokenRequest.Purpose.subscribe(
             originStreamID: TimelineKey.tagPrefix + "\(game)",
             tags: [TimelineKey.tagPrefix + game.league, TimelineKey.tagPrefix + "\(game)"])

@@ -133,7 +133,7 @@ import Testing
             issuer: issuer(server))
         let client = ClientContext(connectionFrom: .loopbackV4, isTrustedProxy: false)
         let token = try signer.token(Self.publishing)
-        let principal = try await authenticator.identifyClient(token, clientContext: client)
+        let principal = try await authenticator.identifyClient(token, from: client)
         #expect(principal.application == ApplicationID("first") && principal.tags == ["red"])
         try authenticator.authorize(principal, for: .publish, clientContext: client)
         let viewing = TokenRequest.Purpose.subscribe(originStreamID: "s", tags: [])
@@ -146,14 +146,14 @@ import Testing
         ]
         for token in refused {
             await #expect(throws: APIError.self) {
-                _ = try await authenticator.identifyClient(token, clientContext: client)
+                _ = try await authenticator.identifyClient(token, from: client)
             }
         }
         // Tokens of EdgeAuth stay valid, and without an issuer no other ones are.
-        _ = try await authenticator.identifyClient(try Tokens.publishing(), clientContext: client)
+        _ = try await authenticator.identifyClient(try Tokens.publishing(), from: client)
         let plain = TokenAuthenticator([TestPlatform.application], allowsAnonymousLoopback: false)
         await #expect(throws: APIError.self) {
-            _ = try await plain.identifyClient(token, clientContext: client)
+            _ = try await plain.identifyClient(token, from: client)
         }
         #expect(!plain.hasForm(of: token))
     }

@@ -54,7 +54,7 @@ import Tracing
         child.setStatus(SpanStatus(code: .error, message: "no"))
         child.end(at: time(3_000))
         parent.end(at: time(4_000))
-        // What follows the end changes nothing.
+        // Changes after the end have no effect.
         child.attributes["late"] = true
         child.end(at: time(9_000))
         let isAccepted = await exporter.flush()

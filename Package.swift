@@ -162,6 +162,7 @@ let package = Package(
         module(
             "Cluster",
             ["PCastCore", "PCastIO", "CNATS", .product(name: "Crypto", package: "swift-crypto")]),
+        module(
             "JWT", ["PCastCore", "PCastJSON", "PCastEdgeAuth", .product(name: "JWTKit", package: "jwt-kit")]),
         module("Recording", ["PCastCore", "PCastHLS", "PCastPackaging", "PCastDatabase", "CZlib"]),
 

@@ -52,7 +52,9 @@ struct LayerLadder: Hashable, Sendable {
         if let own = rung.dimensions, let others = other.dimensions, own != others {
             return own.width * own.height < others.width * others.height
         }
-        return rung.bitrate < other.bitrate
+        if rung.bitrate != other.bitrate { return rung.bitrate < other.bitrate }
+        // The bit rate of a layer is zero if only padding arrived. Its parts are below it nevertheless.
+        return rung.point != other.point && other.point.contains(rung.point)
     }
 
     /// Whether one layer has a lower quality than another. Nil, which means no layer, is lower than every layer.

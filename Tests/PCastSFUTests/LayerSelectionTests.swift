@@ -168,6 +168,19 @@ struct LayerSelectionTests {
         #expect(run.selection.point == .all)
     }
 
+    @Test("the parts of a layer are below it, even if their bit rates are equal")
+    func equalBitrates() {
+        let ladder = LayerLadder(
+            [7, 0, 1].map {
+                .init(
+                    layer: 0, bitrate: .kilobits(0), dimensions: nil, isAvailable: true,
+                    point: OperatingPoint(spatial: 7, temporal: $0))
+            })
+        #expect(ladder.rungs.map(\.point.temporal) == [0, 1, 7])
+        #expect(ladder.rank(of: 0, .all) == 2)
+        #expect(ladder.rungs[ladder.start].point == .all)
+    }
+
     @Test("the shares of layers follow what arrives")
     func shares() throws {
         var shares = LayerShares()

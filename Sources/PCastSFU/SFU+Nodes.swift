@@ -177,7 +177,10 @@ extension Forwarder {
 
     /// Returns the bit rate of all layers and the audio, with a margin for variations.
     private mutating func desiredBitrate(ofLayersFrom index: Int) -> Bitrate {
-        let video = streams[index].ladder.rungs.reduce(0) { $0 + $1.bitrate.bitsPerSecond }
+        // The other rungs of a layer are parts of it.
+        let video = streams[index].ladder.rungs.reduce(0) { sum, rung in
+            rung.point == .all ? sum + rung.bitrate.bitsPerSecond : sum
+        }
         let measured = video + (streams[index].audio.bitrate?.bitsPerSecond ?? 0)
         return max(Bitrate(bitsPerSecond: measured * 5 / 4), streams[index].desiredBitrate)
     }

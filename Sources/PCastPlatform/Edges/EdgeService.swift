@@ -26,6 +26,8 @@ actor EdgeService {
     private var pulls: [Request: Task<APIError?, Never>] = [:]
     /// The results of requests that failed recently.
     private var failures: [Request: (error: APIError, until: Instant)] = [:]
+    /// The nonces of the requests of other nodes.
+    private var nonces = ReceivedNonces()
     /// The number of streams that were pulled since the start.
     private(set) var pullCount = 0
 
@@ -117,11 +119,7 @@ actor EdgeService {
     private func pull(_ request: Request, _ hops: [String], from origin: StreamOrigin) async throws(APIError) {
         let message = NodeRequest(
             application: request.application.description, stream: request.stream.description, hops: hops + [node])
-        let nonce = RandomIdentifier.make()
-        let envelope = NodeEnvelope(message, .request, nonce: nonce, by: signer)
-        let response = try await sendWhenReady(envelope, to: origin.uri + NodeRoutes.streams)
-        guard response.nonce == nonce else { throw Self.unusableAnswer }
-        let offer = try response.message(NodeOffer.self, .offer, by: signer)
+        let offer = try await requestOffer(message, from: origin.uri + NodeRoutes.streams)
         guard !offer.path.contains(node), !offer.path.contains(where: hops.contains) else { throw Self.loop }
         guard offer.path.count < EdgeConfiguration.maximumDepth else { throw Self.tooDeep }
         let description: SessionDescription
@@ -146,12 +144,16 @@ actor EdgeService {
         Task { [weak self] in await self?.release(session) }
     }
 
-    /// Sends a request to an origin, again while it waits for the stream itself.
-    private func sendWhenReady(_ envelope: NodeEnvelope, to uri: String) async throws(APIError) -> NodeEnvelope {
+    /// Sends a request to an origin, again while it waits for the stream itself. Each request has its own nonce, because
+    /// an origin accepts a nonce once.
+    private func requestOffer(_ message: NodeRequest, from uri: String) async throws(APIError) -> NodeOffer {
         let end = MonotonicClock.now() + Self.readyTime
         while true {
+            let nonce = RandomIdentifier.make()
             do throws(APIError) {
-                return try await send(envelope, to: uri)
+                let response = try await send(NodeEnvelope(message, .request, nonce: nonce, by: signer), to: uri)
+                guard response.nonce == nonce else { throw Self.unusableAnswer }
+                return try response.message(NodeOffer.self, .offer, by: signer)
             } catch {
                 guard let wait = error.retryAfter, MonotonicClock.now() < end,
                     (try? await Task.sleep(for: wait.duration)) != nil
@@ -216,10 +218,18 @@ actor EdgeService {
     ///
     /// - Parameters:
     ///   - request: The request of the node.
+    ///   - nonce: The nonce with which it was signed.
     ///   - isOnThisMachine: Whether the node may use loopback addresses.
     /// - Returns: The offer.
-    /// - Throws: ``APIError``; with the kind `conflict` if the stream would return to a node that it has passed.
-    func offer(_ request: NodeRequest, isOnThisMachine: Bool) async throws(APIError) -> NodeOffer {
+    /// - Throws: ``APIError``; with the kind `conflict` if the stream would return to a node that it has passed, or the
+    ///   request was received before.
+    func offer(_ request: NodeRequest, nonce: String, isOnThisMachine: Bool) async throws(APIError) -> NodeOffer {
+        guard ReceivedNonces.sizes.contains(nonce.utf8.count) else {
+            throw APIError(.badRequest, "The message of the node is malformed: use the same version on all nodes.")
+        }
+        guard nonces.insert(nonce) else {
+            throw APIError(.conflict, "The request was received before: use a new nonce for each request.")
+        }
         guard !request.hops.contains(node) else { throw Self.loop }
         guard request.hops.count <= EdgeConfiguration.maximumDepth else { throw Self.tooDeep }
         let (application, stream) = (ApplicationID(request.application), StreamID(request.stream))

@@ -64,6 +64,33 @@ struct NodeEnvelope: Codable, Sendable {
     }
 }
 
+/// The nonces of the newest requests. A request that was recorded on the network is not accepted again, because each one
+/// reserves a place for the setup time.
+struct ReceivedNonces: Sendable {
+    /// The maximum number of nonces; the oldest one is forgotten.
+    static let capacity = 16_384
+    /// The permitted sizes of a nonce in bytes.
+    static let sizes = 16...64
+
+    private var known: Set<String> = []
+    /// The nonces in the order of their arrival, as a ring.
+    private var order: [String] = []
+    private var oldest = 0
+
+    /// Adds a nonce. Returns false if it is known.
+    mutating func insert(_ nonce: String) -> Bool {
+        guard known.insert(nonce).inserted else { return false }
+        guard order.count == Self.capacity else {
+            order.append(nonce)
+            return true
+        }
+        known.remove(order[oldest])
+        order[oldest] = nonce
+        oldest = (oldest + 1) % Self.capacity
+        return true
+    }
+}
+
 /// The request of an edge for a stream.
 struct NodeRequest: Codable, Sendable {
     let application: String

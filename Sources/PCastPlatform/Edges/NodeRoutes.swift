@@ -20,7 +20,8 @@ struct NodeRoutes: Sendable {
         router.on(RouterPath(Self.streams), method: .post) { request, context in
             await respond(request, context) { envelope, isOnThisMachine throws(APIError) in
                 let message = try envelope.message(NodeRequest.self, .request, by: edges.signer)
-                let offer = try await edges.offer(message, isOnThisMachine: isOnThisMachine)
+                let offer = try await edges.offer(
+                    message, nonce: envelope.nonce, isOnThisMachine: isOnThisMachine)
                 return NodeEnvelope(offer, .offer, nonce: envelope.nonce, by: edges.signer)
             }
         }

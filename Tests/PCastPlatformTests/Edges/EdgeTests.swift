@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PCastCore
+import PCastEdgeAuth
 import PCastIO
 import PCastPlatform
 import PCastWebRTC
@@ -138,6 +139,27 @@ import Testing
             }
             let garbage = try await origin.send("POST", "/pcast/node/streams", body: "{}")
             #expect(garbage.status == 400)
+        }
+    }
+
+    @Test("a request that was recorded is not accepted again")
+    func recorded() async throws {
+        try await TestPlatform.runConfigured(configure: { $0.edges.secret = Self.secret }) { origin in
+            let stream = try await origin.publish().stream
+            let signer = try #require(NodeSignature(secret: Self.secret))
+            let payload = #"{"application":"first","stream":"\#(stream)","hops":["node-of-the-test"]}"#
+            func message(nonce: String) throws -> String {
+                let signature = signer.sign(payload, purpose: "request", nonce: nonce)
+                let envelope = ["nonce": nonce, "payload": payload, "signature": signature]
+                return String(decoding: try JSONEncoder().encode(envelope), as: UTF8.self)
+            }
+            let first = try message(nonce: "first nonce of a test")
+            #expect(try await origin.send("POST", "/pcast/node/streams", body: first).status == 200)
+            #expect(try await origin.send("POST", "/pcast/node/streams", body: first).status == 409)
+            let second = try message(nonce: "second nonce of a test")
+            #expect(try await origin.send("POST", "/pcast/node/streams", body: second).status == 200)
+            let tooShort = try message(nonce: "short")
+            #expect(try await origin.send("POST", "/pcast/node/streams", body: tooShort).status == 400)
         }
     }
 

@@ -88,10 +88,13 @@ extension Forwarder {
     private func isOver(_ drain: CongestionPause, of viewerIndex: Int, at now: Instant) -> Bool {
         let viewer = viewers.address(viewerIndex)
         let stream = streams.address(viewer.pointee.stream)
-        let wanted = viewer.pointee.layers.wanted
+        let (wanted, point) = (viewer.pointee.layers.wanted, viewer.pointee.selection.point)
+        let bitrate = wanted.flatMap { stream.pointee.layers[$0].activity.bitrate(at: now) }
+        // Only the selected layers in the SSRC have to fit.
+        let share = wanted.map { stream.pointee.layers[$0].shares.share(of: point) } ?? 1
         return drain.isOver(
             viewer.pointee.sender.estimate,
-            needed: wanted.flatMap { stream.pointee.layers[$0].activity.bitrate(at: now) },
+            needed: bitrate.map { Bitrate(bitsPerSecond: Int64(Double($0.bitsPerSecond) * share)) },
             askedAt: stream.pointee.quality.askedForLess, at: now)
     }
 

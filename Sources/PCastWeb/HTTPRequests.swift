@@ -60,22 +60,33 @@ package enum HTTPRequests {
 
     /// The client does not retry to connect, so that an unreachable server is reported at once and not after the
     /// timeout.
-    private static let client: HTTPClient = {
+    private static let client: HTTPClient = makeClient(.singletonConfiguration)
+
+    /// The client for requests whose redirections the caller decides about.
+    private static let clientWithoutRedirections: HTTPClient = {
         var configuration = HTTPClient.Configuration.singletonConfiguration
+        configuration.redirectConfiguration = .disallow
+        return makeClient(configuration)
+    }()
+
+    private static func makeClient(_ configuration: HTTPClient.Configuration) -> HTTPClient {
+        var configuration = configuration
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.tlsConfiguration = TLSConfiguration.client
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-    }()
+    }
 
-    /// Sends a request and returns the response with its content, which arrives within `limit`.
+    /// Sends a request and returns the response with its content, which arrives within `limit`. Redirections are
+    /// followed, also from `https` to `http`, unless `followsRedirections` is false.
     ///
     /// - Throws: ``WebError``, or `CancellationError`.
     package static func send(
         _ method: String, _ uri: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil,
-        within limit: Duration = .seconds(15)
+        within limit: Duration = .seconds(15), followsRedirections: Bool = true
     ) async throws -> HTTPResult {
         try await send(
-            method, uri, headers, body, by: client, timeout: .nanoseconds(limit.nanoseconds), readsBody: true)
+            method, uri, headers, body, by: followsRedirections ? client : clientWithoutRedirections,
+            timeout: .nanoseconds(limit.nanoseconds), readsBody: true)
     }
 
     /// Sends a request through an HTTP proxy, which connects to the host of the request by `CONNECT`, and returns the

@@ -13,6 +13,16 @@ import Testing
         }
     }
 
+    @Test("a redirection is followed, or returned to the caller") func redirections() async throws {
+        try await TestServer.run { server in
+            let uri = server.uri + "/moved"
+            let followed = try await HTTPRequests.send("GET", uri, within: .seconds(600))
+            #expect(followed.status == 200 && followed.body == Array("hello".utf8))
+            let answer = try await HTTPRequests.send("GET", uri, within: .seconds(600), followsRedirections: false)
+            #expect(answer.status == 302 && answer.location == "/hello")
+        }
+    }
+
     @Test("a missing server is an error with a sentence") func unreachable() async throws {
         let error = await #expect(throws: WebError.self) { try await HTTPRequests.send("GET", "http://127.0.0.1:1/") }
         #expect("\(try #require(error))".hasPrefix("no platform responds at http://127.0.0.1:1/"))

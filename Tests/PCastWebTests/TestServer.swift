@@ -5,7 +5,8 @@ import PCastCore
 import PCastWeb
 import Testing
 
-/// A web server on a free port. The test defines its WebSocket at `/ws`; `/hello` answers with a word.
+/// A web server on a free port. The test defines its WebSocket at `/ws`; `/hello` answers with a word, and `/moved`
+/// redirects to it.
 struct TestServer: Sendable {
     let port: Int
 
@@ -22,6 +23,7 @@ struct TestServer: Sendable {
         router.post("/length") { request, _ in
             "\(try await request.body.collect(upTo: 1024).readableBytes)"
         }
+        router.get("/moved") { _, _ in Response(status: .found, headers: [.location: "/hello"]) }
         router.post("/refused") { _, _ in Response(status: .forbidden) }
         router.get("/stream") { _, _ in
             Response(

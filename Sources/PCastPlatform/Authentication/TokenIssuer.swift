@@ -53,6 +53,7 @@ final class TokenIssuer: Sendable {
     static let maximumAge = TimeSpan.seconds(24 * 3_600 as Int64)
     /// The maximum duration of a request.
     private static let timeLimit = Duration.seconds(5)
+    private static let maximumRedirections = 3
 
     private struct State {
         var keys: JSONWebKeySet?
@@ -165,12 +166,37 @@ final class TokenIssuer: Sendable {
             }
             return Array(data)
         }
-        let answer = try await HTTPRequests.send(
-            "GET", configuration.keys, headers: [(name: "Accept", value: "application/json")], within: timeLimit)
-        guard answer.status == 200 else {
-            throw KeySetFailure(description: "the server of the key set responds with the status \(answer.status)")
+        var uri = configuration.keys
+        for _ in 0...maximumRedirections {
+            let answer = try await HTTPRequests.send(
+                "GET", uri, headers: [(name: "Accept", value: "application/json")], within: timeLimit,
+                followsRedirections: false)
+            if answer.status == 200 { return answer.body }
+            guard [301, 302, 303, 307, 308].contains(answer.status), let location = answer.location else {
+                throw KeySetFailure(description: "the server of the key set responds with the status \(answer.status)")
+            }
+            uri = try redirection(to: location, from: uri)
         }
-        return answer.body
+        throw KeySetFailure(
+            description: "the server of the key set redirects too often: give the address to which it redirects")
+    }
+
+    /// Returns the address to which the server of the keys redirects a request.
+    ///
+    /// - Parameters:
+    ///   - location: The value of `Location`, which may be relative.
+    ///   - uri: The address of the request.
+    /// - Returns: The address.
+    /// - Throws: An error unless both addresses have the scheme `https`, so that nobody can replace the keys.
+    static func redirection(to location: String, from uri: String) throws -> String {
+        let target = URL(string: uri).flatMap { URL(string: location, relativeTo: $0)?.absoluteString }
+        guard let target, [uri, target].allSatisfy({ $0.lowercased().hasPrefix("https://") }),
+            (try? WebAddress(target)) != nil
+        else {
+            throw KeySetFailure(
+                description: "the server of the key set redirects, and not from https to https: give the last address")
+        }
+        return target
     }
 }
 

@@ -193,6 +193,30 @@ import Testing
         }
     }
 
+    @Test("redirections of the key set's server are followed from https to https only") func redirections() throws {
+        let uri = "https://login.example/jwks"
+        for (location, target) in [
+            ("/keys.json", "https://login.example/keys.json"), ("https://b.example/k", "https://b.example/k"),
+            ("//b.example/k?v=2", "https://b.example/k?v=2"),
+        ] {
+            #expect(try TokenIssuer.redirection(to: location, from: uri) == target)
+        }
+        for location in [
+            "http://login.example/jwks", "HTTP://login.example/jwks", "ftp://login.example/jwks", "wss://b.example/k",
+            "file:///etc/keys.json", "https://",
+        ] {
+            #expect(throws: (any Error).self, "\(location)") {
+                try TokenIssuer.redirection(to: location, from: uri)
+            }
+        }
+        // A server of this host may be requested with http, and must not redirect.
+        for location in ["/keys", "http://127.0.0.1:81/k", "https://login.example/jwks"] {
+            #expect(throws: (any Error).self, "\(location)") {
+                try TokenIssuer.redirection(to: location, from: "http://127.0.0.1:80/jwks")
+            }
+        }
+    }
+
     @Test("a configuration that cannot be used has a reason") func configurations() async throws {
         let make = { (keys: String) in TokenIssuerConfiguration(keys: keys, issuer: "a", audience: "b") }
         for keys in [

@@ -90,7 +90,7 @@ public struct JSONWebTokenGrants: Hashable, Sendable {
 
 /// The permission of a person or a program in the administration of an application. Each role includes those before it.
 public enum AdministrationRole: String, CaseIterable, Comparable, Hashable, Sendable {
-    /// Reading.
+    /// Reading, except secrets.
     case view
     /// Operating streams, names and rooms: ending and starting them, and sending notifications again.
     case operate

@@ -183,6 +183,9 @@ import Testing
             let ending = #"{"streamId":"\#(stream)"}"#
             #expect(try await ask("view", "DELETE", "/pcast/stream", ending) == 403)
             #expect(try await ask("operate", "PUT", "/pcast/key/camera", "{}") == 403)
+            #expect(try await ask("view", "GET", "/pcast/keys", nil) == 200)
+            #expect(try await ask("operate", "GET", "/pcast/key/camera", nil) == 403)
+            #expect(try await ask("administer", "GET", "/pcast/key/camera", nil) == 404)
             #expect(try await ask("operate", "GET", "/pcast/application/first/callback", nil) == 403)
             #expect(try await ask("administer", "GET", "/pcast/application/first/callback", nil) == 200)
             #expect(try await ask("administer", "GET", "/pcast/application/second/callback", nil) == 404)

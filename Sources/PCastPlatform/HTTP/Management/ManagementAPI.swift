@@ -53,9 +53,10 @@ struct ManagementAPI: Sendable {
             group, "recordings/:stream", [.get: inspectRecording, .delete: deleteRecording],
             needing: [.delete: .administer])
         add(group, "keys", [.get: listKeys])
+        // The response to GET contains the key itself.
         add(
             group, "key/:key", [.get: inspectKey, .put: setKey, .delete: revokeKey],
-            needing: [.put: .administer, .delete: .administer])
+            needing: [.get: .administer, .put: .administer, .delete: .administer])
         add(group, "key/:key/rotation", [.post: rotateKey], needing: [.post: .administer])
         // The address of a callback may contain a secret of the backend.
         let administration: [HTTPRequest.Method: AdministrationRole] = [

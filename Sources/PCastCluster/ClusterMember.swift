@@ -163,7 +163,8 @@ package struct ClusterMember: Sendable {
         isLeaving = true
         unsettled.formUnion(publications.keys.map(ClusterKey.stream))
         publications = [:]
-        settle(.node(node.name))
+        unsettled.insert(.node(node.name))
+        settleAll()
     }
 
     /// Whether the announcements are removed after ``leave()``, or cannot be removed.
@@ -241,9 +242,9 @@ package struct ClusterMember: Sendable {
         switch event {
         case .connected:
             // Operations of the former connection may finish later, and their results are not used.
-            (isSynchronized, operations, seen, rejections) = (false, [:], [], [])
+            (isSynchronized, operations, written, seen, rejections) = (false, [:], [:], [], [])
         case .changed(let record, let revision):
-            seen.insert(record.key)
+            if !isSynchronized { seen.insert(record.key) }
             receive(record, revision)
         case .removed(let key):
             if values.removeValue(forKey: key) != nil { settle(key) }
@@ -255,7 +256,7 @@ package struct ClusterMember: Sendable {
         case .synchronized: synchronize()
         case .disconnected(let reason):
             outputs.append(.event(.disconnected(reason)))
-            (isSynchronized, operations) = (false, [:])
+            (isSynchronized, operations, written) = (false, [:], [:])
         }
         settleAll()
     }
@@ -334,6 +335,7 @@ package struct ClusterMember: Sendable {
         case .failure(let error):
             // The events of the directory report the value that caused a conflict.
             retries[key] = now + timing.retry
+            written[key] = nil
             unsettled.insert(key)
             if case .unavailable(let reason) = error { outputs.append(.event(.failed(reason))) }
             if error == .invalid {
@@ -414,8 +416,10 @@ package struct ClusterMember: Sendable {
 
     // MARK: Reconciliation
 
-    /// Compares a key with what this node wants, at once.
+    /// Compares a key with what this node wants, at once. Without the directory nothing is noted, because all keys that
+    /// this node wants are compared when the directory is connected.
     private mutating func settle(_ key: ClusterKey) {
+        guard isSynchronized, !isSuperseded else { return }
         unsettled.insert(key)
         settleAll()
     }
@@ -431,6 +435,7 @@ package struct ClusterMember: Sendable {
     private mutating func settleOne(_ key: ClusterKey) {
         guard operations[key] == nil, retries[key].map({ now >= $0 }) ?? true else { return }
         unsettled.remove(key)
+        retries[key] = nil
         let value = values[key]
         switch key {
         case .node(let name) where name == node.name:

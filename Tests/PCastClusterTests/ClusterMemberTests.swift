@@ -238,6 +238,35 @@ struct ClusterMemberTests {
         #expect(cluster.values.values[.stream("show")] == nil)
     }
 
+    /// Returns the number of elements in all collections of a member.
+    private static func size(_ member: ClusterMember) -> Int {
+        Mirror(reflecting: member).children.reduce(0) { sum, child in
+            let value = Mirror(reflecting: child.value)
+            switch value.displayStyle {
+            case .set?, .dictionary?, .collection?: return sum + value.children.count
+            default: return sum
+            }
+        }
+    }
+
+    @Test("a node keeps nothing of streams that have ended, whether the directory is connected or not")
+    func memory() {
+        var cluster = TestCluster(["a", "b"])
+        let sizes = cluster.members.map { Self.size($0.member) }
+        for isConnected in [true, false] {
+            if !isConnected { for index in 0..<2 { cluster.members[index].disconnect() } }
+            for number in 0..<20 {
+                cluster.publish("s\(number)", as: "show \(number)", at: 0)
+                cluster.members[0].member.end("show \(number)", stream: "s\(number)")
+                cluster.settle()
+            }
+            let current = cluster.members.map { Self.size($0.member) }
+            #expect(current == sizes)
+        }
+        // Each member has at least the values of both nodes.
+        #expect(sizes.allSatisfy { $0 >= 2 })
+    }
+
     @Test("a drain request reaches the process that it names only")
     func draining() {
         var cluster = TestCluster(["a", "b"])

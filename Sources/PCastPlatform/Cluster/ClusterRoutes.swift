@@ -52,7 +52,8 @@ struct ClusterRoutes: Sendable {
         }
         router.post("/pcast/nodes/:node/drain") { request, context in
             answer(request, context) { service in
-                let isKnown = context.parameters.get("node").map { service.drain($0) } ?? false
+                let name = context.parameters.get("node").flatMap { PercentEncoding.decode($0) }
+                let isKnown = name.map { service.drain($0) } ?? false
                 return isKnown ? ApplicationAnswer.done : ApplicationFailure.notFound.response
             }
         }

@@ -62,8 +62,10 @@ final class ClusterService: Sendable {
         self.streams = streams
         self.capacity = capacity
         self.logger = logger
+        // Paths are appended to the address.
+        let address = configuration.address.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? ""
         let node = ClusterNode(
-            name: configuration.node, incarnation: .random(in: .min ... .max), address: configuration.address ?? "",
+            name: configuration.node, incarnation: .random(in: .min ... .max), address: address,
             region: configuration.region, load: NodeLoad(capacity: capacity))
         cluster = Cluster(node, directory: directory ?? Self.directory(configuration))
     }

@@ -23,6 +23,9 @@ package struct HTTPResult: Sendable {
 
     /// The value of `Location` as it was sent, which may be relative; nil if absent.
     package var location: String?
+
+    /// The URI that responded, if a redirection was followed; nil otherwise. A relative ``location`` refers to it.
+    package var redirectedURI: String?
 }
 
 /// Functions that send single HTTP requests.
@@ -141,7 +144,8 @@ package enum HTTPRequests {
                 status: status, body: Array(bytes.readableBytesView), retryAfter: retryAfter,
                 contentType: response.headers.first(name: "Content-Type"),
                 contentEncoding: response.headers.first(name: "Content-Encoding"),
-                location: response.headers.first(name: "Location"))
+                location: response.headers.first(name: "Location"),
+                redirectedURI: response.history.count > 1 ? response.history.last?.request.url : nil)
         } catch {
             let reason = ConnectionFailure.reason(of: error)
             throw WebError.protocolViolation("the response of \(uri) is incomplete or too large (\(reason))")

@@ -18,8 +18,9 @@ import Testing
             let uri = server.uri + "/moved"
             let followed = try await HTTPRequests.send("GET", uri, within: .seconds(600))
             #expect(followed.status == 200 && followed.body == Array("hello".utf8))
+            #expect(followed.redirectedURI == server.uri + "/hello")
             let answer = try await HTTPRequests.send("GET", uri, within: .seconds(600), followsRedirections: false)
-            #expect(answer.status == 302 && answer.location == "/hello")
+            #expect(answer.status == 302 && answer.location == "/hello" && answer.redirectedURI == nil)
         }
     }
 

@@ -80,7 +80,7 @@ struct WebRTCHTTPEndpoint: Sendable {
         guard result.status == 201 else { throw Self.refusal(result.status) }
         return Session(
             answer: String(decoding: result.body, as: UTF8.self),
-            uri: result.location.flatMap { Self.resolve($0, against: uri) })
+            uri: result.location.flatMap { Self.resolve($0, against: result.redirectedURI ?? uri) })
     }
 
     /// Ends a session. Returns whether the server has confirmed.

@@ -198,8 +198,8 @@ package final class VideoInput: VideoSource {
         if current.withLock({ $0.selection?.configuration.focusTarget }) != nil { adjust() }
     }
 
-    /// The selection with its focus target in the camera's own coordinates: before rotation and cropping. Frames that are passed through as the
-    /// camera codes them are not rotated.
+    /// The selection with its focus target in the camera's own coordinates: before rotation and cropping. Frames that are
+    /// passed through as the camera codes them are not rotated.
     private static func cameraSelection(
         _ selection: VideoSelection, _ request: VideoRequest, _ rotation: RotationGuide,
         transcodeReason: TranscodeReason? = nil

@@ -44,6 +44,25 @@ final class DBusConnection {
         return exists("\(folder)/bus")
     }
 
+    /// Returns whether a text is the path of an object. Paths come from other programs, and libdbus ends this program if
+    /// one is invalid.
+    static func isPath(_ text: String) -> Bool {
+        guard text.utf8.first == UInt8(ascii: "/") else { return false }
+        let elements = text.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        return text == "/"
+            || elements.allSatisfy { element in
+                !element.isEmpty
+                    && element.allSatisfy { byte in
+                        switch byte {
+                        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+                            true
+                        default: false
+                        }
+                    }
+            }
+    }
+
     /// Whether the bus is connected.
     var isConnected: Bool { calls.connection_get_is_connected(connection) != 0 }
 
@@ -103,7 +122,10 @@ final class DBusConnection {
     private func message(
         _ method: DBusMethod, _ arguments: [DBusValue]
     ) throws(DBusFailure) -> UnsafeMutableRawPointer {
-        guard
+        let paths = arguments.compactMap { argument -> String? in
+            if case .path(let path) = argument { path } else { nil }
+        }
+        guard (paths + [method.path]).allSatisfy({ Self.isPath($0) }),
             let message = calls.message_new_method_call(method.service, method.path, method.interface, method.member)
         else { throw DBusFailure(name: "", reason: "the message is invalid") }
         var iterator = cdbus_iterator()

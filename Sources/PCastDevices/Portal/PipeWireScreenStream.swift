@@ -21,8 +21,8 @@ final class PipeWireScreenStream: @unchecked Sendable {  // the state is used on
     private let core: UnsafeMutableRawPointer
     private var stream: UnsafeMutableRawPointer?
     private var isClosed = false
-    private let hook = UnsafeMutablePointer<cpw_hook>.allocate(capacity: 1)
-    private let events = UnsafeMutablePointer<cpw_stream_events>.allocate(capacity: 1)
+    private let hook: UnsafeMutablePointer<cpw_hook>
+    private let events: UnsafeMutablePointer<cpw_stream_events>
 
     private let converter = RawFrameConverter()
     private let reference: WallClockReference
@@ -66,6 +66,9 @@ final class PipeWireScreenStream: @unchecked Sendable {  // the state is used on
             throw .faulty("the screen", reason: "the PipeWire server refused the connection.")
         }
         (self.loop, self.context, self.core) = (loop, context, core)
+        // From here on, an error releases them, because all properties have values.
+        hook = .allocate(capacity: 1)
+        events = .allocate(capacity: 1)
         events.initialize(to: Self.listeners)
         hook.initialize(to: cpw_hook())
         guard connect(to: node, frameRate: frameRate, dimensions: dimensions) else {

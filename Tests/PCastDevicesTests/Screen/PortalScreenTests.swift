@@ -91,6 +91,14 @@ struct PortalScreenTests {
 
     // MARK: Responses
 
+    @Test("only the path of an object is sent to libdbus")
+    func paths() {
+        for path in ["/", "/org/freedesktop/portal/desktop", "/a/b_1/C2"] { #expect(DBusConnection.isPath(path)) }
+        for text in ["", "a", "/a/", "//", "/a//b", "/a-b", "/a b", "/ä", "/a\0"] {
+            #expect(!DBusConnection.isPath(text), "\(text)")
+        }
+    }
+
     @Test("a response of the portal is a success, a refusal or a failure")
     func results() throws {
         let success = try ScreenCastPortal.results([.number(0), .options(["restore_token": .text("a")])])

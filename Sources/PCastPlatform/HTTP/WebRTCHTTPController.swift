@@ -158,7 +158,10 @@ struct WebRTCHTTPController: Sendable {
     private func joinOrRedirect(
         _ request: Request, _ context: WebRequestContext
     ) async throws(APIError) -> Response {
-        guard let cluster else { return try await join(request, context) }
+        // A preview on the dashboard is of a stream of this node, and the browser sends its header to no other node.
+        guard let cluster, dashboard.application(for: request, context) == nil else {
+            return try await join(request, context)
+        }
         if let node = cluster.redirectionOfDrainedNode() { return Self.redirection(to: node, request) }
         do throws(APIError) {
             return try await join(request, context)

@@ -40,7 +40,7 @@ import Testing
 
         /// Appends a coded picture of VP9 with three spatial layers of two packets each, without the packets with the
         /// given indices.
-        mutating func appendPicture(
+        mutating func appendTemporalUnit(
             temporal: UInt8 = 0, isKey: Bool = false, isSwitch: Bool = false, without lost: Set<Int> = []
         ) {
             for index in 0..<6 where !lost.contains(index) {
@@ -85,12 +85,12 @@ import Testing
         }
 
         /// Appends and sends coded pictures in the pattern of libwebrtc for three temporal layers.
-        mutating func sendPictures(_ count: Int) -> [Sent] {
+        mutating func sendTemporalUnits(_ count: Int) -> [Sent] {
             let pattern: [(temporal: UInt8, isSwitch: Bool)] = [(0, false), (2, true), (1, true), (2, true)]
             var sent: [Sent] = []
             for _ in 0..<count {
                 let step = pattern[Int(picture) % 4]
-                appendPicture(temporal: step.temporal, isSwitch: step.isSwitch)
+                appendTemporalUnit(temporal: step.temporal, isSwitch: step.isSwitch)
                 sent += drain()
             }
             return sent
@@ -120,7 +120,7 @@ import Testing
     func spatial(highest: UInt8) {
         var scene = Scene()
         scene.stream.select(OperatingPoint(spatial: highest, temporal: 7))
-        for picture in 0..<10 { scene.appendPicture(isKey: picture == 0) }
+        for picture in 0..<10 { scene.appendTemporalUnit(isKey: picture == 0) }
         scene.stream.begin(at: 0, in: scene.log)
         let sent = scene.drain()
         #expect(sent.count == 10 * 2 * (Int(highest) + 1))
@@ -132,7 +132,7 @@ import Testing
     func changesSpatialLayers() {
         var scene = Scene()
         var sent: [Sent] = []
-        scene.appendPicture(isKey: true)
+        scene.appendTemporalUnit(isKey: true)
         scene.stream.begin(at: 0, in: scene.log)
         // A part of the coded picture has been sent when the layer changes.
         sent += scene.drain()
@@ -147,16 +147,16 @@ import Testing
         (scene.sequence, scene.picture) = (scene.sequence + 6, 2)
         sent += scene.drain()
         #expect(sent.count == 12)
-        scene.appendPicture()
+        scene.appendTemporalUnit()
         sent += scene.drain()
         #expect(sent.count == 14)
         #expect(scene.stream.needsKeyFrameForLayer == false)
         scene.stream.select(.all)
         #expect(scene.stream.needsKeyFrameForLayer == true)
-        scene.appendPicture()
+        scene.appendTemporalUnit()
         sent += scene.drain()
         #expect(sent.count == 16)
-        scene.appendPicture(isKey: true)
+        scene.appendTemporalUnit(isKey: true)
         sent += scene.drain()
         #expect(sent.count == 22 && scene.stream.operatingPoint == .all)
         #expect(Self.isContiguous(sent) && Self.isMarked(sent))
@@ -166,16 +166,16 @@ import Testing
     func changesTemporalLayers() {
         var scene = Scene()
         var sent: [Sent] = []
-        scene.appendPicture(isKey: true)
+        scene.appendTemporalUnit(isKey: true)
         scene.stream.begin(at: 0, in: scene.log)
         sent += scene.drain()
-        sent += scene.sendPictures(7)
+        sent += scene.sendTemporalUnits(7)
         scene.stream.select(OperatingPoint(spatial: 7, temporal: 0))
-        let reduced = scene.sendPictures(8)
+        let reduced = scene.sendTemporalUnits(8)
         let reducedLayers = reduced.map { scene.layers($0)[1] }
         #expect(sent.count == 48 && reducedLayers == [UInt8](repeating: 0, count: 12))
         scene.stream.select(.all)
-        let raised = scene.sendPictures(8)
+        let raised = scene.sendTemporalUnits(8)
         sent += reduced + raised
         let temporal = raised.filter { scene.layers($0)[0] == 0 && $0.sequence % 2 == 0 }.map { scene.layers($0)[1] }
         // The first frame of layer 2 may refer to one of layer 1, which the receiver did not get.
@@ -188,7 +188,7 @@ import Testing
         var scene = Scene()
         scene.stream.select(OperatingPoint(spatial: 1, temporal: 0))
         for picture in 0..<40 {
-            scene.appendPicture(temporal: UInt8(picture % 2), isKey: picture == 0, isSwitch: picture % 2 == 1)
+            scene.appendTemporalUnit(temporal: UInt8(picture % 2), isKey: picture == 0, isSwitch: picture % 2 == 1)
         }
         scene.stream.begin(at: 0, in: scene.log)
         let sent = scene.drain(at: .at(2_000))
@@ -206,11 +206,11 @@ import Testing
     func losses() {
         var scene = Scene()
         scene.stream.select(OperatingPoint(spatial: 0, temporal: 7))
-        scene.appendPicture(isKey: true)
+        scene.appendTemporalUnit(isKey: true)
         // The packets 3 and 4 are within the layers that are left out; packet 1 is not.
-        scene.appendPicture(without: [3, 4])
-        scene.appendPicture(without: [1])
-        scene.appendPicture()
+        scene.appendTemporalUnit(without: [3, 4])
+        scene.appendTemporalUnit(without: [1])
+        scene.appendTemporalUnit()
         scene.stream.begin(at: 0, in: scene.log)
         let sent = scene.drain()
         #expect(sent.map(\.sequence) == [500, 501, 502, 503, 504, 506, 507])
@@ -226,9 +226,9 @@ import Testing
     func lateUpperLayer() {
         var scene = Scene()
         scene.stream.select(OperatingPoint(spatial: 0, temporal: 7))
-        scene.appendPicture(isKey: true)
-        scene.appendPicture(without: [2])
-        scene.appendPicture()
+        scene.appendTemporalUnit(isKey: true)
+        scene.appendTemporalUnit(without: [2])
+        scene.appendTemporalUnit()
         scene.stream.begin(at: 0, in: scene.log)
         let sent = scene.drain()
         #expect(sent.map(\.sequence) == [500, 501, 502, 503, 505, 506])

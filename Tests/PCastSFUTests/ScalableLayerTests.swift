@@ -41,12 +41,12 @@ struct ScalableLayerTests {
         /// Sends 25 coded pictures per second for a number of seconds, with the key frames that were requested.
         mutating func send(_ seconds: Double, allowing allowed: [(viewer: ScriptedPeer, kilobits: Int64)]) {
             for count in 0..<Int((seconds * 25).rounded(.up)) {
-                sendPicture()
+                sendTemporalUnit()
                 if count % 5 == 0 { for (viewer, kilobits) in allowed { viewer.allow(kilobits, by: network) } }
             }
         }
 
-        private mutating func sendPicture() {
+        private mutating func sendTemporalUnit() {
             let isKeyFrame = wantsKeyFrame
             wantsKeyFrame = false
             keyFrameCount += isKeyFrame ? 1 : 0

@@ -145,7 +145,7 @@ struct PresenterChoice {
         let chosen =
             switch selection {
             case .mostRecent:
-                // Of equal ones, the later in the list is the newer.
+                // The later of equal ones in the list is the newer.
                 candidates.enumerated().max {
                     ($0.element.lastUpdate, $0.offset) < ($1.element.lastUpdate, $1.offset)
                 }?.element

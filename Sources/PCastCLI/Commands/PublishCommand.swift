@@ -158,8 +158,8 @@ struct PublishSourceOptions: ParsableArguments {
         help: ArgumentHelp(
             "Ideal size of a camera's or a screen's video. (default: the source's nearest to 1280x720)",
             discussion: """
-                A larger picture is scaled: that of a camera is cut to this aspect ratio, and that of a screen fits within \
-                the size. No picture is enlarged.
+                A larger frame is scaled: that of a camera is cut to this aspect ratio, and that of a screen fits within \
+                the size. No frame is enlarged.
                 """, valueName: "size"))
     var size: SizeArgument?
 

@@ -13,7 +13,7 @@ public import PCastCore
 ///   over a camera.
 /// 3. The sum of all distances.
 /// 4. A mode of the device before a size that is scaled from one, or a rate to which frames are dropped, and then the
-///    mode of which the least of the picture is cut off and frames are dropped most evenly.
+///    mode whose frames are cut least and dropped most evenly.
 /// 5. A microphone with two channels before one whose channel is duplicated, if stereo is ideal or required. This is
 ///   not a distance, because two equal channels are what stereo means for a mono microphone.
 /// 6. The order of the devices.

@@ -158,7 +158,7 @@ extension FitnessRank: Comparable {
             case .deviceKind: "hardware is preferred, then sources with content"
             case .distance: "it is nearer to the ideal constraints"
             case .derived: "it needs no scaling, or less"
-            case .loss: "less of its picture is cut off, or its frames are dropped more evenly"
+            case .loss: "its frames are cut less, or dropped more evenly"
             case .doubledChannels: "it has two channels of its own"
             case .order: "both are equal, and it is listed first"
             case .defaults: "it is nearer to 1280x720 at 30"

@@ -6,7 +6,7 @@ struct DerivedValue<Value: Equatable & Sendable>: Equatable, Sendable {
     let native: Value
     let output: Value
 
-    /// The share of the picture that is cut off, or 1 for frames that are dropped at uneven intervals.
+    /// The share of each frame that is cut off, or 1 for frames that are dropped at uneven intervals.
     let loss: Double
 
     /// The ratio of the pixels or frames of the device to those that are delivered.

@@ -50,7 +50,7 @@ struct LayerFilter: Hashable, Sendable {
         /// It is sent.
         case send
         /// It is left out, with this number of packets before it that are missing and belong to the same frame.
-        case leaveOut(missing: Int64, beginsPicture: Bool)
+        case leaveOut(missing: Int64, beginsTemporalUnit: Bool)
         /// It arrived after later packets.
         case late
     }
@@ -59,18 +59,18 @@ struct LayerFilter: Hashable, Sendable {
     mutating func decide(_ entry: Reference<PacketLog.Entry>) -> Decision {
         let sequence = entry.pointee.sequence
         guard sequence > newest else { return .late }
-        let beginsPicture = timestamp != entry.pointee.timestamp
-        if beginsPicture { begin(picture: entry) }
+        let beginsTemporalUnit = timestamp != entry.pointee.timestamp
+        if beginsTemporalUnit { begin(picture: entry) }
         let layers = entry.pointee.layers
         guard layers.isKnown, !current.contains(layers.point) else {
             newest = sequence
             leftOut = false
             return .send
         }
-        let missing = leftOut && !beginsPicture ? sequence - newest - 1 : 0
+        let missing = leftOut && !beginsTemporalUnit ? sequence - newest - 1 : 0
         newest = sequence
         leftOut = true
-        return .leaveOut(missing: missing, beginsPicture: beginsPicture && layers.countsPictures)
+        return .leaveOut(missing: missing, beginsTemporalUnit: beginsTemporalUnit && layers.countsPictureIDs)
     }
 
     /// Changes the operating point with the first packet of a coded picture, if it can change there.

@@ -92,7 +92,7 @@ extension OutboundStream {
         var pictureOffset = mapping.pictureOffset
         pictureOffset.pictureID &+= mapping.cuts.after(entry.sequence)?.pictures ?? 0
         let header = RTPHeader(
-            marker: entry.marker || mapping.endsPicture(entry, in: log), payloadType: retransmission.payloadType,
+            marker: entry.marker || mapping.endsTemporalUnit(entry, in: log), payloadType: retransmission.payloadType,
             sequenceNumber: retransmissionSequence,
             timestamp: entry.timestamp &+ mapping.timestampOffset, ssrc: retransmission.ssrc)
         retransmissionSequence &+= 1

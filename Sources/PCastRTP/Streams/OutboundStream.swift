@@ -226,7 +226,7 @@ public struct OutboundStream: ~Copyable, Sendable {
         func outgoing(_ source: Int64) -> Int64? { cuts.after(source).map { source + sequenceOffset + $0.packets } }
 
         /// Returns whether a packet is the last one of its coded picture because the layers above were left out.
-        func endsPicture(_ entry: PacketLog.Entry, in log: borrowing PacketLog) -> Bool {
+        func endsTemporalUnit(_ entry: PacketLog.Entry, in log: borrowing PacketLog) -> Bool {
             guard !cuts.isEmpty, entry.layers.endsFrame, cuts.contains(entry.sequence + 1) else { return false }
             return log.position(ofSequence: entry.sequence + 1).map { log[$0].timestamp == entry.timestamp } ?? true
         }
@@ -414,10 +414,10 @@ public struct OutboundStream: ~Copyable, Sendable {
         let source = entry.pointee.sequence
         let layers = entry.pointee.layers
         switch filter.decide(entry) {
-        case .leaveOut(let missing, let beginsPicture):
-            mapping.cuts.append(source - missing..<source + 1, pictures: beginsPicture ? 1 : 0)
+        case .leaveOut(let missing, let beginsTemporalUnit):
+            mapping.cuts.append(source - missing..<source + 1, pictures: beginsTemporalUnit ? 1 : 0)
             mapping.sequenceOffset -= missing + 1
-            if beginsPicture { mapping.pictureOffset.pictureID &-= 1 }
+            if beginsTemporalUnit { mapping.pictureOffset.pictureID &-= 1 }
             return nil
         case .send:
             let isTop = layers.endsFrame && layers.point.spatial == filter.current.spatial
@@ -428,7 +428,7 @@ public struct OutboundStream: ~Copyable, Sendable {
             guard let after = mapping.cuts.after(source) else { return nil }
             var packet = write(
                 entry, at: position, as: source + mapping.sequenceOffset + after.packets,
-                marker: entry.pointee.marker || mapping.endsPicture(log[position], in: log), in: log,
+                marker: entry.pointee.marker || mapping.endsTemporalUnit(log[position], in: log), in: log,
                 sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber, into: buffer)
             packet.pictureOffset.pictureID &+= after.pictures
             // The number is kept for the packet, because its layer was unknown when later packets were sent.
@@ -442,10 +442,10 @@ public struct OutboundStream: ~Copyable, Sendable {
     /// Sets the layers that the peer receives, if the source has layers in one SSRC.
     package mutating func select(_ point: OperatingPoint) {
         guard point != filter.wanted else { return }
-        let isWithinPicture = last?.endsFrame == false
+        let isWithinTemporalUnit = last?.endsFrame == false
         filter.select(
             point, after: mapping.newestSequence ?? mapping.firstSequence - 1,
-            within: isWithinPicture ? last.map { $0.timestamp &- mapping.timestampOffset } : nil)
+            within: isWithinTemporalUnit ? last.map { $0.timestamp &- mapping.timestampOffset } : nil)
     }
 
     /// The layers that the peer receives.

@@ -42,7 +42,7 @@ package struct FrameLayers: Hashable, Sendable {
         /// The frame refers only to lower temporal layers.
         static let beginsTemporal = Flags(rawValue: 4)
         /// Coded pictures that are left out have to be invisible in the picture IDs.
-        static let countsPictures = Flags(rawValue: 8)
+        static let countsPictureIDs = Flags(rawValue: 8)
     }
 
     /// The layers of the frame.
@@ -62,7 +62,7 @@ package struct FrameLayers: Hashable, Sendable {
     var beginsTemporal: Bool { flags.contains(.beginsTemporal) }
     /// Whether coded pictures that are left out have to be invisible in the picture IDs.
     @inline(__always)
-    var countsPictures: Bool { flags.contains(.countsPictures) }
+    var countsPictureIDs: Bool { flags.contains(.countsPictureIDs) }
 
     /// Unknown layers.
     package static let unknown = FrameLayers()
@@ -91,7 +91,7 @@ package struct FrameLayers: Hashable, Sendable {
             self.init()
             return
         }
-        var flags: Flags = [.known, .countsPictures]
+        var flags: Flags = [.known, .countsPictureIDs]
         if descriptor.isLayerSync { flags.insert(.beginsTemporal) }
         self.init(
             OperatingPoint(spatial: 0, temporal: temporal),

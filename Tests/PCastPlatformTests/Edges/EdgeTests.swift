@@ -79,7 +79,7 @@ import Testing
 
     @Test("a stream without viewers at the edge is released, and continues at its origin")
     func release() async throws {
-        try await Self.run(closeAfter: .milliseconds(400)) { origin, edge in
+        try await Self.run(closeAfter: .seconds(2)) { origin, edge in
             let publisher = try FramePeer(.publish(video: .vp8, audio: true))
             let stream = try await publisher.publish(to: origin)
             let viewer = try FramePeer.viewer()

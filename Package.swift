@@ -245,7 +245,7 @@ let package = Package(
             dependencies: [
                 "PCastCore", "PCastJSON", "PCastTestSupport", "PCastRTP", "PCastWebRTC", "PCastSignaling",
                 "PCastHLS", "PCastPackaging", "PCastRTMP", "PCastSRT",
-                "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastSFU",
+                "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastJWT", "PCastSFU",
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 

@@ -26,6 +26,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case iceCandidate
     case ipAddress
     case edgeAuthToken
+    case jsonWebToken
     case json
     case signaling
     case captions
@@ -74,6 +75,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .iceCandidate: try ICECandidateTarget.run(bytes)
         case .ipAddress: try IPAddressTarget.run(bytes)
         case .edgeAuthToken: try EdgeAuthTokenTarget.run(bytes)
+        case .jsonWebToken: try JSONWebTokenTarget.run(bytes)
         case .json: try JSONTarget.run(bytes)
         case .signaling: try SignalingTarget.run(bytes)
         case .captions: try CaptionTarget.run(bytes)
@@ -120,6 +122,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .iceCandidate: ICECandidateTarget.corpus
         case .ipAddress: IPAddressTarget.corpus
         case .edgeAuthToken: EdgeAuthTokenTarget.corpus
+        case .jsonWebToken: JSONWebTokenTarget.corpus
         case .json: JSONTarget.corpus
         case .signaling: SignalingTarget.corpus
         case .captions: CaptionTarget.corpus

@@ -168,7 +168,7 @@ actor EdgeService {
         do {
             response = try await HTTPRequests.send(
                 "POST", uri, headers: [("Content-Type", "application/json")], body: envelope.bytes,
-                within: Self.timeout)
+                within: Self.timeout, followsRedirections: false)
         } catch {
             throw APIError(
                 .notReady, "The stream's origin does not respond: retry in a moment.",

@@ -1,6 +1,7 @@
 import PCastCore
 import PCastEdgeAuth
 import PCastJSON
+import PCastJWT
 
 /// Digest tokens, of which only the signed content is trusted.
 enum EdgeAuthTokenTarget {
@@ -43,4 +44,34 @@ enum EdgeAuthTokenTarget {
             + "QR2gzcFJpcVd3ZlJPVWdBSSs0dFdaYXdBc011Y2MyMHNRTjZpaGZtVGVDNFVubXVoWko5aHBxUT09IiwidG9rZW4iOiJ7XCJleHBpcmVzXCI6"
             + "MTAwMCxcInJlcXVpcmVkVGFnXCI6XCJjaGFubmVsQWxpYXM6bXktY2hhbm5lbFwiLFwidHlwZVwiOlwic3RyZWFtXCJ9In0="
     ].map { Array($0.utf8) }
+}
+
+/// JSON Web Tokens before their signatures are verified.
+enum JSONWebTokenTarget {
+    static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        let text = String(decoding: bytes, as: UTF8.self)
+        do {
+            let token = try JSONWebToken(text)
+            try check(text.utf8.count <= JSONWebToken.maximumEncodedSize, "a token that is too large")
+            try check(JSONWebToken.hasForm(of: text), "a token without the form of one")
+            try check((token.keyID?.utf8.count ?? 0) <= text.utf8.count, "a key identifier out of nothing")
+            return true
+        } catch let error as BrokenInvariant {
+            throw error
+        } catch {
+            return false
+        }
+    }
+
+    /// Two tokens whose signatures are not valid, with and without a key identifier.
+    static let corpus: [[UInt8]] = [
+        (#"{"alg":"ES256","kid":"1"}"#, #"{"iss":"a","aud":["pcast"],"exp":2000000000,"pcast":{"type":"stream"}}"#),
+        (#"{"typ":"JWT","alg":"EdDSA"}"#, #"{"exp":1.5e9,"nbf":0,"pcast":{"role":"view"}}"#),
+    ].map { header, claims in
+        let parts = [header, claims, String(repeating: "s", count: 64)].map { part in
+            // base64url without padding (RFC 7515, section 2).
+            String(Base64.encode(Array(part.utf8)).filter { $0 != "=" }.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 })
+        }
+        return Array(parts.joined(separator: ".").utf8)
+    }
 }

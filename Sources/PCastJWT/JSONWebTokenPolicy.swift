@@ -41,7 +41,7 @@ public struct JSONWebTokenPolicy: Hashable, Sendable {
             if let start = try time(name, claims), start > now + leeway { throw .notYetValid }
         }
         guard let claim = claims["pcast"]?.object else { throw .claim("pcast") }
-        return try JSONWebTokenGrants(claim, expires: expires)
+        return try JSONWebTokenGrants(claim, subject: claims["sub"]?.string, expires: expires)
     }
 
     /// Returns the time of a claim in seconds since 1970; nil if it is absent. Times are clamped to those of EdgeAuth
@@ -56,6 +56,8 @@ public struct JSONWebTokenPolicy: Hashable, Sendable {
 
 /// The grants of a JSON Web Token: the claim `pcast`, which is an object.
 public struct JSONWebTokenGrants: Hashable, Sendable {
+    /// The subject of the token (`sub`), such as a user; nil if absent.
+    public let subject: String?
     /// The application (`applicationId`); nil if the token names none.
     public let application: String?
     /// The operations on media, with the restrictions of an EdgeAuth token; nil if `type` is absent, which grants none.
@@ -69,7 +71,8 @@ public struct JSONWebTokenGrants: Hashable, Sendable {
     ///
     /// - Throws: ``JSONWebTokenError`` if a field has the wrong type, because a restriction that cannot be read must not
     ///   be ignored.
-    init(_ claim: JSONObject, expires: WallTime) throws(JSONWebTokenError) {
+    init(_ claim: JSONObject, subject: String?, expires: WallTime) throws(JSONWebTokenError) {
+        self.subject = subject
         var body = claim
         body["expires"] = .integer(expires.millisecondsSinceEpoch)
         guard let token = EdgeToken(body) else { throw .claim("pcast") }

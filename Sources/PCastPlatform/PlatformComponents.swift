@@ -41,6 +41,8 @@ struct PlatformComponents: Sendable {
     let edges: EdgeService?
     let histories = StreamHistoryStore()
     let credentials: CredentialCheck
+    /// The changes that were requested by the management API.
+    let audit: AuditLog
     let timelines: TimelineService
     let clock = SessionClock()
     let metrics: PlatformMetrics
@@ -132,6 +134,7 @@ struct PlatformComponents: Sendable {
         }
         edges = EdgeService(edgeConfiguration, directory: directory, logger: logger)
         credentials = CredentialCheck(authenticator: authenticator)
+        audit = AuditLog(directory: configuration.storage.directory, logger: logger)
         ingest = IngestService(
             directory: directory,
             access: IngestAccess(
@@ -331,7 +334,8 @@ struct PlatformComponents: Sendable {
             authenticator: authenticator, credentials: credentials, directory: directory,
             platformRecords: platformRecords, recordings: recordings, ingest: ingest,
             names: names, rooms: rooms, histories: histories, dashboard: dashboard,
-            turnCredentials: turnCredentials, cluster: cluster, logger: logger
+            turnCredentials: turnCredentials, cluster: cluster,
+            audit: audit, logger: logger
         ).addRoutes(to: routes)
         return routes
     }

@@ -11,6 +11,8 @@ struct ApplicationRequest {
     let application: ApplicationID
     /// The role of the client. Who knows the application's secret administers it.
     let role: AdministrationRole
+    /// The sender, for the audit log.
+    let author: RequestAuthor
     let query: [String: String]
     /// The `Host` field as received, such as `HOST:PORT`; nil if absent.
     let host: String?
@@ -35,11 +37,13 @@ struct ApplicationRequest {
     ) async throws(ApplicationFailure) -> ApplicationRequest {
         if request.headers[.authorization] == nil, request.isOfDashboard {
             guard let application = dashboard.application(for: request, context) else { throw .loggedOut }
-            return ApplicationRequest(application, .administer, request, context, body: try await body(of: request))
+            return ApplicationRequest(
+                application, .administer, .dashboard, request, context, body: try await body(of: request))
         }
         if let token = request.bearer {
-            let (application, role) = try await administrator(token, authenticator)
-            return ApplicationRequest(application, role, request, context, body: try await body(of: request))
+            let (application, role, subject) = try await administrator(token, authenticator)
+            return ApplicationRequest(
+                application, role, .token, subject: subject, request, context, body: try await body(of: request))
         }
         let basic = request.headers[.authorization].map { Self.basic($0) }
         if let basic {
@@ -50,12 +54,12 @@ struct ApplicationRequest {
         let written = try? JSONDecoder().decode(Credentials.self, from: body)
         guard let id = basic??.id ?? written?.applicationId else { throw .unauthorized }
         if basic == nil { try check(id, written?.secret ?? "", credentials, context) }
-        return ApplicationRequest(ApplicationID(id), .administer, request, context, body: body)
+        return ApplicationRequest(ApplicationID(id), .administer, .secret, request, context, body: body)
     }
 
     private static func administrator(
         _ token: String, _ authenticator: TokenAuthenticator
-    ) async throws(ApplicationFailure) -> (ApplicationID, AdministrationRole) {
+    ) async throws(ApplicationFailure) -> (ApplicationID, AdministrationRole, subject: String?) {
         do throws(APIError) {
             return try await authenticator.administrator(token)
         } catch {
@@ -85,11 +89,15 @@ struct ApplicationRequest {
     }
 
     private init(
-        _ application: ApplicationID, _ role: AdministrationRole, _ request: Request, _ context: WebRequestContext,
-        body: Data
+        _ application: ApplicationID, _ role: AdministrationRole, _ credentials: RequestAuthor.Credentials,
+        subject: String? = nil, _ request: Request, _ context: WebRequestContext, body: Data
     ) {
         self.application = application
         self.role = role
+        author = RequestAuthor(
+            credentials, subject: subject, address: context.clientAddress.map { "\($0)" } ?? "unknown",
+            method: request.method.rawValue,
+            path: request.uri.path)
         query = Dictionary(
             request.uri.queryParameters.map { (String($0.key), String($0.value)) },
             uniquingKeysWith: { first, _ in first })

@@ -24,6 +24,7 @@ struct ManagementAPI: Sendable {
     let turnCredentials: TURNCredentialProvider?
     /// The node of a cluster; nil for none.
     let cluster: ClusterService?
+    let audit: AuditLog
     let logger: Logger
 
     typealias Handler = @Sendable (ApplicationRequest) async throws(ApplicationFailure) -> Response
@@ -93,8 +94,7 @@ struct ManagementAPI: Sendable {
                 do throws(ApplicationFailure) {
                     let applicationRequest = try await ApplicationRequest.read(
                         request, context, by: credentials, dashboard, authenticator)
-                    try applicationRequest.check(role)
-                    return try await handler(applicationRequest)
+                    return try await respond(to: applicationRequest, needing: role, handler)
                 } catch {
                     if error.status == .unauthorized {
                         logger.info(
@@ -106,6 +106,25 @@ struct ManagementAPI: Sendable {
             }
         }
         refuseOthers(group, path, than: Array(handlers.keys))
+    }
+
+    /// Checks the role, and runs the handler. Requests that may change something are in the audit log.
+    private func respond(
+        to request: ApplicationRequest, needing role: AdministrationRole, _ handler: Handler
+    ) async throws(ApplicationFailure) -> Response {
+        guard request.author.method != "GET" else {
+            try request.check(role)
+            return try await handler(request)
+        }
+        do throws(ApplicationFailure) {
+            try request.check(role)
+            let response = try await handler(request)
+            audit.record(request, status: Int(response.status.code))
+            return response
+        } catch {
+            audit.record(request, status: Int(error.status.code))
+            throw error
+        }
     }
 
     func refuseOthers(

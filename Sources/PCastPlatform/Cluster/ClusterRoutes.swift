@@ -57,6 +57,8 @@ struct ClusterRoutes: Sendable {
                 return isKnown ? ApplicationAnswer.done : ApplicationFailure.notFound.response
             }
         }
+        router.refuseOthers("/pcast/nodes", than: [.get])
+        router.refuseOthers("/pcast/nodes/:node/drain", than: [.post])
     }
 
     private func answer(

@@ -32,6 +32,7 @@ struct NodeRoutes: Sendable {
                 return NodeEnvelope(["status": "ok"], .offer, nonce: envelope.nonce, by: edges.signer)
             }
         }
+        for path in [Self.streams, Self.links] { router.refuseOthers(RouterPath(path), than: [.post]) }
     }
 
     private func respond(

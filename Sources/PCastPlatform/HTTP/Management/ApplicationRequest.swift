@@ -278,3 +278,24 @@ enum ApplicationAnswer {
         return response
     }
 }
+
+/// The methods that a path may not support.
+private let methods: [HTTPRequest.Method] = [
+    .get, .head, .post, .put, .patch, .delete, .options, .trace, HTTPRequest.Method("QUERY") ?? .get,
+]
+
+extension RouterMethods where Context == WebRequestContext {
+    /// Rejects the methods that a path does not support, with the `Allow` field (RFC 9110, section 15.5.6).
+    func refuseOthers(_ path: RouterPath, than allowed: [HTTPRequest.Method]) {
+        // GET includes HEAD.
+        let allowed = allowed + (allowed.contains(.get) ? [.head] : [])
+        let names = allowed.map(\.rawValue).sorted().joined(separator: ", ")
+        for method in methods where !allowed.contains(method) {
+            on(path, method: method) { _, _ in
+                var response = ApplicationFailure(.methodNotAllowed, "bad-request", "Allowed here: \(names).").response
+                response.headers[.allow] = names
+                return response
+            }
+        }
+    }
+}

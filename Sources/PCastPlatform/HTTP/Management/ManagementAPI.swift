@@ -77,11 +77,6 @@ struct ManagementAPI: Sendable {
         addOpenRoutes(to: group)
     }
 
-    /// The methods that a path may not support. They are rejected with the `Allow` field (RFC 9110, section 15.5.6).
-    private static let methods: [HTTPRequest.Method] = [
-        .get, .head, .post, .put, .patch, .delete, .options, .trace, HTTPRequest.Method("QUERY") ?? .get,
-    ]
-
     /// Adds the handlers of a path. GET needs the role `view` and other methods need `operate`, unless `roles` names
     /// another one.
     private func add(
@@ -105,7 +100,7 @@ struct ManagementAPI: Sendable {
                 }
             }
         }
-        refuseOthers(group, path, than: Array(handlers.keys))
+        group.refuseOthers(path, than: Array(handlers.keys))
     }
 
     /// Checks the role, and runs the handler. Requests that may change something are in the audit log.
@@ -124,21 +119,6 @@ struct ManagementAPI: Sendable {
         } catch {
             audit.record(request, status: Int(error.status.code))
             throw error
-        }
-    }
-
-    func refuseOthers(
-        _ group: RouterGroup<WebRequestContext>, _ path: RouterPath, than methods: [HTTPRequest.Method]
-    ) {
-        // GET includes HEAD.
-        let allowed = methods + (methods.contains(.get) ? [.head] : [])
-        let names = allowed.map(\.rawValue).sorted().joined(separator: ", ")
-        for method in Self.methods where !allowed.contains(method) {
-            group.on(path, method: method) { _, _ in
-                var response = ApplicationFailure(.methodNotAllowed, "bad-request", "Allowed here: \(names).").response
-                response.headers[.allow] = names
-                return response
-            }
         }
     }
 
@@ -300,13 +280,13 @@ extension ManagementAPI {
                 status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-cache"],
                 body: ResponseBody(inPieces: ByteBuffer(bytes: PackageResources.openapi_json)))
         }
-        refuseOthers(group, "openapi.json", than: [.get])
+        group.refuseOthers("openapi.json", than: [.get])
         // Phenix's Web SDK of 2020 sends a Content-Type, so pages of other sites send a preflight first.
         for path: RouterPath in ["endPoints", "endPoint"] {
             group.on(path, method: .options) { _, _ in
                 CrossOriginMiddleware.preflight(allow: "GET, HEAD, OPTIONS", accept: nil)
             }
-            refuseOthers(group, path, than: [.get, .options])
+            group.refuseOthers(path, than: [.get, .options])
         }
     }
 

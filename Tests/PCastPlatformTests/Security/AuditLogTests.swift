@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import PCastCore
 import PCastJSON
+import PCastJWT
 import PCastTestSupport
 import Testing
 

@@ -37,7 +37,9 @@ struct HeadlineCommand: AsyncParsableCommand {
         let packetsPerSecond = Double(round.packets) / round.elapsed.seconds
         try report.finish(
             [
-                "viewers": Double(viewers), "packetsPerSecond": packetsPerSecond,
+                "viewers": Double(viewers),
+                "framesPerSecond": Double(measurement.publishing.frames) / round.elapsed.seconds,
+                "packetsPerSecond": packetsPerSecond,
                 "megabytesPerSecond": packetsPerSecond * broadcast.arrivals.meanSize / 1_000_000,
                 "processors": round.share, "viewersPerProcessor": Double(viewers) / round.share,
                 "delayP50": measurement.delays.percentile(0.5), "delayP99": measurement.delays.percentile(0.99),
@@ -45,6 +47,10 @@ struct HeadlineCommand: AsyncParsableCommand {
                 "idle": Double(round.idle), "memoryPerViewer": broadcast.memoryPerViewer,
                 "ownDrops": Double(round.ownDrops), "loadOfProcessor": round.loadShare,
             ],
-            targets: [Target("missing", .exactly(0)), Target("unauthentic", .exactly(0)), Target("idle", .exactly(0))])
+            targets: [
+                // A publisher that does not get enough processor time sends less than the benchmark's stream.
+                Target("framesPerSecond", .atLeast(29)), Target("missing", .exactly(0)),
+                Target("unauthentic", .exactly(0)), Target("idle", .exactly(0)),
+            ])
     }
 }

@@ -30,6 +30,7 @@ struct AuditLogTests {
     func requests() async throws {
         let entries = try await Self.entries { platform async throws in
             #expect(try await platform.ask("GET", "/pcast/streams").status == 200)
+            #expect(try await platform.ask("HEAD", "/pcast/streams").status == 200)
             #expect(try await platform.ask("PUT", "/pcast/key/camera", #"{"secret-of-the-client":1}"#).status == 200)
             #expect(try await platform.ask("DELETE", "/pcast/key/unknown").status == 404)
             let forged = ["Authorization": "Basic Zmlyc3Q6d3Jvbmc="]

@@ -107,7 +107,8 @@ struct ManagementAPI: Sendable {
     private func respond(
         to request: ApplicationRequest, needing role: AdministrationRole, _ handler: Handler
     ) async throws(ApplicationFailure) -> Response {
-        guard request.author.method != "GET" else {
+        // GET includes HEAD.
+        guard !["GET", "HEAD"].contains(request.author.method) else {
             try request.check(role)
             return try await handler(request)
         }

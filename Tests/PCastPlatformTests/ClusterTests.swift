@@ -18,9 +18,11 @@ struct ClusterTests {
         let nodes: [Node]
     }
 
-    /// Runs two platforms that share a directory in memory.
+    /// Runs two platforms that share a directory in memory. `nodeSecrets` are those with which they pull streams; without
+    /// them, they use that of the cluster.
     private static func run(
-        capacity: Int = 100, _ body: (_ first: TestPlatform, _ second: TestPlatform) async throws -> Void
+        capacity: Int = 100, nodeSecrets: (first: String, second: String)? = nil,
+        _ body: (_ first: TestPlatform, _ second: TestPlatform) async throws -> Void
     ) async throws {
         let store = MemoryDirectoryStore()
         let configure = { (name: String, configuration: inout PlatformConfiguration) in
@@ -29,10 +31,16 @@ struct ClusterTests {
             configuration.cluster = cluster
             configuration.clusterDirectory = store.attach()
         }
-        try await TestPlatform.runConfigured(configure: { configure("a", &$0) }) { first in
+        try await TestPlatform.runConfigured(
+            configure: { configuration in
+                configure("a", &configuration)
+                configuration.edges.secret = nodeSecrets?.first
+            }
+        ) { first in
             try await TestPlatform.runConfigured(
                 configure: { configuration in
                     configure("b", &configuration)
+                    configuration.edges.secret = nodeSecrets?.second
                     configuration.maximumPeers = capacity
                 }
             ) { second in
@@ -53,25 +61,37 @@ struct ClusterTests {
             NodeList.self, from: Data(try await platform.send("GET", "/pcast/nodes").body.utf8))
     }
 
-    @Test("a WHEP viewer of another node is redirected to the origin of the stream, until it ends")
-    func origin() async throws {
+    @Test("a WHEP viewer of another node receives the stream there, until it ends at its origin")
+    func edge() async throws {
         try await Self.run { first, second in
             let (stream, resource) = try await first.publish()
+            // The other node pulls the stream as soon as the directory has its origin, also after earlier requests failed.
+            let hasJoined = try await eventually {
+                try await second.post("/whep/\(stream)", try Offers.viewer()).status == 201
+            }
+            #expect(hasJoined)
+            #expect(await second.platform.streams().map(\.id) == [StreamID(stream)])
+            #expect(await second.platform.streams().first?.viewers == 1)
+            // The pulling node is no viewer.
+            #expect(await first.platform.streams().first?.viewers == 0)
+            #expect(try await second.post("/whep/unknown", try Offers.viewer()).status == 409)
+            #expect(try await first.send("DELETE", resource).status == 200)
+            #expect(try await eventually { await second.platform.streams().isEmpty })
+            #expect(try await second.post("/whep/\(stream)", try Offers.viewer()).status == 409)
+        }
+    }
+
+    @Test("a WHEP viewer is redirected to the origin of a stream that the node cannot pull")
+    func redirected() async throws {
+        try await Self.run(nodeSecrets: ("a secret of the nodes", "another secret of nodes")) { first, second in
+            let stream = try await first.publish().stream
             // The HTTP client follows the redirection. The viewer is at the first node then.
             let hasJoined = try await eventually {
                 try await second.post("/whep/\(stream)", try Offers.viewer()).status == 201
             }
             #expect(hasJoined)
-            let viewers = await first.platform.streams().first?.viewers
-            #expect(viewers == 1)
+            #expect(await first.platform.streams().first?.viewers == 1)
             #expect(await second.platform.streams().isEmpty)
-            let unknown = try await second.post("/whep/unknown", try Offers.viewer())
-            #expect(unknown.status == 409)
-            #expect(try await first.send("DELETE", resource).status == 200)
-            let hasEnded = try await eventually {
-                try await second.post("/whep/\(stream)", try Offers.viewer()).status == 409
-            }
-            #expect(hasEnded)
         }
     }
 

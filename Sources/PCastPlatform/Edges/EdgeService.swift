@@ -24,8 +24,8 @@ actor EdgeService {
     private let logger: Logger
     /// The pulls that wait for an origin.
     private var pulls: [Request: Task<APIError?, Never>] = [:]
-    /// The results of requests that failed recently.
-    private var failures: [Request: (error: APIError, until: Instant)] = [:]
+    /// The results of requests that failed recently, with the origins that were asked.
+    private var failures: [Request: (error: APIError, origins: [StreamOrigin], until: Instant)] = [:]
     /// The nonces of the requests of other nodes.
     private var nonces = ReceivedNonces()
     /// The number of streams that were pulled since the start.
@@ -65,13 +65,16 @@ actor EdgeService {
         _ stream: StreamID, of application: ApplicationID, hops: [String] = []
     ) async throws(APIError) {
         let request = Request(application: application, stream: stream)
-        let now = MonotonicClock.now()
-        if let failure = failures[request], now < failure.until { return try Self.report(failure.error) }
+        let known = await origins.origins(of: stream, application: application)
+        // A failure does not count any more when other origins are known, such as the first one of a new stream.
+        if let failure = failures[request], failure.origins == known, MonotonicClock.now() < failure.until {
+            return try Self.report(failure.error)
+        }
         if let pull = pulls[request] { return try Self.report(await pull.value) }
         guard pulls.count < Self.limit else {
             throw APIError(.capacity, "Too many streams are requested from other nodes: retry in a moment.")
         }
-        let pull = Task { finish(request, await result(request, hops)) }
+        let pull = Task { finish(request, known, await result(request, hops, known)) }
         pulls[request] = pull
         try Self.report(await pull.value)
     }
@@ -81,7 +84,7 @@ actor EdgeService {
         if let error, error.kind != .noStreamPlaying { throw error }
     }
 
-    private func finish(_ request: Request, _ error: APIError?) -> APIError? {
+    private func finish(_ request: Request, _ known: [StreamOrigin], _ error: APIError?) -> APIError? {
         pulls[request] = nil
         guard let error else {
             failures[request] = nil
@@ -89,13 +92,12 @@ actor EdgeService {
         }
         let now = MonotonicClock.now()
         if failures.count >= Self.limit { failures = failures.filter { now < $0.value.until } }
-        if failures.count < Self.limit { failures[request] = (error, now + Self.failureTime) }
+        if failures.count < Self.limit { failures[request] = (error, known, now + Self.failureTime) }
         return error
     }
 
-    private func result(_ request: Request, _ hops: [String]) async -> APIError? {
+    private func result(_ request: Request, _ hops: [String], _ known: [StreamOrigin]) async -> APIError? {
         guard hops.count < EdgeConfiguration.maximumDepth else { return Self.tooDeep }
-        let known = await origins.origins(of: request.stream, application: request.application)
         // An origin with a lower epoch was replaced by another publication.
         let newest = known.map(\.epoch).max() ?? 0
         var error: APIError?

@@ -61,10 +61,10 @@ struct ClusterTests {
             NodeList.self, from: Data(try await platform.send("GET", "/pcast/nodes").body.utf8))
     }
 
-    @Test("a WHEP viewer of another node receives the stream there, until it ends at its origin")
+    @Test("a WHEP viewer of another node receives the stream there")
     func edge() async throws {
         try await Self.run { first, second in
-            let (stream, resource) = try await first.publish()
+            let stream = try await first.publish().stream
             // The other node pulls the stream as soon as the directory has its origin, also after earlier requests failed.
             let hasJoined = try await eventually {
                 try await second.post("/whep/\(stream)", try Offers.viewer()).status == 201
@@ -75,9 +75,6 @@ struct ClusterTests {
             // The pulling node is no viewer.
             #expect(await first.platform.streams().first?.viewers == 0)
             #expect(try await second.post("/whep/unknown", try Offers.viewer()).status == 409)
-            #expect(try await first.send("DELETE", resource).status == 200)
-            #expect(try await eventually { await second.platform.streams().isEmpty })
-            #expect(try await second.post("/whep/\(stream)", try Offers.viewer()).status == 409)
         }
     }
 

@@ -122,8 +122,8 @@ struct PlatformComponents: Sendable {
             logger: logger)
         cluster = configuration.cluster.map { [directory] cluster in
             ClusterService(
-                cluster, directory: configuration.clusterDirectory, streams: directory,
-                capacity: configuration.maximumPeers, logger: logger)
+                cluster, directory: configuration.clusterDirectory, timing: configuration.clusterTiming,
+                streams: directory, capacity: configuration.maximumPeers, logger: logger)
         }
         var edgeConfiguration = configuration.edges
         if let cluster {

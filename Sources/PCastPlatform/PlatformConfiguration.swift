@@ -73,6 +73,8 @@ public struct PlatformConfiguration: Sendable {
     public var cluster: ClusterConfiguration?
     /// The directory of the cluster; nil for that in NATS.
     package var clusterDirectory: (any ClusterDirectory)?
+    /// The durations of the cluster, which are the same at all nodes.
+    package var clusterTiming = ClusterMember.Timing()
     /// The nodes from which streams are pulled, and the secret of all nodes.
     public var edges = EdgeConfiguration()
     /// The rooms and channels.

@@ -69,6 +69,9 @@ struct TestPlatform: Sendable {
         configuration.signalingTimeouts.closing = ample
         configuration.storage.callbackTimeout = ample
         configuration.rooms.memberTimeout = ample.duration
+        configuration.edges.timeLimits.response = ample.duration
+        (configuration.edges.timeLimits.ready, configuration.edges.timeLimits.setup) = (ample, ample)
+        (configuration.clusterTiming.lease, configuration.clusterTiming.removal) = (ample, ample)
         configuration.jobs?.startTimeout = ample
     }
 

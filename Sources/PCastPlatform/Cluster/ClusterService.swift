@@ -55,8 +55,8 @@ final class ClusterService: Sendable {
 
     /// Creates the node. `directory` is another one than that in NATS.
     init(
-        _ configuration: ClusterConfiguration, directory: (any ClusterDirectory)? = nil, streams: StreamDirectory,
-        capacity: Int, logger: Logger
+        _ configuration: ClusterConfiguration, directory: (any ClusterDirectory)? = nil,
+        timing: ClusterMember.Timing = ClusterMember.Timing(), streams: StreamDirectory, capacity: Int, logger: Logger
     ) {
         self.configuration = configuration
         self.streams = streams
@@ -67,7 +67,7 @@ final class ClusterService: Sendable {
         let node = ClusterNode(
             name: configuration.node, incarnation: .random(in: .min ... .max), address: address,
             region: configuration.region, load: NodeLoad(capacity: capacity))
-        cluster = Cluster(node, directory: directory ?? Self.directory(configuration))
+        cluster = Cluster(node, directory: directory ?? Self.directory(configuration), timing: timing)
     }
 
     private static func directory(_ configuration: ClusterConfiguration) -> NATSDirectory {

@@ -18,7 +18,7 @@ actor EdgeService {
     /// The identifier of this node until it stops.
     nonisolated let node = RandomIdentifier.make(prefix: "node-")
     nonisolated let signer: NodeSignature
-    private let configuration: EdgeConfiguration
+    nonisolated let configuration: EdgeConfiguration
     private let origins: any StreamOrigins
     private let directory: StreamDirectory
     private let logger: Logger
@@ -35,9 +35,6 @@ actor EdgeService {
     private static let limit = 1_024
     /// The time for which a failed request is not repeated, because many viewers may retry.
     private static let failureTime = TimeSpan.seconds(1 as Int64)
-    private static let timeout = Duration.seconds(8)
-    /// The time for which a request is repeated while the origin waits for the stream itself.
-    private static let readyTime = TimeSpan.seconds(3 as Int64)
     /// The maximum number of origins that are tried for a request.
     private static let maximumOrigins = 4
 
@@ -149,7 +146,7 @@ actor EdgeService {
     /// Sends a request to an origin, again while it waits for the stream itself. Each request has its own nonce, because
     /// an origin accepts a nonce once.
     private func requestOffer(_ message: NodeRequest, from uri: String) async throws(APIError) -> NodeOffer {
-        let end = MonotonicClock.now() + Self.readyTime
+        let end = MonotonicClock.now() + configuration.timeLimits.ready
         while true {
             let nonce = RandomIdentifier.make()
             do throws(APIError) {
@@ -170,7 +167,7 @@ actor EdgeService {
         do {
             response = try await HTTPRequests.send(
                 "POST", uri, headers: [("Content-Type", "application/json")], body: envelope.bytes,
-                within: Self.timeout, followsRedirections: false)
+                within: configuration.timeLimits.response, followsRedirections: false)
         } catch {
             throw APIError(
                 .notReady, "The stream's origin does not respond: retry in a moment.",

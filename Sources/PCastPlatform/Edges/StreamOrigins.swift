@@ -48,6 +48,22 @@ public struct EdgeConfiguration: Sendable {
     /// Finds the origins of streams in place of ``origins``.
     public var directory: (any StreamOrigins)?
 
+    /// The time limits of requests between nodes.
+    package var timeLimits = TimeLimits()
+
+    /// The time limits of requests between nodes. A test on a busy machine extends them.
+    package struct TimeLimits: Hashable, Sendable {
+        /// The time for the response of another node.
+        package var response = Duration.seconds(8)
+        /// The time for which a request is repeated while the origin waits for the stream itself.
+        package var ready = TimeSpan.seconds(3 as Int64)
+        /// The time in which a node must answer an offer and connect.
+        package var setup = TimeSpan.seconds(10 as Int64)
+
+        /// Creates the default limits.
+        package init() {}
+    }
+
     /// The maximum number of nodes that a stream passes, its origin included.
     public static let maximumDepth = 4
 

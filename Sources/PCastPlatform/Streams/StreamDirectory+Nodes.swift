@@ -8,7 +8,7 @@ import PCastWebRTC
 /// Streams of other nodes, and the nodes that pull streams of this one.
 extension StreamDirectory {
     /// The time in which a node must answer an offer and connect.
-    private static let nodeSetupTime = TimeSpan.seconds(10 as Int64)
+    private var nodeSetupTime: TimeSpan { (edges?.configuration.timeLimits ?? EdgeConfiguration.TimeLimits()).setup }
 
     /// Pulls a requested stream that this node does not have. It returns without the stream if no other node has it, or
     /// the client may not view it.
@@ -76,7 +76,7 @@ extension StreamDirectory {
         registry.add(name: requested, of: id)
         do throws(SFUError) {
             let answer = try await router.pull(
-                peer, stream: id, offer: description, terms: PeerOptions(setupLimit: Self.nodeSetupTime))
+                peer, stream: id, offer: description, terms: PeerOptions(setupLimit: nodeSetupTime))
             note(answer: answer, of: peer)
             registry.update(id) { $0.isAwaitingAnswer = false }
             statistics.streamStarted(application)
@@ -118,7 +118,7 @@ extension StreamDirectory {
         let peer = registry.enter(
             link, reservation, origin: stream.id, isPublisher: false, isPreview: true, at: MonotonicClock.now(),
             onEnd: { _ in }, onQuality: { _, _ in })
-        var terms = PeerOptions(setupLimit: Self.nodeSetupTime)
+        var terms = PeerOptions(setupLimit: nodeSetupTime)
         (terms.isNode, terms.isCounted) = (true, false)
         do throws(SFUError) {
             var offer = try await router.view(peer, stream: stream.id, offer: nil, terms: terms)

@@ -198,8 +198,10 @@ extension NamedStreamService {
                     to: "\(last.to)", reason: last.reason.rawValue, time: $0.millisecondsSinceEpoch)
             }
         }
+        // The stream opens a moment after the machine has decided so.
+        let isOpening = machine.isOn && machine.isOpen && entry.stream == nil
         return NamedStreamState(
-            name: name, streamId: entry.stream?.description, state: machine.stateName,
+            name: name, streamId: entry.stream?.description, state: isOpening ? "waiting" : machine.stateName,
             source: entry.declaration.source.map(Self.withoutSecrets), onDemand: entry.declaration.isOnDemand,
             standby: entry.declaration.hasStandby, record: entry.declaration.isRecorded, viewers: machine.viewers,
             publishers: machine.publishers.map {

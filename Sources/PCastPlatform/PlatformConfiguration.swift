@@ -97,6 +97,8 @@ public struct PlatformConfiguration: Sendable {
     package var setupTimeout = TimeSpan.seconds(30)
     /// The time without a response, or without progress of a message, after which a timeline consumer is disconnected.
     package var consumerTimeout = TimeSpan.seconds(60)
+    /// The time after which a connection without a first request is closed. It includes a TLS handshake.
+    package var firstRequestTimeout = TimeSpan.seconds(10)
     /// The timeouts of the signaling protocol.
     package var signalingTimeouts = ServerSignalingMachine.Timeouts()
 

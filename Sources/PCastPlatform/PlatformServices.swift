@@ -82,8 +82,8 @@ struct PlatformServers: Service {
         WebServer(
             binding: .init(host: components.configuration.bindingHost, port: port), security: security,
             gate: PlatformConnectionFilter(limiter: components.limiter), direct: components.videoRoutes(),
-            router: routes, webSocketPath: PlatformComponents.webSocketPath, opensWebSocket: TimelineFeed.isOpen,
-            logger: logger,
+            firstRequestTimeout: components.configuration.firstRequestTimeout, router: routes,
+            webSocketPath: PlatformComponents.webSocketPath, opensWebSocket: TimelineFeed.isOpen, logger: logger,
             webSocket: webSocketHandler)
     }
 }

@@ -55,6 +55,22 @@ struct TestPlatform: Sendable {
         try await run(configuration, logger, body)
     }
 
+    /// Runs `body` with a platform at a port that another one can have afterwards, and returns the port.
+    ///
+    /// The port is below the range from which the kernel gives ports to sockets that ask for any (`ip_local_port_range`,
+    /// ip(7)). No other socket gets it in between, and no client that reconnects is connected to itself.
+    static func runAtChosenPort(_ body: (TestPlatform) async throws -> Void) async throws -> Int {
+        while true {
+            let port = Int.random(in: 20_000..<32_000)
+            do {
+                try await runConfigured(configure: { $0.port = port }, body)
+                return port
+            } catch PlatformError.addressInUse {
+                // Another program has the port.
+            }
+        }
+    }
+
     /// This is longer than any test takes.
     static let ample = TimeSpan.seconds(3_600)
 
@@ -63,6 +79,7 @@ struct TestPlatform: Sendable {
         configuration.metricsCacheTime = .zero
         (configuration.setupTimeout, configuration.sessionTimeout) = (ample, ample.duration)
         (configuration.reconnectGrace, configuration.consumerTimeout) = (ample.duration, ample)
+        configuration.firstRequestTimeout = ample
         configuration.signalingTimeouts.request = ample
         configuration.signalingTimeouts.silence = ample
         configuration.signalingTimeouts.authentication = ample

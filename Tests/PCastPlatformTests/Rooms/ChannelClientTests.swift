@@ -141,10 +141,8 @@ import Testing
     }
 
     @Test("a client enters its rooms again after a restart of the platform") func recovery() async throws {
-        let port = Box()
         let client = Box()
-        try await TestPlatform.run { platform in
-            port.text = String(platform.uri.split(separator: ":").last ?? "")
+        let port = try await TestPlatform.runAtChosenPort { platform in
             let pcast = PCast(PCastOptions(uri: platform.uri))
             try await pcast.start()
             let room = pcast.room("demo")
@@ -154,8 +152,7 @@ import Testing
         let room = try #require(client.room)
         let former = try #require(room.info.value)
         #expect(try await eventually { room.status.value == .reconnecting })
-        let number = try #require(Int(port.text))
-        try await TestPlatform.runConfigured(configure: { $0.port = number }) { platform in
+        try await TestPlatform.runConfigured(configure: { $0.port = port }) { _ in
             #expect(try await eventually { room.status.value == .joined })
             #expect(room.info.value?.id == former.id)
             #expect(room.members.value.map(\.screenName) == ["Ann"])
@@ -168,7 +165,6 @@ import Testing
 
     /// Values that survive the first platform.
     private final class Box {
-        var text = ""
         var room: Room?
         var pcast: PCast?
     }

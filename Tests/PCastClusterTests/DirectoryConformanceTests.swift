@@ -30,7 +30,8 @@ final class TestNATSServer: TestStore, @unchecked Sendable {
     private let folder: String
     private let arguments: [String]
     private var process: Process?
-    private var port = -1
+    /// The port of the server; nil before it has started.
+    private var port: Int?
 
     struct DidNotStart: Error {}
 
@@ -47,12 +48,12 @@ final class TestNATSServer: TestStore, @unchecked Sendable {
     }
 
     func configuration(user: String = "", secret: String = secret) -> NATSConfiguration {
-        NATSConfiguration(servers: ["nats://\(user)127.0.0.1:\(port)"], secret: secret)
+        NATSConfiguration(servers: ["nats://\(user)127.0.0.1:\(port!)"], secret: secret)
     }
 
     /// Returns the configuration of a client that verifies the server's certificate.
     func secureConfiguration(authority: String?) -> NATSConfiguration {
-        var configuration = NATSConfiguration(servers: ["tls://localhost:\(port)"], secret: Self.secret)
+        var configuration = NATSConfiguration(servers: ["tls://localhost:\(port!)"], secret: Self.secret)
         configuration.authorityFile = authority
         return configuration
     }
@@ -68,8 +69,24 @@ final class TestNATSServer: TestStore, @unchecked Sendable {
         self.process = nil
     }
 
+    /// Starts the server: the first time at a free port, and then at the same one.
+    ///
+    /// The port is below the range from which the kernel gives ports to sockets that ask for any (`ip_local_port_range`,
+    /// ip(7)). No other socket gets it while the server is stopped, and no client connects to itself then.
     func start(isEmpty: Bool) throws {
         if isEmpty { try FileManager.default.removeItem(atPath: "\(folder)/store") }
+        if let port { return try start(at: port) }
+        for _ in 0..<20 {
+            let chosen = Int.random(in: 20_000..<32_000)
+            // A server whose port is in use ends.
+            guard (try? start(at: chosen)) != nil else { continue }
+            port = chosen
+            return
+        }
+        throw DidNotStart()
+    }
+
+    private func start(at port: Int) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Self.program)
         process.arguments =
@@ -84,14 +101,12 @@ final class TestNATSServer: TestStore, @unchecked Sendable {
         let file = "\(folder)/nats-server_\(process.processIdentifier).ports"
         let end = ContinuousClock.now + .seconds(60)
         while process.isRunning, ContinuousClock.now < end {
-            if let text = try? String(contentsOfFile: file, encoding: .utf8), text.contains("}"),
-                let match = text.firstMatch(of: #/(?:nats|tls)://127.0.0.1:(\d+)/#), let number = Int(match.1)
-            {
-                port = number
+            if let text = try? String(contentsOfFile: file, encoding: .utf8), text.contains("://127.0.0.1:\(port)\"") {
                 return
             }
             poll(nil, 0, 5)
         }
+        kill()
         throw DidNotStart()
     }
 }
@@ -249,7 +264,11 @@ struct DirectoryConformanceTests {
         let running = nodes.map { node in Task { await node.run() } }
         let show = StreamID("show")
         nodes[0].publish(ClusterStream(name: "show", stream: "s1", application: "app"), .standby)
-        #expect(try await waitUntil { nodes[1].origin(of: show) != nil && nodes[0].nodes.count == 2 })
+        // The other node may learn of the claim before this one receives the answer to it.
+        #expect(
+            try await waitUntil {
+                nodes[1].origin(of: show) != nil && nodes[0].nodes.count == 2 && nodes[0].claimedEpoch(of: show) != nil
+            })
         let epoch = try #require(nodes[0].claimedEpoch(of: show))
         #expect(nodes[1].origin(of: show)?.epoch == epoch)
         try store.stop()

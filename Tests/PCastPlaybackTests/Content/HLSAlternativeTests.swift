@@ -18,6 +18,12 @@ struct HLSAlternativeTests {
         return (ladder, origin)
     }
 
+    /// Returns the presentation. A busy machine does not reach the timeout, after which a request is repeated and an
+    /// alternative is played.
+    private static func content(of origin: TestOrigin) -> HLSContent {
+        HLSContent(origin.uri("/main.m3u8"), configuration: .init(timeout: .seconds(600)))
+    }
+
     /// The paths that were requested more than once.
     private static func repeated(_ origin: TestOrigin) -> [String] {
         Dictionary(grouping: origin.requests, by: \.self).filter { $0.value.count > 1 }.keys.sorted()
@@ -31,7 +37,7 @@ struct HLSAlternativeTests {
             gone.hasSuffix("*") ? name.hasPrefix(gone.dropLast()) && name.count > gone.count - 1 : name == gone
         }
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(Self.content(of: origin))
         defer { content.close() }
         _ = try await content.open()
         #expect(try await content.readItems().stamps == Array(0..<ladder.film.count))
@@ -126,7 +132,7 @@ struct HLSAlternativeTests {
             """, to: "main.m3u8")
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(Self.content(of: origin))
         defer { content.close() }
         _ = try await content.open()
         let items = try await content.readItems()
@@ -204,7 +210,7 @@ struct HLSAlternativeTests {
             return false
         }
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(Self.content(of: origin))
         defer { content.close() }
         _ = try await content.open()
         let first = try #require(try await content.readStamp()).counter
@@ -221,7 +227,7 @@ struct HLSAlternativeTests {
         let isGone = Mutex(false)
         let (ladder, origin) = try Self.live(window) { name in name == "high" && isGone.withLock { $0 } }
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(Self.content(of: origin))
         defer { content.close() }
         _ = try await content.open()
         var stamps = [try #require(try await content.readStamp()).counter]

@@ -40,7 +40,7 @@ struct HLSSilenceTests {
         let gate = LiveWindow(0..<1)
         // The requests that are not answered, and that number when the other variant is requested first.
         let requests = Mutex<(unanswered: Int, untilLow: Int?)>((0, nil))
-        let (ladder, origin) = try HLSAlternativeTests.live(window) { name in
+        let (ladder, origin) = try HLSAlternativeTests.live(window, padding: 1_000) { name in
             if name == "low" {
                 requests.withLock { if $0.unanswered > 0 { $0.untilLow = $0.untilLow ?? $0.unanswered } }
             }
@@ -67,7 +67,7 @@ struct HLSSilenceTests {
     func better() async throws {
         let window = LiveWindow(0..<5)
         let gate = LiveWindow(0..<1)
-        let (ladder, origin) = try HLSAlternativeTests.live(window, peak: 1_500_000) { name in
+        let (ladder, origin) = try HLSAlternativeTests.live(window, peak: 1_500_000, padding: 1_000) { name in
             if name == "high" { gate.wait { _ in false } }
             return false
         }

@@ -127,8 +127,14 @@ struct OverlayBridgeTests {
             atPath: "\(folder.path)/out.txt", withDestinationPath: "/etc/hostname")
         let served = try await ServedOverlay(folder: folder.path)
         let origin = "http://127.0.0.1:\(served.port)"
+        let ample = Duration.seconds(600)
         func get(_ path: String, _ headers: [(name: String, value: String)] = []) async throws -> HTTPResult {
-            try await HTTPRequests.send("GET", origin + path, headers: headers)
+            try await HTTPRequests.send("GET", origin + path, headers: headers, within: ample)
+        }
+        func put(_ text: String, _ headers: [(name: String, value: String)] = []) async throws -> Int {
+            try await HTTPRequests.send(
+                "PUT", "\(origin)/program/final/status", headers: headers, body: Array(text.utf8), within: ample
+            ).status
         }
         #expect(String(decoding: try await get("/overlay/final/").body, as: UTF8.self) == "<p>mine</p>")
         #expect(String(decoding: try await get("/overlay/final").body, as: UTF8.self) == "<p>mine</p>")
@@ -140,19 +146,16 @@ struct OverlayBridgeTests {
             "/overlay/final/%zz",
         ] { #expect(try await get(path).status == 404, "\(path)") }
         #expect(try await get("/overlay/final/", [("Host", "evil.example")]).status == 421)
-        #expect(
-            try await HTTPRequests.send("PUT", "\(origin)/program/final/status", body: Array("hidden".utf8)).status
-                == 401)
+        #expect(try await put("hidden") == 401)
         let bearer = [(name: "Authorization", value: "Bearer \(served.overlay.controllerToken)")]
-        let endpoint = "\(origin)/program/final/status"
-        #expect(try await HTTPRequests.send("PUT", endpoint, headers: bearer, body: Array("gone".utf8)).status == 400)
-        #expect(
-            try await HTTPRequests.send("PUT", endpoint, headers: bearer, body: Array("hidden\n".utf8)).status == 204)
+        #expect(try await put("gone", bearer) == 400)
+        #expect(try await put("hidden\n", bearer) == 204)
         #expect(served.overlay.status == .hidden)
         await served.close()
         let example = try await ServedOverlay()
         for name in ["", "overlay.js", "view.js", "words.js", "overlay.css"] {
-            let answer = try await HTTPRequests.send("GET", "http://127.0.0.1:\(example.port)/overlay/final/\(name)")
+            let answer = try await HTTPRequests.send(
+                "GET", "http://127.0.0.1:\(example.port)/overlay/final/\(name)", within: ample)
             #expect(answer.status == 200 && answer.body.count > 500, "\(name)")
         }
         await example.close()

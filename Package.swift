@@ -245,7 +245,8 @@ let package = Package(
             dependencies: [
                 "PCastCore", "PCastJSON", "PCastTestSupport", "PCastRTP", "PCastWebRTC", "PCastSignaling",
                 "PCastHLS", "PCastPackaging", "PCastRTMP", "PCastSRT",
-                "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastJWT", "PCastSFU",
+                "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastJWT", "PCastSFU", "PCastCluster", "PCastCodecs",
+                "PCastDevices", "PCastPlayback", "PCastPlatform", .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 
@@ -382,3 +383,16 @@ let package = Package(
             ], exclude: ["peers"]),
     ]
 )
+
+// The fuzzer consists of the modules of this package, and all of them are instrumented. `scripts/fuzz` sets the variable.
+if Context.environment["PCAST_FUZZ"] != nil {
+    let instrumented = SwiftSetting.unsafeFlags(["-sanitize=fuzzer,address"])
+    for target in package.targets where target.type == .regular {
+        target.swiftSettings = (target.swiftSettings ?? []) + [instrumented]
+    }
+    package.targets.append(
+        .executableTarget(
+            name: "PCastFuzzer", dependencies: ["PCastFuzzing"], path: "Tests/PCastFuzzer",
+            swiftSettings: settings + [instrumented, .unsafeFlags(["-parse-as-library"])],
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address"])]))
+}

@@ -283,7 +283,8 @@ package struct ClusterMember: Sendable {
         if values[key] == nil, values.count >= Self.valueLimit {
             if case .stream = record { return }
         }
-        logicalTime = max(logicalTime, min(revision, 1 << 62))
+        // The claims after it must be epochs that records may have.
+        logicalTime = max(logicalTime, min(revision, 1 << 61))
         let received = values[key]?.record == record ? values[key]?.received ?? now : now
         values[key] = Value(record: record, revision: revision, received: received)
         switch record {

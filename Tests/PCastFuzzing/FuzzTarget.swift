@@ -27,11 +27,17 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case ipAddress
     case edgeAuthToken
     case jsonWebToken
+    case jsonWebKeySet
     case json
     case signaling
+    case signalingMessage
+    case nodeMessage
+    case clusterRecord
+    case requestText
     case captions
     case playlist
     case segmentText
+    case steering
     case rtmp
     case rtmpMedia
     case amf0
@@ -46,13 +52,14 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case videoRequest
     case relayMedia
     case callMedia
+    case pipeWirePod
 
     /// Runs the target on an input.
     ///
     /// - Returns: Whether the input passed the first parser. An example of the corpus that does not is out of date.
     /// - Throws: ``BrokenInvariant`` if an invariant does not hold.
     @discardableResult
-    public func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+    public func run(_ bytes: [UInt8]) async throws(BrokenInvariant) -> Bool {
         switch self {
         case .stun: try STUNTarget.run(bytes)
         case .turn: try TURNTarget.run(bytes)
@@ -76,11 +83,17 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .ipAddress: try IPAddressTarget.run(bytes)
         case .edgeAuthToken: try EdgeAuthTokenTarget.run(bytes)
         case .jsonWebToken: try JSONWebTokenTarget.run(bytes)
+        case .jsonWebKeySet: try await JSONWebKeySetTarget.run(bytes)
         case .json: try JSONTarget.run(bytes)
         case .signaling: try SignalingTarget.run(bytes)
+        case .signalingMessage: try SignalingMessageTarget.run(bytes)
+        case .nodeMessage: try NodeMessageTarget.run(bytes)
+        case .clusterRecord: try ClusterRecordTarget.run(bytes)
+        case .requestText: try RequestTextTarget.run(bytes)
         case .captions: try CaptionTarget.run(bytes)
         case .playlist: try PlaylistTarget.run(bytes)
         case .segmentText: try SegmentTextTarget.run(bytes)
+        case .steering: try SteeringTarget.run(bytes)
         case .rtmp: try RTMPTarget.run(bytes)
         case .rtmpMedia: try RTMPMediaTarget.run(bytes)
         case .amf0: try AMF0Target.run(bytes)
@@ -95,6 +108,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .videoRequest: try VideoRequestTarget.run(bytes)
         case .relayMedia: try RelayMediaTarget.run(bytes)
         case .callMedia: try CallMediaTarget.run(bytes)
+        case .pipeWirePod: try PipeWirePodTarget.run(bytes)
         }
     }
 
@@ -123,11 +137,17 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .ipAddress: IPAddressTarget.corpus
         case .edgeAuthToken: EdgeAuthTokenTarget.corpus
         case .jsonWebToken: JSONWebTokenTarget.corpus
+        case .jsonWebKeySet: JSONWebKeySetTarget.corpus
         case .json: JSONTarget.corpus
         case .signaling: SignalingTarget.corpus
+        case .signalingMessage: SignalingMessageTarget.corpus
+        case .nodeMessage: NodeMessageTarget.corpus
+        case .clusterRecord: ClusterRecordTarget.corpus
+        case .requestText: RequestTextTarget.corpus
         case .captions: CaptionTarget.corpus
         case .playlist: PlaylistTarget.corpus
         case .segmentText: SegmentTextTarget.corpus
+        case .steering: SteeringTarget.corpus
         case .rtmp: RTMPTarget.corpus
         case .rtmpMedia: RTMPMediaTarget.corpus
         case .amf0: AMF0Target.corpus
@@ -142,6 +162,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .videoRequest: VideoRequestTarget.corpus
         case .relayMedia: RelayMediaTarget.corpus
         case .callMedia: CallMediaTarget.corpus
+        case .pipeWirePod: PipeWirePodTarget.corpus
         }
     }
 }

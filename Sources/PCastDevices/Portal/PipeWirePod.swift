@@ -1,13 +1,13 @@
-import PCastCodecs
-import PCastCore
+package import PCastCodecs
+package import PCastCore
 
 /// A parameter of a PipeWire stream in its binary form (SPA POD): an object with properties, each in a type and a size,
 /// aligned to 8 bytes.
 ///
 /// Numbers are in the byte order of the machine, because the format is used on one machine only.
-struct PipeWirePod: Hashable {
+package struct PipeWirePod: Hashable {
     /// A value of a property.
-    indirect enum Value: Hashable {
+    package indirect enum Value: Hashable {
         case id(UInt32)
         case integer(Int32)
         /// A width and a height, or a numerator and a denominator.
@@ -39,7 +39,7 @@ struct PipeWirePod: Hashable {
     }
 
     /// The most bytes of an object that is read. Formats are much smaller.
-    static let maximumSize = 64 * 1_024
+    package static let maximumSize = 64 * 1_024
 
     /// The type of the object, such as a format, and the parameter that it describes.
     var type: UInt32
@@ -47,7 +47,7 @@ struct PipeWirePod: Hashable {
     private(set) var properties: [UInt32: Value] = [:]
     private var order: [UInt32] = []
 
-    init(type: UInt32, parameter: UInt32, _ properties: KeyValuePairs<UInt32, Value> = [:]) {
+    package init(type: UInt32, parameter: UInt32, _ properties: KeyValuePairs<UInt32, Value> = [:]) {
         (self.type, self.parameter) = (type, parameter)
         for (key, value) in properties { set(key, value) }
     }
@@ -59,7 +59,7 @@ struct PipeWirePod: Hashable {
     // MARK: Writing
 
     /// The binary form.
-    var words: [UInt64] {
+    package var words: [UInt64] {
         var bytes: [UInt8] = []
         Self.append([0, TypeID.object, type, parameter], to: &bytes)
         for key in order {
@@ -125,7 +125,7 @@ struct PipeWirePod: Hashable {
 
     /// Reads an object. A choice is read as its preferred value. Properties of other types are skipped. Returns nil if
     /// it is damaged, larger than `maximumSize`, or not an object.
-    init?(_ bytes: UnsafeRawBufferPointer) {
+    package init?(_ bytes: UnsafeRawBufferPointer) {
         func word(_ offset: Int) -> UInt32? {
             offset + 4 <= bytes.count ? bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self) : nil
         }
@@ -167,9 +167,11 @@ struct PipeWirePod: Hashable {
 }
 
 /// The format of a stream's frames.
-struct PipeWireVideoFormat: Hashable {
-    let pixels: RawPixelFormat
-    let dimensions: Dimensions
+package struct PipeWireVideoFormat: Hashable {
+    /// The layout of the pixels.
+    package let pixels: RawPixelFormat
+    /// The size of a frame.
+    package let dimensions: Dimensions
 
     /// The identifiers of object types, parameters and properties, in `spa/param`.
     private enum Key {
@@ -196,14 +198,14 @@ struct PipeWireVideoFormat: Hashable {
     ]
 
     /// The largest side of a frame.
-    static let longestSide = 16_384
+    package static let longestSide = 16_384
 
     /// The parameter of a format that was chosen; nil for other parameters.
     static let parameter = Key.formatChosen
 
     /// Returns the offer of all accepted formats, with the frame rate as a limit. There is no modifier, so that frames
     /// are in shared memory and not in DMA-BUF.
-    static func offer(frameRate: FrameRate, dimensions: Dimensions) -> PipeWirePod {
+    package static func offer(frameRate: FrameRate, dimensions: Dimensions) -> PipeWirePod {
         let side = UInt32(longestSide)
         let rate = PipeWirePod.Value.fraction(UInt32(frameRate.numerator), UInt32(frameRate.denominator))
         return PipeWirePod(
@@ -221,7 +223,7 @@ struct PipeWireVideoFormat: Hashable {
     }
 
     /// The requested memory and metadata of buffers.
-    static func buffers() -> [PipeWirePod] {
+    package static func buffers() -> [PipeWirePod] {
         [
             PipeWirePod(
                 type: Key.buffers, parameter: Key.buffersParameter,
@@ -234,7 +236,7 @@ struct PipeWireVideoFormat: Hashable {
     init(pixels: RawPixelFormat, dimensions: Dimensions) { (self.pixels, self.dimensions) = (pixels, dimensions) }
 
     /// Reads the format that was chosen. Returns nil if it is not an accepted one.
-    init?(_ pod: PipeWirePod) {
+    package init?(_ pod: PipeWirePod) {
         guard pod.type == Key.format, pod.properties[Key.mediaType] == .id(Key.video),
             pod.properties[Key.mediaSubtype] == .id(Key.raw), case .id(let id)? = pod.properties[Key.pixels],
             let pixels = Self.accepted.first(where: { $0.id == id })?.pixels,

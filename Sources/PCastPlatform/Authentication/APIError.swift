@@ -3,7 +3,7 @@ import PCastSignaling
 import PCastWebRTC
 
 /// An error of a request: the message for the client and the details for the log.
-struct APIError: Error, Sendable {
+package struct APIError: Error, Sendable {
     enum Kind: Sendable {
         case badRequest
         case tooLarge

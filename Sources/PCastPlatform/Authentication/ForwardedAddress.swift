@@ -1,11 +1,11 @@
-import PCastCore
+package import PCastCore
 
 /// The addresses that proxies have written into the header of a request.
 ///
 /// Any client can write such fields. Therefore they are read from the right, where the directly connected proxy writes,
 /// and only as far as each writer is trusted. Only the configured field is read, because the proxy forwards other
 /// fields as the client has written them.
-struct ForwardedAddress: Sendable {
+package struct ForwardedAddress: Sendable {
     /// The addresses from left to right: the client is first. Nil for text that is not an address.
     private let hops: [IPAddress?]
 
@@ -19,7 +19,7 @@ struct ForwardedAddress: Sendable {
     ///
     /// Proxies append bytes, so the parser works on bytes: a `Character` may join a comma with what a client wrote
     /// before it.
-    init(_ field: ForwardedHeader, _ values: [String]) {
+    package init(_ field: ForwardedHeader, _ values: [String]) {
         isMalformed = !values.allSatisfy(Self.isPlain)
         let texts: [Substring.UTF8View] =
             switch field {
@@ -37,7 +37,7 @@ struct ForwardedAddress: Sendable {
 
     /// Returns the last address that is not a trusted proxy, where `peer` is the directly connected address. It is the
     /// peer itself if that is not trusted; nil if `peer` is nil.
-    func address(of peer: IPAddress?, trusting proxies: [IPNetwork]) -> IPAddress? {
+    package func address(of peer: IPAddress?, trusting proxies: [IPNetwork]) -> IPAddress? {
         guard var address = peer else { return nil }
         for hop in hops.reversed() {
             guard proxies.contains(where: { $0.contains(address) }) else { return address }
@@ -51,7 +51,7 @@ struct ForwardedAddress: Sendable {
 
     /// Returns whether the directly connected proxy reports a request by HTTPS. `values` returns the values of the
     /// header fields with a name.
-    static func isSecure(_ field: ForwardedHeader, _ values: (String) -> [String]) -> Bool {
+    package static func isSecure(_ field: ForwardedHeader, _ values: (String) -> [String]) -> Bool {
         let fields = values(field == .forwarded ? field.rawValue : "x-forwarded-proto")
         guard fields.allSatisfy(isPlain) else { return false }
         let schemes: [Substring.UTF8View] =

@@ -1,10 +1,10 @@
 import FoundationEssentials
-import PCastEdgeAuth
+package import PCastEdgeAuth
 
 /// A signed message between nodes.
-struct NodeEnvelope: Codable, Sendable {
+package struct NodeEnvelope: Codable, Sendable {
     /// The purpose of a message, which is signed with it.
-    enum Purpose: String {
+    package enum Purpose: String {
         /// An edge requests a stream. The nonce is random.
         case request
         /// The origin offers it. The nonce is that of the request.
@@ -13,15 +13,17 @@ struct NodeEnvelope: Codable, Sendable {
         case answer
     }
 
-    let nonce: String
+    /// A value that is signed with the message and belongs to one exchange.
+    package let nonce: String
     /// The message as JSON.
-    let payload: String
+    package let payload: String
     let signature: String
 
     /// The maximum size of a message in bytes.
-    static let maximumSize = 128 * 1024
+    package static let maximumSize = 128 * 1024
 
-    init(_ message: some Encodable, _ purpose: Purpose, nonce: String, by signer: NodeSignature) {
+    /// Creates an envelope with the signature of a message.
+    package init(_ message: some Encodable, _ purpose: Purpose, nonce: String, by signer: NodeSignature) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard let bytes = try? encoder.encode(message) else {
@@ -33,7 +35,7 @@ struct NodeEnvelope: Codable, Sendable {
     }
 
     /// Parses an envelope; nil for other bytes.
-    init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         guard bytes.count <= Self.maximumSize,
             let envelope = try? JSONDecoder().decode(NodeEnvelope.self, from: Data(bytes))
         else { return nil }
@@ -41,7 +43,7 @@ struct NodeEnvelope: Codable, Sendable {
     }
 
     /// The envelope as JSON.
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         guard let bytes = try? JSONEncoder().encode(self) else { preconditionFailure("an envelope contains only text") }
         return Array(bytes)
     }
@@ -49,7 +51,7 @@ struct NodeEnvelope: Codable, Sendable {
     /// Returns the message if it is signed for the purpose.
     ///
     /// - Throws: ``APIError`` with the kind `unauthorized` or `badRequest`.
-    func message<Message: Decodable>(
+    package func message<Message: Decodable>(
         _ type: Message.Type = Message.self, _ purpose: Purpose, by signer: NodeSignature
     ) throws(APIError) -> Message {
         guard signer.isValid(signature, of: payload, purpose: purpose.rawValue, nonce: nonce) else {
@@ -92,7 +94,7 @@ struct ReceivedNonces: Sendable {
 }
 
 /// The request of an edge for a stream.
-struct NodeRequest: Codable, Sendable {
+package struct NodeRequest: Codable, Sendable {
     let application: String
     /// The requested identifier or name.
     let stream: String
@@ -101,7 +103,7 @@ struct NodeRequest: Codable, Sendable {
 }
 
 /// The offer of an origin.
-struct NodeOffer: Codable, Sendable {
+package struct NodeOffer: Codable, Sendable {
     /// The identifier of the link, to which the edge sends its answer.
     let link: String
     let stream: String
@@ -115,6 +117,6 @@ struct NodeOffer: Codable, Sendable {
 }
 
 /// The answer of an edge.
-struct NodeAnswer: Codable, Sendable {
+package struct NodeAnswer: Codable, Sendable {
     let answer: String
 }

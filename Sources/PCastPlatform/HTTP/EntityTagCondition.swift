@@ -1,12 +1,13 @@
 /// The value of `If-Match` (RFC 9110, section 13.1.1): `*`, or a list of entity tags of which one must match.
-enum EntityTagCondition: Equatable {
+package enum EntityTagCondition: Equatable {
+    /// The condition is met by any tag.
     case any
     /// The strong tags, including their quotes. Weak tags never match, because `If-Match` uses strong comparison
     /// (section 8.8.3.2).
     case tags([String])
 
     /// Parses all field lines, in order, which form one list (RFC 9110, section 5.3); nil if they are invalid.
-    init?(_ fields: [String]) {
+    package init?(_ fields: [String]) {
         if fields.count == 1, fields[0].trimmingSpaces == "*" {
             self = .any
             return
@@ -19,7 +20,8 @@ enum EntityTagCondition: Equatable {
         self = .tags(tags)
     }
 
-    func matches(_ tag: String) -> Bool {
+    /// Returns whether a strong tag meets the condition.
+    package func matches(_ tag: String) -> Bool {
         switch self {
         case .any: true
         case .tags(let tags): tags.contains(tag)

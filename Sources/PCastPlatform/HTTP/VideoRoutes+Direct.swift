@@ -157,15 +157,20 @@ private final class DelayedVideoResponse: DelayedResponse {
 }
 
 /// A path below a signature: `/video/STREAM/SIGNATURE/NAME` or `/video/STREAM/SIGNATURE/NAME/FILE`.
-private struct SignedPath {
-    let stream: String
-    let signature: String
-    let name: String
-    let file: String?
-    let query: String
+package struct SignedPath {
+    /// The stream.
+    package let stream: String
+    /// The signature of the path.
+    package let signature: String
+    /// The playlist, or the rendition of a file.
+    package let name: String
+    /// The file of a rendition; nil for a playlist.
+    package let file: String?
+    /// The text after the question mark.
+    package let query: String
 
     /// Parses the path and query of a request; nil if the routes must decode or refuse it.
-    init?(_ target: String) {
+    package init?(_ target: String) {
         let path = target.utf8.prefix { $0 != UInt8(ascii: "?") }
         guard !path.contains(UInt8(ascii: "%")) else { return nil }
         query = path.endIndex == target.endIndex ? "" : String(target[target.utf8.index(after: path.endIndex)...])

@@ -75,3 +75,38 @@ enum JSONWebTokenTarget {
         return Array(parts.joined(separator: ".").utf8)
     }
 }
+
+/// The keys of an issuer, as its HTTP server answers.
+enum JSONWebKeySetTarget {
+    private static let policy = JSONWebTokenPolicy(issuer: "a", audience: "pcast")
+    private static let tokens = JSONWebTokenTarget.corpus.compactMap {
+        try? JSONWebToken(String(decoding: $0, as: UTF8.self))
+    }
+
+    static func run(_ bytes: [UInt8]) async throws(BrokenInvariant) -> Bool {
+        guard let keys = try? await JSONWebKeySet(bytes) else { return false }
+        try check(keys.count > 0 && keys.count <= bytes.count, "\(keys.count) keys")
+        for token in tokens {
+            let grants = try? policy.grants(of: token, by: keys, at: WallTime(millisecondsSinceEpoch: 0))
+            try check(grants == nil, "a token that no key has signed")
+        }
+        return true
+    }
+
+    /// The public keys of RFC 7517, appendix A.1, and RFC 8037, appendix A.
+    static let corpus: [[UInt8]] = [curves, modulus].map { Array($0.utf8) }
+
+    private static let curves = """
+        {"keys":[{"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",\
+        "y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM","use":"sig","kid":"1"},\
+        {"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","key_ops":["verify"]}]}
+        """
+
+    private static let modulus = """
+        {"keys":[{"kty":"RSA","e":"AQAB","alg":"RS256","kid":"2011-04-29","n":"\
+        0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3\
+        oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdA\
+        ZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-\
+        kEgU8awapJzKnqDKgw"},{"kty":"oct","k":"AA"}]}
+        """
+}

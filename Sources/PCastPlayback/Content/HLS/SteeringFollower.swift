@@ -1,6 +1,6 @@
 internal import Foundation
 internal import PCastCore
-internal import PCastHLS
+package import PCastHLS
 internal import PCastIO
 internal import Synchronization
 
@@ -86,7 +86,7 @@ final class SteeringFollower: Sendable {
 
 extension SteeringManifest {
     /// Parses a steering manifest; nil if it is not valid or has an unknown version.
-    init?(json bytes: [UInt8]) {
+    package init?(json bytes: [UInt8]) {
         struct Text: Decodable {
             var version: Int
             var timeToLive: Double?

@@ -1,0 +1,95 @@
+import PCastCore
+import PCastHLS
+import PCastPlatform
+import PCastPlayback
+
+/// The text of an HTTP request outside of its body: the path of a playlist or file, and header fields. The first byte
+/// selects the kind. A line break divides several fields of one name.
+enum RequestTextTarget {
+    private static let proxies = ["127.0.0.1", "10.0.0.0/8", "2001:db8::/32"].compactMap { IPNetwork($0) }
+    private static let proxy = IPAddress("127.0.0.1")
+
+    static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        let text = String(decoding: bytes.dropFirst(), as: UTF8.self)
+        let fields = text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0) }
+        switch bytes.first.map({ $0 % 4 }) {
+        case 0: return try path(text)
+        case 1: return try address(.forwardedFor, fields)
+        case 2: return try address(.forwarded, fields)
+        case 3: return try tags(fields)
+        default: return false
+        }
+    }
+
+    private static func path(_ text: String) throws(BrokenInvariant) -> Bool {
+        guard let path = SignedPath(text) else { return false }
+        let names = [path.stream, path.signature, path.name] + (path.file.map { [$0] } ?? [])
+        for name in names { try check(!name.isEmpty && !name.utf8.contains(0x2F), "a name with a slash: \(name)") }
+        let tail = "/" + names.joined(separator: "/") + (text.utf8.contains(0x3F) ? "?" + path.query : "")
+        try check(text.hasSuffix(tail), "a path of other names: \(names)")
+        return true
+    }
+
+    private static func address(_ field: ForwardedHeader, _ fields: [String]) throws(BrokenInvariant) -> Bool {
+        let address = ForwardedAddress(field, fields).address(of: proxy, trusting: proxies)
+        let unknown = ForwardedAddress(field, fields).address(of: proxy, trusting: [])
+        try check(unknown == proxy, "an address from a proxy that is not trusted")
+        try check(address != nil, "no address")
+        _ = ForwardedAddress.isSecure(field) { _ in fields }
+        return address != proxy
+    }
+
+    private static func tags(_ fields: [String]) throws(BrokenInvariant) -> Bool {
+        guard let condition = EntityTagCondition(fields) else { return false }
+        try check(!condition.matches("") || condition == .any, "a tag without quotes")
+        guard case .tags(let tags) = condition else { return true }
+        let size = fields.reduce(0) { $0 + $1.utf8.count }
+        try check(tags.reduce(0) { $0 + $1.utf8.count } <= size, "tags that are longer than their fields")
+        for tag in tags { try check(condition.matches(tag), "a tag that does not match itself: \(tag)") }
+        return !tags.isEmpty
+    }
+
+    static let corpus: [[UInt8]] = [
+        [0] + Array("/video/stream-1/0a1b-2c3d/video.m3u8?_HLS_msn=7&_HLS_part=3".utf8),
+        [0] + Array("/video/stream-1/0a1b-2c3d/video/i-7.m4s".utf8),
+        [1] + Array("203.0.113.9, 192.0.2.1:4711, 10.1.1.1\n[2001:db8::7]:80".utf8),
+        [2] + Array(#"for=192.0.2.1;proto=https;by=a, for="[2001:db8:cafe::17]:4711""#.utf8),
+        [3] + Array("\"a,b\", W/\"c\" ,\"d\"\n\"e\"".utf8), [3] + Array("*".utf8),
+    ]
+}
+
+/// The manifests of a steering server, of which a zero byte divides several ones.
+enum SteeringTarget {
+    private static let server = "https://example.com/steering?video=7"
+
+    static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        var isRead = false
+        var now = Instant(nanoseconds: 0)
+        var steering = PathwaySteering(server: server, initial: "B", pathways: ["A", "B", "A"], at: now)
+        for text in bytes.split(separator: 0, maxSplits: 8, omittingEmptySubsequences: false) {
+            guard case .load(let request)? = steering.poll() else { break }
+            try check(steering.poll() == nil, "two requests at a time")
+            if let manifest = SteeringManifest(json: Array(text)) {
+                isRead = true
+                try check(manifest.priority.count <= SteeringManifest.pathwayLimit, "too many pathways")
+                steering.handle(.loaded(id: request.id, manifest, from: request.uri), at: now)
+                steering.handle(.pathwayFailed(manifest.priority.first ?? "A"), at: now)
+            } else {
+                steering.handle(.failed(id: request.id, .unreachable), at: now)
+            }
+            try check(steering.order.sorted() == ["A", "B"], "pathways that changed: \(steering.order)")
+            while let deadline = steering.deadline {
+                try check(deadline > now, "a deadline in the past")
+                now = deadline
+                steering.advance(to: now)
+            }
+        }
+        return isRead
+    }
+
+    static let corpus: [[UInt8]] = [
+        #"{"VERSION":1,"TTL":10,"RELOAD-URI":"/steering?video=7&session=5","PATHWAY-PRIORITY":["B","A"]}"#,
+        #"{"VERSION":1,"TTL":86400.5,"PATHWAY-PRIORITY":["A"]}"#
+            + "\0" + #"{"VERSION":1,"RELOAD-URI":"https://other.example/?a=b#c","PATHWAY-PRIORITY":["A b","B"]}"#,
+    ].map { Array($0.utf8) }
+}

@@ -7,6 +7,9 @@ import Testing
         arguments: [
             ("/", "text/html; charset=utf-8"), ("/publish", "text/html; charset=utf-8"),
             ("/watch", "text/html; charset=utf-8"), ("/watch/stream-x", "text/html; charset=utf-8"),
+            ("/channel/demo", "text/html; charset=utf-8"), ("/assets/channel.css", "text/css; charset=utf-8"),
+            ("/assets/channel.js", "text/javascript; charset=utf-8"),
+            ("/assets/rooms.js", "text/javascript; charset=utf-8"),
             ("/assets/pcast.css", "text/css; charset=utf-8"), ("/assets/pcast.js", "text/javascript; charset=utf-8"),
             ("/assets/dashboard.css", "text/css; charset=utf-8"), ("/assets/pcast.svg", "image/svg+xml"),
             ("/assets/login.js", "text/javascript; charset=utf-8"),
@@ -49,7 +52,7 @@ import Testing
                     rest.append("/assets/" + (part.split(separator: "/").last ?? ""))
                 }
             }
-            #expect(seen.count == 15, "\(seen)")
+            #expect(seen.count == 20, "\(seen)")
         }
     }
 
@@ -80,7 +83,7 @@ import Testing
 
     @Test(
         "pages load nothing from other sites and run no inline script",
-        arguments: ["/", "/publish", "/watch/x"])
+        arguments: ["/", "/publish", "/watch/x", "/channel/x"])
     func policy(path: String) async throws {
         try await TestPlatform.run { platform in
             let answer = try await platform.send("GET", path)
@@ -103,7 +106,10 @@ import Testing
 
     @Test(
         "a page preloads each module that its script imports, so that they arrive together",
-        arguments: [("/watch/x", "/assets/watch.js"), ("/publish", "/assets/publish.js")])
+        arguments: [
+            ("/watch/x", "/assets/watch.js"), ("/publish", "/assets/publish.js"),
+            ("/channel/x", "/assets/channel.js"),
+        ])
     func preloads(page: String, script: String) async throws {
         try await TestPlatform.run { platform in
             let start = "<link rel=\"modulepreload\" href=\""
@@ -128,7 +134,7 @@ import Testing
 
     @Test("all linked resources exist") func links() async throws {
         try await TestPlatform.run { platform in
-            for page in ["/", "/publish", "/watch/x"] {
+            for page in ["/", "/publish", "/watch/x", "/channel/x"] {
                 let body = try await platform.send("GET", page).body
                 for part in body.split(separator: "\"") where part.hasPrefix("/assets/") {
                     #expect(try await platform.send("GET", String(part)).status == 200)

@@ -42,8 +42,8 @@ public struct PlatformRoutes: OptionSet, Hashable, Sendable {
     public static let media = PlatformRoutes(rawValue: 1 << 0)
     /// The REST interface, its description and the telemetry of Phenix's Web SDK: `/pcast` and `/telemetry`.
     public static let management = PlatformRoutes(rawValue: 1 << 1)
-    /// The pages for publishing and watching, and their files: `/publish`, `/watch`, `/overlay`, `/assets`, `/pcast.mjs`
-    /// and `/bridge.js`.
+    /// The pages for publishing and watching, and their files: `/publish`, `/watch`, `/channel`, `/overlay`, `/assets`,
+    /// `/pcast.mjs` and `/bridge.js`.
     public static let pages = PlatformRoutes(rawValue: 1 << 2)
     /// The dashboard: `/` and `/dashboard/login`. It needs the routes of `management` and `pages`.
     public static let dashboard = PlatformRoutes(rawValue: 1 << 3)
@@ -62,7 +62,8 @@ public struct PlatformRoutes: OptionSet, Hashable, Sendable {
         (
             .pages,
             [
-                "/publish", "/watch", "/watch/**", "/overlay", "/overlay/**", "/assets/**", "/pcast.mjs", "/bridge.js",
+                "/publish", "/watch", "/watch/**", "/channel", "/channel/**", "/overlay", "/overlay/**", "/assets/**",
+                "/pcast.mjs", "/bridge.js",
             ]
         ),
         (.dashboard, ["/", "/dashboard/**"]),

@@ -22,6 +22,7 @@ struct StaticPages: Sendable {
     private static let assets: [String: Asset] = [
         "pcast.css": Asset(bytes: PackageResources.pcast_css, type: style),
         "dashboard.css": Asset(bytes: PackageResources.dashboard_css, type: style),
+        "channel.css": Asset(bytes: PackageResources.channel_css, type: style),
         "pcast.svg": Asset(bytes: PackageResources.pcast_svg, type: "image/svg+xml"),
         "pcast.js": Asset(bytes: PackageResources.pcast_js, type: script),
         "login.js": Asset(bytes: PackageResources.login_js, type: script),
@@ -33,19 +34,24 @@ struct StaticPages: Sendable {
         "plots.js": Asset(bytes: PackageResources.plots_js, type: script),
         "captions.js": Asset(bytes: PackageResources.captions_js, type: script),
         "seek.js": Asset(bytes: PackageResources.seek_js, type: script),
+        "channel.js": Asset(bytes: PackageResources.channel_js, type: script),
+        "rooms.js": Asset(bytes: PackageResources.rooms_js, type: script),
         "watch.js": Asset(bytes: PackageResources.watch_js, type: script),
         "publish.js": Asset(bytes: PackageResources.publish_js, type: script),
     ]
 
     /// The parts of the module `/pcast.mjs`.
     private static let modules: [String: [UInt8]] = [
+        "channels.mjs": PackageResources.channels_mjs, "client.mjs": PackageResources.client_mjs,
         "hls.mjs": PackageResources.hls_mjs, "hls-track.mjs": PackageResources.hls_track_mjs,
         "overlay.mjs": PackageResources.overlay_mjs, "playhead.mjs": PackageResources.playhead_mjs,
         "publisher.mjs": PackageResources.publisher_mjs, "rectangle.mjs": PackageResources.rectangle_mjs,
+        "room-stream.mjs": PackageResources.room_stream_mjs, "rooms.mjs": PackageResources.rooms_mjs,
         "session.mjs": PackageResources.session_mjs, "statistics.mjs": PackageResources.statistics_mjs,
         "time-shift.mjs": PackageResources.time_shift_mjs,
         "timeline.mjs": PackageResources.timeline_mjs, "timeline-log.mjs": PackageResources.timeline_log_mjs,
         "timeline-page.mjs": PackageResources.timeline_page_mjs, "viewer.mjs": PackageResources.viewer_mjs,
+        "wire.mjs": PackageResources.wire_mjs,
     ]
 
     func addRoutes(to router: Router<WebRequestContext>) {
@@ -55,6 +61,11 @@ struct StaticPages: Sendable {
         let framing = frameAncestors.isEmpty ? "" : "; frame-ancestors " + frameAncestors.joined(separator: " ")
         for path: RouterPath in ["/watch", "/watch/:stream"] {
             router.get(path) { _, _ in Self.page(PackageResources.watch_html, policy: Self.policy + framing) }
+        }
+        for path: RouterPath in ["/channel", "/channel/:alias"] {
+            router.get(path) { _, _ in
+                Self.page(PackageResources.channel_html, policy: Self.policy + Self.unframed, isFramed: false)
+            }
         }
         router.get("/assets/:name") { _, context in
             guard let name = context.parameters.get("name") else { return Self.missing }

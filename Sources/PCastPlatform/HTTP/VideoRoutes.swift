@@ -92,7 +92,9 @@ struct VideoRoutes: Sendable {
         let packaged = try await directory.packagedStream(
             StreamID(name), for: principal, clientContext: clientContext)
         let signature = packaged.signature(at: MonotonicClock.wallTime())
-        return try await multivariant(of: packaged, prefix: signature + "/", caching: "no-store", request)
+        // The media of a channel is that of its presenter's stream.
+        let folder = packaging.stream(StreamID(name)) === packaged ? "" : "../\(packaged.id)/"
+        return try await multivariant(of: packaged, prefix: folder + signature + "/", caching: "no-store", request)
     }
 
     private func multivariant(

@@ -5,6 +5,7 @@ import { StreamCard, clock, count, nameOf, setText, shorten } from "/assets/stre
 import { EndDialog, LinkDialog } from "/assets/dialogs.js";
 import { KeyList } from "/assets/keys.js";
 import { RecordingList } from "/assets/recordings.js";
+import { RoomList } from "/assets/rooms.js";
 
 const element = (id) => document.getElementById(id);
 const shownAtMost = 60;
@@ -154,6 +155,7 @@ const ends = new EndDialog(async (stream, reason) => {
 
 const keys = new KeyList({ ask, showRows, part, onFailure: tellFailure });
 const recordings = new RecordingList({ ask, showRows, part, onFailure: tellFailure });
+const roomList = new RoomList({ ask, showRows, part, onFailure: tellFailure, endStream: actions.end });
 
 function tellFailure(error) {
   if (error instanceof LoggedOut) rounds.showExpiredLogin();
@@ -444,6 +446,7 @@ async function round(number) {
   }
   if (isChanged || number % 5 === 0) await recordings.read();
   if (isChanged || number % 3 === 0) await readNames();
+  if (isChanged || number % 3 === 0) await roomList.read();
   if (number % 15 === 0) await keys.read();
   if (isChanged || number % 3 === 0) await readNotifications();
 }

@@ -1,5 +1,6 @@
 /**
- * PCast in a browser: watch and publish streams, on any page, without a build step and without dependencies.
+ * PCast in a browser: watch and publish streams, and use rooms and channels, on any page, without a build step and
+ * without dependencies.
  *
  *     <video id="video" controls playsinline></video>
  *     <script type="module">
@@ -15,16 +16,18 @@
  */
 // @ts-check
 
+import { Client } from "./assets/client.mjs";
 import { Publisher } from "./assets/publisher.mjs";
 import { Viewer } from "./assets/viewer.mjs";
 
+/** @typedef {import("./assets/client.mjs").ConnectOptions} ConnectOptions */
 /** @typedef {import("./assets/publisher.mjs").PublishOptions} PublishOptions */
 /** @typedef {import("./assets/viewer.mjs").SubscribeOptions} SubscribeOptions */
 
 export { Overlay } from "./assets/overlay.mjs";
 export { PCastError, missingVideoCodecs } from "./assets/session.mjs";
 export { Timeline } from "./assets/timeline.mjs";
-export { Publisher, Viewer };
+export { Client, Publisher, Viewer };
 
 /**
  * Subscribes to a stream. The viewer reports by events, and tries again by itself; `viewer.ready()` waits for the first
@@ -40,3 +43,10 @@ export const subscribe = (options) => new Viewer(options);
  * @returns {Publisher}
  */
 export const publish = (options) => new Publisher(options);
+
+/**
+ * Opens a session, in which a page enters rooms and channels: `connect().channel("demo")`.
+ * @param {ConnectOptions} [options]
+ * @returns {Client}
+ */
+export const connect = (options) => new Client(options);

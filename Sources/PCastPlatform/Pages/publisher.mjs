@@ -26,6 +26,14 @@ import { StatisticsReader } from "./statistics.mjs";
  * @property {"H264" | "VP8" | "VP9" | "AV1" | "H265"} [codec] the preferred video codec; H264 by default
  * @property {1 | 3} [layers] 3 for simulcast, of which each viewer receives the best layer that its link carries
  * @property {boolean} [retries] whether it publishes again by itself after a failure; true by default
+ * @property {(connection: RTCPeerConnection) => PublishingSession} [makeSession] creates the session of a connection;
+ *   by default, one of WHIP. The rooms of this module use it.
+ */
+
+/**
+ * What a publisher needs of its session with the platform.
+ * @typedef {Pick<Session, "open" | "close" | "streamID" | "hasAddress" | "onEnded" | "onLost" | "onNoAddress"
+ *   | "onQuality">} PublishingSession
  */
 
 /** The end reasons after which publishing is retried, as in Phenix's clients. */
@@ -51,7 +59,8 @@ export class Publisher extends EventTarget {
   /** @type {1 | 3} */ #layers;
   /** @type {boolean} */ #retries;
   /** @type {RTCPeerConnection | null} */ #connection = null;
-  /** @type {Session | null} */ #session = null;
+  /** @type {PublishingSession | null} */ #session = null;
+  /** @type {PublishOptions["makeSession"]} */ #makeSession;
   /** @type {StatisticsReader | null} */ #statistics = null;
   /** @type {DataQuality | null} */ #quality = null;
   /** @type {PublisherState} */ #state = "connecting";
@@ -62,10 +71,11 @@ export class Publisher extends EventTarget {
   #isReturning = false;
 
   /** @param {PublishOptions} options */
-  constructor({ url, token = null, media, codec = "H264", layers = 1, retries = true }) {
+  constructor({ url, token = null, media, codec = "H264", layers = 1, retries = true, makeSession }) {
     super();
     this.#url = new URL(url ?? import.meta.url, location.href).origin;
     [this.#token, this.#codec, this.#layers, this.#retries] = [token, codec, layers, retries];
+    this.#makeSession = makeSession;
     /** The media. */
     this.media = media;
     addEventListener("pagehide", () => this.stop(), { signal: this.#abort.signal });
@@ -126,7 +136,7 @@ export class Publisher extends EventTarget {
       });
       if (isVideo) preferCodec(transceiver, this.#codec);
     }
-    const session = new Session(connection, `${this.#url}/whip`, this.#token);
+    const session = this.#makeSession?.(connection) ?? new Session(connection, `${this.#url}/whip`, this.#token);
     const isCurrent = () => this.#session === session;
     connection.addEventListener("connectionstatechange", () => { if (isCurrent()) this.#noteConnection(connection); });
     session.onEnded = (reason) => { if (isCurrent()) this.#noteEnd(reason); };

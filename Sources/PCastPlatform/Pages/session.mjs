@@ -13,11 +13,15 @@
  * - `connection-lost`: the media path broke
  * - `session-lost`: the platform does not know the session any more, such as after a restart
  * - `stream-ended`: the stream has ended, with a reason after which it may resume
+ * - `not-found`: the room, or the member, does not exist
+ * - `conflict`: others change the member at the same time
+ * - `rate-limited`: there are too many requests or messages, or a message is too large
  * - `refused`: the platform refused for another reason
  * - `failed`: the browser failed
  *
  * @typedef {"unauthorized" | "not-playing" | "gone" | "unsupported" | "unreachable" | "no-address" | "connection-lost"
- *   | "session-lost" | "stream-ended" | "refused" | "failed"} PCastErrorCode
+ *   | "session-lost" | "stream-ended" | "not-found" | "conflict" | "rate-limited" | "refused"
+ *   | "failed"} PCastErrorCode
  */
 
 /**

@@ -82,6 +82,31 @@ struct RoomMachine {
 
     func member(_ session: SessionID) -> RoomMember? { entries[session]?.member }
 
+    /// Returns the members whose streams viewers of a channel may receive, the preferred one first.
+    ///
+    /// That is the one with the newest change, and the later in the list among equal ones. In a channel with the option
+    /// ``RoomDescription/highAvailability`` it is the former one, then the first whose name contains “primary”, then
+    /// “alternate”, then the first of the list.
+    ///
+    /// - Parameter former: The session of the presenter that was preferred before; nil for none.
+    /// - Returns: The members.
+    func presenters(after former: SessionID?) -> [RoomMember] {
+        let candidates = listed.filter(\.isPublishing)
+        guard description.options.contains(RoomDescription.highAvailability) else {
+            return candidates.enumerated().sorted {
+                ($0.element.lastUpdate, $0.offset) > ($1.element.lastUpdate, $1.offset)
+            }.map(\.element)
+        }
+        func rank(_ member: RoomMember) -> Int {
+            if member.session == former { return 0 }
+            let name = member.screenName.lowercased()
+            return name.contains("primary") ? 1 : name.contains("alternate") ? 2 : 3
+        }
+        return candidates.enumerated().sorted {
+            (rank($0.element), $0.offset) < (rank($1.element), $1.offset)
+        }.map(\.element)
+    }
+
     /// Whether time alone can change the members.
     var needsTime: Bool { absent.count > 0 || !endedStreams.isEmpty }
 

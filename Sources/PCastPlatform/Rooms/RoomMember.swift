@@ -98,6 +98,9 @@ struct RoomDescription: Hashable, Sendable {
     var kind: Kind
     var options: [String]
 
+    /// The option of a channel whose viewers by its name keep their presenter while it has a stream.
+    static let highAvailability = "high-availability"
+
     /// The tags of the room's streams. A token that requires one of them is valid for the room.
     var tags: [String] { Self.prefixes.map { $0.isAlias ? $0.text + alias : $0.text + id } }
 

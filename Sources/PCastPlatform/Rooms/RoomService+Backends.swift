@@ -1,5 +1,6 @@
 import PCastCore
 import PCastDatabase
+import PCastIO
 
 /// The functions for the backends of applications.
 extension RoomService {
@@ -46,6 +47,25 @@ extension RoomService {
     func post(_ text: String, by author: RoomMember, in id: String) throws(RoomRefusal) {
         try takeMessage(nil, in: id)
         append(text, by: author, isBackend: true, in: id)
+    }
+
+    /// Changes the state of the tracks that a listed member announces; nil for no change. Tracks that have ended remain.
+    ///
+    /// - Throws: ``RoomRefusal`` with the kind `notFound`.
+    func setTracks(
+        of session: SessionID, in id: String, audio: RoomStream.TrackState?, video: RoomStream.TrackState?
+    ) throws(RoomRefusal) {
+        guard let member = rooms[id]?.machine.member(session), member.isListed else { throw .notFound }
+        let streams = member.streams.map { stream in
+            var stream = stream
+            if let audio, stream.audio != .ended { stream.audio = audio }
+            if let video, stream.video != .ended { stream.video = video }
+            return stream
+        }
+        guard streams != member.streams else { return }
+        let change = RoomMachine.Change(streams: streams, lastUpdate: member.lastUpdate)
+        _ = try rooms[id]?.machine.update(session, change, at: MonotonicClock.wallTime())
+        broadcast(id)
     }
 
     /// Returns a room of an application by its identifier or alias, with its members; nil if there is none.

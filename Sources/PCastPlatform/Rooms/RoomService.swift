@@ -21,6 +21,8 @@ actor RoomService {
         var isPermanent: Bool
         /// The time since which the room has no members; nil while it has some.
         var emptySince: Instant?
+        /// The presenter whose stream viewers of the channel's name receive, if it is available.
+        var presenter: SessionID?
     }
 
     let configuration: RoomConfiguration
@@ -107,6 +109,7 @@ actor RoomService {
         guard let description = rooms[id]?.machine.description else { return }
         rooms[id]?.machine.end(at: MonotonicClock.wallTime())
         broadcast(id)
+        setPresenters([], of: description)
         let left = roomsOfSessions.filter { $0.value.contains(id) }.map(\.key)
         for session in left { forget(session, in: id) }
         rooms[id] = nil
@@ -192,13 +195,27 @@ actor RoomService {
     // MARK: Events
 
     /// Appends the events of a room to the connections of its members.
-    private func broadcast(_ id: String) {
+    func broadcast(_ id: String) {
         guard let description = rooms[id]?.machine.description else { return }
+        var hasChanged = false
         while let event = rooms[id]?.machine.poll() {
+            hasChanged = true
             let message = SignalingEvent.room(
                 ChatRoomEvent(event, in: description, at: MonotonicClock.wallTime()))
             for connection in rooms[id]?.connections.values ?? [:].values { connection.append(message) }
         }
+        guard hasChanged, let room = rooms[id] else { return }
+        let presenters = description.kind == .channel ? room.machine.presenters(after: room.presenter) : []
+        rooms[id]?.presenter = presenters.first?.session
+        setPresenters(presenters, of: description)
+    }
+
+    /// Lets viewers request the streams of presenters by the identifier and the alias of their channel.
+    private func setPresenters(_ presenters: [RoomMember], of room: RoomDescription) {
+        directory.available.setChannel(
+            PresentedChannel(
+                application: room.application, names: [room.id, room.alias], tags: room.tags,
+                streams: presenters.compactMap { $0.streams.first?.streamID }))
     }
 
     /// Appends a message to a conversation, and sends it to the subscribers.

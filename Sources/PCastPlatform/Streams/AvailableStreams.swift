@@ -13,6 +13,16 @@ final class AvailableStreams: Sendable {
         /// The streams by their identifiers, and those of declared streams also by their names.
         var streams: [StreamID: Stream] = [:]
         var declarations: StreamDeclarations?
+        /// The channels with a presenter, by their identifiers and aliases.
+        var channels: [ApplicationID: [String: PresentedChannel]] = [:]
+
+        /// Returns the channel of a name, unless a stream is declared with it.
+        func channel(_ name: String, of application: ApplicationID) -> PresentedChannel? {
+            guard let channel = channels[application]?[name], declarations?.declaration(of: name) == nil else {
+                return nil
+            }
+            return channel
+        }
     }
 
     private let state = Mutex(State())
@@ -35,6 +45,21 @@ final class AvailableStreams: Sendable {
     /// Sets the declared streams, whose sources may begin when they are requested.
     func setDeclarations(_ declarations: StreamDeclarations) { state.withLock { $0.declarations = declarations } }
 
+    /// Sets the presenters of a channel.
+    func setChannel(_ channel: PresentedChannel) {
+        state.withLock { state in
+            for name in channel.names {
+                state.channels[channel.application, default: [:]][name] = channel.streams.isEmpty ? nil : channel
+            }
+        }
+    }
+
+    /// Returns the channel with an identifier or alias; nil if there is none, if it has no presenter, or if a stream is
+    /// declared with this name.
+    func channel(_ name: String, of application: ApplicationID) -> PresentedChannel? {
+        state.withLock { $0.channel(name, of: application) }
+    }
+
     /// Checks that a client may view the requested stream, or else that of its token, or else any stream.
     ///
     /// - Throws: ``APIError`` with the kind `unauthorized` or `noStreamPlaying`.
@@ -54,6 +79,9 @@ final class AvailableStreams: Sendable {
             if let stream = state.streams[named], stream.application == principal.application {
                 return (stream.tags, true)
             }
+            if let channel = state.channel(named.description, of: principal.application) {
+                return (channel.tags + channel.streams.flatMap { state.streams[$0]?.tags ?? [] }, true)
+            }
             guard let declaration = state.declarations?.declaration(of: named.description),
                 declaration.application ?? authenticator.owner == principal.application
             else { return (required, false) }
@@ -71,4 +99,15 @@ extension LiveStream {
     fileprivate var requestedIDs: [StreamID] {
         if case .named(let name) = place { [id, StreamID(name)] } else { [id] }
     }
+}
+
+/// The presenters of a channel, whose identifier and alias viewers may request in place of a stream.
+struct PresentedChannel: Hashable, Sendable {
+    let application: ApplicationID
+    /// The identifier and the alias.
+    let names: [String]
+    /// The tags of the channel. A token that requires one of them permits viewing its presenters.
+    let tags: [String]
+    /// The streams of the presenters, the preferred one first.
+    let streams: [StreamID]
 }

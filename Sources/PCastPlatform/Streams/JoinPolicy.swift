@@ -35,12 +35,24 @@ struct JoinPolicy {
     }
 
     /// Returns the stream that a subscriber may receive: the requested one, the one that the token requires, the newest
-    /// one with the required tag, or the newest one.
+    /// one with the required tag, or the newest one. If the request names a channel, it is the first stream of its
+    /// presenters that is available.
     ///
     /// - Throws: ``APIError``.
     func find(
-        _ origin: StreamID?, in registry: StreamRegistry, for principal: Principal, clientContext: ClientContext
+        _ origin: StreamID?, of channel: PresentedChannel? = nil, in registry: StreamRegistry, for principal: Principal,
+        clientContext: ClientContext
     ) throws(APIError) -> LiveStream {
+        if let channel, let named = principal.origin(requested: origin) {
+            let stream = channel.streams.lazy.compactMap { registry.streams[$0] }.first {
+                $0.application == principal.application && registry.isAvailable($0)
+            }
+            try authorize(
+                principal, clientContext, origin: named.description,
+                tags: channel.tags + (stream?.authorizingTags ?? []))
+            guard let stream else { throw .noStream }
+            return stream
+        }
         guard let named = principal.origin(requested: origin) else {
             let tag = principal.token?.requiredTag
             guard let newest = registry.newestSubscribable(.subscribable(principal.application, tag: tag)) else {

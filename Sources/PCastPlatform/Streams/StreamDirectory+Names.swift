@@ -52,6 +52,14 @@ extension StreamDirectory {
         try await names.wait(for: requested.description)
     }
 
+    /// Returns the channel that a request, or else its token, names; nil if it names a stream, a declared one included.
+    func channel(requested origin: StreamID?, for principal: Principal) -> PresentedChannel? {
+        guard let requested = principal.origin(requested: origin), registry.streams[requested] == nil,
+            registry.namedStreams[requested] == nil
+        else { return nil }
+        return available.channel(requested.description, of: principal.application)
+    }
+
     /// Creates the stream that viewers of a name receive.
     ///
     /// - Parameters:

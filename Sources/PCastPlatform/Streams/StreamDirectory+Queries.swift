@@ -85,9 +85,13 @@ extension StreamDirectory {
     func packagedStream(
         _ origin: StreamID?, for principal: Principal, clientContext: ClientContext, countsAsViewer: Bool = true
     ) async throws(APIError) -> PackagedStream {
-        try await waitForName(origin, for: principal, clientContext)
-        try await waitForRequestedStream(of: origin, for: principal, clientContext)
-        let stream = try policy.find(origin, in: registry, for: principal, clientContext: clientContext)
+        let channel = channel(requested: origin, for: principal)
+        if channel == nil {
+            try await waitForName(origin, for: principal, clientContext)
+            try await waitForRequestedStream(of: origin, for: principal, clientContext)
+        }
+        let stream = try policy.find(
+            origin, of: channel, in: registry, for: principal, clientContext: clientContext)
         if countsAsViewer { try policy.takeJoin(principal, clientContext) }
         try await policy.authenticator.checkHook(.subscribe(stream.id), principal, clientContext)
         if countsAsViewer { _ = try policy.reserve(.viewer, principal, clientContext) }

@@ -241,17 +241,25 @@ actor StreamDirectory {
         _ principal: Principal, _ clientContext: ClientContext, origin: StreamID?, options: [String] = [],
         isPreview: Bool = false
     ) async throws(APIError) -> (LiveStream, StreamCapabilities) {
-        try await waitForName(origin, for: principal, clientContext)
-        try await waitForRequestedStream(of: origin, for: principal, clientContext)
-        try await waitForOrigin(origin, for: principal, clientContext)
-        let stream = try policy.find(origin, in: registry, for: principal, clientContext: clientContext)
+        var channel = channel(requested: origin, for: principal)
+        if channel == nil {
+            try await waitForName(origin, for: principal, clientContext)
+            try await waitForRequestedStream(of: origin, for: principal, clientContext)
+            try await waitForOrigin(origin, for: principal, clientContext)
+        }
+        let stream = try policy.find(
+            origin, of: channel, in: registry, for: principal, clientContext: clientContext)
         let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .view)
         if !isPreview { try policy.takeJoin(principal, clientContext) }
         guard policy.authenticator.hasHook else { return (stream, capabilities) }
         try await policy.authenticator.checkHook(.subscribe(stream.id), principal, clientContext)
         // The stream may have ended meanwhile.
         let requested = principal.origin(requested: origin) ?? stream.id
-        return (try policy.find(requested, in: registry, for: principal, clientContext: clientContext), capabilities)
+        if channel != nil { channel = self.channel(requested: origin, for: principal) }
+        return (
+            try policy.find(requested, of: channel, in: registry, for: principal, clientContext: clientContext),
+            capabilities
+        )
     }
 
     static func metadata(_ metadata: Logger.Metadata, _ clientContext: ClientContext) -> Logger.Metadata {

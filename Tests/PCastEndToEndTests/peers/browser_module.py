@@ -206,6 +206,52 @@ def check_watch_page(run, browser, options):
     page.open("about:blank")
 
 
+# A presenter of the channel on its own page, with the module.
+PRESENTER = """(async () => {
+    const { connect } = await import("/pcast.mjs");
+    const canvas = Object.assign(document.createElement("canvas"), { width: 320, height: 180 });
+    const context = canvas.getContext("2d");
+    setInterval(() => {
+        context.fillStyle = `hsl(${Date.now() / 20 % 360}, 80%, 50%)`;
+        context.fillRect(0, 0, 320, 180);
+    }, 50);
+    const channel = connect().channel("stage");
+    const media = canvas.captureStream(20);
+    window.own = { channel, publication: await channel.publish({ media, screenName: "Ann", codec: "VP8" }) };
+    return channel.room.own.role;
+})()"""
+
+
+def check_channel_page(run, browser, options):
+    """The platform's own page of a channel, without a token as on this host, and a presenter by the module."""
+    page = browser.page()
+    text = "document.getElementById('{}').textContent"
+    page.open(f"{options.url}/channel/stage")
+    page.wait(f"{text.format('headline')}.startsWith('Nobody presents')", PATIENCE, "the channel without a presenter")
+    run.check("the publisher is the presenter", page.evaluate(PRESENTER) == "presenter")
+    page.wait(f"{text.format('state')} === 'live'", PATIENCE, "the channel's page to be live")
+    page.wait(f"{text.format('members')}.includes('Ann')", PATIENCE, "the name of the presenter")
+    page.wait(f"{text.format('viewers')}.includes('viewer')", PATIENCE, "the number of viewers")
+    page.evaluate("own.publication.setMuted({ video: true }).then(() => true)")
+    page.wait(f"{text.format('notice')}.includes('video muted')", PATIENCE, "the mute state of the presenter")
+    page.evaluate("""(() => {
+        document.getElementById("text").value = "Hello";
+        document.getElementById("write").requestSubmit();
+        return true;
+    })()""")
+    page.wait(f"{text.format('messages')}.includes('Hello')", PATIENCE, "the message in the chat")
+    history = page.evaluate("document.getElementById('messages').children.length")
+    run.check("the message is shown once", history == 1)
+    if options.screenshots:
+        page.screenshot(f"{options.screenshots}/channel-{options.browser}.png")
+    page.evaluate("own.publication.stop().then(() => true)")
+    page.wait(f"{text.format('members')} === ''", PATIENCE, "the presenter to leave")
+    page.wait(f"{text.format('headline')}.startsWith('Nobody presents')", PATIENCE, "the channel after the presenter")
+    exceptions = [problem for problem in page.problems if problem.startswith("exception")]
+    run.check(f"no exceptions on the channel's page: {exceptions}", not exceptions)
+    page.open("about:blank")
+
+
 def use(run, options):
     site = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
     threading.Thread(target=site.serve_forever, daemon=True).start()
@@ -229,6 +275,7 @@ def use(run, options):
             check_overlay(run, page, producer, goal)
             check_publishing(run, page)
             check_watch_page(run, browser, options)
+            check_channel_page(run, browser, options)
             print("end the stream", flush=True)
             ended = "windows.near.events.find(([type]) => type === 'ended')?.[1]"
             run.figures["ended"] = page.wait(ended, PATIENCE, "the end of the stream")

@@ -25,6 +25,29 @@ import Testing
 
     private static func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
 
+    @Test("viewers of a channel's name get the newest presenter, or the former one with high availability")
+    func presenters() throws {
+        let orders: [(options: [String], names: [String])] = [
+            ([], ["c", "Primary", "the alternate"]),
+            ([RoomDescription.highAvailability], ["Primary", "the alternate", "c"]),
+        ]
+        for (options, expected) in orders {
+            var description = Self.channel
+            description.options = options
+            var room = RoomMachine(description)
+            for name in ["the alternate", "Primary", "c"] {
+                _ = try room.join(
+                    Self.member(name, .presenter, streams: ["stream-\(name.count)"]), connection: 1, at: Self.time)
+            }
+            _ = try room.join(Self.member("silent", .presenter), connection: 2, at: Self.time)
+            _ = try room.join(Self.member("guest", .participant, streams: ["stream-g"]), connection: 3, at: Self.time)
+            let ordered = room.presenters(after: nil).map(\.screenName)
+            #expect(ordered == expected)
+            let former = room.presenters(after: SessionID("c")).map(\.screenName)
+            #expect(former.first == "c")
+        }
+    }
+
     @Test("a viewer who becomes a presenter joins for all, and leaves when it stops") func presenter() throws {
         var room = RoomMachine(Self.channel)
         let viewer = try room.join(Self.member("viewer"), connection: 1, at: Self.time)

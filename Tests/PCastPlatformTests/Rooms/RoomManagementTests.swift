@@ -117,9 +117,19 @@ import Testing
                     let count = try decoded(
                         Count.self, try await platform.ask("GET", "/pcast/channel/demo/publishers/count"))
                     #expect(count.count == 1)
+                    let place = "/pcast/room/demo/member/" + (try path(session))
+                    let mute = #"{"member":{"audioState":"TrackDisabled"}}"#
+                    #expect(try await platform.ask("PUT", place, mute).status == 200)
+                    let muted = try #require(try await viewer.event(2))
+                    #expect(muted.eventType == .memberUpdated)
+                    #expect(muted.members.first?.streams.first?.audioState == .trackDisabled)
+                    #expect(muted.members.first?.streams.first?.videoState == .trackEnabled)
+                    let wrong = #"{"member":{"audioState":"TrackEnded"}}"#
+                    #expect(try await platform.ask("PUT", place, wrong).status == 400)
+                    #expect(try await platform.ask("PUT", "/pcast/room/demo/member/none", mute).status == 404)
                     #expect(try await platform.ask("DELETE", "/pcast/channel/demo").status == 200)
-                    #expect(try await viewer.event(2)?.eventType == .memberLeft)
-                    #expect(try await viewer.event(3)?.eventType == .roomEnded)
+                    #expect(try await viewer.event(3)?.eventType == .memberLeft)
+                    #expect(try await viewer.event(4)?.eventType == .roomEnded)
                 }
             }
         }

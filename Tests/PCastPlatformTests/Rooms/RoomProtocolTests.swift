@@ -73,6 +73,46 @@ import Testing
         }
     }
 
+    @Test("WHEP viewers of a channel's name receive a presenter whose stream is available")
+    func whep() async throws {
+        try await TestPlatform.run { platform in
+            try await ProtocolClient.run(platform) { first in
+                let firstSession = try #require(try await first.authenticate())
+                let room = try await first.join("demo")
+                #expect(try await platform.post("/whep/demo", try Offers.viewer()).status == 409)
+                let one = try #require(try await first.setUp(try Requests.publish()))
+                // A stream that nobody announces is not that of the channel.
+                #expect(try await platform.post("/whep/demo", try Offers.viewer()).status == 409)
+                let published = try await first.update(
+                    Rooms.update(
+                        firstSession, in: room.room.roomID, role: .presenter, streams: [Rooms.stream(one)],
+                        lastUpdate: room.self_p.lastUpdate))
+                #expect(published.status == "ok")
+                #expect(try await platform.post("/whep/demo", try Offers.viewer()).status == 201)
+                try await ProtocolClient.run(platform) { second in
+                    let session = try #require(try await second.authenticate())
+                    let own = try await second.join("demo", screenName: "b")
+                    let two = try #require(try await second.setUp(try Requests.publish()))
+                    let joined = try await second.update(
+                        Rooms.update(
+                            session, in: own.room.roomID, role: .presenter, streams: [Rooms.stream(two)],
+                            lastUpdate: own.self_p.lastUpdate))
+                    #expect(joined.status == "ok")
+                    // The newest presenter is preferred. The other one follows when its stream ends.
+                    #expect(try await second.ask(Requests.destroy(two, reason: "ended")) == .ok)
+                    #expect(try await platform.post("/whep/demo", try Offers.viewer()).status == 201)
+                }
+                let stopped = try await first.update(
+                    Rooms.update(
+                        firstSession, in: room.room.roomID, role: .audience, streams: [],
+                        lastUpdate: published.lastUpdate))
+                #expect(stopped.status == "ok")
+                #expect(try await platform.post("/whep/demo", try Offers.viewer()).status == 409)
+                #expect(try await platform.post("/whep/\(one)", try Offers.viewer()).status == 201)
+            }
+        }
+    }
+
     @Test("members of the audience are in no list and in no event, and a closed connection is a leave")
     func audience() async throws {
         try await TestPlatform.run { platform in

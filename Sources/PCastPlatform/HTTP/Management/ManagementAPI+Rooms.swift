@@ -64,6 +64,15 @@ extension ManagementAPI {
         let message: Message
     }
 
+    private struct MemberRequest: Decodable {
+        struct Member: Decodable {
+            let audioState: String?
+            let videoState: String?
+        }
+
+        let member: Member
+    }
+
     private struct RoomState: Encodable {
         let roomId: String
         let alias: String
@@ -219,6 +228,29 @@ extension ManagementAPI {
         let state = try await state(request)
         return ApplicationAnswer.json(
             MemberList(members: state.listed.map { MemberState($0) }, audience: state.audience))
+    }
+
+    /// Announces that the streams of a member are muted, or not any more.
+    ///
+    /// - Throws: ``ApplicationFailure``.
+    func muteMember(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+        let session = SessionID(try request.part("session"))
+        let member = try request.decoded(MemberRequest.self).member
+        func state(_ name: String?) throws(ApplicationFailure) -> RoomStream.TrackState? {
+            guard let name else { return nil }
+            guard let state = RoomStream.TrackState.allCases.first(where: { $0.name == name }), state != .ended else {
+                throw .badRequest("The state of a track is invalid: send TrackEnabled or TrackDisabled.")
+            }
+            return state
+        }
+        let (audio, video) = (try state(member.audioState), try state(member.videoState))
+        let id = try await self.state(request).room.id
+        do throws(RoomRefusal) {
+            try await rooms.setTracks(of: session, in: id, audio: audio, video: video)
+        } catch {
+            throw .notFound
+        }
+        return ApplicationAnswer.done
     }
 
     /// Returns the number of presenters with a stream.

@@ -47,6 +47,7 @@ struct ManagementAPI: Sendable {
         add(group, "room", [.put: putRoom])
         add(group, "room/:room", [.get: inspectRoom, .delete: removeRoom])
         add(group, "room/:room/members", [.get: listMembers])
+        add(group, "room/:room/member/:session", [.put: muteMember])
         add(group, "room/:room/message", [.put: sendMessage])
         add(group, "rooms", [.get: listRooms])
         add(group, "recordings", [.get: listRecordings])

@@ -16,6 +16,6 @@ struct BenchCommand: AsyncParsableCommand {
             JoinStormCommand.self, MeetingCommand.self, IdleCommand.self, RelayLatencyCommand.self,
             SoakCommand.self, RenderCommand.self, RenderWorkerCommand.self, PlaybackCommand.self, OverlayCommand.self,
             TimelineBenchCommand.self, HLSRulesCommand.self, HLSCommand.self, IngestCommand.self,
-            SourcesCommand.self, RecordingsCommand.self, ViewersCommand.self, HeadlineCommand.self,
+            SourcesCommand.self, RecordingsCommand.self, ViewersCommand.self, HeadlineCommand.self, RoomsCommand.self,
         ])
 }

@@ -1,0 +1,212 @@
+import ArgumentParser
+import PCast
+import PCastCore
+import PCastIO
+import PCastJSON
+import Synchronization
+
+/// `pcast-bench rooms` measures how fast the audience of a channel learns of its presenter.
+struct RoomsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rooms",
+        abstract: "Measure the event of a presenter at the audience of a channel, and the first frame after it.",
+        discussion: """
+            Each member of the audience is a session of the SDK with its own connection. The platform is a separate \
+            process. A presenter announces its stream, and each member records the time of the event. With the first \
+            event, viewers that do not decode join by WHEP with the alias of the channel, one after the other, and \
+            record their first frames. This repeats for --rounds. All times are those of this machine, on which the \
+            clients run, too.
+            """)
+
+    @Option(help: "Number of members of the audience.")
+    var members = 10_000
+
+    @Option(help: "Number of viewers that receive media.")
+    var viewers = 50
+
+    @Option(help: "Number of times that the presenter joins.")
+    var rounds = 5
+
+    @Option(help: "First UDP port of the viewers.")
+    var firstPort: UInt16 = 21_000
+
+    @OptionGroup var options: ReportOptions
+
+    private static let alias = "bench"
+    /// The limits that the platform raises, because all clients have the same address.
+    private static let limits = [
+        "sessions-per-address", "connections", "connections-per-address", "connections-per-second", "joins-per-second",
+        "requests-per-second",
+    ]
+    private static let targets = [
+        Target("eventP99", .atMost(500)), Target("firstFrameP99", .atMost(1_000)), Target("withoutEvent", .exactly(0)),
+    ]
+    /// The number of members that enter at the same time.
+    private static let entering = 64
+    private static let timeout = TimeSpan.seconds(60)
+
+    func validate() throws {
+        guard (1...19_000).contains(members), (1...1_000).contains(viewers), rounds > 0 else {
+            throw ValidationError("--members must be 1 to 19000, --viewers 1 to 1000, and --rounds at least 1.")
+        }
+        guard Int(firstPort) + viewers * rounds <= 65_535, firstPort > 0 else {
+            throw ValidationError("--first-port must leave a port for each viewer of each round.")
+        }
+    }
+
+    func run() async throws {
+        var report = Report(options)
+        try Descriptors.allowMany()
+        let limits = Self.limits.flatMap { ["--limit", "\($0)=50000"] }
+        let platform = try PCastProcess(["serve", "--listen", "127.0.0.1:0", "--rtc-port", "0"] + limits)
+        defer { platform.stop() }
+        guard case .string(let uri)? = try await platform.next("listening")["uri"] else {
+            throw BenchFailure("the platform did not report its address")
+        }
+        let audience = RoomAudience()
+        try await audience.enter(Self.alias, at: uri, count: members, concurrently: Self.entering)
+        let presenter = PCast(PCastOptions(uri: uri))
+        _ = try await presenter.start()
+        let media = try await presenter.getUserMedia(
+            UserMediaOptions(videoSource: "synthetic", audioSource: "synthetic"))
+        defer { media.stop() }
+        let room = presenter.room(Self.alias)
+        let info = try await room.join(as: .audience, screenName: "presenter")
+        let publisher = try await presenter.publish(
+            streamToken: "", mediaStream: media.mediaStream, tags: ["channelAlias:\(info.alias)"])
+        var (events, frames, missing) = ([Double](), [Double](), 0)
+        for round in 0..<rounds {
+            let (times, firstFrames) = try await measure(round, audience, room, publisher.streamID, uri)
+            missing += members - times.count
+            events += times
+            frames += firstFrames
+            report.row(
+                "round \(round + 1)",
+                ["event p50": Percentile.of(times, 0.5), "event p99": Percentile.of(times, 0.99)])
+        }
+        await audience.leave()
+        await presenter.shutdown()
+        try report.finish(
+            [
+                "members": Double(members), "eventP50": Percentile.of(events, 0.5),
+                "eventP99": Percentile.of(events, 0.99), "eventMax": events.max(), "withoutEvent": Double(missing),
+                "firstFrameP50": Percentile.of(frames, 0.5), "firstFrameP99": Percentile.of(frames, 0.99),
+            ], targets: Self.targets)
+    }
+
+    /// Lets the presenter announce its stream and withdraw it. Returns the times in milliseconds until the members had the
+    /// event, and those from the requests of the viewers to their first frames.
+    private func measure(
+        _ round: Int, _ audience: RoomAudience, _ room: Room, _ stream: StreamID, _ uri: String
+    ) async throws -> (events: [Double], firstFrames: [Double]) {
+        guard let ip = IPAddress("127.0.0.1") else { throw BenchFailure("the address of the viewers is invalid") }
+        let load = try LightViewers(viewers, from: ip, firstPort: firstPort + UInt16(round * viewers))
+        defer { load.leave() }
+        let begun = MonotonicClock.now()
+        audience.begin(at: begun)
+        try await room.update(role: .presenter, streams: [RoomStream(stream, kind: .presentation)])
+        try await load.join("\(uri)/whep/\(Self.alias)", token: nil)
+        let deadline = begun + Self.timeout
+        while MonotonicClock.now() < deadline {
+            let frames = try await load.firstFrameTimes()
+            if frames.count == viewers, audience.times.count == members { break }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        let frames = try await load.firstFrameTimes().map(\.milliseconds)
+        guard frames.count == viewers else {
+            throw BenchFailure("only \(frames.count) of \(viewers) viewers received a frame")
+        }
+        let times = audience.times
+        try await room.update(role: .audience, streams: [])
+        try await audience.waitUntilVacant(within: Self.timeout)
+        return (times, frames)
+    }
+}
+
+/// Members of the audience of a channel, each a client of the SDK. They record the time at which a presenter appears.
+private final class RoomAudience: Sendable {
+    private struct State {
+        var clients: [PCast] = []
+        var rooms: [Room] = []
+        var following: [Task<Void, Never>] = []
+        var begun = MonotonicClock.now()
+        /// The times in milliseconds until the event.
+        var times: [Double] = []
+        /// The number of members that see a presenter now.
+        var aware = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// The times in milliseconds from the beginning of the round to the event.
+    var times: [Double] { state.withLock { $0.times } }
+
+    /// Begins a round.
+    func begin(at time: Instant) {
+        state.withLock { state in
+            (state.begun, state.times) = (time, [])
+        }
+    }
+
+    /// Lets clients enter the channel, some of them at the same time.
+    func enter(_ alias: String, at uri: String, count: Int, concurrently: Int) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                if number >= concurrently { try await group.next() }
+                group.addTask {
+                    let pcast = PCast(PCastOptions(uri: uri))
+                    _ = try await pcast.start()
+                    let room = pcast.room(alias)
+                    try await room.join(as: .audience, screenName: "viewer \(number)")
+                    self.add(pcast, room)
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func add(_ pcast: PCast, _ room: Room) {
+        let task = Task { [members = room.members.values, weak self] in
+            var isAware = false
+            for await present in members where present.isEmpty == isAware {
+                isAware = !present.isEmpty
+                self?.note(isAware, at: MonotonicClock.now())
+            }
+        }
+        state.withLock { state in
+            state.clients.append(pcast)
+            state.rooms.append(room)
+            state.following.append(task)
+        }
+    }
+
+    private func note(_ isAware: Bool, at time: Instant) {
+        state.withLock { state in
+            state.aware += isAware ? 1 : -1
+            if isAware { state.times.append((time - state.begun).milliseconds) }
+        }
+    }
+
+    /// Waits until no member sees a presenter. Throws `BenchFailure` if one still does.
+    func waitUntilVacant(within timeout: TimeSpan) async throws {
+        let deadline = MonotonicClock.now() + timeout
+        while state.withLock({ $0.aware }) > 0 {
+            guard MonotonicClock.now() < deadline else {
+                throw BenchFailure("some members still see the presenter that has left")
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// Ends all sessions.
+    func leave() async {
+        let (clients, following) = state.withLock { state in
+            defer { state = State() }
+            return (state.clients, state.following)
+        }
+        for task in following { task.cancel() }
+        await withTaskGroup(of: Void.self) { group in
+            for client in clients { group.addTask { await client.shutdown() } }
+        }
+    }
+}

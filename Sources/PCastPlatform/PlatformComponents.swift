@@ -21,6 +21,8 @@ struct PlatformComponents: Sendable {
     /// The issuer of JSON Web Tokens; nil for none.
     let tokenIssuer: TokenIssuer?
     let limiter: RequestLimiter
+    /// The applications and limits that the management API has set.
+    let administration: PlatformAdministration
     /// Records streams.
     let recordings: RecordingService
     /// Packages streams for HLS.
@@ -90,6 +92,13 @@ struct PlatformComponents: Sendable {
         limiter = RequestLimiter(
             limits: configuration.limits, trustedProxies: configuration.trustedProxies,
             forwardedHeader: configuration.forwardedHeader)
+        do throws(RecordsError) {
+            administration = try await PlatformAdministration(
+                configuration, applications: platformRecords.applications, records: platformRecords.records,
+                authenticator: authenticator, limiter: limiter)
+        } catch {
+            throw .records("\(error)")
+        }
         recordings = try RecordingService(
             configuration.recording, dataDirectory: configuration.storage.directory,
             records: platformRecords.records, writeQueue: platformRecords.writeQueue, logger: logger)
@@ -335,7 +344,7 @@ struct PlatformComponents: Sendable {
             platformRecords: platformRecords, recordings: recordings, ingest: ingest,
             names: names, rooms: rooms, histories: histories, dashboard: dashboard,
             turnCredentials: turnCredentials, cluster: cluster,
-            audit: audit, logger: logger
+            audit: audit, administration: administration, limiter: limiter, logger: logger
         ).addRoutes(to: routes)
         return routes
     }

@@ -18,6 +18,9 @@ public struct PlatformConfiguration: Sendable {
     public var stunServers: [TransportAddress]
     /// The applications whose tokens are valid; empty for those in the database.
     public var applications: [Application]
+    /// The application that administers the platform: it may add applications, change limits and drain. Nil selects the
+    /// only one of ``applications``, or none if there are several.
+    public var administrator: ApplicationID?
     /// The persistent data and its retention.
     public var storage: StorageConfiguration
     /// The port for TLS. It serves the same as `port`, and TURN for clients that can reach no other port. 0 selects a

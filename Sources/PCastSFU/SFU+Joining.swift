@@ -161,7 +161,8 @@ extension SFU {
                 packetsLost: tracks.reduce(0) { $0 + Int(max($1.statistics?.lost ?? 0, 0)) },
                 nackCount: tracks.reduce(0) { $0 + Int($1.missing.requested) },
                 pliCount: tracks.reduce(0) { $0 + $1.keyFrame.sentCount },
-                roundTrip: forwarder.streams[index].receiver.roundTrip, isAway: forwarder.streams[index].isAway,
+                roundTrip: forwarder.streams[index].receiver.roundTrip, availableBitrate: nil,
+                isAway: forwarder.streams[index].isAway,
                 viewers: forwarder.streams[index].replicas.reduce(forwarder.streams[index].countedViewers) {
                     $0 + $1.links.counted
                 })
@@ -174,6 +175,7 @@ extension SFU {
                 nackCount: tracks.reduce(0) { $0 + $1.pointee.nackCount },
                 pliCount: tracks.reduce(0) { $0 + $1.pointee.pliCount },
                 roundTrip: forwarder.viewers[index].sender.roundTripTime.smoothed,
+                availableBitrate: forwarder.viewers.address(index).pointee.sender.estimate.target,
                 isAway: forwarder.viewers[index].isAway, viewers: 0)
         case nil: return nil
         }

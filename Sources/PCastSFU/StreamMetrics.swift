@@ -175,6 +175,8 @@ public struct PeerStatistics: Hashable, Sendable {
     public var pliCount: Int
     /// The round-trip time; nil while it is unknown.
     public var roundTrip: TimeSpan?
+    /// The bit rate that the link to a viewer carries; nil for a publisher.
+    public var availableBitrate: Bitrate?
     /// Whether the peer is currently not reachable.
     public var isAway: Bool
     /// The number of viewers if the peer is a publisher.

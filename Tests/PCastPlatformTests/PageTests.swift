@@ -16,6 +16,8 @@ import Testing
             ("/assets/plots.js", "text/javascript; charset=utf-8"),
             ("/assets/dashboard.js", "text/javascript; charset=utf-8"),
             ("/assets/dialogs.js", "text/javascript; charset=utf-8"),
+            ("/assets/administration.js", "text/javascript; charset=utf-8"),
+            ("/assets/requests.js", "text/javascript; charset=utf-8"),
             ("/assets/keys.js", "text/javascript; charset=utf-8"),
             ("/assets/recordings.js", "text/javascript; charset=utf-8"),
             ("/assets/streams.js", "text/javascript; charset=utf-8"),

@@ -106,6 +106,15 @@ struct ServeCommand: AsyncCommand {
             tlsKey: try settings.value("tls-key", tls.tlsKey),
             turnHost: try settings.value("turn-host", tls.turnHost),
             storage: try records.configuration(settings))
+        configuration.administrator = try settings.value("administrator", authentication.administrator)
+            .map { ApplicationID($0) }
+        if let administrator = configuration.administrator, !configuration.applications.isEmpty,
+            !configuration.applications.contains(where: { $0.id == administrator })
+        {
+            throw CommandFailure(
+                .unusableArguments,
+                "--administrator “\(administrator)” is not an application: give the ID of one of --application.")
+        }
         configuration.acmeWebroot = try settings.value("acme-webroot", tls.acmeWebroot)
         configuration.tlsSelfSigned = try settings.flag("tls-self-signed", tls.tlsSelfSigned)
         let hasFiles = configuration.tlsCertificate != nil || configuration.tlsKey != nil
@@ -254,6 +263,12 @@ struct ServeApplicationOptions: ParsableArguments {
         help: ArgumentHelp(
             "Application whose tokens are accepted. Repeatable. (default: a generated one)", valueName: "id:secret"))
     var application: [ApplicationArgument] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Application that administers the platform: applications, limits and draining. (default: the only one)",
+            valueName: "id"))
+    var administrator: String?
 }
 
 /// The options of `pcast serve` for TLS, and for TURN on the TLS port.

@@ -19,6 +19,7 @@ struct ConfigurationFile: Equatable {
     static let options: [String: Set<String>] = [
         "serve": [
             "listen", "rtc-port", "shards", "advertise", "stun", "data", "application", "tls-port", "tls-certificate",
+            "administrator",
             "tls-key", "rtmp-port", "rtmps-port", "rtmp-takeover", "srt-port", "srt-latency", "srt-passphrase",
             "tls-self-signed", "acme-webroot", "turn-host", "data-key", "retention", "webhook-allow",
             "session-timeout", "reconnect-grace", "member-timeout", "create-rooms", "srt-audio",

@@ -3,12 +3,26 @@ internal import GRDB
 public import PCastCore
 
 extension Records {
-    /// Returns the active applications, ordered by identifier.
+    /// Returns the active applications of the configuration, ordered by identifier.
     ///
     /// - Throws: ``RecordsError``, also if a secret was encrypted with another key.
     public func applications() async throws(RecordsError) -> [ApplicationRecord] {
+        try await applications(areAdded: false)
+    }
+
+    /// Returns the active applications that the management API has added, ordered by identifier.
+    ///
+    /// - Throws: ``RecordsError``, also if a secret was encrypted with another key.
+    package func addedApplications() async throws(RecordsError) -> [ApplicationRecord] {
+        try await applications(areAdded: true)
+    }
+
+    private func applications(areAdded: Bool) async throws(RecordsError) -> [ApplicationRecord] {
         try await read { [key, path] db in
-            try Row.fetchAll(db, sql: "SELECT id, secret FROM application WHERE isActive = 1 ORDER BY id").map { row in
+            try Row.fetchAll(
+                db, sql: "SELECT id, secret FROM application WHERE isActive = 1 AND isAdded = ? ORDER BY id",
+                arguments: [areAdded]
+            ).map { row in
                 let id: String = row["id"]
                 let sealed: [UInt8] = Array(row["secret"] as Data)
                 guard let secret = key.open(sealed, for: Self.context(id)) else {
@@ -19,7 +33,8 @@ extension Records {
         }
     }
 
-    /// Replaces the active applications. The data of the others remains in the database.
+    /// Replaces the active applications of the configuration. The data of the others remains in the database. An added
+    /// application with the same identifier becomes one of the configuration.
     ///
     /// - Throws: ``RecordsError``.
     public func setApplications(_ applications: [ApplicationRecord], at now: WallTime) async throws(RecordsError) {
@@ -28,16 +43,71 @@ extension Records {
             return (id, Data(key.seal(Array(application.secret.utf8), for: Self.context(id))))
         }
         try await write { db in
-            try db.execute(sql: "UPDATE application SET isActive = 0")
+            try db.execute(sql: "UPDATE application SET isActive = 0 WHERE isAdded = 0")
             for (id, secret) in sealed {
                 try db.execute(
                     sql: """
                         INSERT INTO application (id, secret, isActive, created) VALUES (?, ?, 1, ?)
-                        ON CONFLICT (id) DO UPDATE SET secret = excluded.secret, isActive = 1
+                        ON CONFLICT (id) DO UPDATE SET secret = excluded.secret, isActive = 1, isAdded = 0
                         """, arguments: [id, secret, now.millisecondsSinceEpoch])
             }
         }
     }
+
+    /// Adds an application that the configuration does not contain, or replaces its secret.
+    ///
+    /// - Throws: ``RecordsError``.
+    package func setAddedApplication(_ application: ApplicationRecord, at now: WallTime) async throws(RecordsError) {
+        let id = application.id.description
+        let secret = Data(key.seal(Array(application.secret.utf8), for: Self.context(id)))
+        try await write { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO application (id, secret, isActive, created, isAdded) VALUES (?, ?, 1, ?, 1)
+                    ON CONFLICT (id) DO UPDATE SET secret = excluded.secret, isActive = 1, isAdded = 1
+                    """, arguments: [id, secret, now.millisecondsSinceEpoch])
+        }
+    }
+
+    /// Deactivates an application that the management API has added. Its data remains in the database.
+    ///
+    /// - Throws: ``RecordsError``.
+    package func removeAddedApplication(_ id: ApplicationID) async throws(RecordsError) {
+        try await write { db in
+            try db.execute(
+                sql: "UPDATE application SET isActive = 0 WHERE id = ? AND isAdded = 1", arguments: [id.description])
+        }
+    }
+
+    // MARK: Limits
+
+    /// Returns the limits of the platform that the management API has set, by name.
+    ///
+    /// - Throws: ``RecordsError``.
+    package func platformLimits() async throws(RecordsError) -> [String: Int64] {
+        try await read { db in
+            let rows = try Row.fetchAll(db, sql: "SELECT name, value FROM platformLimit")
+            return Dictionary(uniqueKeysWithValues: rows.map { ($0["name"] as String, $0["value"] as Int64) })
+        }
+    }
+
+    /// Stores a limit of the platform; nil removes it.
+    ///
+    /// - Throws: ``RecordsError``.
+    package func setPlatformLimit(_ name: String, _ value: Int64?) async throws(RecordsError) {
+        try await write { db in
+            guard let value else {
+                return try db.execute(sql: "DELETE FROM platformLimit WHERE name = ?", arguments: [name])
+            }
+            try db.execute(
+                sql: """
+                    INSERT INTO platformLimit (name, value) VALUES (?, ?)
+                    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+                    """, arguments: [name, value])
+        }
+    }
+
+    // MARK: Secrets
 
     /// Decrypts all secrets, so that a wrong key is found at the start and not at the first token.
     ///

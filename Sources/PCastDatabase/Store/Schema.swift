@@ -24,6 +24,7 @@ enum Schema {
             }
         }
         migrator.registerMigration("named streams") { db in try db.execute(sql: namedStreams) }
+        migrator.registerMigration("administration") { db in try db.execute(sql: administration) }
         return migrator
     }()
 
@@ -102,6 +103,12 @@ enum Schema {
         ALTER TABLE newNotification RENAME TO notification;
         CREATE UNIQUE INDEX notification_of_stream ON notification(stream, what) WHERE name IS NULL;
         CREATE INDEX notification_of_application ON notification(application, number);
+        """
+
+    /// The applications and limits that the management API has set, in addition to the configuration.
+    private static let administration = """
+        ALTER TABLE application ADD COLUMN isAdded INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE platformLimit (name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
         """
 
     /// Times of segments are in nanoseconds. `offset` and `length` are those of a range in a file.

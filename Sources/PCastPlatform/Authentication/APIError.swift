@@ -111,10 +111,10 @@ extension APIError {
         APIError(.rateLimited, "Too many requests: retry later, and less often.", retryAfter: wait)
     }
 
-    /// The platform is stopping, and another one may start at the same address.
+    /// The platform is stopping, and another one may start at the same address, or an operator drains it.
     static let draining = APIError(
-        .capacity, "The platform is shutting down for maintenance: retry soon.",
-        detail: "the platform is shutting down",
+        .capacity, "The platform accepts no new clients during maintenance: retry soon.",
+        detail: "the platform is drained",
         retryAfter: .seconds(5))
 
     static let noBitrate = APIError(

@@ -102,17 +102,20 @@ struct TokenAuthenticator: Sendable {
         DigestTokens.applicationID(of: encoded) != nil || issuer != nil && JSONWebToken.hasForm(of: encoded)
     }
 
-    /// Returns the application that a JSON Web Token administers, and the role and the subject of its bearer.
+    /// Returns the application that a JSON Web Token administers, with the role and the subject of its bearer, and the time
+    /// from which on the token is invalid.
     ///
     /// - Throws: ``APIError`` with the kind `unauthorized`.
     nonisolated(nonsending) func administrator(
         _ encoded: String
-    ) async throws(APIError) -> (application: ApplicationID, role: AdministrationRole, subject: String?) {
+    ) async throws(APIError) -> (
+        application: ApplicationID, role: AdministrationRole, subject: String?, expires: WallTime
+    ) {
         guard let issuer, JSONWebToken.hasForm(of: encoded) else { throw .token("bad-token") }
         await issuer.refresh(for: encoded, at: MonotonicClock.now())
         let (application, grants) = try grants(of: encoded, by: issuer)
         guard let role = grants.role else { throw .token("the token has no role") }
-        return (application, role, grants.subject)
+        return (application, role, grants.subject, grants.expires)
     }
 
     /// Returns what a JSON Web Token grants, and its application, which is the only one if the token names none.

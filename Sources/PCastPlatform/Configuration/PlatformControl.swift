@@ -25,15 +25,18 @@ actor PlatformControl {
         let identity = try running.certificate?.read(paths)
         if changes.applied.contains(.application) {
             try await running.platformRecords.setApplications(new.applications)
-            running.authenticator.change(new.applications)
+            await running.administration.configure(new.applications)
             let invalid = configuration.applications.filter { !new.applications.contains($0) }
             running.packaging.revokeAccess(to: Set(invalid.map(\.id)))
             await running.recordings.revokeAccess(to: Set(invalid.map(\.id)))
         }
+        if changes.applied.contains(.administrator) {
+            await running.administration.setAdministrator(new.administrator)
+        }
         if let identity { running.certificate?.use(identity, of: paths) }
         running.turnCredentials?.change(name: new.turnHost)
-        running.limiter.change(
-            limits: new.limits, trustedProxies: new.trustedProxies, forwardedHeader: new.forwardedHeader)
+        running.limiter.change(trustedProxies: new.trustedProxies, forwardedHeader: new.forwardedHeader)
+        await running.administration.configure(new.limits)
         if changes.applied.contains(.limit) { await running.directory.shareBitrate() }
         await running.workers.change(
             new.jobs.map { JobPolicy(configuration: $0, listen: running.address) })

@@ -14,6 +14,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case stun
     /// The applications.
     case application
+    /// The application that administers the platform.
+    case administrator
     /// The port for TLS.
     case tlsPort = "tls-port"
     /// The port for RTMP publishers.
@@ -145,7 +147,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
             .jwtIssuer, .jwtAudience, .origin, .cluster, .node, .region, .clusterSecret, .clusterAddress,
             .clusterCredentials, .clusterAuthority:
             true
-        case .application, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow, .srtPullPorts,
+        case .application, .administrator, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow,
+            .srtPullPorts,
             .mediaDirectory, .maxJobs, .limit, .trustedProxy, .forwardedHeader, .drainTime, .streams:
             false
         }
@@ -160,6 +163,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .advertise: left.advertise == right.advertise
         case .stun: left.stunServers == right.stunServers
         case .application: left.applications == right.applications
+        case .administrator: left.administrator == right.administrator
         case .tlsPort: left.tlsPort == right.tlsPort
         case .rtmpPort: left.rtmp.port == right.rtmp.port
         case .rtmpsPort: left.rtmp.tlsPort == right.rtmp.tlsPort

@@ -2,10 +2,12 @@ import HTTPTypes
 import Hummingbird
 import PCastCore
 import PCastIO
+import PCastJWT
 import PCastWeb
 import Synchronization
 
-/// The authentication of the dashboard: a login with an application's credentials, then a cookie.
+/// The authentication of the dashboard: a login with an application's credentials or a JSON Web Token with a role, then a
+/// cookie.
 final class DashboardAccess: Sendable {
     private struct State {
         var logins = DashboardLogins()
@@ -13,7 +15,7 @@ final class DashboardAccess: Sendable {
 
     /// The result of a login.
     enum Outcome: Sendable {
-        case ticket(String)
+        case ticket(String, of: ApplicationID)
         case wrong
         /// Too many logins have failed. The next attempt is possible after this time.
         case wait(TimeSpan)
@@ -40,7 +42,24 @@ final class DashboardAccess: Sendable {
         }
         let ticket = RandomIdentifier.make()
         state.withLock { $0.logins.open(ticket, of: ApplicationID(application), at: MonotonicClock.now()) }
-        return .ticket(ticket)
+        return .ticket(ticket, of: ApplicationID(application))
+    }
+
+    /// Logs in with a JSON Web Token. The login has its role, and ends with it.
+    func logIn(token: String) async -> Outcome {
+        do throws(APIError) {
+            let (application, role, subject, expires) = try await authenticator.administrator(token)
+            let ticket = RandomIdentifier.make()
+            let remaining = max(expires - MonotonicClock.wallTime(), .zero)
+            state.withLock { state in
+                let now = MonotonicClock.now()
+                state.logins.open(
+                    ticket, of: application, role: role, subject: subject, until: now + remaining, at: now)
+            }
+            return .ticket(ticket, of: application)
+        } catch {
+            return .wrong
+        }
     }
 
     func logOut(_ request: Request, _ context: WebRequestContext) {
@@ -50,10 +69,20 @@ final class DashboardAccess: Sendable {
 
     /// Returns the application that is logged in; nil if none is.
     func application(of request: Request, _ context: WebRequestContext) -> ApplicationID? {
+        login(of: request, context)?.application
+    }
+
+    private func login(of request: Request, _ context: WebRequestContext) -> DashboardLogins.Login? {
         guard let ticket = LoginCookie.ticket(of: request, context) else { return nil }
-        let application = state.withLock { $0.logins.application(of: ticket, at: MonotonicClock.now()) }
+        let login = state.withLock { $0.logins.login(of: ticket, at: MonotonicClock.now()) }
         // The application may have been removed from the configuration.
-        return application.flatMap { authenticator.applicationIDs.contains($0) ? $0 : nil }
+        return login.flatMap { authenticator.applicationIDs.contains($0.application) ? $0 : nil }
+    }
+
+    /// Returns the login of a request of the dashboard's own script; nil for another request, or if no user is logged in.
+    func login(for request: Request, _ context: WebRequestContext) -> DashboardLogins.Login? {
+        guard request.isOfDashboard else { return nil }
+        return login(of: request, context)
     }
 
     /// Returns the application that is logged in, for a request of the dashboard's own script only; nil otherwise.
@@ -107,11 +136,14 @@ enum LoginCookie {
 
 /// The logins to the dashboard: the tickets in the cookies of browsers, and their applications.
 struct DashboardLogins: Sendable {
-    private struct Login: Sendable {
+    struct Login: Sendable {
         let application: ApplicationID
-        let expiry: Instant
+        let role: AdministrationRole
+        /// The subject of the JSON Web Token; nil for a secret, or if absent.
+        let subject: String?
+        fileprivate let expiry: Instant
         /// The time at which the ticket was last used.
-        var shown: Instant
+        fileprivate var shown: Instant
     }
 
     /// The maximum duration of a login, and the time without use after which it ends. An open page uses it
@@ -124,24 +156,33 @@ struct DashboardLogins: Sendable {
 
     private var logins: [String: Login] = [:]
 
-    /// Adds a login. The ticket must be unguessable.
-    mutating func open(_ ticket: String, of application: ApplicationID, at now: Instant) {
+    /// Adds a login, which ends at `end` at the latest. The ticket must be unguessable.
+    mutating func open(
+        _ ticket: String, of application: ApplicationID, role: AdministrationRole = .administer, subject: String? = nil,
+        until end: Instant? = nil, at now: Instant
+    ) {
         logins = logins.filter { Self.isValid($0.value, at: now) }
         if logins.count >= Self.capacity, let oldest = logins.min(by: { $0.value.shown < $1.value.shown }) {
             logins[oldest.key] = nil
         }
-        logins[ticket] = Login(application: application, expiry: now + Self.lifetime, shown: now)
+        let expiry = min(now + Self.lifetime, end ?? now + Self.lifetime)
+        logins[ticket] = Login(application: application, role: role, subject: subject, expiry: expiry, shown: now)
     }
 
     /// Returns the application of a ticket; nil if the login ended or never existed.
     mutating func application(of ticket: String, at now: Instant) -> ApplicationID? {
+        login(of: ticket, at: now)?.application
+    }
+
+    /// Returns the login of a ticket; nil if it ended or never existed.
+    mutating func login(of ticket: String, at now: Instant) -> Login? {
         guard let login = logins[ticket] else { return nil }
         guard Self.isValid(login, at: now) else {
             logins[ticket] = nil
             return nil
         }
         logins[ticket]?.shown = now
-        return login.application
+        return login
     }
 
     mutating func close(_ ticket: String) { logins[ticket] = nil }

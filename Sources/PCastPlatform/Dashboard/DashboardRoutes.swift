@@ -6,8 +6,9 @@ import NIOCore
 import PCastCore
 import PCastWeb
 
-/// The dashboard at `/` and its login at `/dashboard/login`: POST `{"applicationId":…,"secret":…}` logs in, GET returns
-/// the application that is logged in, and DELETE logs out. The page uses the management API under `/pcast`, which
+/// The dashboard at `/`, the administration page at `/administration`, and their login at `/dashboard/login`: POST
+/// `{"applicationId":…,"secret":…}` or `{"token":…}` with a JSON Web Token logs in, GET returns the application that is
+/// logged in, and DELETE logs out. The page uses the management API under `/pcast`, which
 /// accepts the cookie.
 struct DashboardRoutes: Sendable {
     let access: DashboardAccess
@@ -15,7 +16,8 @@ struct DashboardRoutes: Sendable {
     let logger: Logger
 
     private static let path: RouterPath = "/dashboard/login"
-    private static let bodyLimit = 4 * 1_024
+    /// The maximum size of a login request, which may contain a JSON Web Token.
+    private static let bodyLimit = 16 * 1_024
 
     /// The Content Security Policy: no resources or requests of other origins, and no embedding in other pages.
     private static let policy =
@@ -23,8 +25,10 @@ struct DashboardRoutes: Sendable {
         + "media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'" + StaticPages.unframed
 
     private struct Credentials: Decodable {
-        let applicationId: String
-        let secret: String
+        let applicationId: String?
+        let secret: String?
+        /// A JSON Web Token, instead of the other two.
+        let token: String?
     }
 
     private struct Login: Encodable {
@@ -36,15 +40,19 @@ struct DashboardRoutes: Sendable {
     }
 
     func addRoutes(to router: Router<WebRequestContext>) {
-        router.get("/") { request, context in
-            let isLoggedIn = access.application(of: request, context) != nil
-            var response = StaticPages.page(
-                isLoggedIn ? PackageResources.dashboard_html : PackageResources.index_html, policy: Self.policy,
-                isFramed: false)
-            // The content depends on the login. The "back" button must not show it after a logout.
-            response.headers[.cacheControl] = "no-store"
-            response.headers[.crossOriginOpenerPolicy] = "same-origin"
-            return response
+        for (path, page) in [
+            ("/" as RouterPath, PackageResources.dashboard_html),
+            ("/administration", PackageResources.administration_html),
+        ] {
+            router.get(path) { request, context in
+                let isLoggedIn = access.application(of: request, context) != nil
+                var response = StaticPages.page(
+                    isLoggedIn ? page : PackageResources.index_html, policy: Self.policy, isFramed: false)
+                // The content depends on the login. The "back" button must not show it after a logout.
+                response.headers[.cacheControl] = "no-store"
+                response.headers[.crossOriginOpenerPolicy] = "same-origin"
+                return response
+            }
         }
         router.on(Self.path, method: .get) { request, context in
             guard let application = access.application(for: request, context) else { return Self.loggedOut }
@@ -75,26 +83,39 @@ struct DashboardRoutes: Sendable {
         }
         var request = request
         guard let body = try? await request.collectBody(upTo: Self.bodyLimit),
-            let credentials = try? JSONDecoder().decode(Credentials.self, from: Data(body.readableBytesView))
+            let credentials = try? JSONDecoder().decode(Credentials.self, from: Data(body.readableBytesView)),
+            credentials.token != nil || (credentials.applicationId != nil && credentials.secret != nil)
         else {
             return ApplicationAnswer.json(
-                Failure(reason: "The login request is malformed: send the fields “application” and “secret” in JSON."),
+                Failure(
+                    reason: "The login request is malformed: send “applicationId” and “secret”, or “token”, in JSON."),
                 .badRequest)
         }
         let clientContext = request.clientContext(context)
         let metadata: Logger.Metadata = ["address": "\(clientContext.address.map(\.description) ?? "unknown")"]
-        switch access.logIn(credentials.applicationId, secret: credentials.secret, from: clientContext.address) {
-        case .ticket(let ticket):
+        let outcome =
+            if let token = credentials.token {
+                await access.logIn(token: token)
+            } else {
+                access.logIn(
+                    credentials.applicationId ?? "", secret: credentials.secret ?? "", from: clientContext.address)
+            }
+        switch outcome {
+        case .ticket(let ticket, of: let application):
             logger.info(
                 "logged in to the dashboard",
-                metadata: metadata.merging(["application": "\(credentials.applicationId)"]) { $1 })
-            var response = ApplicationAnswer.json(Login(applicationId: credentials.applicationId))
+                metadata: metadata.merging(["application": "\(application)"]) { $1 })
+            var response = ApplicationAnswer.json(Login(applicationId: application.description))
             response.headers[.setCookie] = LoginCookie.value(ticket, context, isSecure: isSecure(context))
             return response
         case .wrong:
             logger.notice("dashboard login failed", metadata: metadata)
             return ApplicationAnswer.json(
-                Failure(reason: "The application ID or the secret is wrong."), .unauthorized)
+                Failure(
+                    reason: credentials.token == nil
+                        ? "The application ID or the secret is wrong."
+                        : "The token is not valid here, or has no role: request another one from its issuer."),
+                .unauthorized)
         case .wait(let time):
             let seconds = Int(time.seconds.rounded(.up))
             var response = ApplicationAnswer.json(

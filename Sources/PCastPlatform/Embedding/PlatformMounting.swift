@@ -45,7 +45,7 @@ public struct PlatformRoutes: OptionSet, Hashable, Sendable {
     /// The pages for publishing and watching, and their files: `/publish`, `/watch`, `/channel`, `/overlay`, `/assets`,
     /// `/pcast.mjs` and `/bridge.js`.
     public static let pages = PlatformRoutes(rawValue: 1 << 2)
-    /// The dashboard: `/` and `/dashboard/login`. It needs the routes of `management` and `pages`.
+    /// The dashboard: `/`, `/administration` and `/dashboard/login`. It needs the routes of `management` and `pages`.
     public static let dashboard = PlatformRoutes(rawValue: 1 << 3)
     /// Timelines: `/timeline`.
     public static let timelines = PlatformRoutes(rawValue: 1 << 4)
@@ -66,7 +66,7 @@ public struct PlatformRoutes: OptionSet, Hashable, Sendable {
                 "/pcast.mjs", "/bridge.js",
             ]
         ),
-        (.dashboard, ["/", "/dashboard/**"]),
+        (.dashboard, ["/", "/administration", "/dashboard/**"]),
         (.timelines, ["/timeline/**"]),
         (.health, ["/healthz", "/metrics"]),
         (.video, ["/video/**", "/on-demand/**"]),

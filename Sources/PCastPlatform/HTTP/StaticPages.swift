@@ -27,6 +27,8 @@ struct StaticPages: Sendable {
         "pcast.js": Asset(bytes: PackageResources.pcast_js, type: script),
         "login.js": Asset(bytes: PackageResources.login_js, type: script),
         "dashboard.js": Asset(bytes: PackageResources.dashboard_js, type: script),
+        "administration.js": Asset(bytes: PackageResources.administration_js, type: script),
+        "requests.js": Asset(bytes: PackageResources.requests_js, type: script),
         "dialogs.js": Asset(bytes: PackageResources.dialogs_js, type: script),
         "keys.js": Asset(bytes: PackageResources.keys_js, type: script),
         "recordings.js": Asset(bytes: PackageResources.recordings_js, type: script),

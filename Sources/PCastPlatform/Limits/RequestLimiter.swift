@@ -11,7 +11,10 @@ final class RequestLimiter: Sendable {
         var limits: PlatformLimits
         var proxies: [IPNetwork]
         var forwardedHeader: ForwardedHeader
-        var isDraining = false
+        var isStopping = false
+        /// Whether an operator has requested that no new clients are accepted.
+        var isPaused = false
+        var isDraining: Bool { isStopping || isPaused }
         var usage: [QuotaReservation.Kind: UsageCounter] = [:]
         /// The connections on which no request has arrived. They count towards `usage`, too.
         var silentConnections = UsageCounter()
@@ -46,21 +49,27 @@ final class RequestLimiter: Sendable {
 
     var limits: PlatformLimits { state.withLock { $0.limits } }
 
-    /// Changes the limits for later requests. Existing clients stay, even if they exceed the new limits.
-    func change(limits: PlatformLimits, trustedProxies: [IPNetwork], forwardedHeader: ForwardedHeader) {
+    /// Changes the proxy settings for later requests.
+    func change(trustedProxies: [IPNetwork], forwardedHeader: ForwardedHeader) {
         state.withLock { state in
-            state.limits = limits
             state.proxies = trustedProxies
             state.forwardedHeader = forwardedHeader
         }
     }
 
+    /// Changes the limits for later requests. Existing clients stay, even if they exceed the new limits.
+    func change(limits: PlatformLimits) { state.withLock { $0.limits = limits } }
+
     // MARK: Stopping
 
-    /// Whether the platform is stopping. Clients are notified, and new ones are rejected.
+    /// Whether new clients are rejected, because the platform is stopping, or because an operator has requested it.
     var isDraining: Bool { state.withLock { $0.isDraining } }
 
-    func drain() { state.withLock { $0.isDraining = true } }
+    /// Rejects new clients from now on, because the platform is stopping.
+    func drain() { state.withLock { $0.isStopping = true } }
+
+    /// Rejects new clients, or accepts them again.
+    func setPaused(_ isPaused: Bool) { state.withLock { $0.isPaused = isPaused } }
 
     // MARK: Addresses
 

@@ -1,47 +1,15 @@
 // The dashboard, which requests the state of the platform each second and shows it.
 
 import { bitrate } from "/assets/pcast.js";
-import { StreamCard, clock, count, nameOf, setText, shorten } from "/assets/streams.js";
-import { EndDialog, LinkDialog } from "/assets/dialogs.js";
+import { StreamCard, clock, count, nameOf, permissions, setText, shorten } from "/assets/streams.js";
+import { EndDialog, LinkDialog, ViewersDialog } from "/assets/dialogs.js";
 import { KeyList } from "/assets/keys.js";
+import { LoggedOut, Refused, arrange, ask, now, part, readRole, showRows, signOut } from "/assets/requests.js";
 import { RecordingList } from "/assets/recordings.js";
 import { RoomList } from "/assets/rooms.js";
 
 const element = (id) => document.getElementById(id);
 const shownAtMost = 60;
-
-/** The login has expired. */
-class LoggedOut extends Error {}
-
-/** An error response of the platform, with a message for the user. */
-class Refused extends Error {
-  constructor(status, reason) {
-    super(reason ?? `The platform answered ${status}.`);
-    this.status = status;
-  }
-}
-
-/** The difference between the platform's clock and the local clock in milliseconds. */
-let ahead = 0;
-const now = () => Date.now() + ahead;
-
-/** Cancels the page's requests when the user signs out: the platform would reject those that are late. */
-const signOut = new AbortController();
-
-async function ask(method, path, body, cancellation = signOut.signal) {
-  const response = await fetch(path, {
-    method,
-    headers: { "PCast-Dashboard": "1", ...(body ? { "Content-Type": "application/json" } : {}) },
-    body: body && JSON.stringify(body),
-    signal: AbortSignal.any([cancellation, AbortSignal.timeout(10_000)]),
-  });
-  const date = Date.parse(response.headers.get("Date") ?? "");
-  // The Date field has whole seconds, so smaller differences are ignored.
-  if (date && Math.abs(date + 500 - now()) > 1500) ahead = date + 500 - Date.now();
-  if (response.status === 401) throw new LoggedOut();
-  if (!response.ok) throw new Refused(response.status, (await response.json().catch(() => ({}))).reason);
-  return response.json();
-}
 
 // MARK: Polling
 
@@ -139,6 +107,7 @@ const actions = {
   },
   link: (stream) => links.open(stream),
   end: (stream) => ends.open(stream),
+  viewers: (stream) => viewers.open(stream),
 };
 
 // The token is in the fragment, which browsers do not send, and which the page removes from the address.
@@ -153,6 +122,8 @@ const ends = new EndDialog(async (stream, reason) => {
   rounds.run();
 });
 
+const viewers = new ViewersDialog(
+  (stream) => ask("GET", `/pcast/stream/${encodeURIComponent(stream.streamId)}/viewers`), { showRows, part });
 const keys = new KeyList({ ask, showRows, part, onFailure: tellFailure });
 const recordings = new RecordingList({ ask, showRows, part, onFailure: tellFailure });
 const roomList = new RoomList({ ask, showRows, part, onFailure: tellFailure, endStream: actions.end });
@@ -212,43 +183,6 @@ element("filter").addEventListener("input", () => { if (lastList) showStreams(la
 // MARK: Ended streams and notifications
 
 const reasonLevels = { ended: "", censored: "bad", failed: "bad", overload: "bad", maintenance: "fair", capacity: "fair" };
-
-/** Puts elements into a list in order. Elements in the right position are not touched, so that the focus remains. */
-function arrange(list, elements) {
-  let place = list.firstElementChild;
-  for (const each of elements) {
-    if (each === place) place = place.nextElementSibling;
-    else list.insertBefore(each, place);
-  }
-  while (place) {
-    const next = place.nextElementSibling;
-    place.remove();
-    place = next;
-  }
-}
-
-/** Shows rows. A row with the same key is updated in place. */
-function showRows(list, items, key, fill) {
-  const rows = new Map([...list.children].map((row) => [row.dataset.key, row]));
-  arrange(list, items.map((item) => {
-    const row = rows.get(key(item)) ?? document.createElement("li");
-    row.dataset.key = key(item);
-    fill(row, item);
-    return row;
-  }));
-}
-
-function part(row, name, text, className = "", tag = "span") {
-  let child = row.querySelector(`:scope > [data-part="${name}"]`);
-  if (!child) {
-    child = document.createElement(tag);
-    child.dataset.part = name;
-    row.append(child);
-  }
-  child.className = className;
-  setText(child, text);
-  return child;
-}
 
 const ago = (time) => {
   const seconds = Math.max(Math.round((now() - time) / 1000), 0);
@@ -325,7 +259,7 @@ function showNotifications({ notifications }) {
 
 function resendButton({ id, what, streamId }) {
   const button = document.createElement("button");
-  button.className = "small resend";
+  button.className = "small resend operate";
   button.textContent = "Resend";
   button.setAttribute("aria-label", `Resend: ${what} of ${streamId}`);
   button.addEventListener("click", async () => {
@@ -413,7 +347,7 @@ function makeNameActions(row, name) {
   for (const [operation, text] of [["switch", "Switch"], ["off", "Switch off"], ["on", "Switch on"]]) {
     const button = document.createElement("button");
     button.type = "button";
-    button.className = `${operation} small`;
+    button.className = `${operation} small operate`;
     button.textContent = text;
     button.setAttribute("aria-label", `${text}: ${name}`);
     button.addEventListener("click", () => {
@@ -436,8 +370,11 @@ async function round(number) {
     application.path = `/pcast/application/${encodeURIComponent(login.applicationId)}`;
     setText(element("application"), login.applicationId);
     setText(element("uri"), location.origin);
+    // Previews need tokens, and the addresses of webhooks may contain secrets.
+    const { role } = await readRole();
+    permissions.previews = role === "administer";
   }
-  if (number % 15 === 0) callbacks = (await ask("GET", `${application.path}/callback`)).callbacks;
+  if (number % 15 === 0 && document.body.dataset.role === "administer") callbacks = (await ask("GET", `${application.path}/callback`)).callbacks;
   const before = lastList?.streams.map((stream) => stream.streamId).join();
   showStreams(await ask("GET", `/pcast/streams?order=newest&length=${shownAtMost}`));
   const isChanged = before !== lastList.streams.map((stream) => stream.streamId).join();

@@ -1,6 +1,6 @@
 // The dialogs of the dashboard.
 
-import { count, nameOf } from "/assets/streams.js";
+import { clock, count, describeQuality, nameOf, setText, shorten } from "/assets/streams.js";
 
 const element = (id) => document.getElementById(id);
 
@@ -109,5 +109,65 @@ export class LinkDialog {
       element("link").select();
       return document.execCommand("copy");
     }
+  }
+}
+
+/** The dialog with the viewers of a stream, and the reasons why their quality is poor. */
+export class ViewersDialog {
+  #read; #page; #stream = null; #timer = null;
+
+  /**
+   * @param read reads the viewers of a stream: (stream) => Promise.
+   * @param {object} page the functions of the page: `showRows` and `part` fill a list.
+   */
+  constructor(read, page) {
+    this.#read = read;
+    this.#page = page;
+    element("viewersdialog").addEventListener("close", () => clearTimeout(this.#timer));
+  }
+
+  open(stream) {
+    this.#stream = stream;
+    element("viewerstitle").textContent = `Viewers of ${nameOf(stream)}`;
+    element("viewersid").textContent = stream.streamId;
+    element("viewerlist").replaceChildren();
+    element("viewersstate").textContent = "";
+    element("viewersdialog").showModal();
+    this.#show();
+  }
+
+  // Shows the viewers, and reads them again while the dialog is open.
+  async #show() {
+    clearTimeout(this.#timer);
+    const stream = this.#stream;
+    try {
+      const { viewers, total, hlsViewers } = await this.#read(stream);
+      if (stream !== this.#stream || !element("viewersdialog").open) return;
+      const parts = [total > viewers.length ? `The ${viewers.length} of ${total} viewers with the poorest quality.` : "",
+        total ? "" : "There are no viewers in real time.", hlsViewers ? `${count(hlsViewers, "viewer")} by HLS.` : ""];
+      setText(element("viewersstate"), parts.filter(Boolean).join(" "));
+      this.#page.showRows(element("viewerlist"), viewers, ({ viewId }) => viewId, (row, viewer) => this.#fill(row, viewer));
+    } catch (error) {
+      if (stream !== this.#stream) return;
+      setText(element("viewersstate"), error.status === 404
+        ? "The stream has ended." : error.message || "The platform does not respond.");
+    }
+    if (element("viewersdialog").open) this.#timer = setTimeout(() => this.#show(), 2000);
+  }
+
+  #fill(row, viewer) {
+    const { viewId, address, age, layer, roundTrip, loss, cause, qualitySince, dataQuality } = viewer;
+    const { part } = this.#page;
+    part(row, "name", address ?? shorten(viewId), "name").title = viewId;
+    const isGood = dataQuality.status === "all" && dataQuality.reason === "none";
+    const since = !isGood && qualitySince ? ` since ${new Date(qualitySince).toLocaleTimeString()}` : "";
+    const words = cause ? cause.message.charAt(0).toUpperCase() + cause.message.slice(1) : isGood ? "Good" : describeQuality(dataQuality);
+    part(row, "cause", `${words}${since}`, `cause ${isGood && !cause ? "good" : dataQuality.status === "no-data" ? "bad" : "fair"}`);
+    const facts = [
+      `watching for ${clock(age)}`, layer === undefined ? null : `layer ${layer}`,
+      roundTrip === undefined ? null : `${roundTrip} ms round trip`,
+      loss === undefined ? null : `${(loss * 100).toFixed(1)} % lost`,
+    ];
+    part(row, "facts", facts.filter(Boolean).join(" · "), "facts quiet small");
   }
 }

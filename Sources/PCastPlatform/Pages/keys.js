@@ -71,7 +71,7 @@ export class KeyList {
 
   #makeActions(name) {
     const actions = document.createElement("span");
-    actions.className = "actions";
+    actions.className = "actions administer";
     for (const [kind, text, className, action] of [
       ["settings", "Settings…", "", () => this.#show(name)],
       ["rotate", "Rotate…", "", () => this.#confirm(name, "rotate")],

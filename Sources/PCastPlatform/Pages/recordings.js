@@ -76,7 +76,7 @@ export class RecordingList {
     };
     add("play", "Play", "", (id) => this.#play(id));
     add("download", "Download", "", (id) => this.#download(id));
-    add("delete", "Delete…", "danger", (id) => this.#confirm(id));
+    add("delete", "Delete…", "danger administer", (id) => this.#confirm(id));
     row.append(actions);
     return actions;
   }

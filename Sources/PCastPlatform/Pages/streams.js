@@ -9,6 +9,9 @@ const grace = 2000;
 /** The interval at which the still image of a card without a preview is renewed, in milliseconds. */
 const stillInterval = 10_000;
 
+/** The operations that the role of the user permits. */
+export const permissions = { previews: true };
+
 /** The cards with a running preview. */
 const previews = new Set();
 
@@ -56,18 +59,18 @@ export class StreamCard {
 
   /**
    * @param ask sends a request, (method, path, body) => Promise of its response.
-   * @param actions the actions of the buttons: {watch, link, end}, each with the stream.
+   * @param actions the actions of the buttons: {watch, link, viewers, end}, each with the stream.
    */
   constructor(ask, actions) {
     this.#ask = ask;
     this.element = document.getElementById("card").content.firstElementChild.cloneNode(true);
     const names = [
       "picture", "still", "over", "preview", "age", "watching", "name", "id", "tags", "publisher", "facts", "warnings", "bitrate", "quality", "historyplot",
-      "watch", "link", "end",
+      "watch", "link", "viewers", "end",
     ];
     for (const name of names) this.#parts[name] = this.element.querySelector(`.${name}`);
     this.#parts.video = this.element.querySelector("video");
-    for (const name of ["watch", "link", "end"]) {
+    for (const name of ["watch", "link", "viewers", "end"]) {
       this.#parts[name].addEventListener("click", () => actions[name](this.#stream));
     }
     this.#parts.preview.addEventListener("click", () => this.#makeSpace());
@@ -93,7 +96,7 @@ export class StreamCard {
         chip.textContent = tag;
         return chip;
       }));
-      for (const [name, text] of [["watch", "Watch"], ["link", "Make a link for viewers of"], ["end", "End"]]) {
+      for (const [name, text] of [["watch", "Watch"], ["link", "Make a link for viewers of"], ["viewers", "Quality of the viewers of"], ["end", "End"]]) {
         parts[name].setAttribute("aria-label", `${text} ${nameOf(stream)}`);
       }
       parts.historyplot.setAttribute("aria-label", `Bitrate and quality of ${nameOf(stream)} in the last five minutes`);
@@ -173,7 +176,7 @@ export class StreamCard {
 
   #consider() {
     if (this.#inSight && !this.#historyAsked && this.#stream) this.#readHistory();
-    const wants = this.#inSight && this.#stream?.hasMedia && !this.#session && !this.#wanted;
+    const wants = permissions.previews && this.#inSight && this.#stream?.hasMedia && !this.#session && !this.#wanted;
     const hasSpace = previews.has(this) || previews.size < previewLimit;
     this.#parts.preview.hidden = !wants || hasSpace;
     if (wants && !hasSpace) {

@@ -300,6 +300,7 @@ extension StreamDirectory {
             id, reservation, origin: viewing.origin, isPublisher: false,
             hasSession: principal.hasSession(clientContext), at: MonotonicClock.now(), onEnd: onEnd,
             onQuality: onQuality)
+        if principal.job == nil { registry.update(peer) { $0.address = clientContext.address } }
         setReconnection(peer, in: clientContext.sessionID, onInterruption)
         do {
             let answer = try await router.view(

@@ -212,6 +212,7 @@ actor StreamDirectory {
             hasSession: principal.hasSession(clientContext), at: MonotonicClock.now(), onEnd: onEnd,
             onQuality: onQuality)
         beginTrace(of: peer)
+        if principal.job == nil { registry.update(peer) { $0.address = clientContext.address } }
         setReconnection(peer, in: clientContext.sessionID, onInterruption)
         do {
             var terms = capabilities.terms
@@ -451,7 +452,10 @@ actor StreamDirectory {
     func noteQuality(_ peer: PeerID, _ quality: DataQuality) async {
         guard let participant = registry.participants[peer] else { return }
         let wasUplinkWeak = participant.quality.reason == .uploadLimited
-        registry.update(peer) { $0.quality = quality }
+        registry.update(peer) { participant in
+            participant.quality = quality
+            participant.qualitySince = MonotonicClock.wallTime()
+        }
         if participant.isPublisher, quality.reason == .uploadLimited, !wasUplinkWeak {
             warn(of: .weakUplink, stream: participant.streamID)
         }

@@ -31,6 +31,10 @@ struct StreamRegistry {
         var offer: SessionDescription?
         let onQuality: StreamDirectory.QualityAction
         var quality = DataQuality.good
+        /// The time of the last change of `quality`; nil if there was none.
+        var qualitySince: WallTime?
+        /// The address of a subscriber's client; nil if it is unknown or a job of the platform.
+        var address: IPAddress?
         var listeners: [Int: AsyncStream<StreamUpdate>.Continuation] = [:]
         /// Receives the captions of a viewing; nil if its client does not request them.
         var onCaptions: StreamDirectory.CaptionAction?

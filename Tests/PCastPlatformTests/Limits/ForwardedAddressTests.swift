@@ -64,9 +64,9 @@ import Testing
         let fields = ["forwarded": ["for=6.6.6.6"], "x-forwarded-for": ["192.0.2.1"]]
         let peer = IPAddress("127.0.0.1")
         #expect(limiter.address(of: peer) { fields[$0] ?? [] } == IPAddress("192.0.2.1"))
-        limiter.change(limits: PlatformLimits(), trustedProxies: Self.proxies, forwardedHeader: .forwarded)
+        limiter.change(trustedProxies: Self.proxies, forwardedHeader: .forwarded)
         #expect(limiter.address(of: peer) { fields[$0] ?? [] } == IPAddress("6.6.6.6"))
-        limiter.change(limits: PlatformLimits(), trustedProxies: [], forwardedHeader: .forwarded)
+        limiter.change(trustedProxies: [], forwardedHeader: .forwarded)
         #expect(limiter.address(of: peer) { fields[$0] ?? [] } == peer)
     }
 

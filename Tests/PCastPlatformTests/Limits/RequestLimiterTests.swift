@@ -76,7 +76,7 @@ import Testing
         ]
         var limits = PlatformLimits()
         limits[.viewers] = 1
-        limiter.change(limits: limits, trustedProxies: [], forwardedHeader: .forwardedFor)
+        limiter.change(limits: limits)
         #expect(limiter.count(of: .viewer) == 2)
         #expect(refusal(limiter, .viewer, first, here)?.kind == .capacity)
         withExtendedLifetime(seats) {}

@@ -36,9 +36,10 @@ struct ApplicationRequest {
         _ authenticator: TokenAuthenticator
     ) async throws(ApplicationFailure) -> ApplicationRequest {
         if request.headers[.authorization] == nil, request.isOfDashboard {
-            guard let application = dashboard.application(for: request, context) else { throw .loggedOut }
+            guard let login = dashboard.login(for: request, context) else { throw .loggedOut }
             return ApplicationRequest(
-                application, .administer, .dashboard, request, context, body: try await body(of: request))
+                login.application, login.role, .dashboard, subject: login.subject, request, context,
+                body: try await body(of: request))
         }
         if let token = request.bearer {
             let (application, role, subject) = try await administrator(token, authenticator)
@@ -61,7 +62,8 @@ struct ApplicationRequest {
         _ token: String, _ authenticator: TokenAuthenticator
     ) async throws(ApplicationFailure) -> (ApplicationID, AdministrationRole, subject: String?) {
         do throws(APIError) {
-            return try await authenticator.administrator(token)
+            let administrator = try await authenticator.administrator(token)
+            return (administrator.application, administrator.role, administrator.subject)
         } catch {
             throw .unauthorized
         }
@@ -74,7 +76,7 @@ struct ApplicationRequest {
         guard role < needed else { return }
         throw ApplicationFailure(
             .forbidden, "forbidden",
-            "The token's role “\(role.rawValue)” does not permit this: use one with the role “\(needed.rawValue)”.")
+            "The role “\(role.rawValue)” does not permit this: use a token with the role “\(needed.rawValue)”.")
     }
 
     private static func check(
@@ -230,6 +232,8 @@ struct ApplicationFailure: Error {
 
     static let records = ApplicationFailure(
         .serviceUnavailable, "failed", "The database cannot be read or written: retry later.")
+
+    static func conflict(_ reason: String) -> ApplicationFailure { ApplicationFailure(.conflict, "conflict", reason) }
 
     static func badRequest(_ reason: String) -> ApplicationFailure {
         ApplicationFailure(.badRequest, "bad-request", reason)

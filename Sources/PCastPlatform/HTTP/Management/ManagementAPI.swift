@@ -25,6 +25,8 @@ struct ManagementAPI: Sendable {
     /// The node of a cluster; nil for none.
     let cluster: ClusterService?
     let audit: AuditLog
+    let administration: PlatformAdministration
+    let limiter: RequestLimiter
     let logger: Logger
 
     typealias Handler = @Sendable (ApplicationRequest) async throws(ApplicationFailure) -> Response
@@ -36,6 +38,7 @@ struct ManagementAPI: Sendable {
         add(group, "stream/:stream", [.get: inspect])
         add(group, "stream/:stream/history", [.get: history])
         add(group, "stream/archive", [.delete: deleteArchive], needing: [.delete: .administer])
+        add(group, "stream/:stream/viewers", [.get: listViewers])
         add(group, "streams", [.get: list])
         add(group, "names", [.get: listNames])
         add(group, "name/:name", [.get: inspectName, .put: setName, .delete: removeName])
@@ -75,7 +78,25 @@ struct ManagementAPI: Sendable {
         add(group, "application/:application/notifications/:notification/redelivery", [.post: redeliver])
         add(group, "reporting/publishing", [.put: reportPublishing], needing: [.put: .view])
         add(group, "reporting/viewing", [.put: reportViewing], needing: [.put: .view])
+        addPlatformRoutes(to: group)
         addOpenRoutes(to: group)
+    }
+
+    /// Adds the requests about the platform and its applications.
+    private func addPlatformRoutes(to group: RouterGroup<WebRequestContext>) {
+        add(group, "platform", [.get: describePlatform])
+        add(group, "drain", [.post: drain, .delete: acceptClients])
+        add(group, "applications", [.get: listApplications])
+        add(
+            group, "application/:application", [.put: addApplication, .delete: removeApplication],
+            needing: [.put: .administer, .delete: .administer])
+        add(group, "application/:application/rotation", [.post: rotateApplication], needing: [.post: .administer])
+        add(group, "limits", [.get: listLimits])
+        add(
+            group, "limit/:name", [.put: setLimit, .delete: resetLimit],
+            needing: [.put: .administer, .delete: .administer])
+        // The entries contain addresses and names of people.
+        add(group, "audit", [.get: listChanges], needing: [.get: .administer])
     }
 
     /// Adds the handlers of a path. GET needs the role `view` and other methods need `operate`, unless `roles` names

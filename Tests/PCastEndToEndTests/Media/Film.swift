@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A usual film: H.264 with B-frames and AAC in an MP4 file, 720p30. Its colors change continuously, so that a frame
 /// can be distinguished from those a second before and after.
@@ -21,8 +22,17 @@ struct Film: Sendable {
         let usualDifference: Double
     }
 
+    /// The files and frames of the films that were made, by their durations in seconds. Each is made once, because that
+    /// needs much of the processors' time.
+    private static let made = Mutex<[Int: (bytes: Data, frames: [ArraySlice<UInt8>])]>([:])
+
     static func make(seconds: Int, in workspace: TestWorkspace) async throws -> Film {
         let path = workspace.path("film.mp4")
+        let file = MediaFile(path: path, workspace: workspace)
+        if let known = made.withLock({ $0[seconds] }) {
+            try known.bytes.write(to: URL(fileURLWithPath: path))
+            return Film(file: file, seconds: seconds, frames: known.frames)
+        }
         try await workspace.run(
             "ffmpeg",
             [
@@ -34,8 +44,10 @@ struct Film: Sendable {
                 "-colorspace", "smpte170m", "-color_primaries", "smpte170m", "-color_trc", "smpte170m", "-c:a", "aac",
                 "-b:a", "128k", path,
             ])
-        let file = MediaFile(path: path, workspace: workspace)
-        return Film(file: file, seconds: seconds, frames: try await Self.frames(of: file, filter: nil))
+        let film = Film(file: file, seconds: seconds, frames: try await Self.frames(of: file, filter: nil))
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        made.withLock { $0[seconds] = (bytes, film.frames) }
+        return film
     }
 
     /// The frame of a file that is looked for.

@@ -19,7 +19,7 @@ extension Forwarder {
         let selection = viewer.pointee.selection
         var wanted: Int?
         if case .layer(let layer) = selection.choice { wanted = bridge(to: layer, viewer: index, at: now) }
-        viewer.pointee.sender.video?.pointee.stream.select(selection.point)
+        viewer.pointee.sender.video?.pointee.stream.select(receivable(selection.point, viewer: index))
         if let layer = viewer.pointee.takeLayerWithoutKeyFrame(at: now) {
             requestKeyFrame(stream: viewer.pointee.stream, layer: layer)
         }
@@ -33,6 +33,20 @@ extension Forwarder {
         viewer.pointee.receivesAudio = receivesAudio
         take(layers: viewer.pointee.layers.neededLayers, viewer: index, at: now)
         if viewer.pointee.isWatching { sendScheduled(viewer: index) }
+    }
+
+    /// Returns the operating point that a viewer can decode of a selected one. Without the dependency descriptor, decoders
+    /// of AV1 do not find where the lower spatial layers of a coded picture end, so that they receive the lowest one only.
+    private func receivable(_ point: OperatingPoint, viewer index: Int) -> OperatingPoint {
+        let viewer = viewers.address(index)
+        let stream = streams.address(viewer.pointee.stream)
+        let layer = viewer.pointee.layers.current ?? viewer.pointee.layers.wanted ?? 0
+        guard let video = viewer.pointee.sender.video, !video.pointee.stream.sendsDescriptors,
+            stream.pointee.layers.indices.contains(layer),
+            stream.pointee.layers[layer].sourceFormat?.codec == .av1,
+            let active = stream.pointee.layers[layer].layerReader.activePoint, active.spatial > 0
+        else { return point }
+        return point.limited(to: OperatingPoint(spatial: 0, temporal: OperatingPoint.all.temporal))
     }
 
     /// Sends the video that a viewer does not have yet. Returns true if the batch is full.

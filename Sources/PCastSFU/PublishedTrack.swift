@@ -146,7 +146,8 @@ struct PublishedTrack: ~Copyable {
             arrival: now, forwarded: packet.forwarded)
         guard type == .video else { return log.append(entry, payload: payload) == nil ? .refused : .appended }
         if packet.codec.hasLayersInPackets {
-            entry.layers = layerReader.read(packet.codec, payload: payload, descriptor: descriptor)
+            entry.layers = layerReader.read(
+                packet.codec, payload: payload, descriptor: descriptor, sequence: packet.sequence)
             shares.count(entry.layers, payload.count)
             brokenSince = layerReader.isChainBroken ? brokenSince ?? now : nil
         }
@@ -160,7 +161,7 @@ struct PublishedTrack: ~Copyable {
             let position = log.append(earlier.entry, payload: log.payload(at: earlier.position))
             if position != nil, let keyFrame = keyFrames.appended(packet.codec, to: &log) { found = keyFrame }
         }
-        guard log.append(entry, payload: payload) != nil else { return .refused }
+        guard append(entry, payload: payload, descriptor: descriptor) else { return .refused }
         if keyFrame?.timestamp == packet.timestamp { keyFrame?.byteCount += payload.count }
         if let keyFrame = keyFrames.appended(packet.codec, to: &log) { found = keyFrame }
         guard let found, found.position >= log.start else { return .appended }
@@ -172,6 +173,21 @@ struct PublishedTrack: ~Copyable {
 }
 
 extension PublishedTrack {
+    /// Appends an entry to the log with its dependency descriptor, if it has one. Returns whether it was appended.
+    private mutating func append(_ entry: PacketLog.Entry, payload: ByteView, descriptor: ByteView) -> Bool {
+        let logged = layerReader.logged
+        guard logged.exists else { return log.append(entry, payload: payload) != nil }
+        if log.decodeTargets.newest != layerReader.structureNumber, let structure = layerReader.structure {
+            log.note(structure, number: layerReader.structureNumber)
+        }
+        if layerReader.completed.isEmpty {
+            return log.append(entry, payload: payload, descriptor: logged, bytes: descriptor) != nil
+        }
+        return layerReader.completed.withByteView {
+            log.append(entry, payload: payload, descriptor: logged, bytes: $0) != nil
+        }
+    }
+
     /// The time between two requests for a key frame because of the same missing frame.
     private static let brokenChainInterval = TimeSpan.seconds(1 as Int64)
 

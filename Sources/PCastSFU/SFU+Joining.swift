@@ -220,6 +220,7 @@ extension SFU {
         var capabilities = capabilities
         capabilities.codecs = forwarded
         capabilities.feedback.insert(.remb)
+        capabilities.headerExtensions.insert(.dependencyDescriptor)
         return capabilities
     }
 

@@ -80,9 +80,15 @@ import Testing
         DependencyDescriptor(bytes.span, structure: structure)
     }
 
-    private static func read(_ reader: inout LayerReader, _ descriptor: [UInt8]) -> FrameLayers {
-        [UInt8](repeating: 1, count: 20).withByteView { payload in
-            descriptor.withByteView { reader.read(.av1, payload: payload, descriptor: $0) }
+    /// Reads a descriptor of a packet, whose sequence number is the frame number unless one is given.
+    private static func read(
+        _ reader: inout LayerReader, _ descriptor: [UInt8], sequence: Int64? = nil
+    ) -> FrameLayers {
+        let number = Int64(descriptor[1]) << 8 | Int64(descriptor[2])
+        return [UInt8](repeating: 1, count: 20).withByteView { payload in
+            descriptor.withByteView {
+                reader.read(.av1, payload: payload, descriptor: $0, sequence: sequence ?? number)
+            }
         }
     }
 
@@ -196,5 +202,45 @@ import Testing
         #expect(!repaired.isChainBroken)
         _ = Self.read(&reader, Self.keyFrame(7))
         #expect(!reader.isChainBroken)
+    }
+
+    @Test("a key frame that is retransmitted late does not replace a newer structure, or the targets after it")
+    func lateKeyFrame() {
+        var reader = LayerReader()
+        _ = Self.read(&reader, Self.keyFrame(1))
+        _ = Self.read(&reader, Self.frame(2, template: 3))
+        _ = Self.read(&reader, Self.keyFrame(5, active: 0b0011, firstTemplate: 6))
+        let newer = reader.structure
+        #expect(newer?.firstTemplate == 6)
+        // The key frame with number 3 was lost, and has the ids of the templates before.
+        let late = Self.read(&reader, Self.keyFrame(3, firstTemplate: 0))
+        #expect(late.point == OperatingPoint(spatial: 0, temporal: 0) && late.isKnown)
+        #expect(reader.structure == newer && reader.activePoint == OperatingPoint(spatial: 0, temporal: 1))
+        // A frame of the former structure is read with that, and one of the newer structure with the newer one.
+        #expect(Self.read(&reader, Self.frame(4, template: 5)).point == OperatingPoint(spatial: 1, temporal: 1))
+        #expect(Self.read(&reader, Self.frame(6, template: 8)).point == OperatingPoint(spatial: 0, temporal: 1))
+    }
+
+    @Test("a key frame that arrives after frames with its structure breaks no chain")
+    func keyFrameAfterItsFrames() {
+        var reader = LayerReader()
+        _ = Self.read(&reader, Self.keyFrame(1))
+        #expect(Self.read(&reader, Self.frame(6, template: 9)).isKnown == false)
+        #expect(Self.read(&reader, Self.frame(7, template: 8)).isKnown == false)
+        _ = Self.read(&reader, Self.keyFrame(5, firstTemplate: 6))
+        #expect(reader.structure?.firstTemplate == 6)
+        _ = Self.read(&reader, Self.frame(8, template: 11))
+        #expect(!reader.isChainBroken)
+    }
+
+    @Test("a sender that numbers its frames anew begins with its key frame")
+    func renumberedFrames() {
+        var reader = LayerReader()
+        _ = Self.read(&reader, Self.keyFrame(30_000))
+        _ = Self.read(&reader, Self.keyFrame(9), sequence: 30_001)
+        _ = Self.read(&reader, Self.frame(10, template: 3), sequence: 30_002)
+        #expect(!reader.isChainBroken)
+        _ = Self.read(&reader, Self.frame(14, template: 4), sequence: 30_006)
+        #expect(reader.isChainBroken)
     }
 }

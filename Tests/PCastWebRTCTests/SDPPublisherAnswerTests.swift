@@ -157,6 +157,23 @@ struct SDPPublisherAnswerTests {
         #expect(oneByte.session.media[0].extensionMap.id(of: .dependencyDescriptor) == nil)
     }
 
+    @Test("the dependency descriptor is offered with a track of AV1 or VP9 only, and only by an SFU")
+    func offeredDependencyDescriptor() {
+        var capabilities = MediaCapabilities(codecs: [.av1, .vp9, .vp8])
+        func isOffered(_ format: SourceFormat?) -> Bool {
+            let offer = Offer(
+                sections: [OfferSection(type: .video, direction: .sendOnly, format: format, source: .video)],
+                originSessionID: 1, transport: .client, capabilities: capabilities)
+            return offer.description.media[0].extensions.contains {
+                $0.uri == RTPHeaderExtension.dependencyDescriptor.uri
+            }
+        }
+        #expect(!isOffered(SourceFormat(codec: .av1)))
+        capabilities.headerExtensions.insert(.dependencyDescriptor)
+        #expect(isOffered(SourceFormat(codec: .av1)) && isOffered(SourceFormat(codec: .vp9)))
+        #expect(!isOffered(SourceFormat(codec: .vp8)) && !isOffered(nil))
+    }
+
     @Test("paused layers are mirrored, one alternative is accepted, and RIDs of other formats are omitted")
     func mirrorsPausedLayers() throws {
         let text = SDPSamples.chromiumSimulcastOffer

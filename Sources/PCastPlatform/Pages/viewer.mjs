@@ -364,6 +364,7 @@ export class Viewer extends EventTarget {
     const media = new MediaStream();
     for (const kind of this.#kinds) {
       const transceiver = connection.addTransceiver(kind, { direction: "recvonly" });
+      if (kind === "video") offerDependencyDescriptor(transceiver);
       if (kind === "video") this.#playhead.follow(transceiver.receiver, () => session.captureClock());
     }
     connection.addEventListener("track", ({ track }) => {
@@ -584,4 +585,20 @@ export class Viewer extends EventTarget {
    * @param {object} detail
    */
   #emit(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
+}
+
+/**
+ * Offers to receive the dependency descriptor, which Chromium supports but does not offer by itself. Without it,
+ * receivers of AV1 decode the lowest spatial layer only.
+ *
+ * @param {RTCRtpTransceiver} transceiver
+ */
+function offerDependencyDescriptor(transceiver) {
+  const negotiable = /** @type {any} */ (transceiver);
+  const extensions = negotiable.getHeaderExtensionsToNegotiate?.();
+  const descriptor = extensions?.find(
+    (/** @type {{ uri: string }} */ { uri }) => uri.endsWith("#dependency-descriptor-rtp-header-extension"));
+  if (!descriptor) return;
+  descriptor.direction = "sendrecv";
+  negotiable.setHeaderExtensionsToNegotiate(extensions);
 }

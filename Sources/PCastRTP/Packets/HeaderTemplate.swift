@@ -5,6 +5,8 @@ import PCastCore
 struct HeaderTemplate {
     /// The maximum size of an extension block in bytes.
     static let capacity = 64
+    /// The maximum size of a dependency descriptor in bytes.
+    static let maximumDescriptorSize = 8
 
     /// Creates an empty template, which must not be written. An optional template would be copied by each access.
     init() {
@@ -14,6 +16,7 @@ struct HeaderTemplate {
         absoluteSendTimeOffset = nil
         hasExtensions = false
         countsPackets = false
+        descriptor = 0..<0
         block = InlineArray(repeating: 0)
     }
 
@@ -25,12 +28,18 @@ struct HeaderTemplate {
     private let transportSequenceNumberOffset: Int?
     /// The offset of the absolute send time, which each packet has; nil if it is not sent.
     private let absoluteSendTimeOffset: Int?
+    /// The range of the dependency descriptor; empty for none. A packet with one of another size needs another template.
+    private let descriptor: Range<Int>
     private let hasExtensions: Bool
     /// Whether packets have a transport-wide sequence number.
     let countsPackets: Bool
+    /// The size of the dependency descriptor in bytes, at most ``maximumDescriptorSize``; 0 for none.
+    @inline(__always)
+    var descriptorSize: Int { descriptor.count }
     private var block: InlineArray<8, UInt64>
 
-    /// Creates a template from a header at the beginning of a buffer. Returns nil if the extension block is too long.
+    /// Creates a template from a header at the beginning of a buffer. Returns nil if the extension block or the
+    /// dependency descriptor is too long.
     ///
     /// - Precondition: The buffer has at least ``minimumBufferSize`` bytes.
     ///
@@ -44,13 +53,16 @@ struct HeaderTemplate {
         in buffer: MutableByteView
     ) {
         let length = layout.size - RTPHeader.fixedSize
-        guard length >= 0, length <= Self.capacity else { return nil }
+        guard length >= 0, length <= Self.capacity, layout.descriptor.count <= Self.maximumDescriptorSize else {
+            return nil
+        }
         precondition(buffer.count >= Self.minimumBufferSize, "the buffer is too small for the header")
         size = layout.size
         self.playoutDelay = playoutDelay
         self.countsPackets = countsPackets
         transportSequenceNumberOffset = layout.transportSequenceNumberOffset
         absoluteSendTimeOffset = layout.absoluteSendTimeOffset
+        descriptor = layout.descriptor
         hasExtensions = length > 0
         // If the header is shorter, bytes after it are copied as well; the payload overwrites them in each packet.
         block = InlineArray(repeating: 0)
@@ -67,7 +79,8 @@ struct HeaderTemplate {
     @inline(__always)
     mutating func write(
         marker: Bool, payloadType: UInt8, sequenceNumber: UInt16, timestamp: UInt32, ssrc: UInt32,
-        transportSequenceNumber: UInt16, sendTime: AbsoluteSendTime, into buffer: MutableByteView
+        transportSequenceNumber: UInt16, sendTime: AbsoluteSendTime, descriptor bytes: UInt64,
+        into buffer: MutableByteView
     ) {
         precondition(buffer.count >= Self.minimumBufferSize, "the buffer is too small for an RTP header")
         // The size is a constant, so that the bounds of most fields are checked when this is compiled.
@@ -85,5 +98,10 @@ struct HeaderTemplate {
             start.storeBytes(of: transportSequenceNumber.bigEndian, toByteOffset: offset, as: UInt16.self)
         }
         if let offset = absoluteSendTimeOffset { start.storeBigEndian24(sendTime.rawValue, at: offset) }
+        var rest = bytes
+        for offset in descriptor {
+            start[offset] = UInt8(truncatingIfNeeded: rest >> 56)
+            rest <<= 8
+        }
     }
 }

@@ -95,8 +95,10 @@ extension RTPHeader {
 }
 
 extension RTPHeader {
-    /// The maximum size of a header with all extensions in bytes.
+    /// The maximum size of a header with all extensions but the dependency descriptor in bytes.
     package static let maximumWrittenSize = 128
+    /// The size of the largest element with a one-byte header in bytes.
+    private static let longestShortElement = 16
 
     /// Writes the header with the extensions that have a negotiated id, and returns its layout.
     ///
@@ -111,11 +113,30 @@ extension RTPHeader {
     ///   - map: The negotiated ids.
     /// - Returns: The layout of the header.
     package func write(
-        into buffer: MutableByteView, extensions values: RTPExtensionValues,
+        into buffer: MutableByteView, extensions values: RTPExtensionValues, map: RTPHeaderExtensionMap
+    ) -> RTPHeaderLayout {
+        write(into: buffer, extensions: values, descriptor: nil, map: map)
+    }
+
+    /// Writes the header with the extensions that have a negotiated id, and returns its layout.
+    ///
+    /// - Parameters:
+    ///   - buffer: The buffer.
+    ///   - values: The elements.
+    ///   - descriptor: The dependency descriptor, which is the last element; nil if there is none. It is left out if it
+    ///     is too long, or needs the two-byte form and that is not supported.
+    ///   - map: The negotiated ids.
+    /// - Returns: The layout of the header.
+    func write(
+        into buffer: MutableByteView, extensions values: RTPExtensionValues, descriptor: OutgoingDescriptor?,
         map: RTPHeaderExtensionMap
     ) -> RTPHeaderLayout {
         var layout = write(into: buffer)
-        let twoByte = map.allowsTwoByte && Self.needsTwoByte(values, map)
+        let descriptorID = descriptor == nil ? nil : map.id(of: .dependencyDescriptor)
+        let descriptorSize = descriptorID == nil ? 0 : descriptor?.size ?? 0
+        let needsTwoByte =
+            Self.needsTwoByte(values, map) || descriptorSize > Self.longestShortElement || descriptorID ?? 0 > 14
+        let twoByte = map.allowsTwoByte && needsTwoByte
         let start = layout.size + 4
         var cursor = start
         for rawValue in 0..<UInt8(RTPHeaderExtension.count) {
@@ -127,6 +148,15 @@ extension RTPHeader {
             values.write(kind, into: buffer, at: cursor)
             layout.note(kind, at: cursor)
             cursor += size
+        }
+        if let descriptor, let id = descriptorID, descriptorSize <= LoggedDescriptor.maximumSize,
+            twoByte || id < 15 && descriptorSize <= Self.longestShortElement
+        {
+            precondition(cursor + descriptorSize + 5 <= buffer.count, "the buffer is too small for the descriptor")
+            cursor = Self.writeElementHeader(id: id, size: descriptorSize, twoByte: twoByte, into: buffer, at: cursor)
+            descriptor.write(into: buffer, at: cursor)
+            layout.descriptor = cursor..<cursor + descriptorSize
+            cursor += descriptorSize
         }
         guard cursor > start else { return layout }
         while (cursor - start) % 4 != 0 {
@@ -208,6 +238,8 @@ package struct RTPHeaderLayout: Hashable, Sendable {
     package internal(set) var transportSequenceNumberOffset: Int?
     /// The offset of the absolute send time; nil if it is not sent.
     package internal(set) var absoluteSendTimeOffset: Int?
+    /// The range of the dependency descriptor; empty if it is not sent.
+    var descriptor: Range<Int> = 0..<0
 
     /// Overwrites the transport-wide sequence number and the send time, as far as the packet contains them.
     package func stamp(
@@ -225,7 +257,7 @@ public enum RTPHeaderExtension: UInt8, Hashable, Sendable, CaseIterable {
     case mid, rid, repairedRid, transportSequenceNumber, absoluteSendTime, playoutDelay, videoOrientation, audioLevel
     /// Extensions about time.
     case absoluteCaptureTime, transmissionOffset
-    /// The dependency descriptor, which an SFU reads, and does not send.
+    /// The dependency descriptor, which an SFU reads and rewrites.
     case dependencyDescriptor
 
     /// The number of extensions; `allCases` would allocate an array for each packet.

@@ -3,7 +3,7 @@
 /// It does not store the bytes. After the end it reads zeros and sets ``isExhausted``.
 struct BitReader {
     /// The offset of the next bit.
-    private var position: Int
+    private(set) var position: Int
     /// Whether more bits were read than there are.
     private(set) var isExhausted = false
 

@@ -34,6 +34,9 @@ extension OutboundStream {
         mapping.sequenceOffset = nextSequence + Int64(mapping.sets.count) - entry.sequence
         mapping.firstOutgoing = nextSequence
         mapping.cuts = SequenceCuts()
+        if entry.descriptor.exists, let newestFrame {
+            mapping.frameOffset = newestFrame &+ 1 &- entry.descriptor.frameNumber
+        }
         filter.begin(at: entry.sequence)
         pendingSets = mapping.sets
         needsRestart = !pendingSets.isEmpty
@@ -147,4 +150,21 @@ extension OutboundStream {
         let step = min(max(passed, 1), clockRate.ticks(in: maximumTimestampStep))
         return last.timestamp &+ UInt32(step) &- entry.timestamp
     }
+
+    // MARK: Layers
+
+    /// Sets the layers that the peer receives, if the source has layers in one SSRC.
+    package mutating func select(_ point: OperatingPoint) {
+        guard point != filter.wanted else { return }
+        let isWithinTemporalUnit = last?.endsFrame == false
+        filter.select(
+            point, after: mapping.newestSequence ?? mapping.firstSequence - 1,
+            within: isWithinTemporalUnit ? last.map { $0.timestamp &- mapping.timestampOffset } : nil)
+    }
+
+    /// The layers that the peer receives.
+    package var operatingPoint: OperatingPoint { filter.current }
+
+    /// Whether a key frame is needed for the selected spatial layer.
+    package var needsKeyFrameForLayer: Bool { filter.needsKeyFrame }
 }

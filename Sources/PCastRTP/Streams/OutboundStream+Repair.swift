@@ -84,23 +84,23 @@ extension OutboundStream {
     /// Writes the header of a retransmission and the original sequence number; nil if the peer has no retransmission
     /// stream.
     mutating func writeRetransmission(
-        of entry: PacketLog.Entry, at position: Int64, as sequence: Int64, by mapping: Mapping,
+        of entry: Reference<PacketLog.Entry>, at position: Int64, as sequence: Int64, by mapping: Mapping,
         in log: borrowing PacketLog, sendTime: AbsoluteSendTime,
         transportSequenceNumber: inout UInt16, into buffer: MutableByteView
     ) -> Packet? {
         guard let retransmission = parameters.retransmission else { return nil }
         var pictureOffset = mapping.pictureOffset
-        pictureOffset.pictureID &+= mapping.cuts.after(entry.sequence)?.pictures ?? 0
+        pictureOffset.pictureID &+= mapping.cuts.after(entry.pointee.sequence)?.pictures ?? 0
         let header = RTPHeader(
-            marker: entry.marker || mapping.endsTemporalUnit(entry, in: log), payloadType: retransmission.payloadType,
+            marker: entry.pointee.marker || mapping.endsTemporalUnit(entry.pointee, in: log),
+            payloadType: retransmission.payloadType,
             sequenceNumber: retransmissionSequence,
-            timestamp: entry.timestamp &+ mapping.timestampOffset, ssrc: retransmission.ssrc)
+            timestamp: entry.pointee.timestamp &+ mapping.timestampOffset, ssrc: retransmission.ssrc)
         retransmissionSequence &+= 1
         var values = values(entry, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
         swap(&values.rid, &values.repairedRid)
         let layout = header.write(
-            into: buffer,
-            extensions: values,
+            into: buffer, extensions: values, descriptor: descriptor(entry, at: position, in: log, by: mapping),
             map: parameters.extensions)
         let original = UInt16(truncatingIfNeeded: sequence)
         buffer.storeBigEndian(original, at: layout.size)
@@ -108,7 +108,7 @@ extension OutboundStream {
         return Packet(
             headerSize: layout.size, position: position, prefixSize: RTXEncapsulation.headerSize,
             isRetransmission: true, pictureOffset: pictureOffset,
-            omitsPayload: entry.leads(to: mapping.firstSequence))
+            omitsPayload: entry.pointee.leads(to: mapping.firstSequence))
     }
 
     // MARK: Probing
@@ -147,7 +147,7 @@ extension OutboundStream {
             let fullest = fullestPosition(upTo: newest, in: log)
             let position = mapping.cuts.contains(log[fullest].sequence) ? newest : fullest
             let packet = writeRetransmission(
-                of: log[position], at: position,
+                of: log.address(of: position), at: position,
                 as: mapping.outgoing(log[position].sequence) ?? log[position].sequence + mapping.sequenceOffset,
                 by: mapping, in: log, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber,
                 into: buffer)
@@ -193,12 +193,12 @@ extension OutboundStream {
 
     /// Returns the extensions of a packet of the log.
     func values(
-        _ entry: PacketLog.Entry, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
+        _ entry: Reference<PacketLog.Entry>, sendTime: AbsoluteSendTime, transportSequenceNumber: inout UInt16
     ) -> RTPExtensionValues {
-        var values = entry.forwarded
+        var values = entry.pointee.forwarded
         stamp(&values, sendTime: sendTime, transportSequenceNumber: &transportSequenceNumber)
         if let playoutDelay { values.playoutDelay = playoutDelay }
-        if entry.length > Self.maximumPayloadSizeWithExtensions {
+        if !hasSpaceForExtensions(entry) {
             values.playoutDelay = nil
             values.absoluteCaptureTime = nil
         }

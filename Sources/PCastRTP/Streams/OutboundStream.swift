@@ -110,6 +110,13 @@ public struct OutboundStream: ~Copyable, Sendable {
 
     /// The header of the last packet; empty before the first.
     var template = HeaderTemplate()
+    /// Whether the peer receives the dependency descriptor.
+    package let sendsDescriptors: Bool
+    /// Whether packets state the active decode targets, because the peer does not receive all layers, or has not
+    /// received a structure since.
+    var restrictsTargets = false
+    /// The number of the newest frame that was sent with a descriptor; nil before the first.
+    var newestFrame: UInt16?
     /// The common size of packets in bytes.
     var evenSize = 0
     /// The position in the log up to which the common size is known.
@@ -170,6 +177,8 @@ public struct OutboundStream: ~Copyable, Sendable {
         precondition(firstSequenceNumber < 1 << 15 && retransmissionSequenceNumber < 1 << 15)
         self.parameters = parameters
         playoutDelay = parameters.playoutDelay
+        sendsDescriptors =
+            parameters.extensions.allowsTwoByte && parameters.extensions.id(of: .dependencyDescriptor) != nil
         limiter = parameters.retransmission == nil ? nil : ResendLimiter()
         nextSequence = Int64(firstSequenceNumber)
         retransmissionSequence = retransmissionSequenceNumber
@@ -191,6 +200,8 @@ public struct OutboundStream: ~Copyable, Sendable {
         var alignedOffset: UInt32 = 0
         /// The offset of the picture IDs of VP8 and VP9.
         var pictureOffset = VPXPictureOffset()
+        /// The value that is added to the source's frame numbers in dependency descriptors.
+        var frameOffset: UInt16 = 0
         /// The positions of the parameter sets that were sent before the first packet of the source.
         var sets: Range<Int64> = 0..<0
         /// The first sequence number that the peer received, or that of the first parameter set.
@@ -367,7 +378,7 @@ public struct OutboundStream: ~Copyable, Sendable {
                 continue
             }
             return writeRetransmission(
-                of: log[position], at: position, as: sequence, by: mapping, in: log, sendTime: sendTime,
+                of: log.address(of: position), at: position, as: sequence, by: mapping, in: log, sendTime: sendTime,
                 transportSequenceNumber: &transportSequenceNumber, into: buffer)
         }
         return nextNew(
@@ -413,7 +424,9 @@ public struct OutboundStream: ~Copyable, Sendable {
     ) -> Packet? {
         let source = entry.pointee.sequence
         let layers = entry.pointee.layers
-        switch filter.decide(entry) {
+        let decision = filter.decide(entry)
+        if filter.current != .all { restrictsTargets = true }
+        switch decision {
         case .leaveOut(let missing, let beginsTemporalUnit):
             mapping.cuts.append(source - missing..<source + 1, pictures: beginsTemporalUnit ? 1 : 0)
             mapping.sequenceOffset -= missing + 1
@@ -436,23 +449,6 @@ public struct OutboundStream: ~Copyable, Sendable {
             return packet
         }
     }
-
-    // MARK: Layers
-
-    /// Sets the layers that the peer receives, if the source has layers in one SSRC.
-    package mutating func select(_ point: OperatingPoint) {
-        guard point != filter.wanted else { return }
-        let isWithinTemporalUnit = last?.endsFrame == false
-        filter.select(
-            point, after: mapping.newestSequence ?? mapping.firstSequence - 1,
-            within: isWithinTemporalUnit ? last.map { $0.timestamp &- mapping.timestampOffset } : nil)
-    }
-
-    /// The layers that the peer receives.
-    package var operatingPoint: OperatingPoint { filter.current }
-
-    /// Whether a key frame is needed for the selected spatial layer.
-    package var needsKeyFrameForLayer: Bool { filter.needsKeyFrame }
 
     /// Begins with the packet at a position if the stream waits for it. Returns the next parameter set to be sent
     /// before the packet; nil if there is none.
@@ -497,7 +493,7 @@ public struct OutboundStream: ~Copyable, Sendable {
                 continue
             }
             return writeRetransmission(
-                of: log[position], at: position, as: sequence, by: former, in: log, sendTime: sendTime,
+                of: log.address(of: position), at: position, as: sequence, by: former, in: log, sendTime: sendTime,
                 transportSequenceNumber: &transportSequenceNumber, into: buffer)
         }
         return nil
@@ -517,13 +513,16 @@ public struct OutboundStream: ~Copyable, Sendable {
             let source = entry.pointee.sequence
             mapping.newestSequence = source == PacketLog.Entry.unnumbered ? sequence - mapping.sequenceOffset : source
             last = Last(timestamp: timestamp, arrival: entry.pointee.arrival, endsFrame: marker)
+            if sendsDescriptors, entry.pointee.descriptor.exists {
+                newestFrame = entry.pointee.descriptor.frameNumber &+ mapping.frameOffset
+            }
             if redundancy > 0, parameters.redundantPayloadType != nil {
                 repeated = repeatableCount(before: entry, at: position, in: log)
             }
         }
         let payloadType = (repeated > 0 ? parameters.redundantPayloadType : nil) ?? parameters.payloadType
         let headerSize = writeHeader(
-            of: entry, marker: marker, payloadType: payloadType,
+            of: entry, at: position, in: log, marker: marker, payloadType: payloadType,
             sequenceNumber: UInt16(truncatingIfNeeded: sequence), timestamp: timestamp, sendTime: sendTime,
             transportSequenceNumber: &transportSequenceNumber, into: buffer)
         let prefixSize =

@@ -31,6 +31,8 @@ public struct PacketLog: ~Copyable {
         package var leadingDistance: UInt16
         /// The layers of the frame to which the packet belongs.
         package var layers: FrameLayers
+        /// The dependency descriptor; set when the packet is appended.
+        package internal(set) var descriptor = LoggedDescriptor.none
         /// The time at which the packet arrived or was created.
         public var arrival: Instant
         /// The size of the payload in bytes.
@@ -91,6 +93,8 @@ public struct PacketLog: ~Copyable {
 
     /// The position after the newest packet. Positions begin at 0 and never wrap around.
     public internal(set) var end: Int64 = 0
+    /// The decode targets of the source's structures, to which the descriptors of the entries refer.
+    package private(set) var decodeTargets = DecodeTargets()
     /// The total size of all payloads that were appended in bytes.
     @usableFromInline
     var payloadTotal: Int64 = 0
@@ -155,7 +159,8 @@ public struct PacketLog: ~Copyable {
             unsafe (entries + Int(position & mask)).initialize(to: entry)
             let payload = unsafe oldPayloads + Int(position & oldMask) * Self.maximumPayloadSize
             unsafe slot(position).copyMemory(
-                from: ByteView(UnsafeRawBufferPointer(start: payload, count: entry.length)))
+                from: ByteView(
+                    UnsafeRawBufferPointer(start: payload, count: entry.length + entry.descriptor.storedSize)))
             if entry.sequence != Entry.unnumbered { unsafe positions[Int(entry.sequence & mask)] = position }
         }
         unsafe oldEntries.deallocate()
@@ -243,13 +248,44 @@ public struct PacketLog: ~Copyable {
     }
 
     /// Appends a packet with a copy of a payload, and returns its position; nil if the payload is too large.
+    ///
+    /// - Parameters:
+    ///   - entry: The packet.
+    ///   - payload: Its payload.
+    ///   - descriptor: Its dependency descriptor. It is kept after the payload, and left out if there is no space, which
+    ///     is not possible in a datagram for Ethernet.
+    ///   - bytes: The bytes of the descriptor.
+    /// - Returns: The position.
     @discardableResult
-    package mutating func append(_ entry: Entry, payload: ByteView) -> Int64? {
+    package mutating func append(
+        _ entry: Entry, payload: ByteView, descriptor: LoggedDescriptor = .none, bytes: ByteView = ByteView()
+    ) -> Int64? {
         guard payload.count <= Self.maximumPayloadSize else { return nil }
-        bufferForNext().copyMemory(from: payload)
+        let buffer = bufferForNext()
+        buffer.copyMemory(from: payload)
         var entry = entry
         entry.length = payload.count
+        let stored = descriptor.storedSize
+        if stored == 0 {
+            entry.descriptor = descriptor
+        } else if stored == bytes.count, payload.count + stored <= Self.maximumPayloadSize {
+            buffer.extracting(payload.count...).copyMemory(from: bytes)
+            entry.descriptor = descriptor
+        }
         return append(entry)
+    }
+
+    /// Notes a structure of the source, to which later descriptors refer.
+    package mutating func note(_ structure: DependencyStructure, number: Int) {
+        decodeTargets.note(structure, number: number)
+    }
+
+    /// Returns the bytes of the dependency descriptor at a position, which are valid until the log changes; empty if it
+    /// has no extended fields.
+    func descriptorBytes(at position: Int64) -> ByteView {
+        let entry = address(of: position)
+        let start = entry.pointee.length
+        return ByteView(slot(position).extracting(start..<start + entry.pointee.descriptor.storedSize))
     }
 
     /// Returns a reference to the entry at a position, which is valid until the log changes. It avoids a copy per

@@ -25,11 +25,25 @@ package struct DependencyDescriptor: Hashable, Sendable {
     /// The distances to the previous frames of the chains; 0 for a frame that begins a chain.
     package private(set) var chains = ChainDistances()
 
+    /// The offset of the active decode targets in bits, or of the place at which they are inserted.
+    private(set) var targetsOffset = 8 * Self.mandatorySize + Self.flagCount
+    /// The offset of the end of the last field in bits.
+    private(set) var end = 8 * Self.mandatorySize + Self.flagCount
+
     /// The distances from a frame to the previous frames of at most 32 chains.
     package typealias ChainDistances = SIMD32<UInt8>
 
     /// The size of a descriptor without extended fields in bytes.
     package static let mandatorySize = 3
+    /// The number of flags after the mandatory fields, in a descriptor with extended fields.
+    static let flagCount = 5
+    /// The flags of the extended fields.
+    enum Flag {
+        /// A template structure follows.
+        static let structure: UInt32 = 0x10
+        /// The active decode targets follow.
+        static let activeTargets: UInt32 = 0x08
+    }
 
     /// Parses a descriptor. Returns nil if it is truncated, or refers to a template that does not exist.
     ///
@@ -49,8 +63,8 @@ package struct DependencyDescriptor: Hashable, Sendable {
             return
         }
         var reader = BitReader(offset: Self.mandatorySize)
-        let flags = reader.bits(5, bytes)
-        if flags & 0x10 != 0 {
+        let flags = reader.bits(Self.flagCount, bytes)
+        if flags & Flag.structure != 0 {
             guard let own = DependencyStructure(&reader, bytes) else { return nil }
             self.structure = own
             activeTargets = own.allTargets
@@ -66,7 +80,8 @@ package struct DependencyDescriptor: Hashable, Sendable {
         _ template: UInt8, _ flags: UInt32, _ structure: DependencyStructure, _ reader: inout BitReader,
         _ bytes: Span<UInt8>
     ) -> Bool {
-        if flags & 0x08 != 0 { activeTargets = reader.bits(structure.targetCount, bytes) }
+        targetsOffset = reader.position
+        if flags & Flag.activeTargets != 0 { activeTargets = reader.bits(structure.targetCount, bytes) }
         guard let index = structure.index(of: template) else { return false }
         take(structure.templates[index])
         if flags & 0x04 != 0 { readIndications(structure.targetCount, &reader, bytes) }
@@ -77,6 +92,7 @@ package struct DependencyDescriptor: Hashable, Sendable {
         if flags & 0x01 != 0 {
             for chain in 0..<structure.chainCount { chains[chain] = UInt8(reader.bits(8, bytes)) }
         }
+        end = reader.position
         return !reader.isExhausted
     }
 

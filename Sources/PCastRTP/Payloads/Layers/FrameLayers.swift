@@ -136,16 +136,34 @@ package struct FrameLayers: Hashable, Sendable {
 package struct LayerReader: Sendable {
     /// The structure of the sender. It is kept, because only key frames contain it; nil without the descriptor.
     package private(set) var structure: DependencyStructure?
+    /// The number of structures that the sender has had.
+    package private(set) var structureNumber = 0
+    /// The sequence number of the first packet that was received with the structure.
+    private var beganAt: Int64 = .min
+    /// The structure before that, for packets that arrive late.
+    private var former: DependencyStructure?
+    /// A descriptor that contains the structure, and the offset of the end of the structure in bits.
+    private var structureBytes: [UInt8] = []
+    private var structureEnd = 0
     /// The decode targets that the sender sends, as bits.
     package private(set) var activeTargets: UInt32 = 0
+    /// The sequence number of the packet that stated them.
+    private var targetsSince: Int64 = .min
     /// The chains that protect the active decode targets, as bits.
     private var activeChains: UInt32 = 0
     /// The newest frame number that arrived; nil before the first.
     private var newest: UInt16?
+    /// The highest sequence number of a packet that was read.
+    private var newestSequence: Int64 = .min
     /// The frames that arrived among the last 256, at their numbers modulo 256.
     private var arrived = FrameSet()
     /// The frames among the last 256 that are missing in a chain.
     private var missing = FrameSet()
+    /// The descriptor of the last packet, as it is kept in the log.
+    package private(set) var logged = LoggedDescriptor.none
+    /// The descriptor of the last packet with the structure, if the packet begins a key frame and lacks it; otherwise
+    /// empty.
+    package private(set) var completed: [UInt8] = []
 
     /// Creates a reader.
     package init() {}
@@ -165,8 +183,12 @@ package struct LayerReader: Sendable {
         return point
     }
 
-    /// Forgets everything, because the source restarted.
-    package mutating func restart() { self = LayerReader() }
+    /// Forgets everything except how many structures there were, because the source restarted.
+    package mutating func restart() {
+        let number = structureNumber
+        self = LayerReader()
+        structureNumber = number
+    }
 
     /// Reads the layers of a packet.
     ///
@@ -174,39 +196,111 @@ package struct LayerReader: Sendable {
     ///   - codec: The codec.
     ///   - payload: The payload.
     ///   - descriptor: The dependency descriptor; empty if the packet has none.
+    ///   - sequence: The sequence number, unwrapped. Packets may arrive late, because they were retransmitted.
     /// - Returns: The layers.
-    package mutating func read(_ codec: Codec, payload: ByteView, descriptor: ByteView) -> FrameLayers {
+    package mutating func read(
+        _ codec: Codec, payload: ByteView, descriptor: ByteView, sequence: Int64
+    ) -> FrameLayers {
+        logged = .none
+        if !completed.isEmpty { completed = [] }
         guard !payload.isEmpty else { return .unknown }
-        guard !descriptor.isEmpty else { return FrameLayers(codec, payload.span) }
-        guard let frame = DependencyDescriptor(descriptor.span, structure: structure) else {
+        guard (DependencyDescriptor.mandatorySize...LoggedDescriptor.maximumSize).contains(descriptor.count) else {
             return FrameLayers(codec, payload.span)
         }
-        if let own = frame.structure { begin(own, frame.frameNumber) }
-        if let targets = frame.activeTargets, let structure {
+        if structure != nil, sequence < beganAt { return readFormer(codec, payload, descriptor) }
+        guard let frame = DependencyDescriptor(descriptor.span, structure: structure) else {
+            // The key frame with its structure may arrive later. The frames after it have arrived.
+            advance(to: descriptor.span.bigEndian16(at: 1))
+            newestSequence = max(newestSequence, sequence)
+            return FrameLayers(codec, payload.span)
+        }
+        if let own = frame.structure { begin(own, frame, descriptor, sequence) }
+        newestSequence = max(newestSequence, sequence)
+        guard let structure else { return .unknown }
+        if let targets = frame.activeTargets, sequence >= targetsSince {
+            targetsSince = sequence
             activeTargets = targets
             activeChains = structure.chains(protecting: targets)
         }
-        guard let structure else { return .unknown }
         follow(frame, chainCount: structure.chainCount)
+        logged = LoggedDescriptor(
+            frame, descriptor, targetCount: structure.targetCount, structure: structureNumber,
+            activeTargets: activeTargets)
+        complete(frame, descriptor, codec, payload)
         return FrameLayers(frame, structure)
     }
 
-    private mutating func begin(_ own: DependencyStructure, _ frameNumber: UInt16) {
-        // A retransmission of an older key frame does not replace the structure.
-        if let newest, structure == own, Int16(bitPattern: frameNumber &- newest) <= 0 { return }
-        structure = own
-        missing = FrameSet()
-        arrived = FrameSet()
-        newest = nil
+    /// Reads the layers of a packet that arrived after later ones with another structure, which stays the current one.
+    private mutating func readFormer(_ codec: Codec, _ payload: ByteView, _ descriptor: ByteView) -> FrameLayers {
+        guard let frame = DependencyDescriptor(descriptor.span, structure: former),
+            let own = frame.structure ?? former
+        else { return FrameLayers(codec, payload.span) }
+        if own == former {
+            logged = LoggedDescriptor(
+                frame, descriptor, targetCount: own.targetCount, structure: structureNumber - 1,
+                activeTargets: frame.activeTargets ?? own.allTargets)
+        }
+        return FrameLayers(frame, own)
     }
 
-    /// Notes the arrival of a frame, and the frames that are missing before it in the active chains.
-    private mutating func follow(_ frame: DependencyDescriptor, chainCount: Int) {
-        let number = frame.frameNumber
+    /// Takes the structure of a key frame.
+    private mutating func begin(
+        _ own: DependencyStructure, _ frame: DependencyDescriptor, _ descriptor: ByteView, _ sequence: Int64
+    ) {
+        if structure != own {
+            former = structure
+            structure = own
+            structureNumber += 1
+            beganAt = sequence
+            structureBytes = Array(descriptor)
+            structureEnd = frame.targetsOffset
+        }
+        guard let newest, Int16(bitPattern: frame.frameNumber &- newest) <= 0 else { return missing = FrameSet() }
+        if sequence > newestSequence {
+            // The sender has begun to number its frames anew.
+            self.newest = nil
+            arrived = FrameSet()
+            missing = FrameSet()
+        } else {
+            // A key frame that arrives late. The frames before it are no longer needed.
+            let behind = newest &- frame.frameNumber
+            if behind < 255 { for distance in behind + 1...255 { missing.remove(newest &- distance) } }
+        }
+    }
+
+    /// Adds the structure to the descriptor of a packet that begins a key frame and lacks it, because a receiver that
+    /// begins there needs it.
+    private mutating func complete(
+        _ frame: DependencyDescriptor, _ descriptor: ByteView, _ codec: Codec, _ payload: ByteView
+    ) {
+        guard let structure, frame.startsFrame, frame.structure == nil, frame.spatial == 0,
+            frame.switchTargets == structure.allTargets,
+            KeyFrameDetector.startsKeyFrame(codec: codec, payload: payload.span)
+        else { return }
+        let (earlier, end, targets) = (structureBytes, structureEnd, activeTargets)
+        let bytes = [UInt8](capacity: LoggedDescriptor.maximumSize) { buffer in
+            earlier.withByteView { earlier in
+                frame.complete(
+                    descriptor, with: earlier, upTo: end, targetCount: structure.targetCount, activeTargets: targets,
+                    into: buffer) ?? 0
+            }
+        }
+        guard let whole = DependencyDescriptor(bytes.span, structure: nil) else { return }
+        logged = bytes.withByteView {
+            LoggedDescriptor(
+                whole, $0, targetCount: structure.targetCount, structure: structureNumber, activeTargets: targets)
+        }
+        completed = bytes
+    }
+
+    /// Notes the arrival of a frame. Returns whether it is newer than all before, and not the first one.
+    @discardableResult
+    private mutating func advance(to number: UInt16) -> Bool {
         if let newest, Int16(bitPattern: number &- newest) <= 0 {
-            guard newest &- number < 256 else { return }
+            guard newest &- number < 256 else { return false }
             arrived.insert(number)
-            return missing.remove(number)
+            missing.remove(number)
+            return false
         }
         let step = newest.map { Int(number &- $0) } ?? 256
         arrived.advance(from: newest ?? number, by: step)
@@ -214,7 +308,13 @@ package struct LayerReader: Sendable {
         let isFirst = newest == nil
         newest = number
         arrived.insert(number)
-        guard frame.startsFrame, !isFirst else { return }
+        return !isFirst
+    }
+
+    /// Notes the arrival of a frame, and the frames that are missing before it in the active chains.
+    private mutating func follow(_ frame: DependencyDescriptor, chainCount: Int) {
+        let number = frame.frameNumber
+        guard advance(to: number), frame.startsFrame else { return }
         for chain in 0..<chainCount where activeChains & 1 << UInt32(chain) != 0 {
             let distance = frame.chains[chain]
             guard distance > 0 else { continue }

@@ -19,7 +19,8 @@ public struct MediaCapabilities: Sendable {
     /// the browser's default.
     public var startBitrate: Bitrate?
 
-    /// The header extensions that this project reads and writes. The dependency descriptor is only read by an SFU.
+    /// The header extensions that clients read and write. The dependency descriptor is only read and written by
+    /// an SFU.
     public static let sendableExtensions = Set(RTPHeaderExtension.allCases).subtracting([.dependencyDescriptor])
 
     /// Creates capabilities; the defaults are those of this project.

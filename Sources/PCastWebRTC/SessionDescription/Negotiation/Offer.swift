@@ -124,6 +124,7 @@ package struct Offer: Sendable {
     private static let extensionIDs: [(RTPHeaderExtension, UInt16)] = [
         (.mid, 1), (.absoluteSendTime, 2), (.transportSequenceNumber, 3), (.playoutDelay, 4), (.audioLevel, 5),
         (.absoluteCaptureTime, 6), (.videoOrientation, 7), (.rid, 8), (.repairedRid, 9),
+        (.dependencyDescriptor, 10),
     ]
 
     /// Returns the `extmap` lines of a section.
@@ -133,6 +134,8 @@ package struct Offer: Sendable {
         var others: Set<RTPHeaderExtension> =
             section.type == .video ? [.audioLevel] : [.playoutDelay, .videoOrientation]
         if !section.hasLayers { others.formUnion([.rid, .repairedRid]) }
+        // Without a format, the answer may choose a codec whose layers are not read from the descriptor.
+        if section.format?.codec.hasDependencyDescriptor != true { others.insert(.dependencyDescriptor) }
         return extensionIDs.filter { capabilities.headerExtensions.contains($0.0) && !others.contains($0.0) }
             .map { ExtensionMapping(id: $0.1, uri: $0.0.uri) }
     }

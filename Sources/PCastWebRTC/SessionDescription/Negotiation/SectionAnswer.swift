@@ -78,7 +78,7 @@ struct SectionAnswer {
 
 extension Codec {
     /// Whether the dependency descriptor is accepted: for codecs with spatial layers in one SSRC.
-    fileprivate var hasDependencyDescriptor: Bool { self == .av1 || self == .vp9 }
+    var hasDependencyDescriptor: Bool { self == .av1 || self == .vp9 }
 }
 
 extension PayloadFormat {

@@ -49,7 +49,9 @@ final class SRTViewers: Sendable {
             if current == nil { router.endReadingForTransportStream(stream.id, of: stream.peer) }
         }
         guard viewed.hasMedia(for: connection) else {
-            throw APIError(.unsupported, "The stream has no media for SRT viewers: publish H.264 or Opus.")
+            let codecs = stream.codecs.map(\.rawValue).joined(separator: " and ")
+            let sent = codecs.isEmpty ? "The stream has no media" : "The stream is \(codecs), which is not sent"
+            throw APIError(.unsupported, "\(sent) to SRT viewers: publish H.264 or Opus.")
         }
     }
 

@@ -214,8 +214,9 @@ extension StreamDirectory {
         case .noCommonCodec:
             APIError(
                 .unsupported,
-                "No media section can be accepted. H.264, VP8 and Opus are supported, and a viewer has to offer "
-                    + "a track of the stream in its codec.")
+                "No media section can be accepted. H.264, VP8, VP9, AV1, H.265 and Opus are supported, and a viewer has "
+                    + "to offer or accept a track of the stream in its codec, which the capabilities of its token have "
+                    + "to permit. Most viewers decode H.264: publish it for those that lack the codec.")
         case .unacceptable(let sections): .unacceptable(sections)
         case .wrongDirection:
             APIError(

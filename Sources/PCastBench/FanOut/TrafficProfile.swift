@@ -27,6 +27,10 @@ struct TrafficProfile: Sendable {
     static let small = TrafficProfile(
         rate: 10, frames: [Array(repeating: 950, count: 3)], keyFrame: Array(repeating: 950, count: 12))
 
+    /// A small stream at 30 frames per second, 460 kbit/s, with which interruptions of a few frames are seen.
+    static let clustered = TrafficProfile(
+        rate: 30, frames: [Array(repeating: 950, count: 2)], keyFrame: Array(repeating: 950, count: 12))
+
     /// Reads a file with a line per frame, which contains the sizes of its datagrams. The first frame is a key frame.
     /// Lines that start with # are ignored. Throws `BenchFailure`.
     init(recordedIn path: String) throws {

@@ -20,6 +20,8 @@ final class LightViewer: LightPeer {
     private var untilDecrypted = 0
     /// Records the sizes of the first packets; nil unless they are to be recorded.
     var tap: PacketTap?
+    /// Records the arrivals of frames over several sessions; nil unless they are to be recorded.
+    var gap: VideoGap?
     /// The time at which the viewer began to join, and the arrival of the last packet of the first frame, which is a
     /// key frame.
     let requestedAt: Instant
@@ -119,6 +121,7 @@ final class LightViewer: LightPeer {
         if decryptsEach == 1 { transport.expectMedia() }
         if packet.type == .video {
             if packet.marker, firstFrame == nil { firstFrame = now }
+            if packet.marker, !packet.payload.isEmpty { gap?.receiveFrame(at: now) }
             if isClear { inspect(packet, of: datagram, at: now) }
         }
         let captured =

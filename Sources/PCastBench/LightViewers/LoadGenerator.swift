@@ -46,6 +46,12 @@ struct LoadGenerator<Peer: LightPeer>: ~Copyable, DatagramMachine {
         }
     }
 
+    /// Closes one peer, by the order of `add`.
+    mutating func close(_ index: Int, at now: Instant) {
+        peers[index].close(at: now)
+        wait(index)
+    }
+
     private mutating func wait(_ index: Int) {
         guard !isWaiting[index] else { return }
         isWaiting[index] = true

@@ -83,6 +83,24 @@ final class TunneledNetwork: Sendable {
     /// Changes a host's link while it runs.
     func change(_ host: Int, _ change: (inout TunneledHost) -> Void) { state.hosts.withLock { change(&$0[host]) } }
 
+    /// Lets the server's namespace forward packets between hosts, which pass the links of both. Throws `BenchFailure` if
+    /// the system does not permit it.
+    func forwardBetweenHosts() throws {
+        let folder = "/proc/sys/net/ipv4"
+        // The hosts have one interface, so that redirections would be of no use.
+        let values = ["echo 1 > \(folder)/ip_forward", "echo 0 > \(folder)/conf/all/send_redirects"]
+        let command = server.prefix + ["sh", "-c", values.joined(separator: " && ")]
+        try SystemProgram.run(command[0], Array(command.dropFirst()))
+    }
+
+    /// Drops the packets between two hosts in both directions, or no longer.
+    func separate(_ first: Int, _ second: Int, _ isSeparated: Bool = true) throws {
+        let addresses = [first, second].map { "\(TunneledHost.address(UInt8($0 + 1)))" }
+        for (from, to) in [(addresses[0], addresses[1]), (addresses[1], addresses[0])] {
+            try server.ip(["rule", isSeparated ? "add" : "del", "blackhole", "from", from, "to", to])
+        }
+    }
+
     /// Replaces a host's address by another, as when a machine changes its network.
     func moveAddress(of host: Int) throws {
         let device = interfaces[host]

@@ -29,14 +29,15 @@ final class RecordedProcess: Sendable {
         let isOver = Atomic(false)
     }
 
-    /// Starts a program of this build, by default `pcast`. Throws an error if it cannot be started.
+    /// Starts a program of this build, by default `pcast`. `prefix` is a further command that runs another command.
+    /// Throws an error if it cannot be started.
     init(
         _ arguments: [String], of program: String = "pcast", environment: [String: String] = [:],
-        in namespace: NetworkNamespace?, trusting certificate: TrustedCertificate? = nil
+        in namespace: NetworkNamespace?, trusting certificate: TrustedCertificate? = nil, behind prefix: [String] = []
     ) throws {
         let process = try PCastProcess(
             arguments, of: program, environment: environment,
-            behind: (namespace?.prefix ?? []) + (certificate?.prefix ?? []))
+            behind: (namespace?.prefix ?? []) + (certificate?.prefix ?? []) + prefix)
         let record = Record()
         self.process = process
         self.record = record
@@ -81,4 +82,10 @@ final class RecordedProcess: Sendable {
     func interrupt() { process.interrupt() }
 
     func stop() { process.stop() }
+
+    /// Sends SIGINT, and SIGKILL if the process has not ended in time. Waits for its end.
+    func stop(within limit: TimeSpan) { process.stop(within: limit) }
+
+    /// Sends SIGKILL and waits for the end of the process.
+    func terminateAtOnce() { process.terminateAtOnce() }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import PCastCore
 import PCastIO
 import PCastJSON
@@ -103,6 +104,21 @@ final class PCastProcess: Sendable {
     /// Sends SIGINT and waits for the end of the process.
     func stop() {
         interrupt()
+        process.waitUntilExit()
+        reader.join()
+    }
+
+    /// Sends SIGINT, and SIGKILL if the process has not ended in time. Waits for its end.
+    func stop(within limit: TimeSpan) {
+        interrupt()
+        let end = MonotonicClock.now() + limit
+        while process.isRunning, MonotonicClock.now() < end { usleep(10_000) }
+        terminateAtOnce()
+    }
+
+    /// Sends SIGKILL and waits for the end of the process.
+    func terminateAtOnce() {
+        if process.isRunning { kill(processID, SIGKILL) }
         process.waitUntilExit()
         reader.join()
     }

@@ -1,0 +1,102 @@
+import PCastCore
+import Testing
+
+@testable import PCastBench
+
+@Suite("The rows of the cluster benchmark")
+struct ClusterRowTests {
+    private func row(limit: Double, lateViewer: ClusterTestbed.Node? = nil) -> ClusterRow {
+        ClusterRow(name: "row", fault: "a fault", limit: limit, lateViewer: lateViewer) { _ in }
+    }
+
+    @Test("the names of the rows are unique, and each row has a limit")
+    func names() {
+        let names = ClusterRow.all.map(\.name)
+        #expect(Set(names).count == names.count)
+        #expect(ClusterRow.all.allSatisfy { $0.limit > 0 && !$0.fault.isEmpty })
+        for name in ["origin-killed-standby", "origin-killed", "edge-killed", "nats-emptied", "rolling-restart"] {
+            #expect(names.contains(name))
+        }
+    }
+
+    @Test("a row is selected by its whole name")
+    func selection() {
+        #expect(ClusterRow.rows(named: "edge-cut").map(\.name) == ["edge-cut"])
+        #expect(ClusterRow.rows(named: "edge").isEmpty)
+        #expect(ClusterRow.rows(named: nil).count == ClusterRow.all.count)
+    }
+
+    @Test("a row holds if no viewer is without video for longer than the limit")
+    func limits() {
+        #expect(row(limit: 500).passes(ClusterRow.Metrics(withoutVideo: 500)))
+        #expect(!row(limit: 500).passes(ClusterRow.Metrics(withoutVideo: 501)))
+        // A viewer never received video, or the cluster did not start.
+        #expect(!row(limit: 500).passes(ClusterRow.Metrics()))
+    }
+
+    @Test("a row with a further viewer holds only if it joined")
+    func lateViewers() {
+        let row = row(limit: 300, lateViewer: .c)
+        #expect(!row.passes(ClusterRow.Metrics(withoutVideo: 40)))
+        #expect(row.passes(ClusterRow.Metrics(withoutVideo: 40, lateJoin: 250)))
+    }
+
+    @Test("a row whose program is not installed does not run, and names the program")
+    func obstacles() {
+        var row = row(limit: 300)
+        row.programs = ["a-program-that-is-not-installed"]
+        #expect(row.obstacle?.hasSuffix("is not installed") == true)
+    }
+}
+
+@Suite("The time without video of a viewer")
+struct VideoGapTests {
+    private func instant(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
+
+    @Test("it is the longest time between two frames, or since the last one")
+    func longest() {
+        let gap = VideoGap()
+        #expect(gap.longest(until: instant(50)) == nil && gap.silence(at: instant(50)) == nil)
+        for time: Int64 in [100, 133, 533, 566] { gap.receiveFrame(at: instant(time)) }
+        #expect(gap.longest(until: instant(600)) == .milliseconds(400))
+        #expect(gap.longest(until: instant(1_566)) == .milliseconds(1_000))
+        #expect(gap.silence(at: instant(1_566)) == .milliseconds(1_000) && gap.frames == 4)
+    }
+
+    @Test("earlier times are forgotten when the measurement begins, but not the last frame")
+    func begin() {
+        let gap = VideoGap()
+        for time: Int64 in [0, 2_000] { gap.receiveFrame(at: instant(time)) }
+        gap.begin()
+        #expect(gap.longest(until: instant(2_010)) == .milliseconds(10) && gap.frames == 0)
+        gap.receiveFrame(at: instant(2_300))
+        #expect(gap.longest(until: instant(2_300)) == .milliseconds(300))
+    }
+}
+
+@Suite("The events of a session")
+struct SessionEventsTests {
+    @Test("the end of a session and the request to connect again are recognized")
+    func ends() {
+        #expect(SessionEvents.end(in: "event: data-quality\ndata: {}\n\n") == nil)
+        #expect(SessionEvents.end(in: "data: {}\n\nevent: ended\ndata: {}\n\n") == .ended)
+        #expect(SessionEvents.end(in: "event: reconnect\ndata: {}\n\n") == .reconnect)
+    }
+
+    @Test("the server and the path of a URI are found")
+    func targets() throws {
+        let target = try #require(SessionEvents.target(of: "http://10.0.0.1:8080/whep/resource/a/events"))
+        #expect(target.server == TransportAddress("10.0.0.1:8080") && target.path == "/whep/resource/a/events")
+        #expect(SessionEvents.target(of: "http://10.0.0.1:8080")?.path == "/")
+        #expect(SessionEvents.target(of: "https://10.0.0.1/a") == nil)
+        #expect(SessionEvents.target(of: "http://a.example.com/a") == nil)
+    }
+
+    @Test("a server that refuses the connection has closed it", .timeLimit(.minutes(1)))
+    func closed() async throws {
+        // No server listens at port 1.
+        let events = SessionEvents("http://127.0.0.1:1/events")
+        while events.end == nil { try await Task.sleep(for: .milliseconds(2)) }
+        #expect(events.end == .closed)
+    }
+}

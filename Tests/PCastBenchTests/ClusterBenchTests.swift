@@ -100,3 +100,51 @@ struct SessionEventsTests {
         #expect(events.end == .closed)
     }
 }
+
+@Suite("The nodes for many viewers")
+struct ScaleModelTests {
+    /// A machine of 10 processors and 10 Gbit/s, of which half are used. The costs are binary fractions.
+    private func model(
+        viewer: Double = 1.0 / 1_024, link: Double = 1.0 / 128, join: Double = 1.0 / 64, bitrate: Double = 500_000
+    ) -> ScaleModel {
+        ScaleModel(
+            costs: .init(viewer: viewer, link: link, join: join, bitrate: bitrate, memory: 1_000),
+            machine: .init(processors: 10, network: 10e9, utilization: 0.5))
+    }
+
+    @Test("a node serves as many viewers as its processors or its network card permit")
+    func capacity() {
+        #expect(model().viewersPerNode == 5_120 && model().linksPerNode == 640)
+        #expect(model(bitrate: 10_000_000).viewersPerNode == 500)
+        #expect(model().joinsPerSecond == 320)
+        #expect(model(viewer: 100).viewersPerNode == 1)
+    }
+
+    @Test("the origin serves the edges if it can")
+    func flat() {
+        let plan = model().plan(viewers: 100_000)
+        #expect(plan.edges == 20 && plan.relays == 0 && plan.depth == 2 && plan.originLinks == 20 && plan.nodes == 21)
+        #expect(plan.egress == 100_020 * 500_000 && plan.originEgress == 20 * 500_000)
+        #expect(plan.memory == 5_000 * 1_000)
+    }
+
+    @Test("otherwise there are nodes between the origin and the edges")
+    func deep() {
+        let plan = model().plan(viewers: 5_120 * 2_000)
+        #expect(plan.edges == 2_000 && plan.relays == 4 && plan.depth == 3 && plan.originLinks == 4)
+        #expect(plan.nodes == 2_005 && plan.originEgress == 4 * 500_000)
+    }
+
+    @Test("viewers that join at once need more edges if joins cost more than viewing")
+    func storm() {
+        // 500,000 joins of 1/64 s within 60 s need 130 processors, and viewers need 244.
+        #expect(model().plan(viewers: 500_000, joiningWithin: 60).edges == 98)
+        // 500,000 joins of 1/8 s need 1,042 processors.
+        #expect(model(join: 0.125).plan(viewers: 500_000, joiningWithin: 60).edges == 258)
+    }
+
+    @Test("a single viewer needs an edge")
+    func one() {
+        #expect(model().plan(viewers: 1).nodes == 2)
+    }
+}

@@ -45,8 +45,8 @@ final class ClusterTestbed: Sendable {
     /// them fails.
     init(_ options: Options) async throws {
         self.options = options
-        secret = Self.randomText()
-        clusterSecret = Self.randomText()
+        secret = FanOutSetup.randomSecret()
+        clusterSecret = FanOutSetup.randomSecret()
         folder = NSTemporaryDirectory() + "pcast-bench-\(UUID().uuidString)"
         network = try TunneledNetwork(Array(repeating: TunneledNetwork.Plan(), count: Self.viewersHost + 1))
         do {
@@ -68,10 +68,6 @@ final class ClusterTestbed: Sendable {
             stop()
             throw error
         }
-    }
-
-    private static func randomText() -> String {
-        (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
     }
 
     /// Ends all processes, and removes the network.

@@ -32,12 +32,13 @@ final class FanOutSetup: Sendable {
 
     /// Starts a platform. `options` are additional options of `pcast serve`. With `isPinned`, platform and load each
     /// run on one CPU; otherwise the kernel chooses. `processor` is a CPU for the platform alone if it is not pinned.
+    /// `secret` is that of the application, by default a random one.
     static func start(
-        _ options: [String] = [], isPinned: Bool = true, processor: Int? = nil
+        _ options: [String] = [], isPinned: Bool = true, processor: Int? = nil, secret: String = randomSecret(),
+        environment: [String: String] = [:]
     ) async throws -> FanOutSetup {
         try Descriptors.allowMany()
         if isPinned { try Processor.keepThisProgram(on: loadProcessor) }
-        let secret = (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
         let limits = [
             "sessions-per-address=50000", "streams-per-address=10000", "viewers=50000", "viewers-per-address=50000",
             "viewers-per-application=50000", "connections=50000", "connections-per-address=50000",
@@ -45,7 +46,7 @@ final class FanOutSetup: Sendable {
         ]
         let platform = try PCastProcess(
             ["serve", "--listen", "127.0.0.1:0", "--rtc-port", "0"] + limits.flatMap { ["--limit", $0] } + options,
-            environment: ["PCAST_SERVE_APPLICATION": "\(application):\(secret)"],
+            environment: environment.merging(["PCAST_SERVE_APPLICATION": "\(application):\(secret)"]) { $1 },
             behind: isPinned ? Processor.prefix(relayProcessor) : processor.map { Processor.prefix($0) } ?? [])
         do {
             guard case .string(let uri)? = try await platform.next("listening")["uri"],
@@ -57,6 +58,11 @@ final class FanOutSetup: Sendable {
             platform.stop()
             throw error
         }
+    }
+
+    /// Returns a secret of 256 random bits.
+    static func randomSecret() -> String {
+        (0..<4).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 36) }.joined()
     }
 
     private var builder: EdgeTokenBuilder {

@@ -134,6 +134,8 @@ struct PlatformComponents: Sendable {
                 cluster, directory: configuration.clusterDirectory, timing: configuration.clusterTiming,
                 streams: directory, capacity: configuration.maximumPeers, logger: logger)
         }
+        authenticator.revocations.cluster.value = cluster?.cluster
+        directory.otherNodes.value = cluster?.cluster
         var edgeConfiguration = configuration.edges
         if let cluster {
             edgeConfiguration.secret = edgeConfiguration.secret ?? configuration.cluster?.secret
@@ -157,7 +159,7 @@ struct PlatformComponents: Sendable {
         metrics = PlatformMetrics(
             directory: directory, registry: registry, router: router, platformRecords: platformRecords,
             limiter: limiter, statistics: statistics, authenticator: authenticator, timelines: timelines, rtmp: rtmp,
-            srt: srt, spanExporter: exporter)
+            srt: srt, spanExporter: exporter, cluster: cluster, edges: edges)
         rtmpListening = try await rtmp.open(
             configuration.rtmp, host: configuration.bindingHost, certificate: certificate?.certificate,
             limiter: limiter)
@@ -335,9 +337,11 @@ struct PlatformComponents: Sendable {
             service: timelines, access: TimelineAccess(authenticator: authenticator, credentials: credentials),
             logger: logger
         ).addRoutes(to: routes)
-        DashboardRoutes(access: dashboard, turnCredentials: turnCredentials, logger: logger).addRoutes(to: routes)
+        DashboardRoutes(
+            access: dashboard, turnCredentials: turnCredentials, logger: logger, hasNodes: cluster != nil
+        ).addRoutes(to: routes)
         TelemetryRoutes().addRoutes(to: routes)
-        ClusterRoutes(service: cluster).addRoutes(to: routes)
+        ClusterRoutes(service: cluster, directory: directory, dashboard: dashboard).addRoutes(to: routes)
         if let edges { NodeRoutes(edges: edges, directory: directory, logger: logger).addRoutes(to: routes) }
         ManagementAPI(
             authenticator: authenticator, credentials: credentials, directory: directory,

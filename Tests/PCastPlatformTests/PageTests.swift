@@ -20,6 +20,7 @@ import Testing
             ("/assets/requests.js", "text/javascript; charset=utf-8"),
             ("/assets/keys.js", "text/javascript; charset=utf-8"),
             ("/assets/recordings.js", "text/javascript; charset=utf-8"),
+            ("/assets/nodes.js", "text/javascript; charset=utf-8"),
             ("/assets/streams.js", "text/javascript; charset=utf-8"),
             ("/assets/watch.js", "text/javascript; charset=utf-8"),
             ("/assets/captions.js", "text/javascript; charset=utf-8"),

@@ -29,6 +29,7 @@ struct TokenAuthenticator: Sendable {
     private let issuer: TokenIssuer?
     /// The tokens of the ingest and egress jobs that the platform started.
     let workers = JobCredentials()
+    let revocations = TokenRevocations()
 
     init(
         _ applications: [PlatformConfiguration.Application], allowsAnonymousLoopback: Bool,
@@ -83,8 +84,7 @@ struct TokenAuthenticator: Sendable {
         if let issuer, JSONWebToken.hasForm(of: encoded) {
             let (application, grants) = try grants(of: encoded, by: issuer)
             guard let token = grants.media else { throw .token("the token has no type") }
-            return Principal(
-                application: application, token: token, fingerprint: DigestTokens.fingerprint(of: encoded))
+            return Principal(application: application, token: token, fingerprint: try fingerprint(of: encoded))
         }
         guard let application = DigestTokens.applicationID(of: encoded) else { throw .token("bad-token") }
         // An unknown application takes the same time as a wrong secret, so that a client cannot find out valid names.
@@ -94,7 +94,27 @@ struct TokenAuthenticator: Sendable {
         guard secrets[application] != nil else { throw .token("unknown application") }
         guard let token = verification.token else { throw .token(verification.code.rawValue) }
         return Principal(
-            application: ApplicationID(application), token: token, fingerprint: DigestTokens.fingerprint(of: encoded))
+            application: ApplicationID(application), token: token, fingerprint: try fingerprint(of: encoded))
+    }
+
+    /// Returns the fingerprint of a verified token.
+    ///
+    /// - Throws: ``APIError`` with the kind `unauthorized` if the token is revoked.
+    private func fingerprint(of encoded: String) throws(APIError) -> String {
+        let fingerprint = DigestTokens.fingerprint(of: encoded)
+        guard !revocations.contains(fingerprint) else { throw .token("the token is revoked") }
+        return fingerprint
+    }
+
+    /// Returns the time until a token of EdgeAuth expires, which is zero for an expired one; nil if it is not a token of
+    /// the application, or its signature is wrong.
+    func remainingLifetime(of encoded: String, _ application: ApplicationID) -> TimeSpan? {
+        guard DigestTokens.applicationID(of: encoded) == application.description,
+            let secret = secrets[application.description],
+            let token = DigestTokens.verifyAndDecode(secret: secret, encoded: encoded).token
+        else { return nil }
+        let now = MonotonicClock.wallTime()
+        return now < token.expires ? token.expires - now : .zero
     }
 
     /// Returns whether a text has the form of a token that this platform may accept.

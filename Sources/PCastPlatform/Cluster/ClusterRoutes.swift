@@ -4,8 +4,8 @@ import PCastCluster
 import PCastCore
 import PCastWeb
 
-/// The requests about the nodes of a cluster: `GET /pcast/nodes` and `POST /pcast/nodes/:node/drain`. They are for
-/// programs of this host only, because they concern all applications.
+/// The requests about the nodes of a cluster: `GET /pcast/nodes` and `POST /pcast/nodes/:node/drain`. They concern all
+/// applications, so they are for programs of this host, and for the dashboard of a platform with a single application.
 struct ClusterRoutes: Sendable {
     private struct NodeDescription: Encodable {
         let name: String
@@ -33,25 +33,46 @@ struct ClusterRoutes: Sendable {
         }
     }
 
+    private struct StreamDescription: Encodable {
+        let name: String
+        let streamId: String
+        let applicationId: String
+        /// The name of the origin.
+        let node: String
+        let codecs: [String]
+        /// Whether the node that answers pulls the stream.
+        let pulled: Bool
+        /// The number of nodes that pull the stream from the node that answers.
+        let links: Int
+    }
+
     private struct NodeList: Encodable {
         let status = "ok"
         /// Whether the directory is connected. Otherwise, the nodes are those that were known last.
         let connected: Bool
+        /// The name of the node that answers.
+        let node: String
         let nodes: [NodeDescription]
+        /// The streams of all nodes, at most `maximumStreams`, by name.
+        let streams: [StreamDescription]
+        /// The number of streams, including those that are not listed.
+        let streamCount: Int
     }
+
+    /// The maximum number of listed streams.
+    private static let maximumStreams = 1_000
 
     /// The node of this platform; nil if it belongs to no cluster.
     let service: ClusterService?
+    let directory: StreamDirectory
+    let dashboard: DashboardAccess
 
     func addRoutes(to router: Router<WebRequestContext>) {
         router.get("/pcast/nodes") { request, context in
-            answer(request, context) { service in
-                let nodes = service.cluster.nodes.map { NodeDescription($0) }
-                return ApplicationAnswer.json(NodeList(connected: service.cluster.isConnected, nodes: nodes))
-            }
+            await answer(request, context) { service in ApplicationAnswer.json(await list(service.cluster)) }
         }
         router.post("/pcast/nodes/:node/drain") { request, context in
-            answer(request, context) { service in
+            await answer(request, context) { service in
                 let name = context.parameters.get("node").flatMap { PercentEncoding.decode($0) }
                 let isKnown = name.map { service.drain($0) } ?? false
                 return isKnown ? ApplicationAnswer.done : ApplicationFailure.notFound.response
@@ -61,12 +82,38 @@ struct ClusterRoutes: Sendable {
         router.refuseOthers("/pcast/nodes/:node/drain", than: [.post])
     }
 
+    private func list(_ cluster: Cluster) async -> NodeList {
+        let (node, links) = (cluster.node.name, await directory.nodeLinks)
+        let own = await directory.clusterStreams.values.map { stream in
+            var stream = stream
+            stream.node = node
+            return stream
+        }
+        let all = (own + cluster.remoteStreams).sorted { ($0.name, $0.node) < ($1.name, $1.node) }
+        let streams = all.prefix(Self.maximumStreams).map { stream in
+            StreamDescription(
+                name: stream.name, streamId: stream.stream, applicationId: stream.application, node: stream.node,
+                codecs: stream.codecs, pulled: links.pulled[StreamID(stream.stream)] != nil,
+                links: links.pulling[StreamID(stream.stream)] ?? 0)
+        }
+        return NodeList(
+            connected: cluster.isConnected, node: node, nodes: cluster.nodes.map { NodeDescription($0) },
+            streams: streams, streamCount: all.count)
+    }
+
+    /// Whether a client may see and drain the nodes.
+    private func isPermitted(_ request: Request, _ context: WebRequestContext) -> Bool {
+        if request.clientContext(context).isOnThisMachine { return true }
+        return dashboard.isOfSingleApplication && dashboard.application(for: request, context) != nil
+    }
+
     private func answer(
-        _ request: Request, _ context: WebRequestContext, _ body: (ClusterService) -> Response
-    ) -> Response {
-        guard request.clientContext(context).isOnThisMachine else {
+        _ request: Request, _ context: WebRequestContext, _ body: (ClusterService) async -> Response
+    ) async -> Response {
+        guard isPermitted(request, context) else {
             return ApplicationFailure(
-                .forbidden, "forbidden", "The nodes are available to programs of this host only."
+                .forbidden, "forbidden",
+                "The nodes are available to programs of this host, and to the dashboard of a single application."
             ).response
         }
         guard let service else {
@@ -74,6 +121,6 @@ struct ClusterRoutes: Sendable {
                 .notFound, "not-found", "The platform belongs to no cluster: start it with --cluster."
             ).response
         }
-        return body(service)
+        return await body(service)
     }
 }

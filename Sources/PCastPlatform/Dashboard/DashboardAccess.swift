@@ -67,6 +67,9 @@ final class DashboardAccess: Sendable {
         state.withLock { $0.logins.close(ticket) }
     }
 
+    /// Whether the platform has one application, whose user is therefore the operator of the platform.
+    var isOfSingleApplication: Bool { authenticator.applicationIDs.count == 1 }
+
     /// Returns the application that is logged in; nil if none is.
     func application(of request: Request, _ context: WebRequestContext) -> ApplicationID? {
         login(of: request, context)?.application

@@ -14,6 +14,8 @@ struct DashboardRoutes: Sendable {
     let access: DashboardAccess
     let turnCredentials: TURNCredentialProvider?
     let logger: Logger
+    /// Whether the dashboard has a list of the nodes of a cluster.
+    let hasNodes: Bool
 
     private static let path: RouterPath = "/dashboard/login"
     /// The maximum size of a login request, which may contain a JSON Web Token.
@@ -33,6 +35,8 @@ struct DashboardRoutes: Sendable {
 
     private struct Login: Encodable {
         let applicationId: String
+        /// True if the page may read the nodes of the cluster; otherwise nil.
+        var nodes: Bool?
     }
 
     private struct Failure: Encodable {
@@ -56,7 +60,8 @@ struct DashboardRoutes: Sendable {
         }
         router.on(Self.path, method: .get) { request, context in
             guard let application = access.application(for: request, context) else { return Self.loggedOut }
-            return ApplicationAnswer.json(Login(applicationId: application.description))
+            let nodes = hasNodes && access.isOfSingleApplication ? true : nil
+            return ApplicationAnswer.json(Login(applicationId: application.description, nodes: nodes))
         }
         router.on(Self.path, method: .post) { request, context in await logIn(request, context) }
         router.on(Self.path, method: .delete) { request, context in

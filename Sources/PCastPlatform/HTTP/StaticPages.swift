@@ -31,6 +31,7 @@ struct StaticPages: Sendable {
         "requests.js": Asset(bytes: PackageResources.requests_js, type: script),
         "dialogs.js": Asset(bytes: PackageResources.dialogs_js, type: script),
         "keys.js": Asset(bytes: PackageResources.keys_js, type: script),
+        "nodes.js": Asset(bytes: PackageResources.nodes_js, type: script),
         "recordings.js": Asset(bytes: PackageResources.recordings_js, type: script),
         "streams.js": Asset(bytes: PackageResources.streams_js, type: script),
         "plots.js": Asset(bytes: PackageResources.plots_js, type: script),

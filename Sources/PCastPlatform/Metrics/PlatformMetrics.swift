@@ -1,4 +1,5 @@
 import CoreMetrics
+import PCastCluster
 import PCastCore
 import PCastIO
 import PCastSFU
@@ -16,13 +17,19 @@ struct PlatformMetrics: Sendable {
     let rtmp: RTMPService
     let srt: SRTService
     var spanExporter: OTLPExporter?
+    /// The node of this platform; nil if it belongs to no cluster.
+    var cluster: ClusterService?
+    /// Nil if no other node may pull streams, and none is pulled.
+    var edges: EdgeService?
+    private let links = NodeLinkMetrics()
 
     /// Returns the current values. It calls each shard of the SFU.
     func sample() async -> MetricsText {
         let counts = await directory.counts
         let owners = await directory.owners
         let forwarded = await router.packetsForwarded()
-        let streams = await router.streamMetrics().compactMap { stream in
+        let allStreams = await router.streamMetrics()
+        let streams = allStreams.compactMap { stream in
             owners[stream.stream].map { MetricsText.StreamSource(metrics: stream, application: $0) }
         }
         var metrics = MetricsText()
@@ -115,9 +122,23 @@ struct PlatformMetrics: Sendable {
         metrics.add(platformRecords.writeQueue.counts)
         metrics.add(await platformRecords.webhooks.counts)
         metrics.add(await timelines.counts)
+        if let edges { await addLinks(of: edges, allStreams, to: &metrics) }
         metrics.add(streams)
         if let process = ProcessMetrics.read() { metrics.add(process) }
         return metrics
+    }
+
+    private func addLinks(of edges: EdgeService, _ streams: [StreamMetrics], to metrics: inout MetricsText) async {
+        let current = await directory.nodeLinks
+        let names = (cluster?.cluster.remoteStreams ?? []).map { (StreamID($0.stream), $0.node) }
+        let nodes = Dictionary(names) { $1 }
+        let pulled = streams.filter { current.pulled[$0.stream] != nil }.map { stream in
+            NodeLinkMetrics.Pulled(
+                stream: stream.stream, node: nodes[stream.stream] ?? NodeLinkMetrics.otherNode,
+                received: stream.received)
+        }
+        metrics.add(
+            links.update(pulled), links: current.pulling.values.reduce(0, +), pulls: await edges.pullCount)
     }
 }
 

@@ -4,8 +4,9 @@ import { bitrate } from "/assets/pcast.js";
 import { StreamCard, clock, count, nameOf, permissions, setText, shorten } from "/assets/streams.js";
 import { EndDialog, LinkDialog, ViewersDialog } from "/assets/dialogs.js";
 import { KeyList } from "/assets/keys.js";
-import { LoggedOut, Refused, arrange, ask, now, part, readRole, showRows, signOut } from "/assets/requests.js";
+import { NodeList } from "/assets/nodes.js";
 import { RecordingList } from "/assets/recordings.js";
+import { LoggedOut, Refused, arrange, ask, now, part, readRole, showRows, signOut } from "/assets/requests.js";
 import { RoomList } from "/assets/rooms.js";
 
 const element = (id) => document.getElementById(id);
@@ -125,6 +126,7 @@ const ends = new EndDialog(async (stream, reason) => {
 const viewers = new ViewersDialog(
   (stream) => ask("GET", `/pcast/stream/${encodeURIComponent(stream.streamId)}/viewers`), { showRows, part });
 const keys = new KeyList({ ask, showRows, part, onFailure: tellFailure });
+const nodes = new NodeList({ ask, showRows, part, onFailure: tellFailure });
 const recordings = new RecordingList({ ask, showRows, part, onFailure: tellFailure });
 const roomList = new RoomList({ ask, showRows, part, onFailure: tellFailure, endStream: actions.end });
 
@@ -361,12 +363,13 @@ function makeNameActions(row, name) {
 
 // MARK: Start
 
-const application = { id: null, path: null };
+const application = { id: null, path: null, hasNodes: false };
 
 async function round(number) {
   if (!application.id) {
     const login = await ask("GET", "/dashboard/login");
     application.id = login.applicationId;
+    application.hasNodes = login.nodes === true;
     application.path = `/pcast/application/${encodeURIComponent(login.applicationId)}`;
     setText(element("application"), login.applicationId);
     setText(element("uri"), location.origin);
@@ -384,6 +387,8 @@ async function round(number) {
   if (isChanged || number % 5 === 0) await recordings.read();
   if (isChanged || number % 3 === 0) await readNames();
   if (isChanged || number % 3 === 0) await roomList.read();
+  // The list is missing without a cluster, and on a platform with several applications.
+  if (application.hasNodes && number % 3 === 0) await nodes.read();
   if (number % 15 === 0) await keys.read();
   if (isChanged || number % 3 === 0) await readNotifications();
 }

@@ -1,4 +1,5 @@
 import Logging
+import PCastCluster
 import PCastCore
 import PCastDatabase
 import PCastIO
@@ -46,6 +47,8 @@ extension StreamDirectory {
             registry.namedStreams[requested] == nil,
             await names.isDeclared(requested.description, of: principal.application)
         else { return }
+        // A name that is published at another node is pulled from it. It is not awaited here.
+        if edges != nil, otherNodes.value?.origin(of: requested) != nil { return }
         try policy.authorize(
             principal, clientContext, origin: requested.description,
             tags: StreamTags(ofName: requested.description).authorizing)

@@ -9,6 +9,8 @@ import PCastWebRTC
 extension StreamDirectory {
     /// The time in which a node must answer an offer and connect.
     private var nodeSetupTime: TimeSpan { (edges?.configuration.timeLimits ?? EdgeConfiguration.TimeLimits()).setup }
+    /// The prefix of the identifiers of links over which other nodes pull streams.
+    static let linkPrefix = "link-"
 
     /// Pulls a requested stream that this node does not have. It returns without the stream if no other node has it, or
     /// the client may not view it.
@@ -114,7 +116,7 @@ extension StreamDirectory {
         let reservation = try policy.reserve(
             .preview, Principal(application: application, token: nil),
             ClientContext(connectionFrom: nil, isTrustedProxy: false))
-        let link = StreamID(RandomIdentifier.make(prefix: "link-"))
+        let link = StreamID(RandomIdentifier.make(prefix: Self.linkPrefix))
         let peer = registry.enter(
             link, reservation, origin: stream.id, isPublisher: false, isPreview: true, at: MonotonicClock.now(),
             onEnd: { _ in }, onQuality: { _, _ in })

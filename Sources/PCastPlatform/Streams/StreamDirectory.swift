@@ -1,4 +1,5 @@
 import Logging
+import PCastCluster
 import PCastCore
 import PCastDatabase
 import PCastEdgeAuth
@@ -29,6 +30,8 @@ actor StreamDirectory {
     let logger: Logger
     /// The streams that a client may request, for decisions that must not wait.
     nonisolated let available = AvailableStreams()
+    /// Finds streams of other nodes; nil for a platform without a cluster.
+    nonisolated let otherNodes = Setting<(any StreamLookup)?>(nil)
     var registry: StreamRegistry
     var policy: JoinPolicy
     var pendingReconnects = PendingReconnects()

@@ -34,6 +34,7 @@ struct ManagementAPI: Sendable {
     func addRoutes(to router: Router<WebRequestContext>) {
         let group = router.group("/pcast")
         add(group, "auth", [.post: issueAuthenticationToken], needing: [.post: .administer])
+        add(group, "token/revocation", [.post: revokeToken], needing: [.post: .administer])
         add(group, "stream", [.post: issueStreamToken, .delete: terminate], needing: [.post: .administer])
         add(group, "stream/:stream", [.get: inspect])
         add(group, "stream/:stream/history", [.get: history])

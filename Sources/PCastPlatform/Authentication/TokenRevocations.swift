@@ -1,0 +1,43 @@
+import PCastCluster
+import PCastCore
+import PCastIO
+import Synchronization
+
+/// The tokens that are not valid any more, by their fingerprints. The nodes of a cluster have the same ones.
+///
+/// Each node keeps a revocation for a duration that begins when it receives it, so that no node's time of day is used.
+final class TokenRevocations: Sendable {
+    /// The maximum number of revocations that were requested at this platform and whose tokens have not expired.
+    static let capacity = 65_536
+
+    /// The times until which the tokens are revoked.
+    private let own = Mutex<[String: Instant]>([:])
+    /// The cluster that receives the revocations; nil without one.
+    let cluster = Setting<Cluster?>(nil)
+
+    /// Revokes a token.
+    ///
+    /// - Parameters:
+    ///   - fingerprint: The fingerprint of the token.
+    ///   - lifetime: The time until the token expires.
+    /// - Returns: False if there are too many revocations.
+    func revoke(_ fingerprint: String, for lifetime: TimeSpan) -> Bool {
+        let now = MonotonicClock.now()
+        let isAdded = own.withLock { own in
+            if own.count >= Self.capacity { own = own.filter { now < $0.value } }
+            guard own.count < Self.capacity || own[fingerprint] != nil else { return false }
+            own[fingerprint] = now + lifetime
+            return true
+        }
+        guard isAdded else { return false }
+        let seconds = Int64(lifetime.seconds.rounded(.up))
+        cluster.value?.revoke(TokenRevocation(token: fingerprint, lifetime: max(1, seconds)))
+        return true
+    }
+
+    /// Returns whether a token is revoked. It answers from memory.
+    func contains(_ fingerprint: String) -> Bool {
+        if let end = own.withLock({ $0[fingerprint] }), MonotonicClock.now() < end { return true }
+        return cluster.value?.isRevoked(fingerprint) ?? false
+    }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import PCastCluster
+import PCastCore
+import PCastEdgeAuth
+import PCastIO
+import Testing
+
+@testable import PCastPlatform
+
+@Suite("Revoked tokens")
+struct TokenRevocationTests {
+    private static func publishingToken(secret: String = "sesame", lifetime: Int64 = 3_600) throws -> String {
+        try EdgeTokenBuilder().withApplicationId("first").withSecret(secret)
+            .expiresIn(.seconds(lifetime), from: MonotonicClock.wallTime()).forPublishingOnly().build()
+    }
+
+    private static func revoke(_ token: String, at platform: TestPlatform) async throws -> Int {
+        try await platform.ask("POST", "/pcast/token/revocation", #"{"token":"\#(token)"}"#).status
+    }
+
+    private static func publish(_ token: String, at platform: TestPlatform) async throws -> Int {
+        try await platform.post("/whip", try Offers.publisher(), token: token).status
+    }
+
+    @Test("a revoked token is rejected, and others of the application are not")
+    func revoked() async throws {
+        try await TestPlatform.run { platform in
+            let token = try Self.publishingToken()
+            // The lifetime is part of a token, so the tokens differ.
+            let other = try Self.publishingToken(lifetime: 7_200)
+            #expect(try await Self.publish(token, at: platform) == 201)
+            #expect(try await Self.revoke(token, at: platform) == 200)
+            #expect(try await Self.publish(token, at: platform) == 401)
+            #expect(try await Self.publish(other, at: platform) == 201)
+            // The stream that began with the token stays.
+            #expect(await platform.platform.streams().count == 2)
+            #expect(try await Self.revoke(token, at: platform) == 200)
+        }
+    }
+
+    @Test("only tokens of the application can be revoked")
+    func foreign() async throws {
+        try await TestPlatform.run { platform in
+            let token = try Self.publishingToken(secret: "another secret")
+            #expect(try await Self.revoke(token, at: platform) == 400)
+            #expect(try await Self.revoke("no token", at: platform) == 400)
+            let body = #"{"token":"\#(try Self.publishingToken())"}"#
+            let answer = try await platform.send(
+                "POST", "/pcast/token/revocation", ["Content-Type": "application/json"], body: body)
+            #expect(answer.status == 401)
+        }
+    }
+
+    @Test("a token that is revoked at one node is rejected at the others")
+    func clustered() async throws {
+        let store = MemoryDirectoryStore()
+        let configure = { (name: String, configuration: inout PlatformConfiguration) in
+            configuration.cluster = ClusterConfiguration(servers: [], node: name, secret: "a secret of the cluster")
+            configuration.clusterDirectory = store.attach()
+        }
+        try await TestPlatform.runConfigured(configure: { configure("a", &$0) }) { first in
+            try await TestPlatform.runConfigured(configure: { configure("b", &$0) }) { second in
+                let token = try Self.publishingToken()
+                #expect(try await Self.publish(token, at: second) == 201)
+                #expect(try await Self.revoke(token, at: first) == 200)
+                #expect(try await Self.publish(token, at: first) == 401)
+                #expect(try await eventually { try await Self.publish(token, at: second) == 401 })
+            }
+        }
+    }
+
+    @Test("a revocation ends when its token has expired")
+    func expiry() {
+        let revocations = TokenRevocations()
+        #expect(revocations.revoke("a", for: .seconds(3_600 as Int64)))
+        #expect(revocations.revoke("b", for: .nanoseconds(-1)))
+        #expect(revocations.contains("a") && !revocations.contains("b") && !revocations.contains("c"))
+    }
+
+    @Test("the number of revocations has a bound, and expired ones are removed")
+    func bound() {
+        let revocations = TokenRevocations()
+        for number in 0..<TokenRevocations.capacity - 1 {
+            _ = revocations.revoke("\(number)", for: .seconds(3_600 as Int64))
+        }
+        #expect(revocations.revoke("expired", for: .nanoseconds(-1)))
+        #expect(revocations.revoke("last", for: .seconds(3_600 as Int64)))
+        #expect(!revocations.revoke("too many", for: .seconds(3_600 as Int64)))
+        #expect(revocations.revoke("last", for: .seconds(3_600 as Int64)))
+        #expect(!revocations.contains("too many") && revocations.contains("0"))
+    }
+}

@@ -142,7 +142,8 @@ struct NodeListTests {
     @Test("a platform without other nodes has no metrics of links")
     func metrics() async throws {
         try await TestPlatform.run { platform in
-            #expect(try await !platform.send("GET", "/metrics").body.contains("pcast_node_links"))
+            let text = try await platform.send("GET", "/metrics").body
+            #expect(!text.contains("pcast_node_links"))
         }
         try await Self.run { platform in
             let text = try await platform.send("GET", "/metrics").body
